@@ -1,0 +1,12 @@
+"""Errors that a user is meant to read. The command line prints them as a message, never as a traceback."""
+
+from __future__ import annotations
+
+
+class SkillcError(Exception):
+    """Something that the user can mend; `str()` is the whole message, `hint` the fix where there is one."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint

@@ -1,0 +1,167 @@
+"""What the checker hands on: entities with typed settings, metrics and gates as terms. No syntax is left in it.
+
+`plan/resolve.py` reads these, fills in the defaults, and makes the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+from skillc.language import nodes
+from skillc.language.diagnostics import Diagnostic, Severity
+from skillc.language.source import Source, Span
+from skillc.language.terms import Term
+
+# ---- values of settings ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number in a base unit: share and number "", tokens, s, $, bytes, examples, steps, epochs, turns, rounds."""
+
+    value: Fraction
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A bare word: `on_demand`, `predict`, `customer`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """A word with arguments: `cosine(4, 2)`, `env("NAME")`, `environment("alfworld")`."""
+
+    function: str
+    arguments: tuple[Value, ...] = ()
+    options: tuple[tuple[str, Value], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list, `[a, b]`."""
+
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """A ratio, `2 : 1 : 2`."""
+
+    parts: tuple[Amount, ...]
+
+
+Value = Amount | Word | str | bool | Invocation | Items | Shares
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting of a block, its place, and the settings of the block behind it: `serve = vllm { max_len = 8192 }`."""
+
+    value: Value
+    source: Source
+    span: Span
+    block: Mapping[str, Setting] = field(default_factory=dict)
+
+
+# ---- types ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FieldType:
+    """The type of a task or data field.
+
+    `labels` holds the declared labels of a `labels` type in their order, `item` the element type of a list;
+    `optional` marks `... | none`.
+    """
+
+    kind: Literal["text", "bool", "number", "integer", "json", "file", "image", "labels", "list"]
+    labels: tuple[str, ...] = ()
+    item: FieldType | None = None
+    optional: bool = False
+
+
+# ---- entities -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """One declaration with its meaning.
+
+    Attributes:
+        kind: the word of the kinds table: `task`, `input`, `output`, `skill`, `section`, `model`, `data`, `field`,
+            `rubric`, `optimize`, `budget`.
+        name: its name, None for kinds that occur once.
+        words: the words in front of kind and name: `("trainable",)` for a trainable section.
+        type: the declared type of an input, output or field.
+        value: what stands after `=` (a section's text, a model's `provider/name`), references followed.
+        settings: by name, references to other modules followed and merged.
+        children: what the block declares, in order.
+    """
+
+    kind: str
+    name: str | None
+    source: Source
+    span: Span
+    words: tuple[str, ...] = ()
+    type: FieldType | None = None
+    value: Value | None = None
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    children: tuple[Entity, ...] = ()
+    doc: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedMetric:
+    """A metric or the goal, of example level. `low` or `high` is None where the range is open.
+
+    `declared` is False for an expression written as a gate's argument, `strict(0.9 * a + 0.1 * b)`: it is given its
+    canonical text as a name.
+    """
+
+    name: str
+    term: Term
+    unit: str
+    low: Fraction | None
+    high: Fraction | None
+    goal: bool
+    declared: bool
+    source: Source
+    span: Span
+    doc: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedGate:
+    """A gate or a `require`, of run level. `text` is the expression as written, on one line."""
+
+    name: str
+    term: Term
+    kind: Literal["gate", "require"]
+    for_: Literal["slow"] | None
+    text: str
+    source: Source
+    span: Span
+    doc: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A program after checking. Metrics stand so that each comes after those that it reads."""
+
+    program: nodes.Program
+    version: int
+    entities: tuple[Entity, ...]
+    metrics: tuple[CheckedMetric, ...]
+    gates: tuple[CheckedGate, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def failed(self) -> bool:
+        """Whether an error was found, so that the program has no plan."""
+        return any(d.severity is Severity.ERROR for d in self.diagnostics)

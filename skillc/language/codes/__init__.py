@@ -1,0 +1,24 @@
+"""The registry of diagnostic codes: SK0 syntax, 1 modules, 2 names, 3 types, 4 data, 5 gates, 6 models, 9 internal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from skillc.language.codes import data, gates, internal, models, modules, names, syntax, types
+from skillc.language.codes.code import Code
+
+__all__ = ["CODES", "Code"]
+
+
+def _assemble() -> Mapping[str, Code]:
+    found: dict[str, Code] = {}
+    for stage in (syntax, modules, names, types, data, gates, models, internal):
+        for code in stage.CODES:
+            if code.code in found:
+                raise ValueError(f"the code {code.code} is registered twice")
+            found[code.code] = code
+    return MappingProxyType(found)
+
+
+CODES: Mapping[str, Code] = _assemble()

@@ -1,0 +1,27 @@
+"""One entry of the registry of diagnostic codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What `skillc explain` says about a code; also the text of its page in the documentation.
+
+    Attributes:
+        code: `SK` and three digits; the first digit is the stage. Never reused for another meaning.
+        stage: `syntax`, `modules`, `names`, `types`, `data`, `gates`, `models` or `internal`.
+        title: the mistake in a few words, lower case.
+        explanation: why it is one, and what to do; markdown, one or a few paragraphs.
+        bad: a program or a part of one that yields this code. None where no text of a program can
+            (a damaged file, a file that is missing).
+        good: the same, mended; never None where `bad` is given.
+    """
+
+    code: str
+    stage: str
+    title: str
+    explanation: str
+    bad: str | None = None
+    good: str | None = None

@@ -1,0 +1,7 @@
+"""Codes SK2xx: names of all kinds."""
+
+from __future__ import annotations
+
+from skillc.language.codes.code import Code
+
+CODES: tuple[Code, ...] = ()

@@ -1,0 +1,55 @@
+"""What the compiler has to say about a text: values that are collected, never raised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from skillc.language.source import Source, Span
+
+
+class Severity(Enum):
+    """How much a diagnostic weighs: an error stops a compile, a warning and a note do not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A place that a message points at, with what is to be said about that place (may be empty)."""
+
+    source: Source
+    span: Span
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A replacement of `span` by `text`; `safe` when it cannot change what the program means to its author."""
+
+    span: Span
+    text: str
+    safe: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding.
+
+    Attributes:
+        code: a code of the registry (`codes.py`), such as `SK201`.
+        message: lower case, no final stop, the user's words in backticks.
+        primary: the place; the other labels tell where the rest of the story stands.
+        secondary: at most a few further places.
+        hint: one line that says the fix.
+    """
+
+    code: str
+    message: str
+    primary: Label
+    severity: Severity = Severity.ERROR
+    secondary: tuple[Label, ...] = ()
+    hint: str | None = None
+    fix: Fix | None = None

@@ -1,0 +1,1 @@
+"""What is measured on one rollout: the primitives, and the expressions over them."""

@@ -1,0 +1,1 @@
+"""The loop, one file a stage: rollout, reflect, aggregate, screen, select, edit, gate."""

@@ -1,0 +1,252 @@
+"""The plan: a program with every default filled in, frozen, and the same bytes for the same meaning.
+
+Quantities are exact (`Fraction`) and in base units: tokens, seconds, dollars, shares of 1.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from skillc.language.terms import Term
+
+
+class Frozen(BaseModel):
+    """Base of all plan data: immutable, and no key that is not declared."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+# ---- task -----------------------------------------------------------------------------------------
+
+
+class TypePlan(Frozen):
+    """A field's type; `labels` in their declared order, `item` for lists, `optional` for `... | none`."""
+
+    kind: Literal["text", "bool", "number", "integer", "json", "file", "image", "labels", "list"]
+    labels: tuple[str, ...] = ()
+    item: TypePlan | None = None
+    optional: bool = False
+
+
+class FieldPlan(Frozen):
+    """An input, an output, or a data column. `column` is its name in the data file, `limit` in tokens."""
+
+    name: str
+    type: TypePlan
+    column: str
+    about: str | None = None
+    limit: int | None = None
+
+
+class RolloutPlan(Frozen):
+    """How one rollout runs. `settings` passes on what later kinds need."""
+
+    kind: str = "predict"
+    arguments: tuple[JsonValue, ...] = ()
+    settings: dict[str, JsonValue] = {}
+
+
+class TaskPlan(Frozen):
+    """What goes in, what comes out, and how."""
+
+    inputs: tuple[FieldPlan, ...]
+    outputs: tuple[FieldPlan, ...]
+    rollout: RolloutPlan = RolloutPlan()
+
+
+# ---- skill ----------------------------------------------------------------------------------------
+
+
+class SectionPlan(Frozen):
+    """A section of the skill: its initial text, and its limit in tokens."""
+
+    name: str
+    mode: Literal["frozen", "trainable", "slow"]
+    text: str = ""
+    limit: int | None = None
+
+
+class SkillPlan(Frozen):
+    """The document to train. `artifact` is the name by Agent Skills rules: `route_tickets` becomes `route-tickets`."""
+
+    name: str
+    artifact: str
+    about: str
+    about_trainable: bool = False
+    sections: tuple[SectionPlan, ...]
+    load: Literal["always", "on_demand"] = "always"
+    present: Literal["advice", "rules"] = "rules"
+
+
+# ---- models ---------------------------------------------------------------------------------------
+
+
+class PricePlan(Frozen):
+    """Dollars per million tokens, as declared."""
+
+    input: Fraction
+    output: Fraction
+    cached: Fraction | None = None
+
+
+class ModelPlan(Frozen):
+    """One role's model with its own settings; no role takes anything from another silently.
+
+    Attributes:
+        model: `provider/name`, as litellm reads it.
+        parameters: sent with each call (`temperature`, `max_tokens`, ...).
+        max_reply: the most tokens one reply may have, which is what the ledger reserves.
+        key_env: name of the environment variable that holds the key; the key itself is in no plan.
+        base_url: address of the endpoint, as written.
+        base_url_env: or the environment variable that holds it.
+        price: as declared; None means litellm's table.
+        serve: settings of a server that skillc starts.
+    """
+
+    role: str
+    model: str
+    parameters: dict[str, JsonValue] = {}
+    max_reply: int = 4096
+    key_env: str | None = None
+    base_url: str | None = None
+    base_url_env: str | None = None
+    price: PricePlan | None = None
+    serve: dict[str, JsonValue] | None = None
+
+
+# ---- data -----------------------------------------------------------------------------------------
+
+
+class SplitPlan(Frozen):
+    """Sizes of train, validation and test (the last may be 0), as shares or as counts of examples."""
+
+    unit: Literal["share", "examples"] = "share"
+    parts: tuple[Fraction, ...] = (Fraction(2), Fraction(1), Fraction(2))
+
+
+class DataPlan(Frozen):
+    """Where examples come from: one `source` that is split, or files for the sides. Paths are as written."""
+
+    source: str | None = None
+    train: str | None = None
+    validation: str | None = None
+    test: str | None = None
+    fields: tuple[FieldPlan, ...] = ()
+    split: SplitPlan | None = None
+    group: str | None = None
+    seed: int = 0
+
+
+# ---- metrics and gates ----------------------------------------------------------------------------
+
+TermField = Annotated[Term, Field(discriminator="kind")]
+
+
+class MetricPlan(Frozen):
+    """A metric of one rollout, with its finite range, in base units."""
+
+    name: str
+    term: TermField
+    unit: str = ""
+    low: Fraction
+    high: Fraction
+    goal: bool = False
+    declared: bool = True
+
+
+class GatePlan(Frozen):
+    """A condition on a candidate. `stage` is the cheapest evidence that can decide it."""
+
+    name: str
+    term: TermField
+    text: str
+    stage: Literal["text", "batch", "validation"]
+    for_: Literal["slow"] | None = None
+
+
+# ---- loop -----------------------------------------------------------------------------------------
+
+
+class SchedulePlan(Frozen):
+    """The edit budget per step: from `start` at the first step to `end` at the last; `model` lets the optimizer say."""
+
+    kind: Literal["constant", "linear", "cosine", "model"] = "cosine"
+    start: int = 4
+    end: int = 2
+
+
+class OptimizePlan(Frozen):
+    """The mechanisms of the loop, each with its switch.
+
+    Attributes:
+        batch: training examples a step.
+        edits: the edit budget per step.
+        minibatch: trajectories one reflection sees.
+        samples: rollouts per example.
+        candidates: candidates a step that are raced against each other.
+        screen: examples on which each edit is tried alone; 0 turns it off.
+        wave: rollouts sent at once while a gate is decided; None means a tenth of the validation split, 8 to 32.
+        sees: what the optimizer may look at.
+        successes: whether successes are reflected on too.
+        trajectory_limit: tokens of one trajectory that a reflection is shown.
+    """
+
+    method: Literal["skillc", "gepa", "miprov2", "one_shot"] = "skillc"
+    batch: int = 40
+    edits: SchedulePlan = SchedulePlan()
+    minibatch: int = 8
+    samples: int = 1
+    candidates: int = 1
+    screen: int = 3
+    retries: int = 0
+    wave: int | None = None
+    accept: Literal["gates", "always"] = "gates"
+    sees: tuple[Literal["gold", "feedback", "trajectory"], ...] = ("gold", "feedback", "trajectory")
+    successes: bool = True
+    rejected_buffer: bool = True
+    slow_update: bool = True
+    slow_update_samples: int = 20
+    meta_skill: bool = True
+    trajectory_limit: int = 1500
+
+
+class BudgetPlan(Frozen):
+    """Caps only. None means no cap; time in seconds, cost in dollars, patience in steps, min_gain in goal points."""
+
+    epochs: int | None = None
+    steps: int | None = None
+    calls: int | None = None
+    tokens: int | None = None
+    cost: Fraction | None = None
+    time: Fraction | None = None
+    patience: int | None = None
+    min_gain: Fraction = Fraction(0)
+
+
+class Plan(Frozen):
+    """The whole program. Two programs that mean the same have equal plans and equal hashes.
+
+    `metrics` stand so that each comes after those that it reads; exactly one is the goal.
+    """
+
+    language: int = 1
+    task: TaskPlan
+    skill: SkillPlan
+    models: dict[str, ModelPlan]
+    data: DataPlan
+    metrics: tuple[MetricPlan, ...]
+    optimize: OptimizePlan = OptimizePlan()
+    budget: BudgetPlan
+    gates: tuple[GatePlan, ...]
+
+    @property
+    def goal(self) -> MetricPlan:
+        """The metric that is optimised."""
+        return next(m for m in self.metrics if m.goal)
+
+    def metric(self, name: str) -> MetricPlan:
+        """The metric of a name."""
+        return next(m for m in self.metrics if m.name == name)
