@@ -25,3 +25,13 @@ def count_tokens(text: str) -> int:
         else:
             total += len(piece)
     return total
+
+
+def split_tokens(text: str) -> list[str]:
+    """The tokens themselves, in order; as many as `count_tokens` counts."""
+    found: list[str] = []
+    for piece in _PIECE.findall(text):
+        letters = _LETTERS_A_TOKEN if ord(max(piece)) < 0x2000 else 1
+        size = _DIGITS_A_TOKEN if piece.isdigit() else letters
+        found += [piece[i : i + size] for i in range(0, len(piece), size)]
+    return found

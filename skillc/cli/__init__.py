@@ -1,1 +1,89 @@
-"""The command line, one file a verb."""
+"""The command line: one file a verb, imported only when the verb is used, so that `check` stays quick."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+from skillc import __version__
+from skillc.cli.errors import report_bug, report_error
+from skillc.errors import SkillcError
+
+# verb -> what it does, in the order of a user's first day
+VERBS = {
+    "new": "write a first program from a CSV or JSONL file",
+    "check": "find mistakes in a program, without opening its data",
+    "plan": "show what a compile would use and what it may spend",
+    "compile": "improve the skill and write SKILL.md",
+    "explain": "tell what a diagnostic code means",
+}
+
+
+class Verbs(click.Group):
+    """A group whose verbs are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The verbs in the table's order."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The verb of a name, from the module of the same name."""
+        if cmd_name not in VERBS:
+            return None
+        module = importlib.import_module(f"skillc.cli.{cmd_name}")
+        command = getattr(module, cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the verbs from the table, so that help imports none of them."""
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="skillc")
+def skillc() -> None:
+    """A compiler for agent skills.
+
+    A .skill program says what a skill is for, what may change, what it may cost and what a change must prove.
+    """
+
+
+def main() -> None:
+    """Entry point: runs a verb; what a user can mend becomes a message, never a traceback."""
+    try:
+        status = skillc.main(standalone_mode=False)
+    except SkillcError as problem:
+        report_error(problem)
+        status = 2
+    except click.exceptions.NoArgsIsHelpError as problem:
+        click.echo(problem.format_message())
+        status = 2
+    except click.ClickException as problem:
+        report_error(SkillcError(_message(problem), hint=_hint(problem)))
+        status = 2
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        status = 130
+    except BrokenPipeError:
+        # The reader of our output is gone: say nothing more, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 141
+    except Exception as problem:
+        report_bug(problem)
+        status = 70
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _message(problem: click.ClickException) -> str:
+    text = problem.format_message().rstrip(".").replace("'", "`")
+    return text[:1].lower() + text[1:]
+
+
+def _hint(problem: click.ClickException) -> str | None:
+    ctx = getattr(problem, "ctx", None)
+    return f"`{ctx.command_path} --help` lists what it takes" if ctx is not None else None

@@ -61,12 +61,17 @@ Value = Amount | Word | str | bool | Invocation | Items | Shares
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting of a block, its place, and the settings of the block behind it: `serve = vllm { max_len = 8192 }`."""
+    """One setting of a block, its place, and the settings of the block behind it: `serve = vllm { max_len = 8192 }`.
+
+    The value of a setting that is a block alone, such as `price { ... }`, is True. `words` are those in front of it:
+    `("trainable",)` for `trainable about = "..."`.
+    """
 
     value: Value
     source: Source
     span: Span
     block: Mapping[str, Setting] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
 
 
 # ---- types ----------------------------------------------------------------------------------------
@@ -91,17 +96,34 @@ class FieldType:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """One declaration with its meaning.
+    """One declaration with its meaning. References to other declarations are followed, and no syntax is left.
+
+    At the top stand `task`, `skill`, `model`, `data`, `rubric`, `optimize`, `budget`, and in a library `section`.
+    What each one has is the table of kinds (`kinds.py`). Settings hold:
+
+    - `task.rollout`: `Word("predict")`, or `Invocation("environment", ("alfworld",))` with a block; a tool is
+      `Invocation("python", ("module:function",))`
+    - `skill.about`: the text. A `trainable about` is a child of kind `about` too, with its words and the text as value
+    - `section`: its text is the `value`, None where it begins empty; the one setting is `limit`. A section taken
+      from another file or from a markdown skill brings its text alone
+    - `model`: the `value` is `provider/name`; settings of a reused model are merged with its own, whole setting by
+      setting. `key` and an address from the environment are `Invocation("env", ("NAME",))`; `serve` is `Word("vllm")`
+      with a block of plain literals; `price` is True with a block of dollars per million tokens. Any other setting is a
+      plain literal to be sent: a number in `Amount`, `str`, `bool`, `Word("none")`, `Items`, or True with a block
+    - `data`: paths are `str`, `group` is `Word`, `split` is `Shares` with the unit `""` or `examples`
+    - `optimize.edits`: `Invocation` of `constant`, `linear`, `cosine`, or `Word("model")`, or an `Amount`;
+      `sees`: `Items` of words; switches: `bool`
+    - every number is an `Amount` in the setting's own base unit, whether or not the unit was written
 
     Attributes:
-        kind: the word of the kinds table: `task`, `input`, `output`, `skill`, `section`, `model`, `data`, `field`,
-            `rubric`, `optimize`, `budget`.
-        name: its name, None for kinds that occur once.
+        kind: the word of the kinds table: `task`, `input`, `output`, `skill`, `section`, `about`, `model`, `data`,
+            `field`, `rubric`, `optimize`, `budget`.
+        name: its name. A `budget` or `optimize` with a name is there to be reused; the one without is in force.
         words: the words in front of kind and name: `("trainable",)` for a trainable section.
         type: the declared type of an input, output or field.
-        value: what stands after `=` (a section's text, a model's `provider/name`), references followed.
-        settings: by name, references to other modules followed and merged.
-        children: what the block declares, in order.
+        value: what stands after `=`.
+        settings: by name.
+        children: what the block declares, in order: inputs and outputs, sections, fields.
     """
 
     kind: str
@@ -152,7 +174,17 @@ class CheckedGate:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A program after checking. Metrics stand so that each comes after those that it reads."""
+    """A program after checking.
+
+    Attributes:
+        program: the syntax tree of the main file.
+        version: of the language.
+        entities: in the order of the file.
+        metrics: so that each comes after those that it reads.
+        gates: gates and requires, in the order of the file.
+        diagnostics: in the order of the file, those of other files behind.
+        library: whether the file only declares what others use, so that there is nothing to compile.
+    """
 
     program: nodes.Program
     version: int
@@ -160,6 +192,7 @@ class Checked:
     metrics: tuple[CheckedMetric, ...]
     gates: tuple[CheckedGate, ...]
     diagnostics: tuple[Diagnostic, ...]
+    library: bool = False
 
     @property
     def failed(self) -> bool:

@@ -167,6 +167,14 @@ class GatePlan(Frozen):
     for_: Literal["slow"] | None = None
 
 
+class RequirePlan(Frozen):
+    """A condition that is decided once, on the baseline, before the first step."""
+
+    name: str
+    term: TermField
+    text: str
+
+
 # ---- loop -----------------------------------------------------------------------------------------
 
 
@@ -229,7 +237,8 @@ class BudgetPlan(Frozen):
 class Plan(Frozen):
     """The whole program. Two programs that mean the same have equal plans and equal hashes.
 
-    `metrics` stand so that each comes after those that it reads; exactly one is the goal.
+    `metrics` stand so that each comes after those that it reads; exactly one is the goal. `rubrics` holds the texts
+    for judges by name.
     """
 
     language: int = 1
@@ -241,6 +250,8 @@ class Plan(Frozen):
     optimize: OptimizePlan = OptimizePlan()
     budget: BudgetPlan
     gates: tuple[GatePlan, ...]
+    requires: tuple[RequirePlan, ...] = ()
+    rubrics: dict[str, str] = {}
 
     @property
     def goal(self) -> MetricPlan:

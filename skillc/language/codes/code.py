@@ -14,14 +14,14 @@ class Code:
         stage: `syntax`, `modules`, `names`, `types`, `data`, `gates`, `models` or `internal`.
         title: the mistake in a few words, lower case.
         explanation: why it is one, and what to do; markdown, one or a few paragraphs.
-        bad: a program or a part of one that yields this code. None where no text of a program can
+        bad: a program or a part of one that yields this code. Empty where no text of a program can
             (a damaged file, a file that is missing).
-        good: the same, mended; never None where `bad` is given.
+        good: the same, mended; never empty where `bad` is given.
     """
 
     code: str
     stage: str
     title: str
     explanation: str
-    bad: str | None = None
-    good: str | None = None
+    bad: str = ""
+    good: str = ""

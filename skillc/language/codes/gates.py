@@ -1,7 +1,57 @@
-"""Codes SK5xx: budgets and gates."""
+"""Codes SK50x: budgets and gates, as far as the text alone shows them."""
 
 from __future__ import annotations
 
 from skillc.language.codes.code import Code
+from skillc.language.codes.samples import program
 
-CODES: tuple[Code, ...] = ()
+
+def _code(number: int, title: str, explanation: str, bad: str, good: str) -> Code:
+    return Code(f"SK{number}", "gates", title, explanation, bad, good)
+
+
+CODES: tuple[Code, ...] = (
+    _code(
+        502,
+        "a gate without a candidate",
+        "A gate decides on a candidate, so it must look at one. What must hold once, before the first step, is a "
+        "`require`.",
+        program(gate="best.correct > initial.correct"),
+        program(gate="candidate.correct > initial.correct"),
+    ),
+    _code(
+        503,
+        "a require that looks at a candidate",
+        "A require is decided before the first step, when the only skill is `initial`.",
+        program("require able = candidate.correct > 10%"),
+        program("require able = initial.correct > 10%"),
+    ),
+    _code(
+        504,
+        "a gate that can't be decided early",
+        "A note: nothing bounds the latency of a rollout, so the gate has to wait for the whole validation split.",
+        program(gate="latency(candidate) <= 1.1 * latency(incumbent)"),
+        program(gate="cost(candidate) <= 1.1 * cost(incumbent)"),
+    ),
+    _code(
+        506,
+        "a cap on tokens that is kept anyway",
+        "A note: frozen texts and the limits of the other sections already keep the skill below the cap.",
+        program(gate="tokens(candidate) <= 2k tokens").replace("section rules", "section rules { limit = 800 tokens }"),
+        program(gate="tokens(candidate) <= 2k tokens"),
+    ),
+    _code(
+        507,
+        "patience that never runs out",
+        "A note: there are fewer steps in the whole run than it may go on without an accept.",
+        program().replace("epochs = 4", "steps = 4; patience = 8 steps"),
+        program().replace("epochs = 4", "steps = 40; patience = 8 steps"),
+    ),
+    _code(
+        508,
+        "a budget that caps nothing",
+        "Without a cap on epochs, steps, calls, tokens, cost or time a run has no end.",
+        program().replace("epochs = 4", "patience = 4 steps"),
+        program(),
+    ),
+)

@@ -1,0 +1,36 @@
+"""How a verb ends when something is wrong: a message for what a user can mend, a report for what is our fault."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import traceback
+
+import click
+
+from skillc import __version__
+from skillc.errors import SkillcError
+
+
+def report_error(problem: SkillcError) -> None:
+    """Prints an expected error; with `--json` on the command line also as an object on standard output."""
+    if "--json" in sys.argv:
+        error = {"message": problem.message, "hint": problem.hint}
+        click.echo(json.dumps({"format_version": 1, "error": error}, ensure_ascii=False))
+    click.echo(click.style("error", fg="red", bold=True) + f": {problem.message}", err=True)
+    if problem.hint:
+        click.echo(click.style("  hint", fg="cyan") + f": {problem.hint}", err=True)
+
+
+def report_bug(problem: Exception) -> None:
+    """Prints an unexpected error in one line and keeps the traceback in a file; SKILLC_DEBUG=1 shows it."""
+    trace = f"skillc {__version__}, Python {sys.version.split()[0]}\n\n" + "".join(traceback.format_exception(problem))
+    if os.environ.get("SKILLC_DEBUG"):
+        click.echo(trace, err=True)
+        return
+    with tempfile.NamedTemporaryFile("w", prefix="skillc-bug-", suffix=".txt", delete=False, encoding="utf-8") as file:
+        file.write(trace)
+    name = type(problem).__name__
+    click.echo(f"this is a bug in skillc ({name}); the details are in {file.name}", err=True)

@@ -1,0 +1,51 @@
+"""`skillc explain`: a page per diagnostic code, offline."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from skillc.errors import SkillcError
+
+
+@click.command(short_help="tell what a diagnostic code means")
+@click.argument("code", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def explain(code: str | None, as_json: bool) -> None:
+    """Tell what CODE means, with an example that shows it and the mended one. Without CODE: list all codes."""
+    from skillc.language.codes import CODES
+    from skillc.language.suggest import suggest
+
+    if code is None:
+        codes = sorted(CODES)
+        if as_json:
+            entries = [{"code": c, "title": CODES[c].title} for c in codes]
+            click.echo(json.dumps({"format_version": 1, "codes": entries}, ensure_ascii=False, indent=2))
+        else:
+            click.echo("\n".join(f"{c}  {CODES[c].title}" for c in codes))
+        return
+    entry = CODES.get(code.upper())
+    if entry is None:
+        near = suggest(code.upper(), CODES)
+        raise SkillcError(
+            f"there is no code `{code}`",
+            hint=f"did you mean `{near}`?" if near else "`skillc explain` lists all codes",
+        )
+    if as_json:
+        page = {
+            "format_version": 1,
+            "code": entry.code,
+            "title": entry.title,
+            "explanation": entry.explanation,
+            "bad": entry.bad,
+            "good": entry.good,
+        }
+        click.echo(json.dumps(page, ensure_ascii=False, indent=2))
+        return
+    click.echo(f"{entry.code}: {entry.title}\n\n{entry.explanation.strip()}\n")
+    click.echo(f"This is refused:\n\n{_indented(entry.bad)}\n\nThis is right:\n\n{_indented(entry.good)}")
+
+
+def _indented(text: str) -> str:
+    return "\n".join("    " + line if line else "" for line in text.strip("\n").splitlines())

@@ -1,0 +1,33 @@
+"""`skillc new`: a first program from a data file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from skillc.errors import SkillcError
+
+
+@click.command(short_help="write a first program from a CSV or JSONL file")
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="The program to write; beside DATA by default.")
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def new(data: Path, output: Path | None, force: bool, as_json: bool) -> None:
+    """Look at DATA (CSV, JSON or JSONL) and write a program that compiles with the embedded `rulebook` model."""
+    from skillc.data.starter import starter_program
+
+    target = output or data.with_suffix(".skill")
+    if target.exists() and not force:
+        raise SkillcError(f"`{target}` is there already", hint="name another file with --output, or say --force")
+    text = starter_program(data, relative_to=target.parent)
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise SkillcError(f"`{target}` cannot be written: {problem.strerror}") from problem
+    if as_json:
+        click.echo(json.dumps({"format_version": 1, "program": str(target)}, ensure_ascii=False))
+        return
+    click.echo(f"wrote {target}\nnext: read it, then `skillc plan {target}` and `skillc compile {target}`")

@@ -1,0 +1,25 @@
+"""Options that several verbs take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+Command = Callable[..., Any]
+
+
+def changes(command: Command) -> Command:
+    """`--model`, `--set` and `--offline`: a program's plan, changed for one call."""
+    for option in (
+        click.option("--offline", is_flag=True, help="Use the embedded `rulebook` model for every role; open no socket."),
+        click.option(
+            "--set", "settings", multiple=True, metavar="BLOCK.NAME=VALUE", help="Change a setting: budget.cost=1."
+        ),
+        click.option(
+            "--model", "models", multiple=True, metavar="ROLE=NAME", help="Change a model: target=openai/gpt-5.5-mini."
+        ),
+    ):
+        command = option(command)
+    return command

@@ -1,0 +1,33 @@
+"""`skillc plan`: what a compile would use, and the most that it may spend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from skillc.cli.options import changes
+
+
+@click.command(short_help="show what a compile would use and what it may spend")
+@click.argument("program", type=click.Path(path_type=Path))
+@changes
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def plan(
+    program: Path, models: tuple[str, ...], settings: tuple[str, ...], offline: bool, as_json: bool
+) -> int:
+    """Show models, data, gates and the bounds of calls, tokens and money of PROGRAM, stage by stage."""
+    import json
+
+    from skillc.frontend import estimate, plan_file, show_diagnostics
+    from skillc.plan.render import as_json as to_json
+    from skillc.plan.render import as_text
+
+    planned = plan_file(program, models=models, settings=settings, offline=offline)
+    estimated = estimate(planned)
+    if as_json:
+        click.echo(json.dumps(to_json(planned.plan, estimated.bounds), ensure_ascii=False, indent=2))
+    else:
+        click.echo(as_text(planned.plan, estimated.bounds))
+    show_diagnostics([*planned.warnings, *estimated.diagnostics])
+    return 2 if estimated.failed else 0

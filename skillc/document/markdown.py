@@ -1,0 +1,248 @@
+"""The little of markdown that a skill needs: lines, code fences, headings, and lists as rules.
+
+Lines are cut at newlines only; other separators (form feed, U+2028) are characters like any other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
+_HEADING = re.compile(r"(#{1,6})(?:[ \t]+(.*))?")
+_BULLET = re.compile(r"([ \t]*)([-*+]|\d{1,3}[.)])([ \t]+|$)(.*)", re.DOTALL)
+_UNDERLINE = re.compile(r"(=+|-{2,})[ \t]*")
+_BREAK = re.compile(r"[ \t]*(?:(?:-[ \t]*){3,}|(?:_[ \t]*){3,}|(?:\*[ \t]*){3,})")
+_INDENT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading at the start of a line: `## Title`."""
+
+    level: int
+    title: str
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, whatever its newlines are, with tabs in front of a line as four spaces."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return [_untab(line) if line[:1] in " \t" else line for line in lines]
+
+
+def _untab(line: str) -> str:
+    body = line.lstrip(" \t")
+    return line[: len(line) - len(body)].replace("\t", "    ") + body
+
+
+def trim(lines: list[str]) -> list[str]:
+    """The lines without the blank ones at both ends."""
+    start, end = 0, len(lines)
+    while start < end and not lines[start].strip():
+        start += 1
+    while end > start and not lines[end - 1].strip():
+        end -= 1
+    return lines[start:end]
+
+
+def trim_text(text: str) -> str:
+    """The text with plain newlines and without blank lines at its ends."""
+    return "\n".join(trim(lines_of(text)))
+
+
+class Fences:
+    """Follows code fences from line to line."""
+
+    def __init__(self) -> None:
+        self._open: str | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether the last line left a fence open."""
+        return self._open is not None
+
+    def code(self, line: str) -> bool:
+        """Whether the line belongs to a fenced block, its fences included. To be called once a line, in order."""
+        found = _FENCE.fullmatch(line)
+        if self._open is None:
+            if found is None or ("`" in found[1] and "`" in found[2]):
+                return False
+            self._open = found[1]
+            return True
+        if found and found[1][0] == self._open[0] and len(found[1]) >= len(self._open) and not found[2].strip():
+            self._open = None
+        return True
+
+
+def prose(lines: list[str]) -> Iterator[tuple[str, bool]]:
+    """Each line, and whether it is prose and not code."""
+    fences = Fences()
+    for line in lines:
+        yield line, not fences.code(line)
+
+
+def heading(line: str) -> Heading | None:
+    """The heading that a line is. Only the first column counts: an indented one is part of a list item."""
+    found = _HEADING.fullmatch(line.rstrip())
+    if found is None:
+        return None
+    title = re.sub(r"(^|[ \t]+)#+$", "", (found[2] or "").strip())
+    return Heading(len(found[1]), title.strip())
+
+
+def tidy(text: str) -> str:
+    """The text with one blank line on both sides of every `#` and `##` heading, and one newline at its end.
+
+    Reading a document and writing it again then gives the same bytes. Code stays as it is.
+    """
+    done: list[str] = []
+    after_heading = False
+    for line, is_prose in prose(trim(lines_of(text))):
+        found = heading(line) if is_prose else None
+        if found is not None and found.level <= 2:
+            done = trim_end(done)
+            done += ([""] if done else []) + [f"{'#' * found.level} {found.title}".rstrip(), ""]
+            after_heading = True
+        elif not (after_heading and not line.strip()):
+            done.append(line)
+            after_heading = False
+    return "\n".join(trim(done)) + "\n" if trim(done) else ""
+
+
+def trim_end(lines: list[str]) -> list[str]:
+    """The lines without the blank ones at the end."""
+    end = len(lines)
+    while end and not lines[end - 1].strip():
+        end -= 1
+    return lines[:end]
+
+
+def bullet(text: str) -> str:
+    """A rule as a list item: continuation lines are indented by two."""
+    first, *rest = text.split("\n")
+    return "\n".join([f"- {first}", *(" " * _INDENT + line if line else "" for line in rest)])
+
+
+# ---- text to rules --------------------------------------------------------------------------------
+
+
+class _Items:
+    """Collects (topic, text) pairs while the lines of a section go by."""
+
+    def __init__(self) -> None:
+        self.done: list[tuple[str | None, str]] = []
+        self._topics: list[tuple[int, str, int]] = []
+        self._item: list[str] = []
+        self._kind: str = "none"
+        self._content = 0
+        self._marker = 0
+        self._fences = Fences()
+
+    @property
+    def _topic(self) -> str | None:
+        return " / ".join(title for _, title, _ in self._topics) or None
+
+    def close(self) -> None:
+        """Ends the open item or paragraph."""
+        lines = [line.rstrip() for line in trim(self._item)]
+        if lines:
+            lines[0] = lines[0].lstrip()
+            self.done.append((self._topic, "\n".join(lines)))
+        self._item, self._kind, self._fences = [], "none", Fences()
+
+    def enter(self, level: int, title: str) -> None:
+        """Opens a topic; those that it ends and that held no rule become rules, so that no word is lost."""
+        self.close()
+        while self._topics and self._topics[-1][0] >= level:
+            _, old, begun = self._topics.pop()
+            if begun == len(self.done):
+                self.done.append((self._topic, old))
+        if title:
+            self._topics.append((level, title, len(self.done)))
+
+    def finish(self) -> list[tuple[str | None, str]]:
+        """All pairs in order."""
+        self.enter(0, "")
+        return self.done
+
+    def line(self, line: str) -> None:
+        """Takes the next line."""
+        if self._fences.open:
+            self._fences.code(line)
+            self._item.append(self._cut(line))
+            return
+        if not line.strip():
+            self._blank()
+            return
+        indent = len(line) - len(line.lstrip(" "))
+        inside = self._kind == "item" and indent >= self._marker + _INDENT
+        found = None if inside else heading(line)
+        if found is not None:
+            self.enter(found.level, found.title)
+        elif not inside and self._underlines(line):
+            title = self._item[0].strip()
+            self._item = []
+            self.enter(3, title)
+        elif not inside and _BREAK.fullmatch(line):
+            self.close()
+        elif not inside and (mark := _BULLET.fullmatch(line)):
+            self._begin(mark)
+        else:
+            self._continue(line, inside)
+
+    def _underlines(self, line: str) -> bool:
+        return (
+            self._kind == "paragraph"
+            and len(self._item) == 1
+            and _UNDERLINE.fullmatch(line) is not None
+            and not _FENCE.fullmatch(self._item[0])
+        )
+
+    def _begin(self, mark: re.Match[str]) -> None:
+        self.close()
+        self._kind = "item"
+        self._marker = len(mark[1])
+        space = len(mark[3].replace("\t", "    ")) or 1
+        self._content = self._marker + len(mark[2]) + (space if space <= 4 else 1)
+        first = " " * (space - 1) + mark[4] if space > 4 else mark[4]
+        self._fences.code(first)
+        self._item = [first]
+
+    def _blank(self) -> None:
+        if self._kind == "paragraph":
+            self._kind = "paragraph, blank"
+        if self._item:
+            self._item.append("")
+
+    def _continue(self, line: str, inside: bool) -> None:
+        fence = _FENCE.fullmatch(line) is not None
+        after_blank = bool(self._item) and not self._item[-1]
+        if not inside and after_blank and not fence:
+            self.close()
+        if not self._item and self._kind == "none":
+            self._kind = "paragraph"
+            self._content = self._marker = 0
+        if self._kind == "paragraph, blank":
+            self._kind = "paragraph"
+        self._fences.code(line)
+        self._item.append(self._cut(line))
+
+    def _cut(self, line: str) -> str:
+        indent = len(line) - len(line.lstrip(" "))
+        return line[min(indent, self._content) :]
+
+
+def items_of(text: str) -> list[tuple[str | None, str]]:
+    """The rules in a section's text as (topic, text).
+
+    A list item is a rule, with its nested items and further paragraphs; so is a plain paragraph. Headings of any level
+    become topics, a sub-heading `Top / Sub`; one without any rule below it becomes a rule itself. A code block goes
+    with what stands before it. List markers, numbers of ordered items and thematic breaks go; nothing else does.
+    """
+    items = _Items()
+    lines = trim(lines_of(text))
+    margin = min((len(line) - len(line.lstrip(" ")) for line in lines if line.strip()), default=0)
+    for line in lines:
+        items.line(line[margin:])
+    return items.finish()

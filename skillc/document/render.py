@@ -1,0 +1,78 @@
+"""The document as text: what the target reads, and what the optimizer reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from skillc.document.markdown import bullet, tidy
+from skillc.tokens import count_tokens
+
+if TYPE_CHECKING:
+    from skillc.document.skill import Document, Rule, Section
+
+
+def for_target(document: Document) -> str:
+    """The markdown that the target reads: no ids, no rationales, empty sections left out, one newline at the end."""
+    title = title_of(document.name) if document.title is None else document.title
+    blocks = [f"# {title}"] if title else []
+    for section in document.sections:
+        text = body(section)
+        if not text.strip():
+            continue
+        heading = section_title(section)
+        blocks += [f"## {heading}", text] if heading else [text]
+    return tidy("\n\n".join(blocks))
+
+
+def for_optimizer(document: Document) -> str:
+    """The same with rule ids, rationales, each section's mode, its limit and the tokens it uses."""
+    blocks = [f"# {document.name}", f"about: {document.about}" if document.about else ""]
+    for section in document.sections:
+        heading = f"## {section.name} ({section.mode}, {_used(section)})"
+        text = _with_ids(section) if section.mode == "trainable" else section.text
+        blocks += [heading, text or "(empty)"]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def title_of(name: str) -> str:
+    """A heading from a name: `route-tickets` becomes `Route tickets`."""
+    words = name.replace("_", " ").replace("-", " ").strip()
+    return words[:1].upper() + words[1:]
+
+
+def section_title(section: Section) -> str:
+    """The heading of a section, "" for none."""
+    return title_of(section.name) if section.title is None else section.title
+
+
+def body(section: Section) -> str:
+    """What the target reads below a section's heading, without a newline at its end."""
+    if section.mode != "trainable":
+        return section.text
+    return _grouped(section, lambda rule: bullet(rule.text))
+
+
+def _used(section: Section) -> str:
+    used = count_tokens(body(section))
+    return f"{used} tokens" if section.limit is None else f"{used} of {section.limit} tokens"
+
+
+def _with_ids(section: Section) -> str:
+    def line(rule: Rule) -> str:
+        text = f"[{rule.id}] " + rule.text.replace("\n", "\n    ")
+        return f"{text}\n    why: {' '.join(rule.rationale.split())}" if rule.rationale else text
+
+    return _grouped(section, line)
+
+
+def _grouped(section: Section, line: Callable[[Rule], str]) -> str:
+    """The rules under their topics; the section keeps them in that order."""
+    blocks: list[str] = []
+    topic: str | None = None
+    for rule in section.rules:
+        if rule.topic != topic:
+            topic = rule.topic
+            blocks += ["", f"### {topic}", ""] if blocks else [f"### {topic}", ""]
+        blocks.append(line(rule))
+    return "\n".join(blocks)

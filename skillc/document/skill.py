@@ -1,0 +1,192 @@
+"""The skill as data: a document of sections, a trainable section as rules with stable ids."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from skillc.document import render
+from skillc.document.markdown import items_of, trim_text
+from skillc.tokens import count_tokens
+
+Mode = Literal["frozen", "trainable", "slow"]
+
+_ID_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One line of a trainable section.
+
+    Attributes:
+        id: stable name, hex digits; it outlives replacements of the text. The target never sees it.
+        text: what the target reads, without the list marker; further lines are part of the same item.
+        topic: the sub-heading it stands under.
+        rationale: why it was added, on what evidence. The target never sees it.
+    """
+
+    id: str
+    text: str
+    topic: str | None = None
+    rationale: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of the skill.
+
+    A trainable section holds rules, the others a text; a trainable section made from a text splits it. Rules stand in
+    the order in which the target reads them: those without a topic, then topic by topic.
+
+    Attributes:
+        limit: the most tokens that the section's body may have.
+        title: the heading that the target reads; None makes it from the name, "" leaves it out.
+    """
+
+    name: str
+    mode: Mode
+    text: str = ""
+    rules: tuple[Rule, ...] = ()
+    limit: int | None = None
+    title: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.mode != "trainable":
+            if self.rules:
+                raise ValueError(f"the {self.mode} section {self.name} cannot hold rules")
+            object.__setattr__(self, "text", trim_text(self.text))
+            return
+        if self.rules and self.text:
+            raise ValueError(f"the trainable section {self.name} has both rules and a text")
+        rules = self.rules or split_rules(self.text, self.name)
+        object.__setattr__(self, "text", "")
+        object.__setattr__(self, "rules", _by_topic(rules))
+
+    @property
+    def body(self) -> str:
+        """What the target reads below the heading."""
+        return render.body(self)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the body: what the limit speaks of."""
+        return count_tokens(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A skill.
+
+    Attributes:
+        name: by Agent Skills rules: `route-tickets`.
+        about: what it is for and when to use it; the `description` of the artifact.
+        title: the first heading; None makes it from the name, "" leaves it out.
+
+    Raises:
+        ValueError: two sections or two rules of one name.
+    """
+
+    name: str
+    about: str
+    sections: tuple[Section, ...]
+    title: str | None = None
+    _sections: dict[str, Section] = field(init=False, repr=False, compare=False, hash=False)
+    _places: dict[str, tuple[Section, Rule]] = field(init=False, repr=False, compare=False, hash=False)
+
+    def __post_init__(self) -> None:
+        sections = {section.name: section for section in self.sections}
+        places = {rule.id: (section, rule) for section in self.sections for rule in section.rules}
+        if len(sections) != len(self.sections):
+            raise ValueError("two sections of one name")
+        if len(places) != sum(len(section.rules) for section in self.sections):
+            raise ValueError("two rules of one id")
+        object.__setattr__(self, "_sections", sections)
+        object.__setattr__(self, "_places", places)
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """All rules in order."""
+        return tuple(rule for section in self.sections for rule in section.rules)
+
+    def rule(self, id: str) -> Rule | None:  # noqa: A002
+        """The rule of an id. Text of frozen and slow sections has no ids, so it cannot be named."""
+        place = self._places.get(id)
+        return place[1] if place else None
+
+    def section_of(self, id: str) -> Section | None:  # noqa: A002
+        """The section in which a rule stands."""
+        place = self._places.get(id)
+        return place[0] if place else None
+
+    def section(self, name: str) -> Section | None:
+        """The section of a name."""
+        return self._sections.get(name)
+
+    def with_section(self, section: Section) -> Document:
+        """The document with the section of that name replaced."""
+        return replace(self, sections=tuple(section if s.name == section.name else s for s in self.sections))
+
+
+def _by_topic(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    topics: dict[str | None, list[Rule]] = {None: []}
+    for rule in rules:
+        topics.setdefault(rule.topic, []).append(rule)
+    return tuple(rule for group in topics.values() for rule in group)
+
+
+def new_id(section: str, text: str, taken: Collection[str]) -> str:
+    """An id for a rule born in a section with a text: six hex digits of their sha256, more where those are taken."""
+    digits = hashlib.sha256(f"{section}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()
+    while True:
+        for length in range(_ID_DIGITS, len(digits) + 1):
+            if digits[:length] not in taken:
+                return digits[:length]
+        digits = hashlib.sha256(digits.encode()).hexdigest()
+
+
+def split_rules(text: str, section: str, taken: Collection[str] = ()) -> tuple[Rule, ...]:
+    """The rules in a markdown text. See `markdown.items_of` for what becomes a rule.
+
+    Args:
+        text: list items, paragraphs, headings as topics.
+        section: name of the section, part of the ids.
+        taken: ids that other sections of the document use.
+    """
+    ids = set(taken)
+    rules: list[Rule] = []
+    for topic, item in items_of(text):
+        rule = Rule(new_id(section, item, ids), item, topic)
+        ids.add(rule.id)
+        rules.append(rule)
+    return _by_topic(tuple(rules))
+
+
+def document_of(name: str, about: str, parts: Iterable[tuple[str, Mode, str, int | None]]) -> Document:
+    """A document from its declaration.
+
+    Args:
+        name: the artifact's name, `route-tickets`.
+        about: the description.
+        parts: name, mode, initial text and limit in tokens of each section, in order.
+    """
+    taken: set[str] = set()
+    sections: list[Section] = []
+    for section, mode, text, limit in parts:
+        rules = split_rules(text, section, taken) if mode == "trainable" else ()
+        taken.update(rule.id for rule in rules)
+        sections.append(Section(section, mode, "" if mode == "trainable" else text, rules, limit))
+    return Document(name, about, tuple(sections))
+
+
+def tokens(document: Document) -> int:
+    """Tokens of what the target sees."""
+    return count_tokens(render.for_target(document))
+
+
+def digest(document: Document) -> str:
+    """Sha256 of what the target sees and of `about`. Ids, rationales and limits are not in it."""
+    seen = json.dumps([document.about, render.for_target(document)], ensure_ascii=True)
+    return hashlib.sha256(seen.encode()).hexdigest()

@@ -1,0 +1,189 @@
+"""Calls: of the language's own functions, with their arguments and what comes out."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, NoReturn
+
+from skillc.language import nodes
+from skillc.language.arguments import READERS, is_none
+from skillc.language.builtins import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, Parameter, lookup
+from skillc.language.functions import expand, own_function
+from skillc.language.ranges import UNIT, Range, clamped, greatest, smallest
+from skillc.language.terms import CallTerm, Constant
+from skillc.language.types import Column, Level, Quantity, Typed
+
+if TYPE_CHECKING:
+    from skillc.language.expressions import Lowering
+
+Given = list[tuple[Parameter, nodes.Argument, Typed]]
+
+
+def lower_call(low: Lowering, node: nodes.Call) -> Typed:
+    """The meaning of a call.
+
+    Raises:
+        Broken: it has none; the error has been reported.
+    """
+    own = own_function(low, node.function)
+    if own is not None:
+        return expand(low, node, own)
+    scope = low.scope
+    if not isinstance(node.function, nodes.Reference):
+        raise scope.fail("SK205", node.function.span, "only a name can be called", "write `function(...)`")
+    name = node.function.name
+    builtin = lookup(name, scope.level)
+    if builtin is None:
+        _no_function(low, node, name)
+    given = _arguments(low, node, builtin)
+    arguments = tuple(typed.term for parameter, _, typed in given if not parameter.named)
+    options = tuple((parameter.name, typed.term) for parameter, _, typed in given if parameter.named)
+    quantity = _result(low, node, builtin, given)
+    return Typed(CallTerm(name, arguments, options), quantity)
+
+
+def _no_function(low: Lowering, node: nodes.Call, name: str) -> NoReturn:
+    scope, span = low.scope, node.function.span
+    if name in EXAMPLE_FUNCTIONS:
+        shown = scope.shown(node.span)
+        hint = f"make it a metric: `metric m = {shown}`, and write `candidate.m`"
+        raise scope.fail("SK306", span, f"`{name}` measures one rollout, and a gate sees a whole run", hint)
+    if name in RUN_FUNCTIONS:
+        raise scope.fail("SK306", span, f"`{name}` compares skills, and a metric sees one rollout", "say it in a gate")
+    if name in scope.metrics.names:
+        raise scope.fail("SK205", span, f"`{name}` is a metric without parameters", f"write `{name}` alone")
+    known = {**(RUN_FUNCTIONS if scope.level is Level.RUN else EXAMPLE_FUNCTIONS), **scope.module.functions()}
+    raise scope.unknown("SK205", "function", name, span, sorted(known))
+
+
+# ---- arguments ------------------------------------------------------------------------------------
+
+
+def _arguments(low: Lowering, node: nodes.Call, builtin: Builtin) -> Given:
+    """The arguments in the order of the parameters; those that are `none` or not given are left out."""
+    positional = [a for a in node.arguments if a.name is None]
+    wanted = builtin.positional
+    if builtin.many:
+        wanted = wanted * max(2, len(positional))
+    if len(positional) != len(wanted):
+        _count(low, node, builtin, len(positional))
+    pairs = list(zip(wanted, positional, strict=True)) + _options(low, node, builtin)
+    given: Given = []
+    for parameter, argument in pairs:
+        if parameter.named and not parameter.required and _left_out(low, argument.value):
+            continue
+        given.append((parameter, argument, READERS[parameter.takes](low, argument.value)))
+    return given
+
+
+def _left_out(low: Lowering, node: nodes.Expression) -> bool:
+    """Whether an option is `none`, also by a parameter that is."""
+    parameters = low.scope.parameters or {}
+    if isinstance(node, nodes.Reference) and node.name in parameters:
+        return parameters[node.name].typed is None
+    return is_none(node)
+
+
+def _count(low: Lowering, node: nodes.Call, builtin: Builtin, found: int) -> NoReturn:
+    wanted = len(builtin.positional)
+    takes = "two or more arguments" if builtin.many else f"{wanted} argument{'' if wanted == 1 else 's'}"
+    takes = takes if wanted or builtin.many else "no arguments"
+    message = f"`{builtin.name}` takes {takes}, not {found}"
+    if found > wanted and builtin.options:
+        raise low.scope.fail("SK310", node.span, message, f"options are written by name: `{builtin.usage}`")
+    raise low.scope.fail("SK310", node.span, message, f"write `{builtin.usage}`")
+
+
+def _options(low: Lowering, node: nodes.Call, builtin: Builtin) -> list[tuple[Parameter, nodes.Argument]]:
+    named: dict[str, nodes.Argument] = {}
+    known = {p.name: p for p in builtin.options}
+    for argument in node.arguments:
+        if argument.name is None:
+            continue
+        name = argument.name.text
+        if name in named:
+            raise low.scope.fail("SK310", argument.name.span, f"`{name}` is given twice", "keep one of them")
+        if name not in known:
+            if not known:
+                message = f"`{builtin.name}` takes no options"
+                raise low.scope.fail("SK310", argument.name.span, message, f"write `{builtin.usage}`")
+            raise low.scope.unknown("SK310", "option", name, argument.name.span, known, owner=builtin.name)
+        named[name] = argument
+    missing = [p for p in builtin.options if p.required and p.name not in named]
+    if missing:
+        hint = f"write `{builtin.usage}`"
+        raise low.scope.fail("SK310", node.span, f"`{builtin.name}` needs `{missing[0].name} = ...`", hint)
+    # In the order of the parameters, so that two ways to write one call are one term.
+    return [(known[p.name], named[p.name]) for p in builtin.options if p.name in named]
+
+
+# ---- results --------------------------------------------------------------------------------------
+
+
+def _result(low: Lowering, node: nodes.Call, builtin: Builtin, given: Given) -> Quantity:
+    name = builtin.name
+    quantities = [typed.type for _, _, typed in given if isinstance(typed.type, Quantity)]
+    if builtin.level is None:
+        return _arithmetic(low, builtin, given, quantities)
+    if name in ("improved", "regressed"):
+        of = quantities[0]
+        return Quantity(of.unit, _moved(of.range), Level.RUN)
+    if name == "worst":
+        return Quantity(quantities[0].unit, quantities[0].range, Level.RUN)
+    if name == "python":
+        return _bounds(low, node, given)
+    found = builtin.range
+    if name == "tokens" and given and isinstance(given[0][2].type, Column):
+        limit = given[0][2].type.limit
+        found = Range(Fraction(0), None if limit is None else Fraction(limit))
+    elif name == "turns" and low.scope.facts.turns is not None:
+        found = Range(Fraction(0), low.scope.facts.turns)
+    elif name == "change" and low.scope.facts.change is not None:
+        found = Range(Fraction(0), low.scope.facts.change)
+    elif name == "one_of":
+        _needs_options(low, node, given)
+    return Quantity(builtin.unit, found, builtin.level)
+
+
+def _arithmetic(low: Lowering, builtin: Builtin, given: Given, quantities: list[Quantity]) -> Quantity:
+    unit = low.one_unit([(argument.value, q) for (_, argument, _), q in zip(given, quantities, strict=True)])
+    level = max(q.level for q in quantities)
+    ranges = [q.range for q in quantities]
+    if builtin.name == "clamp":
+        _, low_end, high_end = ranges
+        if low_end.low is not None and high_end.high is not None and low_end.low > high_end.high:
+            place = given[1][1].span.to(given[2][1].span)
+            raise low.scope.fail("SK311", place, "the lower bound lies above the upper one", "swap them")
+        return Quantity(unit, clamped(*ranges), level)
+    return Quantity(unit, smallest(ranges) if builtin.name == "min" else greatest(ranges), level)
+
+
+def _moved(of: Range) -> Range:
+    """Range of a mean gain or loss: at most the width of the metric's own range."""
+    return Range(Fraction(0), None if of.low is None or of.high is None else of.high - of.low)
+
+
+def _bounds(low: Lowering, node: nodes.Call, given: Given) -> Quantity:
+    """Range of `python("module:function", low = 0, high = 1)`."""
+    ends: dict[str, Constant] = {}
+    for parameter, _, typed in given:
+        if parameter.named and isinstance(typed.term, Constant):
+            ends[parameter.name] = typed.term
+    if not ends:
+        return Quantity("", UNIT, Level.EXAMPLE)
+    unit = next(iter(ends.values())).unit
+    first, last = ends.get("low", Constant(Fraction(0), unit)), ends.get("high", Constant(Fraction(1), unit))
+    if first.unit != last.unit or (unit and len(ends) == 1 and "high" not in ends):
+        hint = "give both in one unit, as in `low = 0 s, high = 60 s`"
+        raise low.scope.fail("SK302", node.span, "`low` and `high` need one unit", hint)
+    if first.value >= last.value:
+        raise low.scope.fail("SK311", node.span, "`low` must lie below `high`", "swap them, or correct one")
+    return Quantity(unit, Range(first.value, last.value), Level.EXAMPLE)
+
+
+def _needs_options(low: Lowering, node: nodes.Call, given: Given) -> None:
+    field = given[0][2].type
+    labelled = isinstance(field, Column) and field.type.kind == "labels"
+    if len(given) == 1 and not labelled and not low.scope.generic:
+        hint = 'write `one_of(x, options = ["a", "b"])`, or declare the labels: `output x: "a" | "b"`'
+        raise low.scope.fail("SK310", node.span, "this output has no declared labels to be one of", hint)

@@ -1,0 +1,179 @@
+"""`check`: from a source to a checked program, through a tuple of passes. It never raises, whatever the text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from skillc.language import nodes, rules
+from skillc.language.checked import Checked, CheckedGate, CheckedMetric, Entity
+from skillc.language.diagnostics import Fix
+from skillc.language.entities import Entities
+from skillc.language.facts import fields_of, gather
+from skillc.language.lower import Lower
+from skillc.language.missing import check_missing, is_library
+from skillc.language.modules import Linker, Loader, Module
+from skillc.language.notes import leave_notes
+from skillc.language.parser import parse
+from skillc.language.report import Report
+from skillc.language.source import Source, Span
+from skillc.language.statements import Sorter, is_language
+
+NEWEST = 1
+
+
+@dataclass
+class Work:
+    """What one pass leaves to the next."""
+
+    source: Source
+    loader: Loader
+    report: Report
+    program: nodes.Program
+    module: Module
+    flawed: set[str] = field(default_factory=set)
+    broken: set[str] = field(default_factory=set)
+    unread: bool = False
+    readable: bool = True
+    entities: tuple[Entity, ...] = ()
+    metrics: tuple[CheckedMetric, ...] = ()
+    gates: tuple[CheckedGate, ...] = ()
+
+
+def check(source: Source, loader: Loader | None = None) -> Checked:
+    """The meaning of a program, and all that is wrong with it.
+
+    Args:
+        source: the main program.
+        loader: reads what it uses; by default from the folder of the main program, markdown skills excepted.
+    """
+    parsed = parse(source)
+    report = Report(parsed.diagnostics)
+    module = Module("", source, dropped=parsed.dropped)
+    loader = loader or Loader(Path(source.name).parent)
+    work = Work(source, loader, report, parsed.program, module, unread=bool(parsed.diagnostics))
+    for each in PASSES:
+        each(work)
+    found = sorted(
+        report.diagnostics(),
+        key=lambda d: (d.primary.source.name != source.name, d.primary.source.name, d.primary.span),
+    )
+    return Checked(
+        parsed.program,
+        NEWEST,
+        work.entities,
+        work.metrics,
+        work.gates,
+        tuple(found),
+        is_library(module),
+    )
+
+
+def _language(work: Work) -> None:
+    """The version of the language, which every file says."""
+    headers = [s for s in work.program.statements if isinstance(s, nodes.Header) and is_language(s)]
+    if not headers:
+        if not work.unread:
+            first = work.program.statements[0].span if work.program.statements else Span(0, 0)
+            place = Span(first.start, min(first.end, _line_end(work.source.text, first.start)))
+            hint = f"begin it with `language {NEWEST}`"
+            fix = Fix(Span(0, 0), f"language {NEWEST}\n\n")
+            work.report.add("SK207", work.source, place, "the file does not say its language", hint=hint, fix=fix)
+        return
+    for header in headers[1:]:
+        work.report.add("SK203", work.source, header.span, "`language` is said twice", hint="keep the first")
+    value = headers[0].value
+    version = value.value if isinstance(value, nodes.Quantity) and value.unit is None else None
+    if version == NEWEST:
+        return
+    shown = " ".join(work.source.slice(value.span).split())
+    if version is not None and version.denominator == 1 and version > NEWEST:
+        message = f"`language {shown}` is newer than this skillc, which knows language {NEWEST}"
+        work.report.add("SK208", work.source, headers[0].span, message, hint="install a newer skillc")
+    else:
+        message = f"there is no `language {shown}`"
+        work.report.add("SK208", work.source, headers[0].span, message, hint=f"write `language {NEWEST}`")
+
+
+def _line_end(text: str, start: int) -> int:
+    end = text.find("\n", start)
+    return end if end >= 0 else len(text)
+
+
+def _sort(work: Work) -> None:
+    """What each statement of the file is."""
+    before = work.report.errors
+    sorter = Sorter(work.report, work.source, "", ())
+    work.module.stated = sorter.sort(work.program.statements).kinds
+    work.module.dropped |= sorter.rejected
+    work.readable = not work.unread and work.report.errors == before
+
+
+def _link(work: Work) -> None:
+    """The files that the program uses."""
+    Linker(work.report, work.loader).link(work.module, work.program.statements)
+
+
+def _names(work: Work) -> None:
+    """Names that are taken twice."""
+    rules.check_names(work.report, work.module)
+
+
+def _entities(work: Work) -> None:
+    """Declarations with their meaning."""
+    builder = Entities(work.report, work.module)
+    work.entities = builder.all()
+    work.flawed, work.broken = builder.flawed, builder.broken
+
+
+def _rules(work: Work) -> None:
+    """What declarations demand of each other."""
+    rules.check_fields(work.report, work.entities, work.module)
+    fields = fields_of(work.entities)
+    for entity in work.entities:
+        if entity.kind == "section":
+            rules.check_section(work.report, entity)
+        elif entity.kind == "skill":
+            rules.check_skill(work.report, entity)
+        elif entity.kind == "data":
+            rules.check_data(work.report, entity, {**dict.fromkeys(work.broken), **fields})
+        if entity.kind not in work.flawed and not work.unread:
+            rules.check_whole(work.report, entity)
+
+
+def _expressions(work: Work) -> None:
+    """Functions, metrics and gates."""
+    facts = gather(work.entities, work.module, work.broken)
+    comments = tuple(t for t in work.program.trivia if t.kind != "blank")
+    lower = Lower(work.report, work.module, facts, comments)
+    lower.check_functions()
+    lower.lower_metrics()
+    work.gates = lower.lower_gates()
+    work.metrics = tuple(lower.metrics.values())
+
+
+def _missing(work: Work) -> None:
+    """What a program cannot do without."""
+    if work.readable and not is_library(work.module):
+        check_missing(work.report, work.module, work.flawed)
+
+
+def _notes(work: Work) -> None:
+    """What is worth knowing about a program that is right."""
+    if not work.report.errors:
+        leave_notes(work.report, work.module, work.entities, work.metrics, work.gates)
+
+
+PASSES: tuple[Callable[[Work], None], ...] = (
+    _language,
+    _sort,
+    _link,
+    _names,
+    _entities,
+    _rules,
+    _expressions,
+    _missing,
+    _notes,
+)
+"""In the order in which they run."""

@@ -1,0 +1,24 @@
+"""A small program for the examples of codes."""
+
+from __future__ import annotations
+
+_PROGRAM = """language 1
+{use}
+task { input question: text; output answer: text }
+skill answer_trivia { about = "Answer a trivia question."; trainable section rules }
+model target    = "rulebook/v1"
+model optimizer = "rulebook/v1"
+data { source = "trivia.jsonl"; field topic: text }
+budget { epochs = 4 }
+{more}
+goal correct = exact_match(answer)
+gate better = candidate.correct > incumbent.correct
+{gate}"""
+
+
+def program(more: str = "", *, goal: str = "exact_match(answer)", gate: str = "", use: str = "") -> str:
+    """The program with more statements, another goal, a further gate, a `use`."""
+    text = _PROGRAM.replace("{use}", use).replace("{more}", more)
+    text = text.replace("goal correct = exact_match(answer)", f"goal correct = {goal}")
+    lines = text.replace("{gate}", f"gate second = {gate}" if gate else "").splitlines()
+    return "\n".join(line for line in lines if line) + "\n"

@@ -1,0 +1,230 @@
+"""Declarations with their meaning: task, skill, models, data, rubrics, optimize, budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+from skillc.language import nodes
+from skillc.language.checked import Entity, FieldType, Setting, Value
+from skillc.language.fields import field_type
+from skillc.language.kinds import Kind
+from skillc.language.modules import Module, use_first
+from skillc.language.report import Report, meant
+from skillc.language.settings import SettingReader
+from skillc.language.source import Span
+from skillc.language.statements import Sorted, Sorter, Stated
+from skillc.language.types import Broken
+
+EXPRESSIONS = ("metric", "goal", "gate", "require")
+
+
+class Entities:
+    """Makes the entities of a file.
+
+    Attributes:
+        broken: names of fields whose declaration has an error.
+        flawed: kinds in whose block something could not be read, so that nothing can be said to be missing from it.
+    """
+
+    def __init__(self, report: Report, module: Module) -> None:
+        self._report = report
+        self._module = module
+        self._open: list[Stated] = []
+        self._circular: list[Stated] = []
+        self.broken: set[str] = set()
+        self.flawed: set[str] = set()
+
+    def all(self) -> tuple[Entity, ...]:
+        """Every entity that is right, in the order of the file."""
+        found: list[Entity] = []
+        for stated in self._module.stated:
+            if stated.kind.expression:
+                continue
+            try:
+                found.append(self._entity(self._module, stated))
+            except Broken:
+                self.flawed.add(stated.kind.word)
+        return tuple(found)
+
+    # ---- one declaration ----
+
+    def _entity(self, module: Module, stated: Stated) -> Entity:
+        if stated in self._circular:
+            raise Broken
+        if stated in self._open:
+            self._circular += [s for s in self._open if s not in self._circular]
+            names = " → ".join(f"`{s.name.text}`" for s in [*self._open, stated] if s.name)
+            self._fail(
+                "SK603",
+                module,
+                stated.span,
+                f"these refer to each other in a circle: {names}",
+                "give one of them a value",
+            )
+        self._open.append(stated)
+        try:
+            return self._meaning(module, stated)
+        finally:
+            self._open.pop()
+
+    def _meaning(self, module: Module, stated: Stated) -> Entity:
+        kind, node = stated.kind, stated.node
+        before = self._report.errors
+        type_ = self._type(module, stated) if kind.type else None
+        value: Value | None = None
+        base: Entity | None = None
+        right = True
+        try:
+            value, base = self._value(module, stated)
+        except Broken:
+            right = False
+        sorted_ = self._sorted(module, kind, node.block)
+        own = SettingReader(self._report, module.source).read_all(sorted_.settings)
+        settings = {**(base.settings if base else {}), **own}
+        children = [*(base.children if base else ()), *self._children(module, sorted_)]
+        if kind.word == "skill" and (about := own.get("about")) and about.words:
+            children.insert(0, _about(about))
+        if not right:
+            raise Broken
+        if self._report.errors > before:
+            self.flawed.add(kind.word)
+        name = stated.name.text if stated.name else None
+        place = stated.name.span if stated.name else stated.span
+        return Entity(
+            kind.word, name, module.source, place, stated.words, type_, value, settings, tuple(children), node.doc
+        )
+
+    def _sorted(self, module: Module, kind: Kind, block: nodes.Block | None) -> Sorted:
+        if block is None:
+            return Sorted((), ())
+        sorter = Sorter(self._report, module.source, kind.word, kind.settings or (), kind.passes)
+        found = sorter.sort(block.statements)
+        self.broken |= sorter.rejected
+        return found
+
+    def _children(self, module: Module, sorted_: Sorted) -> list[Entity]:
+        found: list[Entity] = []
+        for stated in sorted_.kinds:
+            try:
+                found.append(self._entity(module, stated))
+            except Broken:
+                if stated.name is not None:
+                    self.broken.add(stated.name.text)
+        return found
+
+    def _type(self, module: Module, stated: Stated) -> FieldType:
+        assert stated.node.type is not None
+        return field_type(self._report, module.source, stated.node.type)
+
+    # ---- values and references ----
+
+    def _value(self, module: Module, stated: Stated) -> tuple[Value | None, Entity | None]:
+        """What stands after `=`, and the entity that it refers to."""
+        kind, node = stated.kind, stated.node.value
+        if node is None:
+            return None, None
+        if isinstance(node, nodes.String | nodes.Text) and kind.value:
+            return self._text(module, kind, node), None
+        if not kind.refers or not isinstance(node, nodes.Reference | nodes.Member):
+            self._wrong_value(module, kind, node)
+        home, name = self._home(module, node)
+        if kind.word == "section":
+            return self._section_text(home, name, module, node), None
+        found = self._named(home, kind, name, module, node)
+        base = self._entity(home, found)
+        return base.value, base
+
+    def _wrong_value(self, module: Module, kind: Kind, node: nodes.Expression) -> NoReturn:
+        shown = " ".join(module.source.slice(node.span).split())
+        wanted = {
+            "model": 'a model is `"provider/name"`, or another model',
+            "section": 'a section is a text, `"""..."""`, or a section of another file',
+            "rubric": 'a rubric is a text, `"""..."""`',
+        }.get(kind.word, f"a {kind.word} is a block, or a {kind.word} with a name, here or in another file")
+        self._fail("SK313", module, node.span, f"`{shown}` is no {kind.word}", wanted)
+
+    def _text(self, module: Module, kind: Kind, node: nodes.String | nodes.Text) -> str:
+        provider, slash, name = node.value.partition("/")
+        if kind.word == "model" and not (slash and provider.strip() and name.strip()):
+            hint = (
+                f'write `"provider/{node.value}"`, such as `"openai/gpt-5.5"`'
+                if node.value.strip()
+                else 'write `"provider/name"`'
+            )
+            self._fail("SK601", module, node.span, f'"{node.value}" does not name a provider', hint)
+        return node.value
+
+    def _home(self, module: Module, node: nodes.Reference | nodes.Member) -> tuple[Module, nodes.Name]:
+        """The file that a reference leads to, and the name in it."""
+        if isinstance(node, nodes.Reference):
+            return module, nodes.Name(node.span, node.name)
+        if not isinstance(node.of, nodes.Reference):
+            self._fail("SK204", module, node.span, "members are written `module.name`", None)
+        home = module.alias(node.of.name)
+        if home is None:
+            hint = meant(node.of.name, module.uses) or use_first(node.of.name)
+            self._fail("SK204", module, node.of.span, f"unknown module `{node.of.name}`", hint)
+        return home, node.name
+
+    def _named(self, home: Module, kind: Kind, name: nodes.Name, module: Module, node: nodes.Expression) -> Stated:
+        known = home.named(kind.word)
+        if name.text in known:
+            return known[name.text]
+        if name.text in home.dropped:
+            raise Broken
+        if name.text in home.names():
+            shown = module.source.slice(node.span)
+            self._fail("SK313", module, node.span, f"`{shown}` is no {kind.word}", None)
+        code = "SK204" if home is module else "SK105"
+        listed = f"there is {', '.join(f'`{each}`' for each in list(known)[:8])}" if known else None
+        hint = meant(name.text, known) or listed
+        self._report.add(code, module.source, name.span, f"unknown {kind.word} `{name.text}`", hint=hint)
+        raise Broken
+
+    def _section_text(self, home: Module, name: nodes.Name, module: Module, node: nodes.Expression) -> str | None:
+        """The text of a section that is reused; its settings stay where they are."""
+        if home.sections is not None:
+            if name.text not in home.sections:
+                self._no_heading(home.sections.keys(), name, module)
+            return home.sections[name.text]
+        inside = {
+            s.name.text: s
+            for skill in home.stated
+            if skill.kind.word == "skill" and skill.node.block is not None
+            for s in self._quietly_sorted(home, skill)
+            if s.name is not None
+        }
+        known = {**inside, **home.named("section")}
+        if name.text not in known:
+            code = "SK204" if home is module else "SK105"
+            listed = f"there is {', '.join(f'`{each}`' for each in list(known)[:8])}" if known else None
+            self._fail(code, module, name.span, f"unknown section `{name.text}`", meant(name.text, known) or listed)
+        found = known[name.text]
+        if found in self._open:
+            self._fail("SK603", module, node.span, f"the section `{name.text}` is made of itself", "give it a text")
+        self._open.append(found)
+        try:
+            value, _ = self._value(home, found)
+        finally:
+            self._open.pop()
+        return value if isinstance(value, str) else None
+
+    def _quietly_sorted(self, home: Module, skill: Stated) -> tuple[Stated, ...]:
+        assert skill.node.block is not None
+        sorter = Sorter(Report(), home.source, skill.kind.word, skill.kind.settings or ())
+        return sorter.sort(skill.node.block.statements).kinds
+
+    def _no_heading(self, headings: Iterable[str], name: nodes.Name, module: Module) -> NoReturn:
+        known = list(headings)
+        listed = f"its headings are {', '.join(f'`{each}`' for each in known[:8])}" if known else "it has no headings"
+        hint = meant(name.text, known) or listed
+        self._fail("SK105", module, name.span, f"the skill has no section `{name.text}`", hint)
+
+    def _fail(self, code: str, module: Module, span: Span, message: str, hint: str | None) -> NoReturn:
+        self._report.add(code, module.source, span, message, hint=hint)
+        raise Broken
+
+
+def _about(about: Setting) -> Entity:
+    return Entity("about", None, about.source, about.span, about.words, None, about.value)

@@ -1,0 +1,105 @@
+"""Reading a program from a file, with a message for everything that a path may turn out to be."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from skillc.errors import SkillcError
+from skillc.language.source import Source
+
+SIZE_LIMIT = 10_000_000
+"""Bytes of the largest file that is read as a program."""
+
+_ZIP = b"PK\x03\x04"
+_OTHER_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+
+
+class SourceError(SkillcError):
+    """A file that is no program; the message says why."""
+
+
+def read_source(path: Path) -> Source:
+    """The text of a file, without a byte-order mark, under the name that the user gave.
+
+    Raises:
+        SourceError: there is no such file, it can't be read, or what it holds is not a text.
+    """
+    name = str(path)
+    return Source(name, _decode(name, _read(path, name)))
+
+
+def _read(path: Path, name: str) -> bytes:
+    try:
+        # Without it, opening a pipe waits for a writer.
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except FileNotFoundError:
+        raise SourceError(f"there is no file `{name}`", hint=_nearby(path)) from None
+    except PermissionError:
+        if path.is_dir():
+            raise _folder(name) from None
+        raise SourceError(f"`{name}` may not be read", hint="check its permissions") from None
+    except (OSError, ValueError) as error:
+        raise SourceError(f"`{name}` can't be read: {_reason(error)}") from None
+    state = os.fstat(handle)
+    if not stat.S_ISREG(state.st_mode):
+        os.close(handle)
+        folder = stat.S_ISDIR(state.st_mode)
+        raise _folder(name) if folder else SourceError(f"`{name}` is a device or a pipe, not a file")
+    with os.fdopen(handle, "rb") as file:
+        if state.st_size > SIZE_LIMIT:
+            raise _too_large(name)
+        try:
+            data = file.read(SIZE_LIMIT + 1)
+        except OSError as error:
+            raise SourceError(f"`{name}` can't be read: {_reason(error)}") from None
+    if len(data) > SIZE_LIMIT:
+        raise _too_large(name)
+    return data
+
+
+def _decode(name: str, data: bytes) -> str:
+    if data.startswith(_ZIP):
+        hint = 'unpack it, and take its text over with `use "./SKILL.md" as today`'
+        raise SourceError(f"`{name}` is a zipped skill, not a program", hint=hint)
+    for mark, encoding in _OTHER_MARKS.items():
+        if data.startswith(mark):
+            raise SourceError(f"`{name}` is {encoding}, not UTF-8", hint="save it as UTF-8")
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    zero = data.find(b"\0")
+    if zero >= 0:
+        raise SourceError(f"`{name}` is not a text: line {_line(data, zero)} holds a zero byte (byte {zero})")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        place = f"line {_line(data, error.start)}, byte {error.start}"
+        message = f"`{name}` is not UTF-8: {place} is 0x{data[error.start]:02x}"
+        raise SourceError(message, hint="save it as UTF-8") from None
+
+
+def _line(data: bytes, offset: int) -> int:
+    return data.count(b"\n", 0, offset) + 1
+
+
+def _folder(name: str) -> SourceError:
+    return SourceError(f"`{name}` is a folder, not a program", hint="name a file in it")
+
+
+def _too_large(name: str) -> SourceError:
+    return SourceError(f"`{name}` is larger than {SIZE_LIMIT // 1_000_000} MB, which no program is")
+
+
+def _reason(error: Exception) -> str:
+    return ((error.strerror if isinstance(error, OSError) else None) or str(error)).lower()
+
+
+def _nearby(path: Path) -> str | None:
+    from skillc.language.suggest import suggest
+
+    try:
+        names = [each.name for each in path.parent.iterdir() if each.suffix == ".skill"]
+    except OSError:
+        return None
+    near = path.name + ".skill" if path.name + ".skill" in names else suggest(path.name, names)
+    return f"did you mean `{path.with_name(near)}`?" if near else None

@@ -1,0 +1,365 @@
+"""Functions of the program and of modules: checked once for any argument, and expanded at each call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NoReturn
+
+from skillc.language import arguments, nodes
+from skillc.language.amounts import bare
+from skillc.language.checked import FieldType
+from skillc.language.diagnostics import Label
+from skillc.language.modules import Module, use_first
+from skillc.language.ranges import OPEN
+from skillc.language.report import meant
+from skillc.language.scope import Bound, Scope
+from skillc.language.show import size
+from skillc.language.statements import Stated
+from skillc.language.terms import FieldTerm, MeanTerm, MetricTerm, Operation, Term, TextConstant, WordTerm
+from skillc.language.types import Broken, Column, Level, Quantity, Thing, Truth, Type, Typed
+from skillc.language.units import decimal, described
+
+if TYPE_CHECKING:
+    from skillc.language.expressions import Lowering
+
+UNIT_TYPES: Mapping[str, str] = MappingProxyType(
+    {
+        "share": "",
+        "number": "",
+        "tokens": "tokens",
+        "s": "s",
+        "seconds": "s",
+        "dollars": "$",
+        "bytes": "bytes",
+        "examples": "examples",
+        "steps": "steps",
+        "epochs": "epochs",
+        "turns": "turns",
+        "rounds": "rounds",
+    }
+)
+"""Types of parameters that are quantities, with their unit."""
+
+_READERS: Mapping[str, Callable[[Lowering, nodes.Expression], Typed]] = MappingProxyType(
+    {
+        "metric": arguments.metric_value,
+        "claim": arguments.claim,
+        "condition": arguments.condition,
+        "text": arguments.prose,
+        "field": arguments.group,
+        "rubric": arguments.judged,
+        "model": arguments.model,
+        "skill": arguments.skill,
+    }
+)
+
+PARAMETER_TYPES = (*_READERS, *UNIT_TYPES)
+
+_DEEPEST = 16
+_MOST_CALLS = 5000
+_LARGEST = 5000
+_SMALLER = "give the parts names, as metrics of their own"
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A metric or gate with parameters, and the file that it stands in."""
+
+    module: Module
+    stated: Stated
+    shown: str
+
+    @property
+    def name(self) -> str:
+        """Its name in that file."""
+        assert self.stated.name is not None
+        return self.stated.name.text
+
+    @property
+    def level(self) -> Level:
+        """Where it may be called."""
+        return Level.RUN if self.stated.kind.word == "gate" else Level.EXAMPLE
+
+    @property
+    def parameters(self) -> tuple[nodes.Parameter, ...]:
+        """What it takes."""
+        return self.stated.node.parameters or ()
+
+    @property
+    def body(self) -> nodes.Expression:
+        """What it stands for."""
+        assert self.stated.node.value is not None
+        return self.stated.node.value
+
+
+def own_function(low: Lowering, called: nodes.Expression) -> Function | None:
+    """The function of this file or of a module that is called; None for a name that may be a builtin.
+
+    Raises:
+        Broken: the module has no such function; the error has been reported.
+    """
+    scope = low.scope
+    if isinstance(called, nodes.Reference):
+        stated = scope.module.functions().get(called.name)
+        return None if stated is None else Function(scope.module, stated, called.name)
+    if not (isinstance(called, nodes.Member) and isinstance(called.of, nodes.Reference)):
+        return None
+    module = scope.module.alias(called.of.name)
+    if module is None:
+        raise scope.unknown(
+            "SK204", "module", called.of.name, called.of.span, scope.module.uses, otherwise=use_first(called.of.name)
+        )
+    stated = module.functions().get(called.name.text)
+    if stated is not None:
+        return Function(module, stated, f"{called.of.name}.{called.name.text}")
+    if called.name.text in module.dropped:
+        raise Broken
+    known = sorted(module.functions())
+    raise scope.unknown("SK105", "function", called.name.text, called.name.span, known, owner=called.of.name)
+
+
+# ---- any argument ---------------------------------------------------------------------------------
+
+
+def verify(scope: Scope, function: Function) -> bool:
+    """Whether a body is right for any argument. What is wrong with it is reported once, where it stands."""
+    verified = function.module.verified
+    if function.name in verified:
+        known = verified[function.name]
+        if known is None:
+            _circle(scope, function)
+        return bool(known)
+    verified[function.name] = None
+    try:
+        parameters = {
+            p.name.text: Bound(_type(scope, function, p), _any(scope, function, p)) for p in function.parameters
+        }
+        _distinct(scope, function)
+        _defaults(scope, function)
+        body = replace(
+            scope,
+            module=function.module,
+            level=function.level,
+            parameters=parameters,
+            site=None,
+            generic=True,
+            inside=(*scope.inside, (function.module.key, function.name)),
+        )
+        _lower_body(body, function)
+    except Broken:
+        verified[function.name] = False
+        return False
+    # A body that calls itself is found out while it is open.
+    verified[function.name] = verified[function.name] is None
+    return bool(verified[function.name])
+
+
+def _circle(scope: Scope, function: Function) -> None:
+    function.module.verified[function.name] = False
+    assert function.stated.name is not None
+    message = f"`{function.name}` calls itself"
+    scope.report.add(
+        "SK212", function.module.source, function.stated.name.span, message, hint="the language has no recursion"
+    )
+
+
+def _lower_body(scope: Scope, function: Function, depth: int = 0) -> Typed:
+    from skillc.language.expressions import Lowering
+
+    low = Lowering(scope, depth)
+    if function.level is Level.RUN:
+        typed, truth = low.condition(function.body)
+        return Typed(typed.term, truth)
+    typed, quantity = low.number(function.body)
+    return Typed(typed.term, quantity) if not isinstance(typed.type, Truth) else typed
+
+
+def _type(scope: Scope, function: Function, parameter: nodes.Parameter) -> str:
+    name, source = parameter.name.text, function.module.source
+    if parameter.type is None:
+        message = f"the parameter `{name}` has no type"
+        scope.report.add(
+            "SK215", source, parameter.name.span, message, hint=f"write `{name}: metric`, or `{name}: share`"
+        )
+        raise Broken
+    written = parameter.type
+    if isinstance(written, nodes.NamedType) and written.item is None and written.name in PARAMETER_TYPES:
+        return written.name
+    word = written.name if isinstance(written, nodes.NamedType) else source.slice(written.span)
+    listed = ", ".join(f"`{each}`" for each in PARAMETER_TYPES[:10])
+    hint = meant(word, PARAMETER_TYPES) or f"a parameter is one of {listed}, or a unit"
+    scope.report.add("SK216", source, written.span, f"no parameter is of type `{word}`", hint=hint)
+    raise Broken
+
+
+def _any(scope: Scope, function: Function, parameter: nodes.Parameter) -> Typed:
+    """A value that stands for any argument of a parameter's type."""
+    kind, name = _type(scope, function, parameter), f"<{parameter.name.text}>"
+    if kind in UNIT_TYPES:
+        return Typed(FieldTerm(name), Quantity(UNIT_TYPES[kind], OPEN, Level.LITERAL))
+    text = Column(name, "output", FieldType("text"))
+    claim = Operation(">", (MeanTerm("candidate", name), MeanTerm("incumbent", name)))
+    standing: dict[str, tuple[Term, Type]] = {
+        "metric": (MetricTerm(name), Quantity(None, OPEN, Level.EXAMPLE)),
+        "claim": (claim, Truth(Level.RUN)),
+        "condition": (MetricTerm(name), Truth(Level.EXAMPLE)),
+        "text": (FieldTerm(name), text),
+        "field": (FieldTerm(name), text),
+        "rubric": (TextConstant(name), Thing("word")),
+        "model": (WordTerm(name), Thing("word")),
+        "skill": (WordTerm(name), Thing("word")),
+    }
+    return Typed(*standing[kind])
+
+
+def _distinct(scope: Scope, function: Function) -> None:
+    seen: dict[str, nodes.Parameter] = {}
+    for parameter in function.parameters:
+        first = seen.setdefault(parameter.name.text, parameter)
+        if first is not parameter:
+            label = Label(function.module.source, first.name.span, "the first is here")
+            message = f"two parameters are called `{parameter.name.text}`"
+            scope.report.add(
+                "SK203",
+                function.module.source,
+                parameter.name.span,
+                message,
+                secondary=(label,),
+                hint="rename one of them",
+            )
+            raise Broken
+
+
+def _defaults(scope: Scope, function: Function) -> None:
+    """A default is a literal or `none`, of the parameter's own type."""
+    for parameter in function.parameters:
+        default = parameter.default
+        if default is None or arguments.is_none(default):
+            continue
+        written = isinstance(default, nodes.String | nodes.Text | nodes.Quantity | nodes.Money) or (
+            isinstance(default, nodes.Unary) and isinstance(default.operand, nodes.Quantity | nodes.Money)
+        )
+        if not written:
+            scope.report.add(
+                "SK313",
+                function.module.source,
+                default.span,
+                "a default is a literal or `none`",
+                hint="write it out at the call",
+            )
+            raise Broken
+        inside = replace(scope, module=function.module, level=function.level, parameters={}, site=None)
+        _bind(inside, function, parameter, default)
+
+
+# ---- a call ---------------------------------------------------------------------------------------
+
+
+def expand(low: Lowering, node: nodes.Call, function: Function) -> Typed:
+    """What a call stands for: the body with the arguments in place of the parameters.
+
+    Raises:
+        Broken: it has no meaning; the error has been reported.
+    """
+    scope = low.scope
+    if not verify(scope, function):
+        raise Broken
+    if function.level is not scope.level:
+        _wrong_level(scope, node, function)
+    scope.effort.expansions += 1
+    if len(scope.inside) >= _DEEPEST or scope.effort.expansions > _MOST_CALLS:
+        raise scope.fail("SK320", node.span, "functions that call functions make this too large", _SMALLER)
+    bound = _bindings(low, node, function)
+    inside = replace(
+        scope,
+        module=function.module,
+        parameters=bound,
+        site=scope.site or Label(scope.source, node.span),
+        inside=(*scope.inside, (function.module.key, function.name)),
+    )
+    if scope.generic:
+        inside = replace(inside, site=scope.site)
+    typed = _lower_body(inside, function, low.depth)
+    if size(typed.term) > _LARGEST:
+        raise scope.fail("SK320", node.span, "what this call stands for is too large", _SMALLER)
+    return typed
+
+
+def _wrong_level(scope: Scope, node: nodes.Call, function: Function) -> NoReturn:
+    if scope.level is Level.RUN:
+        hint = f"make it a metric: `metric m = {scope.shown(node.span)}`, and write `candidate.m`"
+        raise scope.fail(
+            "SK306", node.span, f"`{function.shown}` measures one rollout, and a gate sees a whole run", hint
+        )
+    raise scope.fail(
+        "SK306", node.span, f"`{function.shown}` is a gate, and a metric sees one rollout", "say it in a gate"
+    )
+
+
+def _bindings(low: Lowering, node: nodes.Call, function: Function) -> dict[str, Bound]:
+    given = _given(low.scope, node, function)
+    bound: dict[str, Bound] = {}
+    for parameter in function.parameters:
+        name = parameter.name.text
+        if name in given:
+            bound[name] = _bind(low.scope, function, parameter, given[name], low.depth)
+        elif parameter.default is not None:
+            inside = replace(low.scope, module=function.module, parameters={})
+            bound[name] = _bind(inside, function, parameter, parameter.default)
+        else:
+            message = f"`{function.shown}` needs `{name}`"
+            raise low.scope.fail("SK310", node.span, message, f"write `{_usage(function)}`")
+    return bound
+
+
+def _given(scope: Scope, node: nodes.Call, function: Function) -> dict[str, nodes.Expression]:
+    names = [p.name.text for p in function.parameters]
+    given: dict[str, nodes.Expression] = {}
+    for index, argument in enumerate(node.arguments):
+        if argument.name is None and index >= len(names):
+            counted = f"{len(names)} argument{'' if len(names) == 1 else 's'}"
+            message = f"`{function.shown}` takes {counted}, not {len(node.arguments)}"
+            raise scope.fail("SK310", argument.span, message, f"write `{_usage(function)}`")
+        name = argument.name.text if argument.name else names[index]
+        if name not in names:
+            assert argument.name is not None
+            raise scope.unknown("SK310", "parameter", name, argument.name.span, names, owner=function.shown)
+        if name in given:
+            raise scope.fail("SK310", argument.span, f"`{name}` is given twice", "keep one of them")
+        given[name] = argument.value
+    return given
+
+
+def _usage(function: Function) -> str:
+    parts = [p.name.text if p.default is None else f"{p.name.text} = ..." for p in function.parameters]
+    return f"{function.shown}({', '.join(parts)})"
+
+
+def _bind(
+    scope: Scope, function: Function, parameter: nodes.Parameter, node: nodes.Expression, depth: int = 0
+) -> Bound:
+    from skillc.language.expressions import Lowering
+
+    kind = _type(scope, function, parameter)
+    outer = (scope.parameters or {}).get(node.name) if isinstance(node, nodes.Reference) else None
+    if arguments.is_none(node) or (outer is not None and outer.typed is None):
+        return Bound(kind, None)
+    low = Lowering(scope, depth)
+    if kind not in UNIT_TYPES:
+        return Bound(kind, _READERS[kind](low, node))
+    typed, quantity = low.number(node)
+    unit = UNIT_TYPES[kind]
+    if quantity.unit is not None and quantity.unit != unit:
+        wanted = described(unit) if unit else f"a {kind}"
+        message = f"`{parameter.name.text}` takes {wanted}, not {described(quantity.unit)}"
+        hint = None
+        if unit and isinstance(node, nodes.Quantity) and node.unit is None:
+            shown = scope.shown(node.span)
+            hint = f"write `${shown}`" if unit == "$" else f"write `{shown} {unit}`"
+        raise scope.fail("SK302", node.span, message, hint)
+    if kind == "share" and (value := arguments.outside(quantity)) is not None:
+        hint = f"did you mean `{decimal(value)}%`?" if bare(node) else "a share is at most 100%"
+        raise scope.fail("SK311", node.span, f"`{parameter.name.text}` is a share, at most 1", hint)
+    return Bound(kind, Typed(typed.term, quantity))

@@ -1,0 +1,312 @@
+"""The table of kinds: which words there are, where each may stand, and what each may carry.
+
+Data, not code: the checker, the hints, completion, the reference and `explain` all read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from skillc.language.forms import (
+    ENV,
+    FIELD,
+    SWITCH,
+    TEXT,
+    Form,
+    SettingKind,
+    amount,
+    count,
+    number,
+    words,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of statement.
+
+    Attributes:
+        word: the word that makes it.
+        within: the kinds in whose block it may stand; the empty word is the top of a file.
+        name: whether it has a name. An `optional` one makes it reusable: it stands in a library, `budget nightly`.
+        about: one line for the reference.
+        modifiers: words of which exactly one stands in front.
+        suffixes: the word sequences that may follow the name.
+        once: whether there is at most one without a name.
+        type: whether `: type` must follow, or may not.
+        parameters: whether it may take parameters.
+        value: shapes of its value; empty where it takes none. `expression` kinds have a free one.
+        expression: whether the value is an expression, lowered to a term.
+        refers: whether the value may be a reference to a declaration of the same kind, here or in a module.
+        settings: what may stand in its block; None where it takes no block.
+        passes: whether the block takes any other name with a plain literal.
+    """
+
+    word: str
+    within: tuple[str, ...]
+    name: Literal["required", "optional", "forbidden"]
+    about: str
+    modifiers: tuple[str, ...] = ()
+    suffixes: tuple[tuple[str, ...], ...] = ()
+    once: bool = False
+    type: bool = False
+    parameters: bool = False
+    value: tuple[Form, ...] = ()
+    expression: bool = False
+    refers: bool = False
+    settings: tuple[SettingKind, ...] | None = None
+    passes: bool = False
+
+    def setting(self, name: str) -> SettingKind | None:
+        """The setting of a name."""
+        return next((s for s in self.settings or () if s.name == name), None)
+
+
+_FIELD_SETTINGS = (
+    SettingKind("about", (TEXT,), "what the model is told about the field"),
+    SettingKind("limit", (amount("tokens", low=1, whole=True),), "the most tokens a value may have"),
+    SettingKind("column", (TEXT,), "its name in the data file", "the field's own name"),
+)
+
+_PYTHON = Form("call", name="python", arguments=(TEXT,))
+_AGENT_SETTINGS = (
+    SettingKind("tools", (Form("list", items=(_PYTHON,)),), "what the agent may call"),
+    SettingKind("turns", (count("turns"),), "the most turns of one rollout"),
+)
+_REACT = Form("word", words=("react",), block=_AGENT_SETTINGS)
+_SANDBOX = Form(
+    "word",
+    words=("bubblewrap", "docker", "none"),
+    block=(
+        SettingKind("memory", (amount("bytes", low=1),), "the most memory"),
+        SettingKind("time", (amount("s"),), "the most time of one run"),
+        SettingKind("processes", (count(),), "the most processes at once"),
+    ),
+    passes=True,
+)
+_CODE_SETTINGS = (
+    SettingKind("rounds", (count("rounds"),), "the most rounds of writing and running code"),
+    SettingKind("sandbox", (_SANDBOX,), "where the code runs"),
+)
+
+ROLLOUT = (
+    words("predict", "chain_of_thought"),
+    _REACT,
+    Form(
+        "call",
+        name="environment",
+        arguments=(TEXT,),
+        block=(
+            SettingKind("agent", (words("predict", "chain_of_thought"), _REACT), "who acts in the environment"),
+            SettingKind("turns", (count("turns"),), "the most turns of one rollout"),
+        ),
+        passes=True,
+    ),
+    Form("word", words=("code",), block=_CODE_SETTINGS),
+    Form("word", words=("codex",), block=(), passes=True),
+    Form("call", name="command", arguments=(TEXT,), many=True, block=(), passes=True),
+)
+
+_SCHEDULES = (
+    Form("call", name="constant", arguments=(count(),)),
+    Form("call", name="linear", arguments=(count(), count())),
+    Form("call", name="cosine", arguments=(count(), count())),
+    words("model"),
+    count(),
+)
+
+_DOLLARS = (amount("$"),)
+
+MODEL_PARAMETERS = (
+    SettingKind("base_url", (TEXT, ENV), "address of the endpoint"),
+    SettingKind("key", (ENV,), "the environment variable that holds the key"),
+    SettingKind(
+        "price",
+        (
+            Form(
+                "block",
+                block=(
+                    SettingKind("input", _DOLLARS, "dollars per million tokens that are sent"),
+                    SettingKind("output", _DOLLARS, "dollars per million tokens that come back"),
+                    SettingKind("cached", _DOLLARS, "dollars per million tokens that the provider had cached"),
+                ),
+            ),
+        ),
+        "what a million tokens cost",
+        "the price list of litellm; nothing for a local model",
+    ),
+    SettingKind("serve", (Form("word", words=("vllm",), block=(), passes=True),), "the server that skillc starts"),
+    SettingKind("temperature", (number(0, 2),), "how much chance there is in a reply"),
+    SettingKind("top_p", (number(0, 1),), "the share of probability that a token is drawn from"),
+    SettingKind("max_tokens", (count("tokens"),), "the most tokens of a reply, as it is sent"),
+    SettingKind("max_reply", (count("tokens"),), "the most tokens of a reply, as they are reserved", "4096"),
+    SettingKind("seed", (count(low=0),), "the seed that is sent with each call"),
+    SettingKind("timeout", (amount("s"),), "how long a call may take"),
+)
+
+_OPTIMIZE = (
+    SettingKind("method", (words("skillc", "gepa", "miprov2", "one_shot"),), "which optimizer drives", "skillc"),
+    SettingKind("batch", (count("examples"),), "training examples a step", "40"),
+    SettingKind("edits", _SCHEDULES, "the edit budget: edits that one step may make", "cosine(4, 2)"),
+    SettingKind("minibatch", (count("examples"),), "trajectories that one reflection sees", "8"),
+    SettingKind("samples", (count(),), "rollouts per example", "1"),
+    SettingKind("candidates", (count(),), "candidates of a step, raced against each other", "1"),
+    SettingKind("screen", (count("examples", low=0),), "failures on which each edit is tried alone", "3"),
+    SettingKind("retries", (count(low=0),), "smaller patches tried after a rejection", "0"),
+    SettingKind("wave", (count("examples"),), "rollouts sent at once", "a tenth of the validation split, 8 to 32"),
+    SettingKind("accept", (words("gates", "always"),), "whether the gates decide", "gates"),
+    SettingKind(
+        "sees",
+        (Form("list", items=(words("gold", "feedback", "trajectory"),)),),
+        "what the optimizer may look at",
+        "[gold, feedback, trajectory]",
+    ),
+    SettingKind("successes", (SWITCH,), "whether successes are reflected on too", "on"),
+    SettingKind("rejected_buffer", (SWITCH,), "whether rejected edits are remembered and shown", "on"),
+    SettingKind("slow_update", (SWITCH,), "whether slow sections are rewritten at epoch ends", "on"),
+    SettingKind("slow_update_samples", (count("examples", low=0),), "examples that a slow update compares", "20"),
+    SettingKind("meta_skill", (SWITCH,), "whether the optimizer keeps a memory of what helped", "on"),
+    SettingKind(
+        "trajectory_limit",
+        (amount("tokens", low=1, whole=True),),
+        "tokens of one trajectory that a reflection is shown",
+        "1500 tokens",
+    ),
+)
+
+_BUDGET = (
+    SettingKind("epochs", (count("epochs"),), "passes over the training split"),
+    SettingKind("steps", (count("steps"),), "steps of the loop"),
+    SettingKind("calls", (count(),), "calls of any model"),
+    SettingKind("tokens", (count("tokens"),), "tokens sent and received"),
+    SettingKind("cost", _DOLLARS, "money at list price"),
+    SettingKind("time", (amount("s"),), "time on the clock; a stop at a decision"),
+    SettingKind("patience", (amount("steps", low=1, whole=True),), "steps without an accept before the run ends"),
+    SettingKind("min_gain", (number(0),), "what an accept must add to reset the patience", "0"),
+)
+
+CAPS = ("epochs", "steps", "calls", "tokens", "cost", "time")
+
+_KINDS = (
+    Kind(
+        "task",
+        ("",),
+        "forbidden",
+        "what goes in, what comes out, and how one rollout runs",
+        once=True,
+        settings=(SettingKind("rollout", ROLLOUT, "how one rollout runs", "predict"),),
+    ),
+    Kind("input", ("task",), "required", "a field that the model is given", type=True, settings=_FIELD_SETTINGS),
+    Kind("output", ("task",), "required", "a field that the model answers", type=True, settings=_FIELD_SETTINGS),
+    Kind(
+        "skill",
+        ("",),
+        "required",
+        "the document that is trained",
+        settings=(
+            SettingKind(
+                "about", (TEXT,), "what the skill is for and when to use it", None, modifiers=("frozen", "trainable")
+            ),
+            SettingKind("load", (words("always", "on_demand"),), "when the target reads it", "always"),
+            SettingKind("present", (words("advice", "rules"),), "how the target is told to use it", "rules"),
+        ),
+    ),
+    Kind(
+        "section",
+        ("skill", ""),
+        "required",
+        "a part of the skill, which may be trained or not",
+        modifiers=("frozen", "trainable", "slow"),
+        value=(TEXT,),
+        refers=True,
+        settings=(SettingKind("limit", (amount("tokens", low=1, whole=True),), "the most tokens it may have"),),
+    ),
+    Kind(
+        "model",
+        ("",),
+        "required",
+        "the model of a role: `target`, `optimizer`, or a judge of any name",
+        value=(TEXT,),
+        refers=True,
+        settings=MODEL_PARAMETERS,
+        passes=True,
+    ),
+    Kind(
+        "data",
+        ("",),
+        "forbidden",
+        "where examples come from and how they are split",
+        once=True,
+        settings=(
+            SettingKind("source", (TEXT,), "a file that is split"),
+            SettingKind("train", (TEXT,), "the training examples"),
+            SettingKind("validation", (TEXT,), "the examples that gates are decided on"),
+            SettingKind("test", (TEXT,), "the examples of the final test"),
+            SettingKind("split", (Form("ratio"),), "train : validation : test", "2 : 1 : 2"),
+            SettingKind("group", (FIELD,), "examples that agree in it stay on one side"),
+            SettingKind("seed", (count(low=0),), "the seed of the split and of the run", "0"),
+        ),
+    ),
+    Kind("field", ("data",), "required", "a column of the data that gates read", type=True, settings=_FIELD_SETTINGS),
+    Kind("metric", ("",), "required", "what is measured on one rollout", parameters=True, expression=True),
+    Kind("goal", ("",), "required", "the metric that is optimised; exactly one", expression=True),
+    Kind("rubric", ("",), "required", "what a judge judges by", value=(TEXT,)),
+    Kind("optimize", ("",), "optional", "the mechanisms of the loop", once=True, refers=True, settings=_OPTIMIZE),
+    Kind("budget", ("",), "optional", "caps on what a run may spend", once=True, refers=True, settings=_BUDGET),
+    Kind(
+        "gate",
+        ("",),
+        "required",
+        "what a candidate must prove; all gates must hold",
+        suffixes=(("for", "slow"),),
+        parameters=True,
+        expression=True,
+    ),
+    Kind("require", ("",), "required", "a condition that is decided once, before the first step", expression=True),
+)
+
+KINDS: Mapping[str, Kind] = MappingProxyType({kind.word: kind for kind in _KINDS})
+"""Every kind by its word. `language` and `use` have statements of their own."""
+
+EXTRA_PARAMETERS = (
+    "api_version",
+    "extra_body",
+    "frequency_penalty",
+    "logprobs",
+    "min_p",
+    "noise",
+    "presence_penalty",
+    "reasoning_effort",
+    "repetition_penalty",
+    "stop",
+    "thinking",
+    "top_k",
+    "verbosity",
+)
+"""Parameters of models that are passed through and are well known, so that they count as no misspelling."""
+
+
+def kinds_in(parent: str) -> Mapping[str, Kind]:
+    """The kinds that may stand in the block of a kind; the empty word is the top of a file."""
+    return {kind.word: kind for kind in _KINDS if parent in kind.within}
+
+
+def all_words() -> frozenset[str]:
+    """Every word of the table, for editors: kinds, modifiers, settings and the words of their values."""
+    found = {"language", "use", "as", "and", "or", "not"}
+    for kind in _KINDS:
+        found |= {kind.word, *kind.modifiers, *(w for suffix in kind.suffixes for w in suffix)}
+        found |= _setting_words(kind.settings or ())
+    return frozenset(found)
+
+
+def _setting_words(settings: tuple[SettingKind, ...]) -> set[str]:
+    found: set[str] = set()
+    for setting in settings:
+        found |= {setting.name, *setting.modifiers}
+        for form in setting.forms:
+            found |= {*form.words} | ({form.name} if form.name else set()) | _setting_words(form.block or ())
+    return found

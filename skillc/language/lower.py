@@ -1,0 +1,200 @@
+"""Metrics and gates: every expression of a program, lowered to a term."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from skillc.language import nodes
+from skillc.language.checked import CheckedGate, CheckedMetric
+from skillc.language.expressions import Lowering
+from skillc.language.functions import Function, verify
+from skillc.language.modules import Module
+from skillc.language.report import Report
+from skillc.language.scope import Effort, Facts, Scope
+from skillc.language.show import show_term, size, walk
+from skillc.language.source import Source, Span
+from skillc.language.statements import Stated
+from skillc.language.terms import CallTerm, MeanTerm, StateTerm, Term
+from skillc.language.types import Broken, Level, Quantity
+
+_CANDIDATE_FUNCTIONS = ("improved", "regressed", "precision", "recall", "change")
+_LARGEST = 20_000
+
+
+class Lower:
+    """Lowers the metrics and gates of one program. It is the `Metrics` of their scopes.
+
+    Attributes:
+        names: of all metrics without parameters, the goal included.
+        metrics: the checked ones, each after those that it reads.
+    """
+
+    def __init__(self, report: Report, module: Module, facts: Facts, comments: tuple[nodes.Trivia, ...]) -> None:
+        self._report = report
+        self._module = module
+        self._comments = comments
+        self._stated: dict[str, Stated] = {}
+        for stated in module.stated:
+            if stated.kind.word in ("metric", "goal") and stated.node.parameters is None and stated.name is not None:
+                self._stated.setdefault(stated.name.text, stated)
+        self._done: dict[str, CheckedMetric | None] = {}
+        self._open: list[str] = []
+        self._scope = Scope(report, module, Level.EXAMPLE, facts, self, effort=Effort())
+        self.names = frozenset(self._stated)
+        self.metrics: dict[str, CheckedMetric] = {}
+
+    # ---- functions ----
+
+    def check_functions(self) -> None:
+        """Checks the body of every function, also of those that nothing calls."""
+        for name, stated in self._module.functions().items():
+            verify(self._scope, Function(self._module, stated, name))
+
+    # ---- metrics ----
+
+    def lower_metrics(self) -> None:
+        """Lowers all metrics."""
+        for name in self._stated:
+            try:
+                self.metric(name)
+            except Broken:
+                continue
+
+    def metric(self, name: str) -> CheckedMetric:
+        """A metric, lowered when it is first asked for.
+
+        Raises:
+            Broken: it has an error, which has been reported.
+        """
+        if name in self._open:
+            self._circle(name)
+        if name not in self._done:
+            self._open.append(name)
+            try:
+                self._done[name] = self._lowered(name, self._stated[name])
+            except Broken:
+                self._done[name] = None
+            finally:
+                self._open.pop()
+        found = self._done[name]
+        if found is None:
+            raise Broken
+        self.metrics.setdefault(name, found)
+        return found
+
+    def _circle(self, name: str) -> None:
+        circle = [*self._open[self._open.index(name) :], name]
+        message = f"metrics read each other in a circle: {' → '.join(f'`{each}`' for each in circle)}"
+        self._report.add(
+            "SK212",
+            self._module.source,
+            self._stated[circle[0]].span,
+            message,
+            hint="let one of them read fields alone",
+        )
+        raise Broken
+
+    def _lowered(self, name: str, stated: Stated) -> CheckedMetric:
+        node, goal = stated.node.value, stated.kind.word == "goal"
+        assert node is not None
+        typed, quantity = Lowering(self._scope).number(node)
+        self._small(node, typed.term)
+        ends = quantity.range
+        if not ends.finite:
+            side = "above" if ends.high is None else "below"
+            unit = quantity.unit or ""
+            what = "goal" if goal else "metric"
+            hint = f"bound it: `clamp(..., 0{' ' + unit if unit else ''}, 300{' ' + unit if unit else ''})`"
+            message = f"the {what} `{name}` has no bound {side}"
+            self._report.add("SK304", self._module.source, node.span, message, hint=hint)
+        return CheckedMetric(
+            name,
+            typed.term,
+            quantity.unit or "",
+            ends.low,
+            ends.high,
+            goal,
+            True,
+            self._module.source,
+            stated.span,
+            stated.node.doc,
+        )
+
+    def anonymous(self, term: Term, quantity: Quantity, source: Source, span: Span) -> CheckedMetric:
+        """The metric that an expression in a gate makes, under its canonical text."""
+        name = show_term(term)
+        if name not in self.metrics:
+            ends, unit = quantity.range, quantity.unit or ""
+            self.metrics[name] = CheckedMetric(name, term, unit, ends.low, ends.high, False, False, source, span)
+        return self.metrics[name]
+
+    def _small(self, node: nodes.Expression, term: Term) -> None:
+        if size(term) > _LARGEST:
+            hint = "give the parts names, as metrics of their own"
+            self._report.add("SK320", self._module.source, node.span, "this expression is too large", hint=hint)
+            raise Broken
+
+    # ---- gates ----
+
+    def lower_gates(self) -> tuple[CheckedGate, ...]:
+        """The gates and requires that are right, in the order of the file."""
+        found: list[CheckedGate] = []
+        for stated in self._module.stated:
+            if stated.kind.word in ("gate", "require") and stated.node.parameters is None:
+                try:
+                    found.append(self._gate(stated))
+                except Broken:
+                    continue
+        return tuple(found)
+
+    def _gate(self, stated: Stated) -> CheckedGate:
+        node, name = stated.node.value, stated.name
+        assert node is not None
+        assert name is not None
+        scope = replace(self._scope, level=Level.RUN)
+        low = Lowering(scope)
+        typed = low.lower(node)
+        if isinstance(typed.type, Quantity):
+            shown = scope.shown(node.span)
+            hint = f"compare it: `{shown} >= ...{' ' + typed.type.unit if typed.type.unit else ''}`"
+            raise scope.fail(
+                "SK309", node.span, f"the {stated.kind.word} `{name.text}` is a number, not a condition", hint
+            )
+        typed, _ = low.condition(node)
+        self._small(node, typed.term)
+        kind: Literal["gate", "require"] = "gate" if stated.kind.word == "gate" else "require"
+        self._speaks_of(kind, scope, stated, typed.term)
+        for_: Literal["slow"] | None = "slow" if stated.suffix else None
+        text = self._text(node)
+        return CheckedGate(name.text, typed.term, kind, for_, text, scope.source, stated.span, stated.node.doc)
+
+    def _speaks_of(self, kind: str, scope: Scope, stated: Stated, term: Term) -> None:
+        """A gate is about a candidate; when a require is decided, there is none yet."""
+        assert stated.name is not None
+        assert stated.node.value is not None
+        states = {each.state for each in walk(term) if isinstance(each, MeanTerm | StateTerm)}
+        moved = [
+            each.function for each in walk(term) if isinstance(each, CallTerm) and each.function in _CANDIDATE_FUNCTIONS
+        ]
+        if kind == "gate" and "candidate" not in states and not moved:
+            hint = f"compare `candidate.metric`, or write `require {stated.name.text} = ...`"
+            raise scope.fail(
+                "SK502", stated.name.span, f"the gate `{stated.name.text}` does not look at the candidate", hint
+            )
+        if kind == "require" and (moved or states - {"initial"}):
+            word = f"`{moved[0]}`" if moved else f"`{min(states - {'initial'})}`"
+            message = f"a require is decided before the first step, when there is no {word} yet"
+            if not moved and states - {"initial"} != {"candidate"}:
+                message = f"a require is decided before the first step, when the only skill is `initial`, not {word}"
+            raise scope.fail("SK503", stated.node.value.span, message, "write `initial.metric`, or make it a gate")
+
+    def _text(self, node: nodes.Expression) -> str:
+        """The expression as written, on one line, without the comments in it."""
+        source, start, parts = self._module.source, node.span.start, []
+        for comment in self._comments:
+            if start <= comment.span.start and comment.span.end <= node.span.end:
+                parts.append(source.text[start : comment.span.start])
+                start = comment.span.end
+        parts.append(source.text[start : node.span.end])
+        return " ".join(" ".join(parts).split())

@@ -1,0 +1,165 @@
+"""What is legal, and worth knowing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from skillc.language.checked import CheckedGate, CheckedMetric, Entity, Shares
+from skillc.language.facts import amount
+from skillc.language.missing import is_library
+from skillc.language.modules import Module
+from skillc.language.report import Report
+from skillc.language.show import show_term, walk
+from skillc.language.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, Term, WordTerm
+
+_HEADING = 8
+"""Tokens that are granted for the heading of a section."""
+
+
+def leave_notes(
+    report: Report,
+    module: Module,
+    entities: Sequence[Entity],
+    metrics: Sequence[CheckedMetric],
+    gates: Sequence[CheckedGate],
+) -> None:
+    """Adds the notes of a program without errors."""
+    _unused_modules(report, module)
+    if is_library(module):
+        return
+    _unread_metrics(report, metrics, gates)
+    _unused_roles(report, entities, metrics)
+    for gate in gates:
+        _undecidable(report, gate)
+        _kept_already(report, gate, entities)
+    _long_patience(report, entities)
+
+
+def _read_by(term: Term) -> Iterator[str]:
+    for each in walk(term):
+        if isinstance(each, MetricTerm):
+            yield each.name
+        elif isinstance(each, MeanTerm):
+            yield each.metric
+
+
+def _unread_metrics(report: Report, metrics: Sequence[CheckedMetric], gates: Sequence[CheckedGate]) -> None:
+    terms = [metric.term for metric in metrics] + [gate.term for gate in gates]
+    read = {name for term in terms for name in _read_by(term)}
+    for metric in metrics:
+        if metric.declared and not metric.goal and metric.name not in read:
+            message = f"no gate and no goal reads the metric `{metric.name}`"
+            report.note("SK409", metric.source, metric.span, message, hint="it is measured and reported all the same")
+
+
+def _unused_modules(report: Report, module: Module) -> None:
+    for alias, place in module.places.items():
+        if alias not in module.used and module.uses.get(alias) is not None:
+            report.note("SK109", module.source, place, f"nothing of `{alias}` is used", hint="remove the line")
+
+
+def _unused_roles(report: Report, entities: Sequence[Entity], metrics: Sequence[CheckedMetric]) -> None:
+    judges = {each.word for metric in metrics for each in walk(metric.term) if isinstance(each, WordTerm)}
+    for model in entities:
+        if model.kind == "model" and model.name not in {"target", "optimizer", *judges}:
+            message = f"no metric asks the model `{model.name}`"
+            hint = f"a judge names it: `judge(answer, rubric, model = {model.name})`"
+            report.note("SK604", model.source, model.span, message, hint=hint)
+
+
+# ---- gates ----------------------------------------------------------------------------------------
+
+
+def _undecidable(report: Report, gate: CheckedGate) -> None:
+    if any(isinstance(each, CallTerm) and each.function == "latency" for each in walk(gate.term)):
+        message = f"the gate `{gate.name}` can't be decided early, for nothing bounds a latency"
+        report.note("SK504", gate.source, gate.span, message, hint="it costs the whole validation split each time")
+
+
+def _conjuncts(term: Term) -> Iterator[Operation]:
+    if isinstance(term, Operation):
+        if term.operator == "and":
+            for operand in term.operands:
+                yield from _conjuncts(operand)
+        else:
+            yield term
+
+
+def _upward(term: Operation) -> tuple[Term, Term] | None:
+    """The greater and the lesser side of a comparison."""
+    if term.operator in (">", ">="):
+        return term.operands[0], term.operands[1]
+    if term.operator in ("<", "<="):
+        return term.operands[1], term.operands[0]
+    return None
+
+
+def _kept_already(report: Report, gate: CheckedGate, entities: Sequence[Entity]) -> None:
+    """A cap on tokens that frozen texts and the limits of the other sections keep anyway."""
+    for each in _conjuncts(gate.term):
+        sides = _upward(each)
+        if sides is None or sides[1] != CallTerm("tokens", (StateTerm("candidate"),)):
+            continue
+        cap, most = sides[0], _most_tokens(entities)
+        if isinstance(cap, Constant) and most is not None and most <= cap.value:
+            message = f"the limits of the sections keep `{show_term(each)}` already"
+            hint = f"with all of them full, the skill has at most {most} tokens"
+            report.note("SK506", gate.source, gate.span, message, hint=hint)
+
+
+def _most_tokens(entities: Sequence[Entity]) -> int | None:
+    from skillc.tokens import count_tokens
+
+    total = 0
+    for skill in entities:
+        if skill.kind != "skill":
+            continue
+        for child in skill.children:
+            limit = amount(child.settings, "limit")
+            if "frozen" in child.words:
+                total += count_tokens(child.value) if isinstance(child.value, str) else 0
+            elif limit is None:
+                return None
+            else:
+                total += int(limit)
+            total += _HEADING
+    return total
+
+
+# ---- budget ---------------------------------------------------------------------------------------
+
+
+def _long_patience(report: Report, entities: Sequence[Entity]) -> None:
+    """Patience that cannot run out before the steps do."""
+    by_kind = {entity.kind: entity for entity in entities if entity.name is None}
+    budget = by_kind.get("budget")
+    if budget is None or "patience" not in budget.settings:
+        return
+    steps, patience = _steps(by_kind, budget), amount(budget.settings, "patience")
+    if steps is None or patience is None or patience <= steps:
+        return
+    setting = budget.settings["patience"]
+    message = f"patience of {int(patience)} steps never runs out, for there are at most {steps}"
+    report.note("SK507", setting.source, setting.span, message, hint="make it smaller, or leave it out")
+
+
+def _steps(by_kind: dict[str, Entity], budget: Entity) -> int | None:
+    """The most steps of a run, as far as the text says."""
+    bounds: list[int] = []
+    capped = amount(budget.settings, "steps")
+    if capped is not None:
+        bounds.append(int(capped))
+    epochs, train = amount(budget.settings, "epochs"), _train(by_kind.get("data"))
+    if epochs is not None and train is not None:
+        optimize = by_kind.get("optimize")
+        batch = amount(optimize.settings, "batch") if optimize is not None else None
+        bounds.append(int(epochs) * -(-train // int(batch or 40)))
+    return min(bounds) if bounds else None
+
+
+def _train(data: Entity | None) -> int | None:
+    split = data.settings.get("split") if data is not None else None
+    if split is None or not isinstance(split.value, Shares):
+        return None
+    first = split.value.parts[0]
+    return int(first.value) if first.unit == "examples" else None

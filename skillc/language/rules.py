@@ -1,0 +1,253 @@
+"""Rules within and between declarations that the table of kinds can't say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from skillc.language.arguments import GROUPS
+from skillc.language.builtins import NAMES
+from skillc.language.checked import Entity, Shares, Word
+from skillc.language.diagnostics import Label
+from skillc.language.kinds import CAPS
+from skillc.language.modules import Module
+from skillc.language.report import Report, meant
+from skillc.language.source import Span
+from skillc.language.statements import Stated
+
+ABOUT_CHARACTERS = 1024
+NAME_CHARACTERS = 64
+
+
+def check_names(report: Report, module: Module) -> None:
+    """No two declarations of one namespace are alike, and none takes the name of a function of the language."""
+    spaces: dict[tuple[str, str], Stated] = {}
+    goal: Stated | None = None
+    for stated in module.stated:
+        if stated.kind.word == "goal":
+            goal = _one_goal(report, module, goal, stated)
+        for space, name in _places(stated):
+            first = spaces.setdefault((space, name), stated)
+            if first is not stated:
+                label = Label(module.source, first.span, "the first is here")
+                hint = "keep one of them" if stated.name is None else "give one of them another name"
+                report.add(
+                    "SK203", module.source, stated.span, f"`{name}` is declared twice", secondary=(label,), hint=hint
+                )
+        if stated.node.parameters is not None and stated.name is not None and stated.name.text in NAMES:
+            message = f"`{stated.name.text}` is a function of the language"
+            report.add("SK220", module.source, stated.name.span, message, hint="give it another name")
+
+
+def _one_goal(report: Report, module: Module, first: Stated | None, stated: Stated) -> Stated:
+    if first is None:
+        return stated
+    label = Label(module.source, first.span, "the first is here")
+    hint = "make one a metric, and join them: `goal score = 0.8 * a + 0.2 * b`"
+    report.add("SK222", module.source, stated.span, "there are two goals", secondary=(label,), hint=hint)
+    return first
+
+
+def _places(stated: Stated) -> list[tuple[str, str]]:
+    """The namespaces that a declaration takes a name in."""
+    kind = stated.kind.word
+    if stated.name is None:
+        return [(kind, kind)] if stated.kind.once else []
+    name = stated.name.text
+    found = [("metric" if kind == "goal" else kind, name)]
+    if stated.node.parameters is not None:
+        found.append(("function", name))
+    return found
+
+
+def check_fields(report: Report, entities: Iterable[Entity], module: Module) -> None:
+    """Fields of task and data, and metrics, have names of their own: all are values of one metric."""
+    seen: dict[str, Entity] = {}
+    for entity in entities:
+        for child in entity.children if entity.kind in ("task", "data") else ():
+            assert child.name is not None
+            first = seen.setdefault(child.name, child)
+            if first is not child:
+                label = Label(first.source, first.span, f"an {first.kind}" if first.kind != "field" else "a field")
+                message = f"`{child.name}` is declared twice"
+                hint = "give it another name"
+                if child.kind == "field":
+                    hint += ', and its column: `{ column = "..." }`'
+                report.add("SK203", child.source, child.span, message, secondary=(label,), hint=hint)
+    for kind in ("metric", "goal"):
+        for name, stated in module.named(kind).items():
+            if name in seen and stated.node.parameters is None:
+                assert stated.name is not None
+                label = Label(seen[name].source, seen[name].span, "the field")
+                message = f"`{name}` is a field and a metric"
+                hint = "give the metric another name"
+                report.add("SK203", module.source, stated.name.span, message, secondary=(label,), hint=hint)
+
+
+# ---- task and skill -------------------------------------------------------------------------------
+
+
+def check_whole(report: Report, entity: Entity) -> None:
+    """What a declaration lacks; only for one of which everything could be read."""
+    if entity.kind == "task":
+        _check_task(report, entity)
+    elif entity.kind == "skill":
+        _check_skill(report, entity)
+    elif entity.kind == "data":
+        _check_files(report, entity)
+    elif entity.kind == "budget" and entity.name is None:
+        _check_budget(report, entity)
+
+
+def _check_task(report: Report, task: Entity) -> None:
+    """A task has something to read and something to answer."""
+    for kind, article in (("input", "an"), ("output", "an")):
+        if not any(child.kind == kind for child in task.children):
+            hint = f"add `{kind} name: text`"
+            report.add("SK405", task.source, task.span, f"the task needs {article} {kind}", hint=hint)
+
+
+def _check_skill(report: Report, skill: Entity) -> None:
+    """A skill says what it is for, and has something to train."""
+    if "about" not in skill.settings:
+        hint = 'add `about = "what it is for, and when to use it"`'
+        report.add("SK407", skill.source, skill.span, f"`{skill.name}` does not say what it is about", hint=hint)
+    if not any("trainable" in child.words or "slow" in child.words for child in skill.children):
+        hint = "add `trainable section rules`"
+        report.add("SK408", skill.source, skill.span, f"nothing of `{skill.name}` may be trained", hint=hint)
+
+
+def check_skill(report: Report, skill: Entity) -> None:
+    """Names that an agent can load, sections that differ, and texts that keep their limits."""
+    _check_about(report, skill)
+    if skill.name is not None and len(skill.name) > NAME_CHARACTERS:
+        message = f"the name has {len(skill.name)} characters, and an agent loads at most {NAME_CHARACTERS}"
+        report.add("SK218", skill.source, skill.span, message, hint="choose a shorter one")
+    seen: dict[str, Entity] = {}
+    for child in skill.children:
+        if child.kind != "section" or child.name is None:
+            continue
+        first = seen.setdefault(child.name, child)
+        if first is not child:
+            label = Label(first.source, first.span, "the first is here")
+            message = f"two sections are called `{child.name}`"
+            report.add("SK203", child.source, child.span, message, secondary=(label,), hint="rename one of them")
+        check_section(report, child)
+
+
+def _check_about(report: Report, skill: Entity) -> None:
+    about = skill.settings.get("about")
+    if about is None:
+        return
+    length = len(about.value) if isinstance(about.value, str) else 0
+    if length > ABOUT_CHARACTERS:
+        message = f"`about` has {length} characters, and an agent reads at most {ABOUT_CHARACTERS}"
+        report.add("SK407", about.source, about.span, message, hint="say what it is for and when to use it, no more")
+    elif not length or not str(about.value).strip():
+        report.add("SK407", about.source, about.span, "`about` is empty", hint="say what the skill is for")
+
+
+def check_section(report: Report, section: Entity) -> None:
+    """A frozen section has a text, and a text keeps its own limit."""
+    text = section.value if isinstance(section.value, str) else ""
+    if "frozen" in section.words and not text.strip():
+        hint = 'give it one: `= """..."""`, or make it trainable'
+        report.add("SK406", section.source, section.span, f"the frozen section `{section.name}` has no text", hint=hint)
+    limit = section.settings.get("limit")
+    amount = getattr(limit.value, "value", None) if limit is not None else None
+    # A token has at least one character.
+    if limit is None or amount is None or len(text) <= amount:
+        return
+    from skillc.tokens import count_tokens
+
+    found = count_tokens(text)
+    if found > amount:
+        message = f"the text of `{section.name}` has {found} tokens, and its limit is {int(amount)}"
+        report.add("SK411", limit.source, limit.span, message, hint="raise the limit, or shorten the text")
+
+
+# ---- data and budget ------------------------------------------------------------------------------
+
+
+def _check_files(report: Report, data: Entity) -> None:
+    """There is a source that is split, or a file for each side."""
+    given = _files(data)
+    if not given:
+        hint = 'add `source = "examples.jsonl"`'
+        report.add("SK401", data.source, data.span, "the data names no file", hint=hint)
+    elif "source" not in given:
+        for side in ("train", "validation"):
+            if side not in given:
+                hint = f'add `{side} = "..."`, or give one `source` that is split'
+                report.add("SK401", data.source, data.span, f"the data has no {side} file", hint=hint)
+
+
+def _files(data: Entity) -> list[str]:
+    return [name for name in ("source", "train", "validation", "test") if name in data.settings]
+
+
+def check_data(report: Report, data: Entity, fields: Mapping[str, Entity | None]) -> None:
+    """Files, split and group agree with each other and with the fields; a field that is None is broken."""
+    given = _files(data)
+    if "source" in given and len(given) > 1:
+        other = data.settings[given[1]]
+        message = f"`source` is split, so `{given[1]}` has no place beside it"
+        hint = "keep `source`, or give `train`, `validation`, `test`"
+        report.add("SK401", other.source, other.span, message, hint=hint)
+    _check_split(report, data, given)
+    _check_group(report, data, fields)
+
+
+def _check_split(report: Report, data: Entity, given: list[str]) -> None:
+    setting = data.settings.get("split")
+    if setting is None or not isinstance(setting.value, Shares):
+        return
+    span = setting.span
+    parts = [part.value for part in setting.value.parts]
+    units = {part.unit for part in setting.value.parts}
+    hint = "write `2 : 1 : 2`, or `80 examples : 40 examples : 280 examples`"
+    if given and "source" not in given:
+        report.add(
+            "SK402", data.source, span, "there is no `source` to split", hint="remove `split`: each side has a file"
+        )
+    elif len(parts) not in (2, 3):
+        report.add("SK402", data.source, span, "a split is train : validation, or train : validation : test", hint=hint)
+    elif len(units) > 1:
+        report.add("SK402", data.source, span, "shares and numbers of examples don't go together", hint=hint)
+    elif any(part < 0 for part in parts) or 0 in parts[:2]:
+        report.add("SK402", data.source, span, "train and validation need a part above 0", hint=hint)
+    elif units == {"examples"} and any(part.denominator != 1 for part in parts):
+        report.add("SK402", data.source, span, "there is no half example", hint="write whole numbers")
+
+
+def _check_group(report: Report, data: Entity, fields: Mapping[str, Entity | None]) -> None:
+    setting = data.settings.get("group")
+    if setting is None or not isinstance(setting.value, Word):
+        return
+    name = setting.value.text
+    place = _last(setting.source.text, setting.span, name)
+    if name in fields and fields[name] is None:
+        return
+    found = fields.get(name)
+    known = [each for each, entity in fields.items() if entity is not None and entity.kind != "output"]
+    if found is None or found.kind == "output":
+        what = "what the model answers, no property of an example" if found else "no field of this program"
+        hint = meant(name, known) or f"declare it: `field {name}: text`"
+        if found is not None:
+            hint = f'declare the gold answer as a field: `field gold_{name}: text {{ column = "{name}" }}`'
+        report.add("SK403", setting.source, place, f"`{name}` is {what}", hint=hint)
+    elif found.type is not None and found.type.kind not in GROUPS:
+        message = f"`{name}` is of type {found.type.kind}, which examples can't be grouped by"
+        report.add("SK404", setting.source, place, message, hint="group by a text, a label or a number")
+
+
+def _last(text: str, span: Span, word: str) -> Span:
+    """Where a word ends a setting."""
+    start = text.rfind(word, span.start, span.end)
+    return Span(start, start + len(word)) if start >= 0 else span
+
+
+def _check_budget(report: Report, budget: Entity) -> None:
+    """A budget has a cap, so that a run has an end."""
+    if not any(cap in budget.settings for cap in CAPS):
+        hint = "add `epochs = 4`, or `cost = $3`"
+        report.add("SK508", budget.source, budget.span, "the budget caps nothing, so a run would not end", hint=hint)

@@ -1,0 +1,151 @@
+"""What an expression may speak of, and how its faults are reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Protocol
+
+from skillc.language.checked import CheckedMetric
+from skillc.language.diagnostics import Fix, Label
+from skillc.language.modules import STATES, Module
+from skillc.language.report import Report, meant
+from skillc.language.source import Source, Span
+from skillc.language.terms import Term
+from skillc.language.types import Broken, Column, Level, Quantity, Typed
+
+__all__ = ["STATES", "Bound", "Effort", "Facts", "Metrics", "Scope"]
+
+
+class Metrics(Protocol):
+    """The metrics of the main program."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of all that are declared."""
+
+    def metric(self, name: str) -> CheckedMetric:
+        """A metric, lowered when it is first asked for.
+
+        Raises:
+            Broken: it has an error, which has been reported.
+        """
+
+    def anonymous(self, term: Term, quantity: Quantity, source: Source, span: Span) -> CheckedMetric:
+        """The metric that an expression in a gate makes."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the main program declares, as far as expressions may speak of it.
+
+    Attributes:
+        columns: fields of task and data by name.
+        broken: names that are declared with an error, so that what speaks of them stays silent.
+        roles: model roles.
+        rubrics: names of rubrics.
+        skills: names of skills.
+        turns: the declared most turns of a rollout.
+        change: the most that `change(candidate)` can be, where the sections' limits bound it.
+    """
+
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    broken: frozenset[str] = frozenset()
+    roles: tuple[str, ...] = ()
+    rubrics: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    turns: Fraction | None = None
+    change: Fraction | None = None
+
+
+@dataclass
+class Effort:
+    """How many calls have been expanded, so that no program can keep the checker busy for ever."""
+
+    expansions: int = 0
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a parameter stands for; `typed` is None for `none`."""
+
+    type: str
+    typed: Typed | None
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The names of one expression.
+
+    Attributes:
+        parameters: of a parametric body, which sees nothing else; None elsewhere.
+        site: the call that a parametric body is expanded for, where the faults of that body are shown.
+        generic: whether parameters stand for any argument, so that ranges decide nothing.
+        inside: the functions that are being expanded.
+        effort: of the whole check.
+    """
+
+    report: Report
+    module: Module
+    level: Level
+    facts: Facts
+    metrics: Metrics
+    parameters: Mapping[str, Bound] | None = None
+    site: Label | None = None
+    generic: bool = False
+    inside: tuple[tuple[str, str], ...] = ()
+    effort: Effort = field(default_factory=Effort)
+
+    @property
+    def source(self) -> Source:
+        """Where the expression stands."""
+        return self.module.source
+
+    def shown(self, span: Span) -> str:
+        """What was written, on one line."""
+        return " ".join(self.source.slice(span).split())
+
+    def fail(self, code: str, span: Span, message: str, hint: str | None = None, fix: Fix | None = None) -> Broken:
+        """Reports an error, at the call for a body that is expanded; raise what it gives to leave the expression."""
+        if self.site is None:
+            self.report.add(code, self.source, span, message, hint=hint, fix=fix)
+        else:
+            inner = Label(self.source, span, "in this expression")
+            site = self.site
+            self.report.add(code, site.source, site.span, message, hint=hint, secondary=(inner,))
+        return Broken()
+
+    def unknown(
+        self,
+        code: str,
+        what: str,
+        name: str,
+        span: Span,
+        known: Iterable[str],
+        *,
+        owner: str | None = None,
+        otherwise: str | None = None,
+    ) -> Broken:
+        """Reports a name that there is not, unless it may be declared in a statement that could not be read.
+
+        Args:
+            code: of the registry.
+            what: what it would be: a metric, a function.
+            name: as it was written.
+            span: where.
+            known: the names that there are, for the hint.
+            owner: what it would belong to.
+            otherwise: the hint where none of the known names is near.
+        """
+        if name in self.module.dropped or name in self.facts.broken:
+            return Broken()
+        names = list(known)
+        hint = meant(name, names)
+        if hint is None and otherwise is not None:
+            hint = otherwise
+        elif hint is None and names:
+            more = ", ..." if len(names) > 8 else ""
+            hint = f"there is {', '.join(f'`{each}`' for each in names[:8])}{more}"
+        message = f"`{owner}` has no {what} `{name}`" if owner is not None else f"unknown {what} `{name}`"
+        return self.fail(code, span, message, hint)

@@ -1,0 +1,276 @@
+"""Settings: what stands behind `=` in a block, as a typed value in base units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NoReturn
+
+from skillc.language import nodes
+from skillc.language.amounts import as_literal, bare
+from skillc.language.checked import Amount, Invocation, Items, Setting, Shares, Value, Word
+from skillc.language.diagnostics import Fix
+from skillc.language.forms import Form
+from skillc.language.report import Report, meant
+from skillc.language.source import Source, Span
+from skillc.language.statements import Sorter, StatedSetting
+from skillc.language.types import Broken
+from skillc.language.units import decimal, described
+
+_SWITCH = {"on": True, "off": False}
+_PLAIN_WORDS = {**_SWITCH, "true": True, "false": False}
+
+
+class SettingReader:
+    """Reads settings of one source file."""
+
+    def __init__(self, report: Report, source: Source) -> None:
+        self._report = report
+        self._source = source
+
+    def read_all(self, stated: Iterable[StatedSetting]) -> dict[str, Setting]:
+        """The settings by name; of those that are wrong it reports why, and leaves them out."""
+        found: dict[str, Setting] = {}
+        for each in stated:
+            try:
+                found[each.name.text] = self._read(each)
+            except Broken:
+                continue
+        return found
+
+    def _read(self, stated: StatedSetting) -> Setting:
+        node, name = stated.node, stated.name.text
+        if stated.setting is None:
+            return self._passed(stated)
+        forms = stated.setting.forms
+        if node.value is None:
+            form = next((f for f in forms if f.kind == "block"), None)
+            if form is None or node.block is None:
+                self._fail(
+                    "SK219", stated.name.span, f"`{name}` has no value", f"write `{name} = ...`: {_choices(forms)}"
+                )
+            return self._setting(True, stated, self._block(form, node.block))
+        value, form = self._value(name, forms, node.value)
+        if node.block is not None and form.block is None:
+            self._fail("SK219", node.block.span, f"no block can follow this value of `{name}`", "remove the block")
+        return self._setting(value, stated, self._block(form, node.block))
+
+    def _setting(self, value: Value, stated: StatedSetting, block: Mapping[str, Setting]) -> Setting:
+        return Setting(value, self._source, stated.node.span, block, stated.words)
+
+    def _block(self, form: Form, block: nodes.Block | None) -> dict[str, Setting]:
+        if block is None:
+            return {}
+        sorter = Sorter(self._report, self._source, None, form.block or (), form.passes)
+        return self.read_all(sorter.sort(block.statements).settings)
+
+    # ---- plain literals, passed on ----
+
+    def _passed(self, stated: StatedSetting) -> Setting:
+        node = stated.node
+        block: dict[str, Setting] = {}
+        if node.block is not None:
+            sorter = Sorter(self._report, self._source, None, (), passes=True)
+            block = self.read_all(sorter.sort(node.block.statements).settings)
+        if node.value is None:
+            if node.block is None:
+                self._fail("SK219", stated.name.span, f"`{stated.name.text}` has no value", "write `= ...` behind it")
+            return self._setting(True, stated, block)
+        return self._setting(self._plain(node.value), stated, block)
+
+    def _plain(self, node: nodes.Expression) -> Value:
+        if isinstance(node, nodes.String | nodes.Text):
+            return node.value
+        if isinstance(node, nodes.List):
+            return Items(tuple(self._plain(item) for item in node.items))
+        if isinstance(node, nodes.Reference):
+            if node.name in _PLAIN_WORDS:
+                return _PLAIN_WORDS[node.name]
+            if node.name == "none":
+                return Word("none")
+            self._fail("SK317", node.span, f"`{node.name}` is no plain literal", f'write `"{node.name}"`')
+        amount = as_literal(self._report, self._source, node)
+        if amount is None:
+            self._fail(
+                "SK317", node.span, "an expression can't be passed on", "write a number, a text, a list, `on` or `off`"
+            )
+        if amount.unit:
+            hint = f"write `{decimal(amount.value)}`; what is passed on has no units here"
+            self._fail("SK317", node.span, f"`{self._shown(node)}` is no plain literal", hint)
+        return amount
+
+    # ---- values by form ----
+
+    def _value(self, name: str, forms: tuple[Form, ...], node: nodes.Expression) -> tuple[Value, Form]:
+        for form in forms:
+            if _fits(form, node):
+                return self._formed(name, form, node), form
+        raise self._wrong(name, forms, node)
+
+    def _formed(self, name: str, form: Form, node: nodes.Expression) -> Value:
+        if isinstance(node, nodes.String | nodes.Text):
+            return node.value
+        if form.kind == "number":
+            return self._number(name, form, node)
+        if isinstance(node, nodes.Reference):
+            return _SWITCH[node.name] if form.kind == "switch" else Word(node.name)
+        if isinstance(node, nodes.List):
+            return Items(tuple(self._value(name, form.items, item)[0] for item in node.items))
+        if isinstance(node, nodes.Call):
+            return self._call(form, node)
+        assert isinstance(node, nodes.Ratio)
+        return self._ratio(name, node)
+
+    def _number(self, name: str, form: Form, node: nodes.Expression) -> Amount:
+        amount = as_literal(self._report, self._source, node)
+        assert amount is not None
+        if bare(node) and form.unit:
+            if not form.bare:
+                self._without_unit(name, form, node, amount)
+            amount = Amount(amount.value, form.unit)
+        if amount.unit != form.unit or (form.whole and not form.unit and not bare(node)):
+            found = "a share" if not amount.unit and not bare(node) else described(amount.unit)
+            wanted = described(form.unit)
+            self._fail("SK302", node.span, f"`{name}` takes {wanted}, not {found}", f"`{name}` is {form.described()}")
+        if form.whole and amount.value.denominator != 1:
+            self._fail(
+                "SK315",
+                node.span,
+                f"`{name}` is a whole number",
+                f"write `{int(amount.value)}` or `{int(amount.value) + 1}`",
+            )
+        if form.low is not None and amount.value < form.low:
+            self._fail("SK315", node.span, f"`{name}` is at least {form.low}", None)
+        if form.high is not None and amount.value > form.high:
+            self._fail("SK315", node.span, f"`{name}` is at most {form.high}", None)
+        return amount
+
+    def _without_unit(self, name: str, form: Form, node: nodes.Expression, amount: Amount) -> NoReturn:
+        shown, start, end = decimal(amount.value), node.span.start, node.span.end
+        if form.unit == "$":
+            right, fix = f"${self._shown(node)}", Fix(Span(start, start), "$", safe=False)
+        elif form.unit == "s":
+            right, fix = f"{shown} min", Fix(Span(end, end), " min", safe=False)
+        elif form.unit == "bytes":
+            right, fix = f"{shown} MB", Fix(Span(end, end), " MB", safe=False)
+        else:
+            right, fix = f"{self._shown(node)} {form.unit}", Fix(Span(end, end), f" {form.unit}", safe=False)
+        self._report.add("SK314", self._source, node.span, f"`{name}` needs a unit", hint=f"write `{right}`", fix=fix)
+        raise Broken
+
+    def _call(self, form: Form, node: nodes.Call) -> Invocation:
+        given = node.arguments
+        for argument in given:
+            if argument.name is not None:
+                message = f"`{form.name}` takes no option `{argument.name.text}`"
+                self._fail("SK310", argument.span, message, f"write {form.described()}")
+        wanted = len(form.arguments)
+        if len(given) < wanted or (len(given) > wanted and not form.many):
+            counted = f"{wanted} argument{'' if wanted == 1 else 's'}"
+            self._fail(
+                "SK310", node.span, f"`{form.name}` takes {counted}, not {len(given)}", f"write {form.described()}"
+            )
+        forms = (*form.arguments, *(form.arguments[-1:] * (len(given) - wanted)))
+        values = tuple(
+            self._value(form.name, (each,), argument.value)[0] for each, argument in zip(forms, given, strict=True)
+        )
+        return Invocation(form.name, values)
+
+    def _ratio(self, name: str, node: nodes.Ratio) -> Shares:
+        parts: list[Amount] = []
+        for part in node.parts:
+            amount = as_literal(self._report, self._source, part)
+            if amount is None or amount.unit not in ("", "examples"):
+                self._fail(
+                    "SK402", part.span, f"a part of `{name}` is a number, or a number of examples", "write `2 : 1 : 2`"
+                )
+            parts.append(amount)
+        return Shares(tuple(parts))
+
+    # ---- what fits no form ----
+
+    def _wrong(self, name: str, forms: tuple[Form, ...], node: nodes.Expression) -> Broken:
+        wanted = _choices(forms)
+        listed = [word for form in forms for word in form.words]
+        hint: str | None = f"write `{name} = {_sample(forms[0])}`"
+        fix: Fix | None = None
+        if isinstance(node, nodes.String | nodes.Text) and node.value in listed:
+            hint, fix = f"write `{node.value}` without quotes", Fix(node.span, node.value)
+        elif isinstance(node, nodes.Reference):
+            hint = self._word_hint(name, forms, node, listed) or hint
+        elif isinstance(node, nodes.Call) and isinstance(node.function, nodes.Reference):
+            functions = [form.name for form in forms if form.kind == "call"]
+            hint = meant(node.function.name, [*functions, *listed]) or hint
+        elif isinstance(node, nodes.String) and any(f.name == "env" for f in forms):
+            self._fail(
+                "SK602",
+                node.span,
+                f"`{name}` can't be written into a program",
+                'write `env("NAME")`, and set that variable',
+            )
+        self._report.add("SK313", self._source, node.span, f"`{name}` takes {wanted}", hint=hint, fix=fix)
+        return Broken()
+
+    def _word_hint(self, name: str, forms: tuple[Form, ...], node: nodes.Reference, listed: list[str]) -> str | None:
+        if any(form.kind == "switch" for form in forms):
+            turned = {"true": "on", "yes": "on", "false": "off", "no": "off"}.get(node.name)
+            return f"write `{turned}`" if turned else None
+        calls = {form.name: form for form in forms if form.kind == "call"}
+        if node.name in calls:
+            return f"write {calls[node.name].described()}"
+        near = meant(node.name, [*listed, *calls])
+        if near is None and any(form.kind == "text" for form in forms):
+            return f'write `"{node.name}"`'
+        if near is None and any(form.kind == "list" for form in forms):
+            return f"write `[{node.name}]`"
+        return near
+
+    def _shown(self, node: nodes.Expression) -> str:
+        return self._source.slice(node.span)
+
+    def _fail(self, code: str, span: Span, message: str, hint: str | None) -> NoReturn:
+        self._report.add(code, self._source, span, message, hint=hint)
+        raise Broken
+
+
+def _fits(form: Form, node: nodes.Expression) -> bool:
+    """Whether a value has the outer shape of a form, so that any fault lies further in."""
+    if isinstance(node, nodes.Reference):
+        if form.kind == "switch":
+            return node.name in _SWITCH
+        return form.kind == "field" or (form.kind == "word" and node.name in form.words)
+    if isinstance(node, nodes.Call):
+        return form.kind == "call" and isinstance(node.function, nodes.Reference) and node.function.name == form.name
+    if isinstance(node, nodes.Unary) and node.operator != "not":
+        return form.kind == "number" and isinstance(node.operand, nodes.Quantity | nodes.Money)
+    shapes: dict[type, str] = {
+        nodes.String: "text",
+        nodes.Text: "text",
+        nodes.Quantity: "number",
+        nodes.Money: "number",
+        nodes.List: "list",
+        nodes.Ratio: "ratio",
+    }
+    return shapes.get(type(node)) == form.kind
+
+
+def _sample(form: Form) -> str:
+    """A value of a form, for a hint."""
+    if form.kind == "number":
+        number_ = str(max(2, form.low or 0) if form.whole else form.high or 1)
+        return f"${number_}" if form.unit == "$" else f"{number_} {form.unit}" if not form.bare else number_
+    if form.kind == "call":
+        return form.example()
+    if form.kind == "list":
+        return f"[{_sample(form.items[0])}]"
+    if form.kind == "block":
+        return "{ ... }"
+    return {"word": form.words[0] if form.words else "", "switch": "on", "ratio": "2 : 1 : 2"}.get(form.kind, '"..."')
+
+
+def _choices(forms: tuple[Form, ...]) -> str:
+    """What may stand there, for a message."""
+    found: list[str] = []
+    for form in forms:
+        found += [f"`{word}`" for word in form.words] if form.kind == "word" else [form.described()]
+    found = list(dict.fromkeys(found))
+    return found[0] if len(found) == 1 else f"{', '.join(found[:-1])} or {found[-1]}"

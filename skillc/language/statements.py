@@ -1,0 +1,301 @@
+"""Sorting the statements of a block: which kind or setting each one is, and whether it has the shape of its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from skillc.language import nodes
+from skillc.language.diagnostics import Fix, Label
+from skillc.language.forms import SettingKind
+from skillc.language.kinds import EXTRA_PARAMETERS, KINDS, Kind, kinds_in
+from skillc.language.report import Report, meant
+from skillc.language.source import Source, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A statement of a known kind: `words` are the modifiers in front, `suffix` what follows the name."""
+
+    kind: Kind
+    name: nodes.Name | None
+    words: tuple[str, ...]
+    suffix: tuple[str, ...]
+    node: nodes.Declaration
+    source: Source
+
+    @property
+    def span(self) -> Span:
+        """Where messages about it point: its words."""
+        return self.node.words[0].span.to(self.node.words[-1].span)
+
+
+@dataclass(frozen=True, slots=True)
+class StatedSetting:
+    """A setting that was written; `setting` is None where the block passes any name on."""
+
+    setting: SettingKind | None
+    name: nodes.Name
+    words: tuple[str, ...]
+    node: nodes.Declaration
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """The statements of a block, in the order in which they stand."""
+
+    kinds: tuple[Stated, ...]
+    settings: tuple[StatedSetting, ...]
+
+
+class Sorter:
+    """Sorts the statements of one block.
+
+    Args:
+        report: takes what is wrong.
+        source: where the block stands.
+        parent: the kind whose block it is, the empty word at the top of a file, None behind a setting.
+        settings: the settings that it may hold.
+        passes: whether it takes any other name.
+
+    Attributes:
+        rejected: words of the statements without a meaning. Something of such a name was meant to be declared, so a
+            pass that misses it says nothing.
+    """
+
+    def __init__(
+        self, report: Report, source: Source, parent: str | None, settings: Iterable[SettingKind], passes: bool = False
+    ) -> None:
+        self._report = report
+        self._source = source
+        self._parent = parent
+        self._kinds: Mapping[str, Kind] = {} if parent is None else kinds_in(parent)
+        self._settings = {setting.name: setting for setting in settings}
+        self._passes = passes
+        self.rejected: set[str] = set()
+
+    def sort(self, statements: Iterable[nodes.Statement]) -> Sorted:
+        """The statements that have a meaning here; of the others it reports why they have none."""
+        kinds: list[Stated] = []
+        settings: dict[str, StatedSetting] = {}
+        for statement in statements:
+            if isinstance(statement, nodes.Use):
+                if self._parent != "":
+                    self._error(
+                        "SK211", statement.span, "`use` stands at the top of a file", hint="move it out of the block"
+                    )
+            elif isinstance(statement, nodes.Header):
+                self._header(statement)
+            else:
+                found = self._declaration(statement)
+                if isinstance(found, Stated):
+                    kinds.append(found)
+                elif found is not None:
+                    self._once(settings, found)
+                else:
+                    self.rejected |= _words_in(statement)
+        return Sorted(tuple(kinds), tuple(settings.values()))
+
+    def _once(self, settings: dict[str, StatedSetting], found: StatedSetting) -> None:
+        first = settings.setdefault(found.name.text, found)
+        if first is not found:
+            label = Label(self._source, first.name.span, "the first is here")
+            self._error(
+                "SK203",
+                found.name.span,
+                f"`{found.name.text}` is set twice",
+                secondary=(label,),
+                hint="keep one of them",
+            )
+
+    # ---- one statement ----
+
+    def _header(self, statement: nodes.Header) -> None:
+        if self._parent == "" and is_language(statement):
+            if statement.words[0].text != "language":
+                shown, span = statement.words[0].text, statement.words[0].span
+                hint, fix = "did you mean `language`?", Fix(span, "language")
+                self._error("SK201", span, f"unknown statement `{shown}`", hint=hint, fix=fix)
+            return
+        words = " ".join(word.text for word in statement.words)
+        end = statement.words[-1].span.end
+        self._error(
+            "SK209",
+            statement.span,
+            f"`=` is missing after `{words}`",
+            hint=f"write `{words} = {self._source.slice(statement.value.span).splitlines()[0]}`",
+            fix=Fix(Span(end, end), " ="),
+        )
+
+    def _declaration(self, node: nodes.Declaration) -> Stated | StatedSetting | None:
+        words = [word.text for word in node.words]
+        if words[0] in self._kinds and (len(words) > 1 or words[0] not in self._settings):
+            return self._kind(self._kinds[words[0]], 0, node)
+        if len(words) > 1 and words[1] in self._kinds and words[0] in self._kinds[words[1]].modifiers:
+            return self._kind(self._kinds[words[1]], 1, node)
+        return self._setting(words, node)
+
+    def _setting(self, words: list[str], node: nodes.Declaration) -> StatedSetting | None:
+        setting = self._settings.get(words[-1])
+        modified = len(words) == 2 and setting is not None and words[0] in setting.modifiers
+        if len(words) > 1 and not modified:
+            self._unknown(words, node)
+            return None
+        if setting is None and not self._passes:
+            self._unknown(words, node)
+            return None
+        if setting is None and (hint := self._misspelt(words[0])):
+            self._error("SK202", node.words[0].span, f"unknown setting `{words[0]}`", hint=hint)
+            return None
+        if node.type is not None or node.parameters is not None:
+            extra = "type" if node.type is not None else "parameters"
+            self._error("SK219", node.words[-1].span, f"the setting `{words[-1]}` takes no {extra}")
+            return None
+        return StatedSetting(setting, node.words[-1], tuple(words[:-1]), node)
+
+    def _misspelt(self, word: str) -> str | None:
+        """Any name may be passed on; one that is nearly a known one is a slip of the pen."""
+        if word in EXTRA_PARAMETERS:
+            return None
+        return meant(word, self._settings) if self._settings else None
+
+    def _kind(self, kind: Kind, at: int, node: nodes.Declaration) -> Stated | None:
+        modifiers, rest = node.words[:at], node.words[at + 1 :]
+        name, suffix = (None, rest) if kind.name == "forbidden" or not rest else (rest[0], rest[1:])
+        if name is None and kind.name == "required":
+            self._error("SK210", node.words[at].span, f"this `{kind.word}` has no name", hint=f"write {_shape(kind)}")
+            return None
+        if suffix and tuple(word.text for word in suffix) not in kind.suffixes:
+            self._too_many(kind, name, suffix)
+            return None
+        if kind.modifiers and not modifiers:
+            choices = ", ".join(f"`{word}`" for word in kind.modifiers)
+            named = f" `{name.text}`" if name else ""
+            hint = f"put one of {choices} in front"
+            self._error(
+                "SK214",
+                node.words[at].span,
+                f"the {kind.word}{named} does not say whether it may be trained",
+                hint=hint,
+            )
+            return None
+        stated = Stated(kind, name, tuple(w.text for w in modifiers), tuple(w.text for w in suffix), node, self._source)
+        return stated if self._shaped(stated) else None
+
+    def _too_many(self, kind: Kind, name: nodes.Name | None, suffix: tuple[nodes.Name, ...]) -> None:
+        first = suffix[0]
+        if kind.name == "forbidden":
+            self._error("SK210", first.span, f"`{kind.word}` has no name", hint=f"write {_shape(kind)}")
+        elif kind.suffixes and first.text == kind.suffixes[0][0]:
+            end = suffix[-1]
+            self._error(
+                "SK201", end.span, f"`for {end.text}` is nothing that a gate can be for", hint="write `for slow`"
+            )
+        else:
+            assert name is not None
+            joined = "_".join(word.text for word in (name, *suffix))
+            span = name.span.to(suffix[-1].span)
+            self._error("SK210", span, "a name is one word", hint=f"write `{joined}`")
+
+    def _shaped(self, stated: Stated) -> bool:
+        """Whether it has a type, parameters, a value and a block where its kind says so."""
+        kind, node = stated.kind, stated.node
+        what = f"`{' '.join(word.text for word in node.words)}`"
+        if kind.type and node.type is None:
+            hint = f'write `{node.words[-1].text}: text`, or the labels: `: "yes" | "no"`'
+            self._error("SK216", stated.span, f"{what} has no type", hint=hint)
+            return False
+        if node.type is not None and not kind.type:
+            return self._extra(stated, "type", "only inputs, outputs and fields have one")
+        if node.parameters is not None and not kind.parameters:
+            return self._extra(stated, "parameters", "only metrics and gates have them")
+        if (kind.expression or (kind.value and kind.word != "section")) and node.value is None:
+            self._error("SK219", stated.span, f"{what} has no value", hint="write `= ...` behind it")
+            return False
+        if node.value is not None and not (kind.expression or kind.value or kind.refers):
+            return self._extra(stated, "value", f"its settings stand in a block: {_shape(kind)}", node.value.span)
+        if node.block is not None and kind.settings is None:
+            return self._extra(stated, "block", "remove the block", node.block.span)
+        return True
+
+    def _extra(self, stated: Stated, what: str, hint: str, span: Span | None = None) -> bool:
+        self._error("SK219", span or stated.span, f"`{stated.kind.word}` takes no {what}", hint=hint)
+        return False
+
+    # ---- words that mean nothing here ----
+
+    def _unknown(self, words: list[str], node: nodes.Declaration) -> None:
+        first = node.words[0]
+        known = {*self._kinds, *self._settings}
+        if len(words) > 1:
+            known |= {word for kind in self._kinds.values() for word in kind.modifiers}
+        if len(words) > 1 and words[1] in self._kinds and self._kinds[words[1]].modifiers:
+            known, words = set(self._kinds[words[1]].modifiers), words[:1]
+        hint = meant(first.text, sorted(known)) or self._elsewhere(words) or self._listed()
+        if hint is not None and hint == self._elsewhere(words):
+            self._error("SK211", first.span, f"`{first.text}` has no place {self._place()}", hint=hint)
+        elif self._parent == "":
+            self._error("SK201", first.span, f"unknown statement `{first.text}`", hint=hint)
+        else:
+            shown = " ".join(words)
+            span = first.span.to(node.words[len(words) - 1].span)
+            self._error("SK202", span, f"unknown setting `{shown}`{self._behind()}", hint=hint)
+
+    def _elsewhere(self, words: list[str]) -> str | None:
+        """Where a word would have a meaning."""
+        for word in words[:2]:
+            kind = KINDS.get(word)
+            if kind is not None and word not in self._kinds:
+                within = kind.within[0]
+                return f"it stands in the block of `{within}`" if within else "it stands at the top of a file"
+        homes = [k.word for k in KINDS.values() if len(words) == 1 and k.word != self._parent and k.setting(words[0])]
+        return f"it stands in the block of {' or '.join(f'`{each}`' for each in homes[:4])}" if homes else None
+
+    def _place(self) -> str:
+        if self._parent == "":
+            return "at the top of a file"
+        return f"in the block of `{self._parent}`" if self._parent else "here"
+
+    def _behind(self) -> str:
+        return f" in `{self._parent}`" if self._parent else ""
+
+    def _listed(self) -> str | None:
+        known = [*self._kinds, *self._settings]
+        return f"there is {', '.join(f'`{word}`' for word in known[:12])}" if known else None
+
+    def _error(
+        self,
+        code: str,
+        span: Span,
+        message: str,
+        *,
+        hint: str | None = None,
+        secondary: tuple[Label, ...] = (),
+        fix: Fix | None = None,
+    ) -> None:
+        self._report.add(code, self._source, span, message, hint=hint, secondary=secondary, fix=fix)
+
+
+def is_language(header: nodes.Header) -> bool:
+    """Whether a statement says which language the file is in, be it misspelt."""
+    word = header.words[0].text
+    return len(header.words) == 1 and (word == "language" or meant(word, ["language"]) is not None)
+
+
+def _words_in(node: nodes.Declaration) -> set[str]:
+    """The words of a declaration and of all that stands in its block."""
+    found = {word.text for word in node.words}
+    for each in node.block.statements if node.block is not None else ():
+        if isinstance(each, nodes.Declaration):
+            found |= _words_in(each)
+    return found
+
+
+def _shape(kind: Kind) -> str:
+    """How a statement of a kind is written."""
+    front = f"{kind.modifiers[1]} " if kind.modifiers else ""
+    name = " name" if kind.name == "required" else ""
+    type_ = ": text" if kind.type else ""
+    value = " = ..." if kind.expression or (kind.value and kind.word != "section") else ""
+    block = " { ... }" if kind.settings is not None and not value and not type_ else ""
+    return f"`{front}{kind.word}{name}{type_}{value}{block}`"

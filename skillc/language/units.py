@@ -1,0 +1,71 @@
+"""The units of `language 1`. Every quantity is kept in a base unit; a plain number and a share have the empty one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from types import MappingProxyType
+
+NUMBER = ""
+TOKENS = "tokens"
+SECONDS = "s"
+DOLLARS = "$"
+
+_COUNTED = ("tokens", "bytes", "examples", "steps", "epochs", "turns", "rounds")
+_SCALED: dict[str, tuple[str, Fraction]] = {
+    "%": (NUMBER, Fraction(1, 100)),
+    "s": (SECONDS, Fraction(1)),
+    "ms": (SECONDS, Fraction(1, 1000)),
+    "min": (SECONDS, Fraction(60)),
+    "h": (SECONDS, Fraction(3600)),
+    "KB": ("bytes", Fraction(10**3)),
+    "MB": ("bytes", Fraction(10**6)),
+    "GB": ("bytes", Fraction(10**9)),
+}
+
+UNITS: Mapping[str, tuple[str, Fraction]] = MappingProxyType(
+    _SCALED | {unit: (unit, Fraction(1)) for unit in _COUNTED} | {unit[:-1]: (unit, Fraction(1)) for unit in _COUNTED}
+)
+"""What may follow a number: its base unit, and how many of those it is."""
+
+SYNONYMS: Mapping[str, str] = MappingProxyType(
+    dict.fromkeys(("sec", "secs", "second", "seconds"), "s")
+    | dict.fromkeys(("m", "mins", "minute", "minutes"), "min")
+    | dict.fromkeys(("hr", "hrs", "hour", "hours"), "h")
+    | dict.fromkeys(("msec", "millisecond", "milliseconds"), "ms")
+    | dict.fromkeys(("percent", "pct", "pp", "points"), "%")
+    | dict.fromkeys(("usd", "USD", "dollar", "dollars"), "$")
+    | {"kb": "KB", "mb": "MB", "gb": "GB", "kB": "KB", "tok": "tokens", "toks": "tokens", "b": "bytes"}
+    | {"K": "k", "m": "M"}
+)
+"""Words that people write for a unit, with the one that the language has."""
+
+
+def described(unit: str | None) -> str:
+    """A unit as a message says it: `tokens`, or `a plain number`."""
+    if unit is None:
+        return "any unit"
+    return f"`{unit}`" if unit else "a plain number"
+
+
+def written(value: Fraction, unit: str) -> str:
+    """A quantity as a program would write it: `800 tokens`, `$3`, `0.05`."""
+    if unit == DOLLARS:
+        return f"${decimal(value)}" if value >= 0 else f"-${decimal(-value)}"
+    return f"{decimal(value)} {unit}" if unit else decimal(value)
+
+
+def decimal(value: Fraction) -> str:
+    """The shortest decimal of an exact number; a quotient without one stays a fraction, `1 / 3`."""
+    if value.denominator == 1:
+        return str(value.numerator)
+    twos, fives, rest = 0, 0, value.denominator
+    while rest % 2 == 0:
+        rest, twos = rest // 2, twos + 1
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    if rest != 1:
+        return f"{value.numerator} / {value.denominator}"
+    places = max(twos, fives)
+    digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
+    return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"

@@ -1,0 +1,110 @@
+"""What a token costs: as declared, nothing for local models, else by litellm's table. An unknown price is not zero."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from skillc.models.calls import Usage
+from skillc.plan.schema import ModelPlan
+
+LOCAL_PROVIDERS = frozenset({"rulebook", "hosted_vllm", "vllm", "ollama", "ollama_chat", "lm_studio", "llamafile"})
+
+_NANO_A_DOLLAR = 1_000_000_000
+_TABLE = "model_prices_and_context_window_backup.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Nano-dollars a token; `most_*` is the dearest tier, which is what a reservation reckons with."""
+
+    input: Fraction
+    output: Fraction
+    cached: Fraction
+    most_input: Fraction
+    most_output: Fraction
+
+    def cost(self, usage: Usage) -> int:
+        """Nano-dollars at list price, no discount for cached prompts: the same for the same tokens, whenever sent."""
+        return math.ceil(usage.prompt * self.input + usage.completion * self.output)
+
+    def discounted(self, usage: Usage) -> int:
+        """Nano-dollars with the discount for what the provider had cached."""
+        fresh = max(0, usage.prompt - usage.cached)
+        return math.ceil(fresh * self.input + usage.cached * self.cached + usage.completion * self.output)
+
+    def most(self, prompt: int, completion: int) -> int:
+        """Nano-dollars that so many tokens cost at worst."""
+        return math.ceil(prompt * self.most_input + completion * self.most_output)
+
+
+FREE = Price(*(Fraction(0) for _ in range(5)))
+
+
+def price_of(model: ModelPlan) -> Price | None:
+    """The price of a role's model, None where nobody says it. Opens no socket and imports no litellm."""
+    if model.price is not None:
+        # Dollars per million tokens are thousands of nano-dollars per token.
+        entry, exit_, cached = model.price.input, model.price.output, model.price.cached
+        kept = cached if cached is not None else entry
+        return Price(entry * 1000, exit_ * 1000, kept * 1000, max(entry, kept) * 1000, exit_ * 1000)
+    if provider_of(model.model) in LOCAL_PROVIDERS:
+        return FREE
+    return _listed(model)
+
+
+def provider_of(model: str) -> str:
+    """`openai` in `openai/gpt-5.5`; a bare name is OpenAI's, as litellm reads it."""
+    head, slash, _ = model.partition("/")
+    return head if slash else "openai"
+
+
+def _listed(model: ModelPlan) -> Price | None:
+    table = _table()
+    bare = model.model.partition("/")[2]
+    entry = table.get(model.model)
+    if entry is None and bare and table.get(bare, {}).get("litellm_provider") == provider_of(model.model):
+        entry = table[bare]
+    if entry is None or "input_cost_per_token" not in entry or "output_cost_per_token" not in entry:
+        return None
+    priority = model.parameters.get("service_tier") == "priority"
+    most_input = _most(entry, "input_cost_per_token", priority)
+    most_output = max(_most(entry, "output_cost_per_token", priority), _rate(entry.get("output_cost_per_reasoning_token")))
+    return Price(
+        input=most_input if priority else _rate(entry["input_cost_per_token"]),
+        output=most_output if priority else _rate(entry["output_cost_per_token"]),
+        cached=_rate(entry.get("cache_read_input_token_cost", entry["input_cost_per_token"])),
+        most_input=most_input,
+        most_output=most_output,
+    )
+
+
+def _most(entry: Mapping[str, Any], name: str, priority: bool) -> Fraction:
+    tiers = (f"{name}_above_", f"{name}_priority") if priority else (f"{name}_above_",)
+    return max(_rate(value) for key, value in entry.items() if key == name or key.startswith(tiers))
+
+
+def _rate(dollars: Any) -> Fraction:
+    """Nano-dollars from a table's dollars; the shortest decimal is what was meant."""
+    return Fraction(repr(dollars)) * _NANO_A_DOLLAR if isinstance(dollars, int | float) else Fraction(0)
+
+
+@cache
+def _table() -> dict[str, dict[str, Any]]:
+    """Litellm's own list, read from its file: importing litellm takes seconds."""
+    found = find_spec("litellm")
+    homes = list(found.submodule_search_locations or ()) if found else []
+    for home in homes:
+        try:
+            table: dict[str, dict[str, Any]] = json.loads((Path(home) / _TABLE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        return table
+    return {}

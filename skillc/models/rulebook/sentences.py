@@ -1,0 +1,241 @@
+"""The sentences that rulebook understands, and nothing else.
+
+A rule is a condition and an answer: `If the ticket mentions "chargeback" or "invoice", answer billing.` A condition is an
+AND of groups, each group an OR of triggers; a group may be negated (`and not "x"`, `but does not mention "x"`, `unless it
+mentions "x" or "y"`). A trigger is looked for as whole words, in any case. What can't be read is ignored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+Kind = Literal["mentions", "starts", "ends"]
+
+_WORD = re.compile(r"[^\W_]+")
+_QUOTED = r"\"[^\"\n]+\"|“[^”\n]+”|`[^`\n]+`|«[^»\n]+»|‘[^’\n]+’|(?<!\w)'[^'\n]+'(?!\w)"
+_STRINGS = re.compile(_QUOTED)
+_BULLET = re.compile(r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+|\[[\w-]+\]\s+|#{1,6}\s+)*")
+_SENTENCE_END = re.compile(r"(?<=[.!;])\s+(?=[A-Z])")
+_ACTION = re.compile(
+    r"(?:,|:|;|\bthen\b|->|→|^)\s*(?:then\s+)?(?:please\s+)?"
+    r"(?:(?:always\s+)?(?:answer|reply|respond|output|return|choose|pick|say|classify|label|route|assign|use|guess)\b"
+    r"(?:\s+(?:it|this|them))?(?:\s+(?:with|as|to))?|(?:set\s+)?the\s+(?:answer|label|[\w ]+?)\s+(?:is|to)\b|->|→)\s*:?\s*",
+    re.IGNORECASE,
+)
+_IF = re.compile(r"(?:if|when|whenever|where)\s+", re.IGNORECASE)
+_DEFAULT = re.compile(
+    r"(?:otherwise|by default|in all other cases|in any other case|if no(?:ne of the)? (?:other )?rules? (?:above )?"
+    r"(?:applies|apply|fits|fit)|if nothing (?:else )?(?:applies|fits)|else)\b",
+    re.IGNORECASE,
+)
+_VERB = re.compile(
+    r"(?P<subject>(?:the|a|its|this)\s+[\w ]+?|it|they)?\s*\b(?P<not>does\s+not\s+|doesn['’]t\s+|do\s+not\s+|not\s+|never\s+)?"
+    r"(?P<verb>mentions?|contains?|says?|includes?|names?|has|have|asks?\s+(?:for|about)|talks?\s+about|speaks?\s+of|"
+    r"(?:starts?|begins?)\s+with|ends?\s+with)\b(?:\s+the\s+(?:words?|phrases?)\b)?",
+    re.IGNORECASE,
+)
+_JOIN = re.compile(r"\b(and|but|unless|or|not|nor)\b|,", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Triggers of which one must occur, or, negated, none may. `field` None means any input."""
+
+    triggers: tuple[str, ...]
+    negated: bool = False
+    kind: Kind = "mentions"
+    field: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A condition and an answer. No groups: the default. `line` is the line of the text that it stands on."""
+
+    answer: str
+    groups: tuple[Group, ...]
+    line: int = 0
+
+    @property
+    def default(self) -> bool:
+        """Whether it applies where no other does."""
+        return not self.groups
+
+
+@lru_cache(maxsize=4096)
+def normal(text: str) -> str:
+    """A text as its words: lower case, one space around each word, so that `in` finds whole words only."""
+    return f" {' '.join(_WORD.findall(text.lower()))} "
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, lower case."""
+    return _WORD.findall(text.lower())
+
+
+def occurs(trigger: str, text: str) -> bool:
+    """Whether a normal trigger stands in a normal text."""
+    return trigger in text
+
+
+def applies(rule: Rule, inputs: Mapping[str, str]) -> bool:
+    """Whether a rule's condition holds on inputs, each of which is a normal text. A default's always does."""
+    return all(_holds(group, inputs) for group in rule.groups)
+
+
+def _holds(group: Group, inputs: Mapping[str, str]) -> bool:
+    texts = [inputs[group.field]] if group.field in inputs else list(inputs.values())
+    return any(_in(group.kind, trigger, text) for trigger in group.triggers for text in texts) != group.negated
+
+
+def _in(kind: Kind, trigger: str, text: str) -> bool:
+    if kind == "starts":
+        return text.startswith(trigger)
+    return text.endswith(trigger) if kind == "ends" else trigger in text
+
+
+def fired(rule: Rule, inputs: Mapping[str, str]) -> tuple[str, ...]:
+    """The triggers of a rule's positive groups that occur in the inputs."""
+    return tuple(
+        trigger
+        for group in rule.groups
+        if not group.negated
+        for trigger in group.triggers
+        if _holds(Group((trigger,), False, group.kind, group.field), inputs)
+    )
+
+
+def read_rules(text: str, fields: tuple[str, ...] = ()) -> tuple[Rule, ...]:
+    """All rules in a text, in order; `fields` are the names of the inputs, for `if the <field> mentions`."""
+    rules = []
+    for number, line in enumerate(text.splitlines()):
+        for sentence in _sentences(_BULLET.sub("", line, count=1)):
+            rule = read_sentence(sentence, fields, number)
+            if rule is not None:
+                rules.append(rule)
+    return tuple(rules)
+
+
+def _sentences(line: str) -> list[str]:
+    """The sentences of a line; what stands in quotes is not cut."""
+    masked, strings = _mask(line)
+    return [_unmask(part, strings) for part in _SENTENCE_END.split(masked)]
+
+
+def _mask(text: str) -> tuple[str, list[str]]:
+    """The text with each quoted string as a private character, and the strings without their quotes."""
+    strings: list[str] = []
+
+    def keep(found: re.Match[str]) -> str:
+        strings.append(found[0])
+        return f"\ue000{len(strings) - 1}\ue001"
+
+    return _STRINGS.sub(keep, text), strings
+
+
+def _unmask(text: str, strings: list[str]) -> str:
+    return re.sub("\ue000(\\d+)\ue001", lambda m: strings[int(m[1])], text)
+
+
+def read_sentence(sentence: str, fields: tuple[str, ...] = (), line: int = 0) -> Rule | None:
+    """The rule in one sentence, or None where it is none that rulebook understands."""
+    masked, strings = _mask(sentence.strip())
+    default = _DEFAULT.match(masked)
+    head = default or _IF.match(masked)
+    if head is None:
+        return None
+    rest = masked[head.end() :]
+    action = None
+    for action in _ACTION.finditer(rest):  # noqa: B007 - the last one is the action
+        pass
+    if action is None:
+        return None
+    tail = rest[action.end() :]
+    tail, exception = _unless(tail)
+    answer = _answer(tail, strings)
+    if not answer:
+        return None
+    condition = "" if default else rest[: action.start()]
+    groups = () if default else _groups(condition + exception, strings, fields)
+    if groups is None or (not default and not any(not group.negated for group in groups)):
+        return None
+    return Rule(answer, groups, line)
+
+
+def _unless(tail: str) -> tuple[str, str]:
+    """An exception that follows the answer: `answer billing, unless it mentions "refund".`"""
+    found = re.search(r",?\s*\bunless\b", tail, re.IGNORECASE)
+    return (tail, "") if found is None else (tail[: found.start()], " " + tail[found.start() :].lstrip(", ").rstrip(". "))
+
+
+def _answer(tail: str, strings: list[str]) -> str:
+    text = tail.strip().rstrip(".!;, ").strip()
+    quoted = re.fullmatch("\ue000(\\d+)\ue001", text)
+    if quoted:
+        return strings[int(quoted[1])][1:-1].strip()
+    return _unmask(text, strings).strip("*_ ")
+
+
+def _groups(condition: str, strings: list[str], fields: tuple[str, ...]) -> tuple[Group, ...] | None:
+    """The groups of a condition, or None where a part of it is not understood."""
+    verbs = list(_VERB.finditer(condition))
+    if not verbs or condition[: verbs[0].start()].strip():
+        return None
+    groups: list[Group] = []
+    for found, following in zip(verbs, [*verbs[1:], None], strict=True):
+        objects = condition[found.end() : following.start() if following else len(condition)]
+        before = condition[: found.start()].rstrip(", ").lower()
+        negated = bool(found["not"]) != before.endswith("unless")
+        part = _objects(objects, strings, negated, _kind(found["verb"]), _field(found["subject"], fields))
+        if part is None:
+            return None
+        groups += part
+    return tuple(groups)
+
+
+def _kind(verb: str) -> Kind:
+    verb = verb.lower()
+    if verb.startswith(("start", "begin")):
+        return "starts"
+    return "ends" if verb.startswith("end") else "mentions"
+
+
+def _field(subject: str | None, fields: tuple[str, ...]) -> str | None:
+    noun = re.sub(r"^(?:the|a|its|this)\s+", "", (subject or "").strip().lower())
+    return next((name for name in fields if name.lower().replace("_", " ") == noun.replace("_", " ")), None)
+
+
+def _objects(
+    text: str, strings: list[str], negated: bool, kind: Kind, field: str | None
+) -> list[Group] | None:
+    """`"a" or "b" and not "c"` as groups; bare words are taken as they stand."""
+    groups: list[tuple[list[str], bool]] = [([], negated)]
+    at = 0
+    for found in [*_JOIN.finditer(text), None]:
+        piece = text[at : found.start() if found else len(text)].strip(" .:;*_")
+        if piece and not _take(piece, strings, groups[-1][0]):
+            return None
+        if found is None:
+            break
+        at = found.end()
+        word = (found[1] or ",").lower()
+        if word in ("and", "but") and groups[-1][0]:
+            groups.append(([], negated))
+        elif word == "unless":
+            groups.append(([], not negated))
+        elif word in ("not", "nor"):
+            groups[-1:] = [groups[-1], ([], not negated)] if groups[-1][0] else [([], not negated)]
+    return [Group(tuple(triggers), no, kind, field) for triggers, no in groups if triggers]
+
+
+def _take(piece: str, strings: list[str], into: list[str]) -> bool:
+    """Adds the triggers of one piece; False where the piece is a phrase too long to be a trigger."""
+    quoted = re.findall("\ue000(\\d+)\ue001", piece)
+    found = [strings[int(number)][1:-1] for number in quoted] if quoted else [piece]
+    if not quoted and len(piece.split()) > 3:
+        return False
+    into += [trigger for trigger in map(normal, found) if trigger.strip()]
+    return True

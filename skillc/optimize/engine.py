@@ -1,0 +1,86 @@
+"""What every stage of the loop works with, and the state that goes from one decision to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from pydantic import JsonValue
+
+from skillc.data.dataset import Dataset
+from skillc.document.edits import Edit
+from skillc.document.skill import Document
+from skillc.metrics.cells import MICRO
+from skillc.optimize.ask import Optimizer
+from skillc.optimize.observer import Observer
+from skillc.optimize.patience import Patience
+from skillc.optimize.rollouts import Rollouts
+from skillc.plan.schema import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The fixed surroundings of a run."""
+
+    plan: Plan
+    dataset: Dataset
+    rollouts: Rollouts
+    optimizer: Optimizer
+    observer: Observer
+    wave: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the run something happens: epoch and step count from 1, `total` is the number of steps there may be."""
+
+    epoch: int
+    step: int
+    total: int
+    kind: str = "step"
+
+    def __str__(self) -> str:
+        if self.kind == "step":
+            return f"step {self.step}/{self.total}"
+        return f"{self.kind} {self.epoch}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """An entry of the rejected-edit buffer: what was tried, and why it failed."""
+
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """A patch whose gates could not be decided; it gets one more try at the epoch's end."""
+
+    edits: tuple[Edit, ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The loop between two decisions. Every step takes one and gives the next."""
+
+    initial: Document
+    incumbent: Document
+    best: Document
+    patience: Patience
+    decisions: int = 0
+    accepted: int = 0
+    rejected: tuple[Rejected, ...] = ()
+    meta: str = ""
+    undecided: tuple[Undecided, ...] = ()
+    screened: Mapping[str, int] = field(default_factory=dict)
+    decided: Mapping[tuple[str, str], Mapping[str, JsonValue]] = field(default_factory=dict)
+
+
+def mean(engine: Engine, skill: Document | None, metric: str) -> Fraction | None:
+    """The mean of a metric on the validation split over what was measured, None where nothing was."""
+    scores = [engine.rollouts.score(skill, example, metric) for example in engine.dataset.validation]
+    measured = [score for score in scores if score is not None]
+    return Fraction(sum(measured), len(measured) * MICRO) if measured else None

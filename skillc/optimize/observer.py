@@ -1,0 +1,53 @@
+"""What the loop tells the outside while it runs. Nothing that comes back decides anything but where a run ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from pydantic import JsonValue
+
+
+class Observer(Protocol):
+    """Progress for people, decisions for the journal, and the wish to stop."""
+
+    def stage(self, name: str, total: int) -> None:
+        """A stage begins that will take `total` rollouts or calls."""
+
+    def advance(self, count: int = 1) -> None:
+        """Some of them are done."""
+
+    def note(self, message: str) -> None:
+        """Something that the user should know, which stops nothing."""
+
+    def decided(self, record: Mapping[str, JsonValue]) -> None:
+        """One decision, as pure values."""
+
+    def stop_wanted(self) -> str | None:
+        """Why the run should end at this decision boundary (`time`, `interrupted`), or None."""
+
+
+class Silent:
+    """An observer that keeps the decisions and says nothing."""
+
+    def __init__(self) -> None:
+        self.decisions: list[dict[str, JsonValue]] = []
+        self.notes: list[str] = []
+
+    def stage(self, name: str, total: int) -> None:
+        """Ignored."""
+
+    def advance(self, count: int = 1) -> None:
+        """Ignored."""
+
+    def note(self, message: str) -> None:
+        """Kept."""
+        self.notes.append(message)
+
+    def decided(self, record: Mapping[str, JsonValue]) -> None:
+        """Kept."""
+        self.decisions.append(dict(record))
+
+    def stop_wanted(self) -> str | None:
+        """Never."""
+        return None

@@ -1,0 +1,314 @@
+"""The messages of every optimizer call, from jinja2 templates and frozen views.
+
+A prompt is a system message that is the same for all stages, then one user message: what all calls of a step share
+comes first (task, skill, sections, memory, rejected edits), what differs last, so that a server's prefix cache hits.
+
+Structure is XML-like tags. Data can't forge it: `fence` escapes the `<` of anything that looks like one of our tags, and
+nothing else, so that texts stay as they are. Templates are never rendered twice, so that braces in data mean nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from skillc.optimize.replies import ProposedEdit
+from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan
+
+Message = dict[str, str]
+Messages = tuple[Message, ...]
+
+# Every tag that a template writes; a test compares the two.
+TAGS = (
+    "after answer before case decision edit example feedback gold guidance input memory note outcome output patch "
+    "rejected request section sections skill step steps task trajectory trajectories cases decisions patches edits "
+    "reason text"
+).split()
+
+_TAG = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(sorted(TAGS, key=len, reverse=True))})\b)", re.IGNORECASE)
+_ESCAPED = re.compile(r"&((?:amp;)*)lt;")
+
+
+def fence(text: str) -> str:
+    """A text that can stand inside our tags: `<` before a tag name of ours becomes `&lt;`, all else stays.
+
+    A literal `&lt;` becomes `&amp;lt;`, so that the map can be undone.
+    """
+    return _TAG.sub("&lt;", _ESCAPED.sub(r"&amp;\1lt;", text))
+
+
+def unfence(text: str) -> str:
+    """The text that was fenced."""
+    return _ESCAPED.sub(lambda m: f"&{m[1][4:]}lt;" if m[1] else "<", text)
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryView:
+    """One rollout as a reflection sees it; None is what the program withholds.
+
+    Attributes:
+        tag: its name in the prompt and in `cures`, such as `t1`.
+        inputs: by field name.
+        answer: what the target answered.
+        gold: the right answer.
+        feedback: the metric's.
+        trajectory: the steps between input and answer, trimmed.
+        score: of the goal, for people, such as `0` or `0.5`.
+    """
+
+    tag: str
+    inputs: Mapping[str, str]
+    answer: str
+    gold: str | None
+    feedback: str | None
+    trajectory: str | None
+    score: str
+
+
+@dataclass(frozen=True, slots=True)
+class SectionView:
+    """A section that may be edited. `limit` and `used` in tokens; `mode` is `trainable` or `slow`."""
+
+    name: str
+    mode: str
+    limit: int | None
+    used: int
+
+
+@dataclass(frozen=True, slots=True)
+class EditView:
+    """An edit as select and aggregate see it: `cured` of `tried` failures in the screen, None where it was not tried."""
+
+    edit: ProposedEdit
+    cured: int | None = None
+    tried: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PairView:
+    """One example under the epoch's first and last skill.
+
+    Attributes:
+        tag: its name in the prompt.
+        kind: what became of it.
+        inputs: by field name.
+        before: the first skill's answer.
+        after: the last skill's answer.
+        gold: the right answer, None where it is withheld.
+        feedback: on the last answer, None where it is withheld.
+    """
+
+    tag: str
+    kind: Literal["improved", "regressed", "still_failing", "still_right"]
+    inputs: Mapping[str, str]
+    before: str
+    after: str
+    gold: str | None
+    feedback: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionView:
+    """One decision of the epoch: the edits' texts with their ops, and how it went, in words."""
+
+    step: int
+    accepted: bool
+    edits: Sequence[str]
+    outcome: str
+
+
+def reflect_messages(
+    *,
+    kind: Literal["failures", "successes"],
+    skill: str,
+    task: TaskPlan,
+    trajectories: Sequence[TrajectoryView],
+    edit_budget: int,
+    rejected: Sequence[str] = (),
+    meta: str = "",
+    sections: Sequence[SectionView] = (),
+) -> Messages:
+    """Ask for edits that cure failures, or keep what works.
+
+    Args:
+        kind: which trajectories these are.
+        skill: the skill with rule ids and rationales.
+        task: inputs and outputs.
+        trajectories: one minibatch.
+        edit_budget: the most edits that the reply may hold.
+        rejected: edits that were tried and why they failed, a line each.
+        meta: the optimizer's own memory.
+        sections: the sections that may be edited, with their limits.
+    """
+    shared = _shared(skill, task, sections, meta, rejected)
+    return _render("reflect", kind=kind, trajectories=trajectories, edit_budget=edit_budget, **shared)
+
+
+def aggregate_messages(
+    *,
+    skill: str,
+    task: TaskPlan,
+    patches: Sequence[Sequence[ProposedEdit]],
+    edit_budget: int,
+    kinds: Sequence[str] = (),
+    rejected: Sequence[str] = (),
+    meta: str = "",
+    sections: Sequence[SectionView] = (),
+) -> Messages:
+    """Ask for one patch out of several.
+
+    Args:
+        skill, task, rejected, meta, sections: as for a reflection.
+        patches: in the order of the minibatches; `cures` hold example ids.
+        edit_budget: the most edits that the reply may hold.
+        kinds: `failures` or `successes` per patch; all failures where it is empty.
+    """
+    of = list(kinds) or ["failures"] * len(patches)
+    rows = [(kind, [_edit_json(EditView(edit)) for edit in patch]) for kind, patch in zip(of, patches, strict=True)]
+    return _render("aggregate", patches=rows, edit_budget=edit_budget, **_shared(skill, task, sections, meta, rejected))
+
+
+def select_messages(
+    *,
+    skill: str,
+    task: TaskPlan,
+    edits: Sequence[EditView],
+    edit_budget: int,
+    rejected: Sequence[str] = (),
+    meta: str = "",
+    sections: Sequence[SectionView] = (),
+) -> Messages:
+    """Ask for a ranking of screened edits, by their index from 0."""
+    rows = [_edit_json(view) for view in edits]
+    return _render("select", edits=rows, edit_budget=edit_budget, **_shared(skill, task, sections, meta, rejected))
+
+
+def budget_messages(
+    *,
+    skill: str,
+    task: TaskPlan,
+    edits: Sequence[EditView],
+    most: int,
+    rejected: Sequence[str] = (),
+    meta: str = "",
+    sections: Sequence[SectionView] = (),
+) -> Messages:
+    """Ask how many of the edits to make in this step, at most `most`."""
+    rows = [_edit_json(view) for view in edits]
+    return _render("budget", edits=rows, edit_budget=most, **_shared(skill, task, sections, meta, rejected))
+
+
+def slow_update_messages(
+    *,
+    skill: str,
+    task: TaskPlan,
+    section: str,
+    guidance: str,
+    limit: int | None,
+    pairs: Sequence[PairView],
+    meta: str = "",
+    sections: Sequence[SectionView] = (),
+    rejected: Sequence[str] = (),
+) -> Messages:
+    """Ask for a new text of the slow section `section`, whose text is `guidance`, from pairs of answers."""
+    return _render(
+        "slow_update",
+        section=section,
+        guidance=guidance,
+        limit=limit,
+        pairs=pairs,
+        **_shared(skill, task, sections, meta, rejected),
+    )
+
+
+def meta_skill_messages(
+    *,
+    skill: str,
+    task: TaskPlan,
+    decisions: Sequence[DecisionView],
+    memory: str,
+    pairs: Sequence[PairView] = (),
+    sections: Sequence[SectionView] = (),
+    rejected: Sequence[str] = (),
+) -> Messages:
+    """Ask what the optimizer wants to remember about which edits helped; `memory` is what it wrote before."""
+    shared = _shared(skill, task, sections, memory, rejected)
+    return _render("meta_skill", decisions=decisions, pairs=pairs, **shared)
+
+
+def reask_messages(messages: Sequence[Mapping[str, str]], reply: str, problem: str) -> Messages:
+    """The same conversation, with the reply that could not be read and what was wrong with it."""
+    again = _template("reask").render(problem=problem).strip()
+    return (*(dict(m) for m in messages), {"role": "assistant", "content": reply or "(empty)"}, _user(again))
+
+
+def _render(name: str, **values: Any) -> Messages:
+    return (
+        {"role": "system", "content": _template("system").render().strip()},
+        _user(_template(name).render(**values).strip()),
+    )
+
+
+def _user(content: str) -> Message:
+    return {"role": "user", "content": content}
+
+
+def _shared(
+    skill: str, task: TaskPlan, sections: Sequence[SectionView], meta: str, rejected: Sequence[str]
+) -> dict[str, Any]:
+    return {
+        "skill": skill,
+        "task": {"inputs": _fields(task.inputs), "outputs": _fields(task.outputs), "rollout": task.rollout.kind},
+        "sections": sections,
+        "meta": meta,
+        "rejected": list(rejected),
+    }
+
+
+def _fields(fields: Sequence[FieldPlan]) -> list[dict[str, str]]:
+    return [{"name": f.name, "type": type_text(f.type), "about": f.about or ""} for f in fields]
+
+
+def type_text(kind: TypePlan) -> str:
+    """A type as the language writes it: `"billing" | "shipping"`, `list of text`, `number | none`."""
+    if kind.kind == "labels":
+        text = " | ".join(json.dumps(label, ensure_ascii=False) for label in kind.labels)
+    elif kind.kind == "list" and kind.item is not None:
+        text = f"list of {type_text(kind.item)}"
+    else:
+        text = kind.kind
+    return f"{text} | none" if kind.optional else text
+
+
+def _edit_json(view: EditView) -> str:
+    """An edit on one line, without what it leaves empty, so that a model sees the shape that it must write."""
+    value = view.edit.model_dump(mode="json", exclude_defaults=True)
+    if view.cured is not None:
+        value["cured"] = f"{view.cured} of {view.tried}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "prompts"),
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701 - the reader is a model; `fence` is the escape
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["fence"] = fence
+    return environment
+
+
+@cache
+def _template(name: str) -> Any:
+    return _environment().get_template(f"{name}.j2")

@@ -1,0 +1,94 @@
+"""An edit on its way through a step: proposed by a reflection, merged, screened, ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import JsonValue
+
+from skillc.document.edits import Add, Delete, Edit, Move, Replace, edit_to_json
+from skillc.optimize.replies import ProposedEdit
+
+Verdict = Literal["cures", "cures none", "unscreened"]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A proposed edit with its evidence.
+
+    Attributes:
+        edit: what is to be done to the document.
+        cures: ids of the training examples that it is meant to cure.
+        support: how many reflections spoke for it.
+        cured: how many of the screened examples it cured alone.
+        screened: on how many examples it was tried alone; 0 means that it was not.
+    """
+
+    edit: Edit
+    cures: tuple[str, ...] = ()
+    support: int = 1
+    cured: int = 0
+    screened: int = 0
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the screen says."""
+        if self.screened == 0:
+            return "unscreened"
+        return "cures" if self.cured else "cures none"
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Pure values for the history."""
+        return {
+            **edit_to_json(self.edit),
+            "cures": list(self.cures),
+            "support": self.support,
+            "cured": self.cured,
+            "screened": self.screened,
+        }
+
+
+def read_edit(proposed: ProposedEdit) -> Edit | None:
+    """The document's edit for a model's proposal, None where it lacks what its `op` needs."""
+    after = proposed.after or None
+    if proposed.op == "add":
+        if not (proposed.section and proposed.text):
+            return None
+        return Add(
+            section=proposed.section,
+            text=proposed.text,
+            topic=proposed.topic or None,
+            rationale=proposed.rationale,
+            after=after,
+        )
+    if not proposed.rule:
+        return None
+    if proposed.op == "replace":
+        return Replace(proposed.rule, proposed.text, proposed.rationale) if proposed.text else None
+    if proposed.op == "delete":
+        return Delete(proposed.rule, proposed.rationale)
+    return Move(proposed.rule, after, proposed.rationale)
+
+
+def read_proposals(edits: Sequence[ProposedEdit], examples: Mapping[str, str]) -> list[Proposal]:
+    """Proposals of one reply; `examples` maps what the reply calls an example to the example's id."""
+    proposals = []
+    for proposed in edits:
+        edit = read_edit(proposed)
+        if edit is not None:
+            cures = tuple(dict.fromkeys(examples[tag] for tag in proposed.cures if tag in examples))
+            proposals.append(Proposal(edit, cures, max(1, proposed.support)))
+    return proposals
+
+
+def wording(edit: Edit) -> str:
+    """An edit as one line, for the rejected-edit buffer: the same line for the same change."""
+    if isinstance(edit, Add):
+        return f"add to {edit.section}: {edit.text}"
+    if isinstance(edit, Replace):
+        return f"replace {edit.rule}: {edit.text}"
+    if isinstance(edit, Delete):
+        return f"delete {edit.rule}"
+    return f"move {edit.rule} after {edit.after or 'all others'}"

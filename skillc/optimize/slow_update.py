@@ -1,0 +1,100 @@
+"""At an epoch's end: the same examples under the epoch's first and last skill, and guidance for the slow section."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from skillc.data.example import Example
+from skillc.document.edits import rewrite
+from skillc.document.render import for_optimizer
+from skillc.document.skill import Document, Section
+from skillc.metrics.cells import MICRO
+from skillc.optimize.decide import Patch, settle
+from skillc.optimize.engine import Engine, Place, State
+from skillc.optimize.prompting import PairView, slow_update_messages
+from skillc.optimize.reflect import rejected_lines, trajectory_view
+from skillc.optimize.replies import SlowUpdateReply
+from skillc.optimize.seeds import seed_for, shuffled
+
+Change = Literal["regressed", "still failing", "improved", "still right"]
+
+# Regressions first: guidance is there to undo them.
+ORDER: tuple[Change, ...] = ("regressed", "still failing", "improved", "still right")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One training example under two skills."""
+
+    example: Example
+    change: Change
+
+
+async def longitudinal(engine: Engine, state: State, first: Document, epoch: int) -> list[Pair]:
+    """Examples of the training split under the epoch's first and its last skill, regressions first.
+
+    The examples are the same number for each epoch, drawn by the seed; those not measured under both are left out.
+    """
+    order = shuffled(engine.dataset.train, seed_for(engine.plan.data.seed, "slow update", epoch=epoch))
+    examples = order[: engine.plan.optimize.slow_update_samples]
+    engine.observer.stage("slow update", 2 * len(examples))
+    await engine.rollouts.measure(first, examples, stage="slow update")
+    await engine.rollouts.measure(state.incumbent, examples, stage="slow update")
+    pairs = [Pair(example, change) for example in examples if (change := _change(engine, first, state, example))]
+    return sorted(pairs, key=lambda pair: ORDER.index(pair.change))
+
+
+def _change(engine: Engine, first: Document, state: State, example: Example) -> Change | None:
+    goal = engine.plan.goal
+    before = engine.rollouts.score(first, example, goal.name)
+    after = engine.rollouts.score(state.incumbent, example, goal.name)
+    if before is None or after is None:
+        return None
+    if after != before:
+        return "improved" if after > before else "regressed"
+    return "still right" if after == goal.high * MICRO else "still failing"
+
+
+async def slow_update(engine: Engine, state: State, pairs: Sequence[Pair], place: Place) -> State:
+    """Guidance for each slow section, through the gates like any edit; it never counts for patience."""
+    for ordinal, section in enumerate(s for s in state.incumbent.sections if s.mode == "slow"):
+        state = await _rewrite(engine, state, section, pairs, place, ordinal)
+    return state
+
+
+async def _rewrite(
+    engine: Engine, state: State, section: Section, pairs: Sequence[Pair], place: Place, ordinal: int
+) -> State:
+    engine.observer.stage("slow update", 1)
+    messages = slow_update_messages(
+        skill=for_optimizer(state.incumbent),
+        task=engine.plan.task,
+        section=section.name,
+        guidance=section.text,
+        limit=section.limit,
+        pairs=pair_views(engine, state, pairs),
+        rejected=rejected_lines(state, engine.plan),
+        meta=state.meta,
+    )
+    sample = (place.epoch, place.step, ordinal)
+    reply = await engine.optimizer.ask(SlowUpdateReply, messages, stage="slow update", sample=sample)
+    if reply is None or not reply.guidance.strip() or reply.guidance.strip() == section.text.strip():
+        return state
+    written = rewrite(state.incumbent, section.name, reply.guidance)
+    if not written.reports[-1].applied:
+        engine.observer.note(f"slow update: {written.reports[-1].message}")
+        return state
+    patch = Patch((), written.document, {"guidance": reply.guidance, "section": section.name})
+    return await settle(engine, state, patch, [pair.example for pair in pairs], place, slow=True)
+
+
+def pair_views(engine: Engine, state: State, pairs: Sequence[Pair]) -> list[PairView]:
+    """The pairs as the optimizer sees them: what changed, and the rollout under the last skill."""
+    views = []
+    for i, pair in enumerate(pairs, 1):
+        outcome = engine.rollouts.known(state.incumbent, pair.example)
+        if outcome is not None:
+            views.append(PairView(pair.change, trajectory_view(engine.plan, f"t{i}", pair.example, outcome)))
+    return views

@@ -1,0 +1,91 @@
+"""One step of the loop: rollout, reflect, aggregate, screen, select, edit, gate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pydantic import JsonValue
+
+from skillc.data.example import Example
+from skillc.document.edits import EditReport, apply_edits
+from skillc.document.skill import digest
+from skillc.metrics.cells import MICRO
+from skillc.optimize.aggregate import aggregate
+from skillc.optimize.budget import choose_budget
+from skillc.optimize.decide import Patch, settle
+from skillc.optimize.engine import Engine, Place, Rejected, State, mean
+from skillc.optimize.proposals import Proposal, wording
+from skillc.optimize.reflect import reflect
+from skillc.optimize.schedule import edit_budget
+from skillc.optimize.screen import screen
+from skillc.optimize.select import select
+
+
+async def step(engine: Engine, state: State, batch: Sequence[Example], place: Place) -> State:
+    """The state after one step; exactly one decision is told to the observer.
+
+    Raises:
+        BudgetReached: a cap does not admit a call; the open step is dropped.
+    """
+    engine.observer.stage("rollout", len(batch))
+    outcomes = await engine.rollouts.measure(state.incumbent, batch, stage="rollout")
+    budget = edit_budget(engine.plan.optimize.edits, place.step - 1, place.total)
+    parts = await reflect(engine, state, list(zip(batch, outcomes, strict=True)), place, budget)
+    merged = await aggregate(engine, state, parts, place)
+    screened = await screen(engine, state, merged, batch)
+    state = replace(state, screened=screened.counts)
+    dropped = [p for p in screened.proposals if p.verdict == "cures none"]
+    state = with_rejected(state, [Rejected(wording(p.edit), f"cured none of {p.screened}") for p in dropped])
+    budget = await choose_budget(engine, screened.proposals, budget, place)
+    chosen = select(state.incumbent, screened.proposals, budget)
+    shown = {"proposed": len(merged), "screened_out": [p.to_json() for p in dropped]}
+    if not chosen:
+        return _empty(engine, state, place, shown, failures=_failures(engine, state, batch))
+    reports = apply_edits(state.incumbent, [p.edit for p in chosen])
+    patch = Patch(
+        edits=tuple(p.edit for p in chosen),
+        candidate=reports.document,
+        shown={**shown, "edits": _told(chosen, reports.reports)},
+    )
+    return await settle(engine, state, patch, batch, place)
+
+
+def _told(chosen: Sequence[Proposal], reports: Sequence[EditReport]) -> list[JsonValue]:
+    """Each edit with what it did to the document."""
+    return [
+        {**proposal.to_json(), "report": report.message, "rule": report.rule}
+        for proposal, report in zip(chosen, reports, strict=True)
+    ]
+
+
+def _failures(engine: Engine, state: State, batch: Sequence[Example]) -> int:
+    goal = engine.plan.goal
+    scores = [engine.rollouts.score(state.incumbent, example, goal.name) for example in batch]
+    return sum(score is not None and score < goal.high * MICRO for score in scores)
+
+
+def _empty(engine: Engine, state: State, place: Place, shown: Mapping[str, JsonValue], *, failures: int) -> State:
+    """A step that proposed nothing fit to be tried counts for patience and is told like any other."""
+    goal = mean(engine, state.incumbent, engine.plan.goal.name)
+    record: dict[str, JsonValue] = {
+        "decision": state.decisions + 1,
+        "place": str(place),
+        "epoch": place.epoch,
+        "kind": place.kind,
+        "result": "empty",
+        "reason": "no edit to try" if failures else "no failure in the batch",
+        "incumbent": digest(state.incumbent),
+        **shown,
+    }
+    engine.observer.decided(record)
+    patience = state.patience.after("empty", goal if goal is not None else state.patience.reference)
+    return replace(state, decisions=state.decisions + 1, patience=patience)
+
+
+def with_rejected(state: State, entries: Sequence[Rejected]) -> State:
+    """The state with more entries in its rejected-edit buffer, each text once, the newest reason kept."""
+    texts = {entry.text for entry in entries}
+    kept = tuple(entry for entry in state.rejected if entry.text not in texts)
+    return replace(state, rejected=(*kept, *dict.fromkeys(entries)))
+

@@ -1,0 +1,127 @@
+"""Hashes of a plan: the same for the same meaning, whatever the layout, the comments and the order without meaning."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from pydantic import BaseModel
+
+from skillc.plan.schema import BudgetPlan, Plan
+
+# Caps that can only truncate a run. `epochs` and `steps` shape the schedule of edits, so they belong to the run.
+TRUNCATING_CAPS = ("calls", "tokens", "cost", "time", "patience", "min_gain")
+# How calls are paced and repeated, which no outcome depends on.
+PACING = frozenset({"timeout", "retries", "max_retries", "num_retries", "concurrency", "max_in_flight", "rpm", "tpm"})
+_SECRETS = ("key_env",)
+_PATHS = ("source", "train", "validation", "test")
+
+
+def canonical(value: object) -> str:
+    """JSON with sorted keys and without white space; fractions stand as `"n/d"`.
+
+    Raises:
+        TypeError: a value that has no canonical form.
+        ValueError: a number that is not finite.
+    """
+    return json.dumps(_plain(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def digest(value: object) -> str:
+    """Hex sha256 of the canonical JSON of a value."""
+    return hashlib.sha256(canonical(value).encode()).hexdigest()
+
+
+def plan_digest(plan: Plan) -> str:
+    """Hex sha256 of the whole plan, caps included. A gate counts by its meaning, not by how it was written."""
+    return digest({"skillc": "plan/1", "plan": _meaning(plan)})
+
+
+def run_id(
+    plan: Plan,
+    *,
+    data_digest: str,
+    initial_skill: str,
+    metric_sources: Mapping[str, str],
+    decision_version: str,
+) -> str:
+    """Hex sha256 that names a run: all that its decisions depend on (ENGINE section 5).
+
+    Not in it: caps that only truncate, concurrency, rates, timeouts, retries of calls, display, secrets, and the paths
+    of data whose content `data_digest` names.
+
+    Args:
+        plan: the program.
+        data_digest: digest of the examples and their split.
+        initial_skill: digest of the document that the run starts from.
+        metric_sources: digest of the source of each `python` metric, by `module:function`.
+        decision_version: version of the code that decides.
+    """
+    meaning = _meaning(plan)
+    budget = {name: cap for name, cap in _fields(plan.budget).items() if name not in TRUNCATING_CAPS}
+    data = {name: value for name, value in _fields(plan.data).items() if name not in _PATHS}
+    models = {role: _sent(_fields(model)) for role, model in plan.models.items()}
+    return digest(
+        {
+            "skillc": "run/1",
+            "plan": {**meaning, "budget": budget, "data": data, "models": models},
+            "data": data_digest,
+            "skill": initial_skill,
+            "metrics": dict(metric_sources),
+            "decisions": decision_version,
+        }
+    )
+
+
+def cap_names() -> tuple[str, ...]:
+    """All caps of a budget, in their declared order."""
+    return tuple(BudgetPlan.model_fields)
+
+
+def _meaning(plan: Plan) -> dict[str, object]:
+    fields = _fields(plan)
+    for kind in ("gates", "requires"):
+        fields[kind] = [{k: v for k, v in _fields(gate).items() if k != "text"} for gate in getattr(plan, kind)]
+    return fields
+
+
+def _sent(model: dict[str, object]) -> dict[str, object]:
+    """What of a model's settings reaches the endpoint, or names it."""
+    parameters = model["parameters"]
+    assert isinstance(parameters, dict)
+    kept = {name: value for name, value in model.items() if name not in _SECRETS}
+    return {**kept, "parameters": {name: value for name, value in parameters.items() if name not in PACING}}
+
+
+def _fields(value: object) -> dict[str, object]:
+    if isinstance(value, BaseModel):
+        return {name: getattr(value, name) for name in type(value).model_fields}
+    if dataclasses.is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    raise TypeError(f"{type(value).__name__} has no canonical form")
+
+
+def _plain(value: object) -> object:
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, Fraction):
+        return f"{value.numerator}/{value.denominator}"
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"{value} has no canonical form")
+        return value
+    if isinstance(value, Mapping):
+        return {_key(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
+        return [_plain(item) for item in value]
+    return {name: _plain(item) for name, item in _fields(value).items()}
+
+
+def _key(key: object) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"a key must be a text, not {type(key).__name__}")
+    return key

@@ -1,0 +1,70 @@
+"""What a gate must see before it can be decided: only the texts, the training batch, or the validation split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from skillc.language.terms import CallTerm, ListTerm, MeanTerm, Operation, Term, WordTerm
+
+Stage = Literal["text", "batch", "validation"]
+
+_DEARNESS: dict[Stage, int] = {"text": 0, "batch": 1, "validation": 2}
+_ON_TEXT = frozenset({"tokens", "change"})
+_COMPOSED = frozenset({"min", "max", "clamp"})
+
+
+def stage_of(term: Term) -> Stage:
+    """The cheapest evidence that can decide a term of a gate; a mixed term takes the dearest of its parts."""
+    stages = [_own_stage(part) for part in _evidence(term)]
+    return max(stages, key=_DEARNESS.__getitem__, default="text")
+
+
+def walk(term: Term) -> Iterator[Term]:
+    """A term and all terms in it, outermost first."""
+    yield term
+    for part in parts(term):
+        yield from walk(part)
+
+
+def parts(term: Term) -> tuple[Term, ...]:
+    """The terms that stand directly in a term."""
+    if isinstance(term, CallTerm):
+        return (*term.arguments, *(value for _, value in term.options))
+    if isinstance(term, ListTerm):
+        return term.items
+    if isinstance(term, Operation):
+        return term.operands
+    return ()
+
+
+def calls(term: Term) -> Iterator[CallTerm]:
+    """All calls in a term."""
+    return (part for part in walk(term) if isinstance(part, CallTerm))
+
+
+def conjuncts(term: Term) -> Iterator[Term]:
+    """The terms that all have to hold for a term to hold."""
+    if isinstance(term, Operation) and term.operator == "and":
+        for part in term.operands:
+            yield from conjuncts(part)
+    else:
+        yield term
+
+
+def _evidence(term: Term) -> Iterator[Term]:
+    """The parts that need evidence of their own: means, and calls that are more than arithmetic."""
+    if isinstance(term, MeanTerm) or (isinstance(term, CallTerm) and term.function not in _COMPOSED):
+        yield term
+        return
+    for part in parts(term):
+        yield from _evidence(part)
+
+
+def _own_stage(term: Term) -> Stage:
+    if isinstance(term, CallTerm):
+        if term.function in _ON_TEXT:
+            return "text"
+        if term.option("on") == WordTerm("batch"):
+            return "batch"
+    return "validation"

@@ -1,0 +1,93 @@
+"""What a compile shows while it runs: one live line for the stage at hand, one printed line for each decision."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+
+from pydantic import JsonValue
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+_STYLE = {"accept": "green", "reject": "red", "undecided": "yellow", "empty": "dim"}
+
+
+class Terminal:
+    """Progress on a terminal, or plain lines where standard error is none.
+
+    Args:
+        console: where to write.
+        spent: gives what was spent so far, as a short text.
+        deadline: seconds that the run may take, None for no limit.
+    """
+
+    def __init__(self, console: Console, *, spent: Callable[[], str], deadline: float | None = None) -> None:
+        self._console = console
+        self._spent = spent
+        self._deadline = deadline
+        self._began = time.monotonic()
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("[dim]{task.fields[spent]}"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task("starting", total=None, spent="")
+
+    def __enter__(self) -> Terminal:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def stage(self, name: str, total: int) -> None:
+        """A stage begins that will take `total` steps of work."""
+        self._progress.reset(self._task, description=name, total=total or None, spent=self._status())
+
+    def advance(self, count: int = 1) -> None:
+        """Some work of the stage is done."""
+        self._progress.update(self._task, advance=count, spent=self._status())
+
+    def note(self, message: str) -> None:
+        """Something that the user should know, which stops nothing."""
+        self._console.print(Text(f"note: {message}", style="yellow"))
+
+    def decided(self, record: Mapping[str, JsonValue]) -> None:
+        """A decision was made: one line."""
+        self._console.print(decision_line(record))
+
+    def _status(self) -> str:
+        if self._deadline is None:
+            return self._spent()
+        left = max(0.0, self._deadline - (time.monotonic() - self._began))
+        return f"{self._spent()}, {left / 60:.0f} min left"
+
+
+def decision_line(record: Mapping[str, JsonValue]) -> Text:
+    """One decision as a line: where, what, the goal before and after, the evidence, the blame."""
+    result = str(record["result"])
+    line = Text(f"  {record['place']:<13}")
+    line.append(f"{result:<10}", style=_STYLE.get(result, ""))
+    goal = record.get("goal")
+    if isinstance(goal, dict):
+        before, after = goal.get("incumbent"), goal.get("candidate")
+        line.append(f"{before} → {after}" if after is not None else f"{before}".ljust(15))
+    details = []
+    if record.get("of"):
+        details.append(f"{record['evaluated']} of {record['of']}, +{record['gains']} −{record['losses']}")
+    if record.get("blame"):
+        details.append(f"gate {record['blame']}")
+    if record.get("reason"):
+        details.append(str(record["reason"]))
+    line.append("  " + "; ".join(details), style="dim")
+    return line
