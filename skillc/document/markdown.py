@@ -91,6 +91,11 @@ def heading(line: str) -> Heading | None:
     return Heading(len(found[1]), title.strip())
 
 
+def is_item(line: str) -> bool:
+    """Whether the line begins a list item."""
+    return _BULLET.fullmatch(line) is not None
+
+
 def tidy(text: str) -> str:
     """The text with one blank line on both sides of every `#` and `##` heading, and one newline at its end.
 

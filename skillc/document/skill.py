@@ -14,6 +14,7 @@ from skillc.tokens import count_tokens
 
 Mode = Literal["frozen", "trainable", "slow"]
 
+ABOUT_CHARACTERS = 1024
 _ID_DIGITS = 6
 
 
@@ -110,6 +111,11 @@ class Document:
     def rules(self) -> tuple[Rule, ...]:
         """All rules in order."""
         return tuple(rule for section in self.sections for rule in section.rules)
+
+    @property
+    def ids(self) -> Collection[str]:
+        """The ids of all rules."""
+        return self._places.keys()
 
     def rule(self, id: str) -> Rule | None:  # noqa: A002
         """The rule of an id. Text of frozen and slow sections has no ids, so it cannot be named."""

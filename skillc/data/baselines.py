@@ -1,0 +1,99 @@
+"""What needs no model: the most frequent label, and the words of the inputs. A skill should beat both."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from skillc.data.dataset import Dataset
+from skillc.data.example import Example
+from skillc.plan.schema import TaskPlan
+
+_WORD = re.compile(r"[^\W_]+")
+_MICRO = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Predictions of a simple rule for the one output, in the order of the test examples."""
+
+    name: str
+    predictions: tuple[str, ...]
+
+
+def baseline_scores(task: TaskPlan, dataset: Dataset) -> tuple[Baseline, ...]:
+    """Predictions of `most frequent label` and `keywords`, both learned on train alone, for a caller to score.
+
+    Empty for a task that has not exactly one output of labels, and without a test split.
+    """
+    if len(task.outputs) != 1 or task.outputs[0].type.kind != "labels" or not dataset.test:
+        return ()
+    output = task.outputs[0]
+    labels = output.type.labels
+    counts = Counter(label for example in dataset.train for label in _answers(example, output.name))
+    # Ties go to the label that was declared first.
+    majority = max(labels, key=lambda label: counts[label])
+    keywords = _Keywords(dataset.train, output.name, labels)
+    return (
+        Baseline("most frequent label", (majority,) * len(dataset.test)),
+        Baseline("keywords", tuple(keywords.predict(example) for example in dataset.test)),
+    )
+
+
+def _answers(example: Example, output: str) -> list[str]:
+    gold = example.gold.get(output)
+    return [label for label in (gold if isinstance(gold, list) else [gold]) if isinstance(label, str)]
+
+
+def _words(example: Example) -> list[str]:
+    """The different words of the inputs, in alphabetical order."""
+    return sorted({word for value in example.inputs.values() for word in _WORD.findall(_flat(value).casefold())})
+
+
+def _flat(value: JsonValue) -> str:
+    if isinstance(value, list):
+        return " ".join(map(_flat, value))
+    if isinstance(value, dict):
+        return " ".join(_flat(part) for part in value.values())
+    return value if isinstance(value, str) else str(value)
+
+
+class _Keywords:
+    """Multinomial naive Bayes over the different words of an example, with add-one smoothing.
+
+    Scores a label by log P(label) + sum of log P(word | label) (Manning, Raghavan and Schütze 2008, section 13.2).
+    Logarithms are integers of a millionth, so that no order of summing matters. Words not seen in train are passed
+    over.
+    """
+
+    def __init__(self, train: Sequence[Example], output: str, labels: Sequence[str]) -> None:
+        examples: Counter[str] = Counter()
+        words: dict[str, Counter[str]] = defaultdict(Counter)
+        for example in train:
+            for label in _answers(example, output):
+                examples[label] += 1
+                words[label].update(_words(example))
+        self._labels = tuple(label for label in labels if examples[label]) or tuple(labels)
+        vocabulary = {word for counts in words.values() for word in counts}
+        self._prior = {label: _log(examples[label] + 1) for label in self._labels}
+        self._none = {label: -_log(words[label].total() + len(vocabulary)) for label in self._labels}
+        self._words: dict[str, Mapping[str, int]] = {word: {} for word in vocabulary}
+        for word in vocabulary:
+            self._words[word] = {label: _log(words[label][word] + 1) for label in self._labels if words[label][word]}
+
+    def predict(self, example: Example) -> str:
+        """The likeliest label, of equal ones the first declared."""
+        known = [self._words[word] for word in _words(example) if word in self._words]
+        return max(self._labels, key=lambda label: self._score(label, known))
+
+    def _score(self, label: str, known: Sequence[Mapping[str, int]]) -> int:
+        return self._prior[label] + len(known) * self._none[label] + sum(word.get(label, 0) for word in known)
+
+
+def _log(count: int) -> int:
+    return round(math.log(max(count, 1)) * _MICRO)

@@ -1,0 +1,252 @@
+"""From a row of a file to the values of an example: which columns are read, and how their values convert."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import JsonValue
+
+from skillc.data.problems import Problems, alike, listed, shown
+from skillc.data.read import Row, parse_json
+from skillc.plan.schema import DataPlan, FieldPlan, TaskPlan, TypePlan
+
+Role = Literal["input", "output", "field"]
+
+_INTEGER = re.compile(r"[-+]?\d{1,400}")
+_BOOLS = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A field of the program and what it is there for."""
+
+    field: FieldPlan
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """The values of one row, by role and name."""
+
+    inputs: Mapping[str, JsonValue]
+    gold: Mapping[str, JsonValue]
+    fields: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What conversion must know about a file.
+
+    Attributes:
+        name: how messages call the file.
+        csv: whether all its values are text.
+        folder: where paths in it begin.
+        root: the program's folder; paths in examples begin there.
+    """
+
+    name: str
+    csv: bool
+    folder: Path
+    root: Path
+
+
+class BadValue(ValueError):  # noqa: N818
+    """A value that does not fit its type; `hint` is the fix."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def columns_of(task: TaskPlan, data: DataPlan) -> tuple[Column, ...]:
+    """All columns that a program reads, inputs first."""
+    return (
+        *(Column(field, "input") for field in task.inputs),
+        *(Column(field, "output") for field in task.outputs),
+        *(Column(field, "field") for field in data.fields),
+    )
+
+
+def convert_row(row: Row, columns: tuple[Column, ...], place: Place, problems: Problems) -> Converted | None:
+    """The typed values of a row; None where something was wrong and noted."""
+    values: dict[Role, dict[str, JsonValue]] = {"input": {}, "output": {}, "field": {}}
+    good = True
+    for column in columns:
+        try:
+            values[column.role][column.field.name] = _value(row, column, place)
+        except BadValue as bad:
+            problems.add(place.name, row.line, str(bad), bad.hint)
+            good = False
+    return Converted(values["input"], values["output"], values["field"]) if good else None
+
+
+def _value(row: Row, column: Column, place: Place) -> JsonValue:
+    field = column.field
+    value = row.values.get(field.column)
+    if field.column not in row.values and not field.type.optional:
+        raise _missing(row, column)
+    if value is None or (place.csv and value == "" and (field.type.kind != "text" or field.type.optional)):
+        value = None
+    if column.role == "output":
+        return _gold(value, field, place)
+    return _typed(value, field, field.type, place)
+
+
+def _missing(row: Row, column: Column) -> BadValue:
+    field = column.field
+    there = listed(row.values) or "nothing"
+    close = alike(field.column, list(row.values))
+    what = f"no `{field.column}`" if field.column == field.name else f"no `{field.column}` for `{field.name}`"
+    hint = None
+    if close:
+        kind = {"input": "input ", "output": "output ", "field": "field "}[column.role]
+        hint = f'if `{close}` is meant, write `{kind}{field.name}: ... {{ column = "{close}" }}`'
+    return BadValue(f"{what}; the row has {there}", hint)
+
+
+def _gold(value: JsonValue, field: FieldPlan, place: Place) -> JsonValue:
+    """A right answer, or for an output that is no list, a list of answers any of which is right."""
+    kind = field.type.kind
+    empty = value is None or value == "" or (value == [] and kind != "list")
+    if empty and not field.type.optional:
+        raise BadValue(f"no answer in `{field.column}`", "give the right answer, or leave the row out")
+    if value == "" and field.type.optional:
+        return None
+    if kind not in ("list", "json"):
+        if place.csv and kind != "text" and isinstance(value, str) and value.lstrip().startswith("["):
+            value = _json_cell(value, field, "a list")
+        if isinstance(value, list):
+            if None in value or "" in value:
+                raise BadValue(f"an empty answer in the list `{field.column}`", "remove it")
+            return [_typed(answer, field, field.type, place) for answer in value]
+    return _typed(value, field, field.type, place)
+
+
+def _typed(value: JsonValue, field: FieldPlan, type_: TypePlan, place: Place) -> JsonValue:
+    if value is None:
+        if type_.optional:
+            return None
+        raise BadValue(f"`{field.column}` is empty", f"give a value, or declare `{field.name}: ... | none`")
+    if type_.kind in ("file", "image"):
+        return _path(value, field, place)
+    if type_.kind == "list":
+        return _list(value, field, type_, place)
+    if type_.kind == "labels":
+        return _label(value, field, type_)
+    return _CONVERT[type_.kind](value, field, place)
+
+
+def _text(value: JsonValue, field: FieldPlan, place: Place) -> JsonValue:
+    if isinstance(value, str):
+        return _whole(value, field)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise _wrong(value, field, "text", "put it in quotes")
+
+
+def _whole(value: str, field: FieldPlan) -> str:
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise BadValue(f"half a character (a lone surrogate) in `{field.column}`", "write the file again") from None
+    return value
+
+
+def _bool(value: JsonValue, field: FieldPlan, place: Place) -> JsonValue:
+    if isinstance(value, bool):
+        return value
+    if place.csv and isinstance(value, str) and value.strip().lower() in _BOOLS:
+        return _BOOLS[value.strip().lower()]
+    raise _wrong(value, field, "a bool", "write true or false")
+
+
+def _number(value: JsonValue, field: FieldPlan, place: Place) -> JsonValue:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    if place.csv and isinstance(value, str):
+        text = value.strip()
+        if _INTEGER.fullmatch(text):
+            return int(text)
+        if re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", text) and abs(float(text)) != float("inf"):
+            return float(text)
+    raise _wrong(value, field, "a number", "write digits and a decimal point, nothing else")
+
+
+def _integer(value: JsonValue, field: FieldPlan, place: Place) -> JsonValue:
+    number = _number(value, field, place)
+    if isinstance(number, float) and number.is_integer():
+        return int(number)
+    if isinstance(number, int):
+        return number
+    raise _wrong(value, field, "an integer", f"declare `{field.name}: number`")
+
+
+def _json(value: JsonValue, field: FieldPlan, place: Place) -> JsonValue:
+    return _json_cell(value, field, "JSON") if place.csv and isinstance(value, str) else value
+
+
+def _json_cell(value: str, field: FieldPlan, what: str) -> JsonValue:
+    try:
+        return parse_json(value)
+    except ValueError as error:
+        raise BadValue(f"`{field.column}` is not {what}: {error}", 'write it as JSON: `["a", "b"]`') from None
+
+
+def _list(value: JsonValue, field: FieldPlan, type_: TypePlan, place: Place) -> JsonValue:
+    if place.csv and isinstance(value, str):
+        value = _json_cell(value, field, "a list")
+        # What stood inside JSON has its type already.
+        place = Place(place.name, False, place.folder, place.root)
+    if not isinstance(value, list):
+        raise _wrong(value, field, "a list", 'write `["a", "b"]`')
+    item = type_.item or TypePlan(kind="text")
+    return [_typed(part, field, item, place) for part in value]
+
+
+def _label(value: JsonValue, field: FieldPlan, type_: TypePlan) -> JsonValue:
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if isinstance(text, str) and text in type_.labels:
+        return text
+    shape = shown(text) if isinstance(text, str) else f"`{json.dumps(value)[:60]}`"
+    close = alike(text, type_.labels) if isinstance(text, str) else None
+    hint = f"did you mean `{close}`?" if close else "correct it, or declare it"
+    raise BadValue(
+        f"{shape} in `{field.column}` is not a declared label of `{field.name}`: {listed(type_.labels)}", hint
+    )
+
+
+def _path(value: JsonValue, field: FieldPlan, place: Place) -> JsonValue:
+    """A path below the data file's folder becomes one that begins at the program's folder."""
+    if not isinstance(value, str) or not value:
+        raise _wrong(value, field, "a path", "write it relative to the data file")
+    folder = place.folder.resolve()
+    try:
+        found = (folder / value).resolve()
+        inside = found.is_relative_to(folder)
+        there = inside and found.is_file()
+    except (OSError, ValueError, RuntimeError):
+        raise BadValue(f"{shown(value)} in `{field.column}` is no path") from None
+    if Path(value).is_absolute() or not inside:
+        raise BadValue(f"{shown(value)} in `{field.column}` leads out of the data's folder", "move the file below it")
+    if not there:
+        raise BadValue(f"there is no file {shown(value)}, named in `{field.column}`", "paths begin at the data file")
+    return Path(os.path.relpath(place.folder / value, place.root)).as_posix()
+
+
+def _wrong(value: JsonValue, field: FieldPlan, what: str, hint: str) -> BadValue:
+    return BadValue(f"{shown(json.dumps(value, ensure_ascii=False))} in `{field.column}` is not {what}", hint)
+
+
+_CONVERT: dict[str, Callable[[JsonValue, FieldPlan, Place], JsonValue]] = {
+    "text": _text,
+    "bool": _bool,
+    "number": _number,
+    "integer": _integer,
+    "json": _json,
+}

@@ -1,0 +1,309 @@
+"""All examples of a program, on their sides."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from skillc.data.columns import Column, Place, columns_of, convert_row
+from skillc.data.example import Example
+from skillc.data.problems import Problems, alike, counted, listed
+from skillc.data.read import Row, is_csv, read_rows
+from skillc.data.split import SIDES, Side, rank, split_groups
+from skillc.errors import SkillcError
+from skillc.plan.schema import DataPlan, SplitPlan, TaskPlan
+
+_ID_DIGITS = 12
+_ID_COLUMN = "id"
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Examples by side, each side in hash order.
+
+    Attributes:
+        digest: of all examples and their sides, files that they name included; the order of rows is not in it.
+        warnings: what a user should know about the data, one line each.
+    """
+
+    train: tuple[Example, ...]
+    validation: tuple[Example, ...]
+    test: tuple[Example, ...]
+    digest: str
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A row on its way to an example. `content` is the hash of its inputs, `whole` of all its values."""
+
+    file: str
+    line: int
+    id: str | None
+    inputs: Mapping[str, JsonValue]
+    gold: Mapping[str, JsonValue]
+    fields: Mapping[str, JsonValue]
+    content: str
+    whole: str
+    group: str
+
+    @property
+    def place(self) -> str:
+        return f"`{self.file}` line {self.line}"
+
+
+def load(task: TaskPlan, data: DataPlan, root: Path) -> Dataset:
+    """Reads and splits the data of a program.
+
+    An example's id is its row's `id`, else a hash of its inputs. Its group is what the program names, else a hash of
+    its inputs: rows with the same inputs never stand on two sides. Where a declared group would make them, only the
+    rows on test stay, else those on validation, and a warning counts the others. Rows that are equal in everything
+    count once.
+
+    Args:
+        task: what goes in and what comes out.
+        data: the files, fields, group, split and seed.
+        root: the program's folder, where the plan's paths begin. Values of `file` and `image` fields are paths from
+            here.
+
+    Raises:
+        SkillcError: a file or a row is wrong, an example or a group stands on two sides, or a side is empty.
+    """
+    columns = columns_of(task, data)
+    problems = Problems()
+    warnings: list[str] = []
+    if data.source is not None:
+        drafts = _read(data.source, columns, data, root, problems)
+        problems.check()
+        drafts = _unique(drafts, problems, warnings)
+        problems.check()
+        sides = _split(drafts, data, warnings)
+    else:
+        sides = _from_files(columns, data, root, problems, warnings)
+    _warn_conflicts([draft for side in SIDES for draft in sides[side]], warnings)
+    named = _examples(sides, data.seed)
+    paths = [column.field.name for column in columns if column.field.type.kind in ("file", "image")]
+    digest = _digest(named, paths, root)
+    return Dataset(named["train"], named["validation"], named["test"], digest, tuple(warnings))
+
+
+# ---- reading --------------------------------------------------------------------------------------
+
+
+def _read(name: str, columns: tuple[Column, ...], data: DataPlan, root: Path, problems: Problems) -> list[_Draft]:
+    path = root / name
+    place = Place(name, is_csv(path), path.parent, root)
+    drafts: list[_Draft] = []
+    for row in read_rows(path, name, problems):
+        if not drafts:
+            _check_group(row, columns, data)
+        if place.csv and not drafts and _columns_missing(row, columns, place, problems):
+            break
+        draft = _draft(row, columns, data, place, problems)
+        if draft:
+            drafts.append(draft)
+    return drafts
+
+
+def _columns_missing(row: Row, columns: tuple[Column, ...], place: Place, problems: Problems) -> bool:
+    """A column that a table lacks is lacking in each row, and said once."""
+    missing = [c for c in columns if c.field.column not in row.values and not c.field.type.optional]
+    if missing:
+        convert_row(Row(1, {**row.values}), tuple(missing), place, problems)
+    return bool(missing)
+
+
+def _check_group(row: Row, columns: tuple[Column, ...], data: DataPlan) -> None:
+    group = data.group
+    if group is None or group in row.values or any(column.field.name == group for column in columns):
+        return
+    names = list(dict.fromkeys([*(column.field.name for column in columns), *row.values]))
+    close = alike(group, names)
+    hint = f"did you mean `{close}`?" if close else f"there are {listed(names)}"
+    raise SkillcError(f"`group = {group}` is no field and no column of the data", hint=hint)
+
+
+def _draft(row: Row, columns: tuple[Column, ...], data: DataPlan, place: Place, problems: Problems) -> _Draft | None:
+    values = convert_row(row, columns, place, problems)
+    own = row.values.get(_ID_COLUMN)
+    if own is not None and (isinstance(own, bool) or not isinstance(own, str | int)):
+        problems.add(place.name, row.line, "an `id` that is neither text nor an integer", "write text")
+        return None
+    if values is None:
+        return None
+    content = _hash(values.inputs)
+    whole = _hash([values.inputs, values.gold, values.fields])
+    group = content
+    if data.group is not None:
+        named = {**row.values, **values.gold, **values.inputs, **values.fields}.get(data.group)
+        if named is None or named == "":
+            problems.add(place.name, row.line, f"no value for the group `{data.group}`", "give each row its group")
+            return None
+        group = named if isinstance(named, str) else _canonical(named)
+    identity = str(own) if own is not None and own != "" else None
+    gold, fields = values.gold, values.fields
+    return _Draft(place.name, row.line, identity, values.inputs, gold, fields, content, whole, group)
+
+
+def _unique(drafts: Sequence[_Draft], problems: Problems, warnings: list[str]) -> list[_Draft]:
+    """Without rows that are equal in everything and have no id; notes ids that stand twice."""
+    ids: dict[str, _Draft] = {}
+    wholes: set[tuple[str, str]] = set()
+    kept: list[_Draft] = []
+    for draft in drafts:
+        if draft.id is not None:
+            first = ids.setdefault(draft.id, draft)
+            if first is not draft:
+                hint = "give each row its own, or remove the column"
+                problems.add(draft.file, draft.line, f"the id `{draft.id}` stands at {first.place} already", hint)
+                continue
+        elif (draft.whole, draft.group) in wholes:
+            continue
+        else:
+            wholes.add((draft.whole, draft.group))
+        kept.append(draft)
+    left = len(drafts) - len(kept)
+    if left and not problems.any:
+        warnings.append(f"rows that equal another one in everything count once: {left:,} left out")
+    return kept
+
+
+# ---- sides ----------------------------------------------------------------------------------------
+
+
+def _split(drafts: Sequence[_Draft], data: DataPlan, warnings: list[str]) -> Mapping[Side, list[_Draft]]:
+    plan = data.split or SplitPlan()
+    of = split_groups((draft.group for draft in drafts), plan, data.seed, file=f"`{data.source}`")
+    sides: dict[Side, list[_Draft]] = {side: [] for side in SIDES}
+    taken: dict[str, Side] = {}
+    apart = 0
+    for side in reversed(SIDES):
+        for draft in drafts:
+            if of.get(draft.group) == side:
+                if taken.setdefault(draft.content, side) == side:
+                    sides[side].append(draft)
+                else:
+                    apart += 1
+    if not (sides["train"] and sides["validation"]):
+        raise SkillcError(f"all inputs of train or validation in `{data.source}` stand on another side too")
+    unused = sum(draft.group not in of for draft in drafts)
+    if unused:
+        warnings.append(f"{counted(unused, 'example')} beyond the counts of `split` on no side")
+    if apart:
+        warnings.append(
+            f"{counted(apart, 'example')} left out: the same inputs stand on another side, under another `{data.group}`"
+        )
+    return sides
+
+
+def _from_files(
+    columns: tuple[Column, ...], data: DataPlan, root: Path, problems: Problems, warnings: list[str]
+) -> Mapping[Side, list[_Draft]]:
+    files: dict[Side, str | None] = {"train": data.train, "validation": data.validation, "test": data.test}
+    for side in ("train", "validation"):
+        if files[side] is None:
+            hint = f'write `{side} = "..."`, or one `source` that is split'
+            raise SkillcError(f"the data has no {side} file", hint=hint)
+    read = {side: _read(name, columns, data, root, problems) if name else [] for side, name in files.items()}
+    problems.check()
+    # One after the other, so that an id that stands on two sides is found; equal rows count once on a side only.
+    seen: dict[str, _Draft] = {}
+    sides: dict[Side, list[_Draft]] = {}
+    for side in SIDES:
+        sides[side] = _unique(read[side], problems, warnings)
+        for draft in sides[side]:
+            first = seen.setdefault(draft.id, draft) if draft.id is not None else draft
+            if first is not draft:
+                problems.add(
+                    draft.file, draft.line, f"the id `{draft.id}` stands at {first.place} already", "rename one"
+                )
+    _check_apart(sides, data, problems)
+    problems.check()
+    return sides
+
+
+def _check_apart(sides: Mapping[Side, list[_Draft]], data: DataPlan, problems: Problems) -> None:
+    contents: dict[str, tuple[Side, _Draft]] = {}
+    groups: dict[str, tuple[Side, _Draft]] = {}
+    for side in SIDES:
+        for draft in sides[side]:
+            other, first = contents.setdefault(draft.content, (side, draft))
+            if other != side:
+                problems.add(draft.file, draft.line, f"the same inputs stand at {first.place}, on {other}", "keep one")
+            other, first = groups.setdefault(draft.group, (side, draft))
+            if other != side and data.group is not None:
+                message = f"the `{data.group}` of this row stands on {other} too, at {first.place}"
+                problems.add(draft.file, draft.line, message, "put all rows of a group into one file")
+
+
+def _warn_conflicts(drafts: Sequence[_Draft], warnings: list[str]) -> None:
+    by_content: dict[str, list[_Draft]] = defaultdict(list)
+    for draft in drafts:
+        by_content[draft.content].append(draft)
+    pairs = []
+    for same in by_content.values():
+        ordered = sorted(same, key=lambda draft: (draft.file, draft.line))
+        other = next((draft for draft in ordered[1:] if draft.gold != ordered[0].gold), None)
+        if other:
+            pairs.append((ordered[0], other))
+    if pairs:
+        first, other = min(pairs, key=lambda pair: (pair[0].file, pair[0].line))
+        some = "1 input has" if len(pairs) == 1 else f"{len(pairs):,} inputs have"
+        warnings.append(f"{some} two different answers, the first at {first.place} and {other.place}")
+
+
+# ---- examples -------------------------------------------------------------------------------------
+
+
+def _examples(sides: Mapping[Side, list[_Draft]], seed: int) -> Mapping[Side, tuple[Example, ...]]:
+    """Examples with ids, each side in hash order.
+
+    Of several rows with one input and no id, the second in the order of content is `...-2`.
+    """
+    every = [(draft, side) for side in SIDES for draft in sides[side]]
+    every.sort(key=lambda pair: (pair[0].whole, pair[0].group, pair[0].id or ""))
+    taken = {draft.id for draft, _ in every}
+    found: dict[Side, list[Example]] = {side: [] for side in SIDES}
+    for draft, side in every:
+        name = draft.id
+        if name is None:
+            short = name = draft.content[:_ID_DIGITS]
+            number = 2
+            while name in taken:
+                name, number = f"{short}-{number}", number + 1
+            taken.add(name)
+        found[side].append(Example(name, draft.inputs, draft.gold, draft.fields, draft.group))
+    return {side: tuple(sorted(found[side], key=lambda e: (rank(seed, e.id), e.id))) for side in SIDES}
+
+
+def _digest(sides: Mapping[Side, tuple[Example, ...]], paths: Sequence[str], root: Path) -> str:
+    total = hashlib.sha256()
+    for side in SIDES:
+        for example in sides[side]:
+            values = [side, example.id, example.group, example.inputs, example.gold, example.fields]
+            total.update(_canonical(values).encode() + b"\n")
+            for name in paths:
+                for values_by_name in (example.inputs, example.gold, example.fields):
+                    total.update(_file_digest(values_by_name.get(name), root))
+    return total.hexdigest()
+
+
+def _file_digest(path: JsonValue, root: Path) -> bytes:
+    if not isinstance(path, str):
+        return b"-"
+    with (root / path).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").digest()
+
+
+def _hash(value: object) -> str:
+    return hashlib.sha256(_canonical(value).encode()).hexdigest()
+
+
+def _canonical(value: object) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))

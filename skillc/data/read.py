@@ -1,0 +1,338 @@
+"""Rows of a JSONL, JSON or CSV file, one at a time.
+
+No line, object or field is ever held beyond its limit, so a broken file fails soon and in little memory.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+from pydantic import JsonValue
+
+from skillc.data.problems import Problems, counted, listed
+
+FIELD_CHARACTERS = 1_000_000
+ROW_BYTES = 16_000_000
+_CHUNK = 1 << 20
+_TOO_LONG = f"a field may have {FIELD_CHARACTERS:,} characters"
+_FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row and the line where it begins. In a CSV file all values are text."""
+
+    line: int
+    values: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: Path
+    name: str
+    problems: Problems
+
+    def stop(self, line: int, message: str, hint: str | None = None) -> NoReturn:
+        raise self.problems.fatal(self.name, line, message, hint)
+
+
+def is_csv(path: Path) -> bool:
+    """Whether the values of the file are all text."""
+    return path.suffix.lower() == ".csv"
+
+
+def read_rows(path: Path, name: str, problems: Problems) -> Iterator[Row]:
+    """The rows of a file. A bad row is noted in `problems` and passed over.
+
+    Args:
+        path: the file; its extension says how it is read.
+        name: how messages call it.
+        problems: where bad rows are noted.
+
+    Raises:
+        SkillcError: the file cannot be read at all, or not any further.
+    """
+    file = _File(path, name, problems)
+    if path.is_dir():
+        file.stop(0, "is a folder", "name the file in it: .jsonl, .json or .csv")
+    if not path.is_file():
+        there = sorted(p.name for p in path.parent.glob("*") if p.suffix in _FORMATS) if path.parent.is_dir() else []
+        file.stop(0, "there is no such file", f"beside it stand {listed(there)}" if there else None)
+    kind = _FORMATS.get(path.suffix.lower())
+    if kind is None:
+        file.stop(0, f"`{path.suffix}` files are not read", "write .jsonl, .json or .csv")
+    reader = {"jsonl": _jsonl, "json": _json, "csv": _csv}[kind]
+    found = False
+    try:
+        with path.open("rb") as stream:
+            for row in reader(file, stream):
+                found = True
+                yield row
+    except OSError as error:
+        file.stop(0, f"cannot be read: {error.strerror}")
+    if not found and not problems.any:
+        file.stop(0, "holds no row")
+
+
+# ---- bytes to lines -------------------------------------------------------------------------------
+
+
+def _lines(file: _File, stream: BinaryIO) -> Iterator[tuple[int, str | None]]:
+    """Number and text of each line; None for a line that is no text and was noted."""
+    offset, number = 0, 0
+    while raw := stream.readline(ROW_BYTES + 1):
+        number += 1
+        if number == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            file.stop(1, "is UTF-16", "save it as UTF-8")
+        if len(raw) > ROW_BYTES:
+            file.stop(number, f"the line is longer than {ROW_BYTES // 1_000_000} MB", _TOO_LONG)
+        skip = len(codecs.BOM_UTF8) if number == 1 and raw.startswith(codecs.BOM_UTF8) else 0
+        yield number, _decoded(file, raw, skip, offset, number)
+        offset += len(raw)
+
+
+def _decoded(file: _File, raw: bytes, skip: int, offset: int, number: int) -> str | None:
+    if b"\0" in raw:
+        file.problems.add(file.name, number, f"a NUL byte at offset {offset + raw.index(0)}", "remove it")
+        return None
+    try:
+        return raw[skip:].decode("utf-8")
+    except UnicodeDecodeError as error:
+        at = offset + skip + error.start
+        byte = raw[skip + error.start]
+        file.problems.add(file.name, number, f"no UTF-8: byte 0x{byte:02X} at offset {at}", "save the file as UTF-8")
+        return None
+
+
+# ---- JSON -----------------------------------------------------------------------------------------
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key `{next(k for k in keys if keys.count(k) > 1)}` stands twice")
+    return found
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError(f"the number `{text}` is too large")
+    return number
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise ValueError(f"`{text}` is not JSON")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_float=_finite, parse_constant=_no_constant)
+
+
+def parse_json(text: str) -> JsonValue:
+    """A JSON value, strictly: no double keys, no NaN, no infinite number.
+
+    Raises:
+        ValueError: it is none; the message says why.
+    """
+    try:
+        value: JsonValue = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(_why(error)) from None
+    except RecursionError:
+        raise ValueError("the value is nested too deeply") from None
+    return value
+
+
+def _why(error: json.JSONDecodeError) -> str:
+    return f"no valid JSON: {error.msg[:1].lower()}{error.msg[1:]} at column {error.colno}"
+
+
+def _jsonl(file: _File, stream: BinaryIO) -> Iterator[Row]:
+    for number, line in _lines(file, stream):
+        if line is None or not line.strip():
+            continue
+        if number == 1 and line.strip() == "[":
+            file.stop(1, "begins like a JSON list", f"call it `{file.path.stem}.json`, or write one object a line")
+        try:
+            value = parse_json(line)
+        except ValueError as error:
+            file.problems.add(file.name, number, str(error))
+            continue
+        if row := _row(file, number, value, len(line)):
+            yield row
+
+
+def _json(file: _File, stream: BinaryIO) -> Iterator[Row]:
+    """A list of objects, decoded object by object from a buffer that holds little more than one row."""
+    text = _Chunks(file, stream)
+    if text.next() != "[":
+        what = "is no list of objects" if text.next() else "is empty"
+        file.stop(0, what, f"write `[{{...}}, {{...}}]`; with one object a line call it `{file.path.stem}.jsonl`")
+    text.take()
+    while text.next() != "]":
+        line = text.line
+        value, length = text.value()
+        if row := _row(file, line, value, length):
+            yield row
+        if text.next() == ",":
+            text.take()
+            if text.next() == "]":
+                file.stop(text.line, "a comma before the closing `]`", "remove it")
+        elif text.next() != "]":
+            file.stop(text.line, "a `,` or the closing `]` is missing")
+    text.take()
+    if text.next():
+        file.stop(text.line, "text behind the closing `]`", "remove it")
+
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+class _Chunks:
+    """A place in the text of a stream, of which only what is needed is held."""
+
+    def __init__(self, file: _File, stream: BinaryIO) -> None:
+        self.line = 1
+        self._text, self._at = "", 0
+        self._file = file
+        self._pieces = _text_pieces(file, stream)
+        self._ended = False
+
+    def _more(self) -> None:
+        piece = next(self._pieces, None)
+        self._ended = piece is None
+        self._text = self._text[self._at :] + (piece or "")
+        self._at = 0
+
+    def _go(self, to: int) -> None:
+        self.line += self._text.count("\n", self._at, to)
+        self._at = to
+
+    def take(self) -> None:
+        """Goes on by one character."""
+        self._go(self._at + 1)
+
+    def next(self) -> str:
+        """The next character that is no white space, "" at the end."""
+        while True:
+            space = _SPACE.match(self._text, self._at)
+            self._go(space.end() if space else self._at)
+            if self._at < len(self._text) or self._ended:
+                return self._text[self._at : self._at + 1]
+            self._more()
+
+    def value(self) -> tuple[JsonValue, int]:
+        """The JSON value here, and its length."""
+        while True:
+            held = len(self._text) - self._at
+            try:
+                value, end = _DECODER.raw_decode(self._text, self._at)
+                if end < len(self._text) or self._ended:
+                    length = end - self._at
+                    self._go(end)
+                    return value, length
+            except json.JSONDecodeError as error:
+                if self._ended or (held > ROW_BYTES and not error.msg.startswith("Unterminated")):
+                    self._file.stop(self.line + self._text.count("\n", self._at, error.pos), _why(error))
+            except (ValueError, RecursionError) as error:
+                deep = isinstance(error, RecursionError)
+                self._file.stop(self.line, "the value is nested too deeply" if deep else str(error))
+            if held > ROW_BYTES:
+                self._file.stop(self.line, f"the row is longer than {ROW_BYTES // 1_000_000} MB", _TOO_LONG)
+            for _ in range(1 + held // _CHUNK):
+                self._more()
+
+
+def _text_pieces(file: _File, stream: BinaryIO) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    offset, line, rest = 0, 1, 0
+    while True:
+        raw = stream.read(_CHUNK)
+        if offset == 0 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            file.stop(1, "is UTF-16", "save it as UTF-8")
+        if b"\0" in raw:
+            at = raw.index(0)
+            file.stop(line + raw.count(b"\n", 0, at), f"a NUL byte at offset {offset + at}", "remove it")
+        try:
+            text = decoder.decode(raw, final=not raw)
+        except UnicodeDecodeError as error:
+            begun = offset - rest
+            where = line + error.object.count(b"\n", 0, error.start)
+            byte = error.object[error.start]
+            file.stop(where, f"no UTF-8: byte 0x{byte:02X} at offset {begun + error.start}", "save the file as UTF-8")
+        if not raw:
+            return
+        rest = len(decoder.getstate()[0])
+        offset += len(raw)
+        line += raw.count(b"\n")
+        yield text
+
+
+def _row(file: _File, line: int, value: JsonValue, length: int) -> Row | None:
+    if not isinstance(value, dict):
+        kind = {list: "a list", str: "text", bool: "a bool", type(None): "null"}.get(type(value), "a number")
+        file.problems.add(file.name, line, f"{kind} and not an object", 'write `{"field": value}`')
+        return None
+    if length > FIELD_CHARACTERS:
+        for name, field in value.items():
+            size = len(field) if isinstance(field, str) else len(json.dumps(field))
+            if size > FIELD_CHARACTERS:
+                file.problems.add(file.name, line, f"the field `{name}` has {size:,} characters", _TOO_LONG)
+                return None
+    return Row(line, value)
+
+
+# ---- CSV ------------------------------------------------------------------------------------------
+
+
+def _csv(file: _File, stream: BinaryIO) -> Iterator[Row]:
+    before = csv.field_size_limit()
+    reader = csv.reader(_csv_lines(file, stream), strict=True)
+    header: list[str] | None = None
+    while True:
+        line = reader.line_num + 1
+        csv.field_size_limit(FIELD_CHARACTERS)
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            long = "field larger" in str(error)
+            message = "a cell is too long" if long else f"no valid CSV: {error}"
+            file.stop(line, message, f"{_TOO_LONG}; is a quote left open?" if long else "double each quote in a cell")
+        finally:
+            csv.field_size_limit(before)
+        if cells is None:
+            return
+        if not cells:
+            continue
+        if header is None:
+            header = _header(file, cells)
+        elif len(cells) != len(header):
+            message = f"{counted(len(cells), 'cell')}, but the header has {len(header)}"
+            file.problems.add(file.name, line, message, "quote a cell that holds a comma")
+        else:
+            yield Row(line, dict(zip(header, cells, strict=True)))
+
+
+def _csv_lines(file: _File, stream: BinaryIO) -> Iterator[str]:
+    for _, line in _lines(file, stream):
+        yield "\n" if line is None else line
+
+
+def _header(file: _File, cells: list[str]) -> list[str]:
+    names = [cell.strip() for cell in cells]
+    if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
+        file.stop(1, "the header holds no comma", "save the file with commas between the cells")
+    if "" in names:
+        file.stop(1, f"column {names.index('') + 1} of the header has no name", "name it, or remove the column")
+    double = [name for i, name in enumerate(names) if name in names[:i]]
+    if double:
+        file.stop(1, f"two columns are named `{double[0]}`", "rename one")
+    return names

@@ -1,0 +1,34 @@
+"""A data set in numbers, for the bounds of a plan."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from skillc.data.dataset import Dataset
+from skillc.plan.schema import Plan
+from skillc.plan.sizes import Extent, Sizes
+from skillc.tokens import count_tokens
+
+
+def sizes_of(plan: Plan, dataset: Dataset) -> Sizes:
+    """How many examples there are, how long they are, and how they fall into groups on validation."""
+    examples = (*dataset.train, *dataset.validation, *dataset.test)
+    names = [field.name for field in plan.data.fields]
+    return Sizes(
+        train=len(dataset.train),
+        validation=len(dataset.validation),
+        test=len(dataset.test),
+        groups=len({example.group for example in dataset.test}),
+        values={name: dict(Counter(str(e.fields.get(name)) for e in dataset.validation)) for name in names},
+        inputs=Extent.of(_tokens(example.inputs) for example in examples),
+        outputs=Extent.of(_tokens(example.gold) for example in examples),
+    )
+
+
+def _tokens(values: Mapping[str, JsonValue]) -> int:
+    texts = (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values.values())
+    return sum(count_tokens(text) for text in texts)

@@ -1,0 +1,109 @@
+"""Which group stands on which side. Only hashes decide: the order of rows never does."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Literal
+
+from skillc.data.problems import counted
+from skillc.errors import SkillcError
+from skillc.plan.schema import SplitPlan
+
+Side = Literal["train", "validation", "test"]
+SIDES: tuple[Side, ...] = ("train", "validation", "test")
+
+
+def rank(seed: int, name: str) -> int:
+    """The place of a group or an example in hash order, 0 to 2^256."""
+    return int.from_bytes(hashlib.sha256(f"{seed}\0{name}".encode("utf-8", "surrogatepass")).digest())
+
+
+def split_groups(groups: Iterable[str], plan: SplitPlan, seed: int, *, file: str) -> Mapping[str, Side]:
+    """The side of every group; a group without a side is left out.
+
+    Shares: a group's side depends on its own hash alone, so that a new row never moves another group. The sizes come
+    near the shares as the number of groups grows.
+
+    Counts of examples: groups fill train, then validation, then test in hash order, and a side is full as soon as it
+    has its number of examples, so that a large group may carry it over. What is left belongs to no side. A new row
+    then can move the groups behind it in hash order: the last ones of train to validation, of validation to test, of
+    test to none.
+
+    Args:
+        groups: the group of each example.
+        plan: shares or counts.
+        seed: chooses among equal splits.
+        file: how messages call the data.
+
+    Raises:
+        SkillcError: a side with a share would be empty, or there are fewer examples than counted.
+    """
+    sizes = Counter(groups)
+    parts = [*plan.parts, Fraction(0), Fraction(0)][: len(SIDES)]
+    sides = _by_share(sizes, parts, seed) if plan.unit == "share" else _by_count(sizes, parts, seed, file)
+    _check_sizes(sizes, sides, parts, plan, file)
+    return sides
+
+
+def _by_share(sizes: Mapping[str, int], parts: Sequence[Fraction], seed: int) -> dict[str, Side]:
+    total = sum(parts)
+    bounds = [bound * 2**256 / total for bound in itertools.accumulate(parts)]
+    whole = [-(-bound.numerator // bound.denominator) for bound in bounds]
+    sides: dict[str, Side] = {}
+    for group in sizes:
+        place = rank(seed, group)
+        sides[group] = next(side for side, bound in zip(SIDES, whole, strict=True) if place < bound)
+    return sides
+
+
+def _by_count(sizes: Mapping[str, int], parts: Sequence[Fraction], seed: int, file: str) -> dict[str, Side]:
+    there, needed = sum(sizes.values()), sum(parts)
+    if there < needed:
+        counts = " : ".join(f"{part} examples" for part in parts if part)
+        raise SkillcError(
+            f"`split = {counts}` needs {needed} examples, {file} has {there}",
+            hint="count fewer, or split by shares: `split = 2 : 1 : 2`",
+        )
+    order = sorted(sizes, key=lambda group: (rank(seed, group), group))
+    sides: dict[str, Side] = {}
+    at = 0
+    for side, part in zip(SIDES, parts, strict=True):
+        filled = 0
+        while filled < part and at < len(order):
+            sides[order[at]] = side
+            filled += sizes[order[at]]
+            at += 1
+    return sides
+
+
+def _check_sizes(
+    sizes: Mapping[str, int], sides: Mapping[str, Side], parts: Sequence[Fraction], plan: SplitPlan, file: str
+) -> None:
+    got = Counter[str]()
+    for group, side in sides.items():
+        got[side] += sizes[group]
+    empty = [side for side, part in zip(SIDES, parts, strict=True) if part and not got[side]]
+    if not empty:
+        return
+    on_sides = ", ".join(f"{side} {got[side]}" for side, part in zip(SIDES, parts, strict=True) if part)
+    examples, groups = sum(sizes.values()), len(sizes)
+    what = counted(examples, "example")
+    if groups != examples:
+        what += f" in {counted(groups, 'group')}"
+    raise SkillcError(
+        f"the split of {file} leaves {' and '.join(empty)} empty: {what} fall on {on_sides}",
+        hint=_fix(plan, parts, groups),
+    )
+
+
+def _fix(plan: SplitPlan, parts: Sequence[Fraction], groups: int) -> str:
+    sides = sum(part > 0 for part in parts)
+    if plan.unit == "examples" or groups < 2 * sides:
+        return f"bring more data: each of the {sides} sides needs groups of its own"
+    total = sum(parts)
+    counts = [max(1, int(part * groups / total)) for part in parts if part]
+    return f"with few examples split by counts: `split = {' : '.join(f'{count} examples' for count in counts)}`"

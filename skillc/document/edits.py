@@ -1,0 +1,363 @@
+"""Edits on rules: `add`, `replace`, `delete`, `move`, by id, in trainable sections.
+
+Only rules of trainable sections have ids, so no edit can name anything else. An edit is applied whole or refused with
+a reason; it is never applied in part, elsewhere, or silently not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from skillc.document.lint import Refused, hidden_character, rule_text, same_words, topic_text, unclosed
+from skillc.document.markdown import heading, items_of, lines_of, prose, trim_text
+from skillc.document.skill import ABOUT_CHARACTERS, Document, Rule, Section, new_id
+from skillc.errors import SkillcError
+
+START = "start"
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """A new rule at the end of its topic, behind the rule `after`, or first of all (`after="start"`).
+
+    Without a topic of its own a rule takes that of the rule it is put behind.
+    """
+
+    section: str
+    text: str
+    topic: str | None = None
+    rationale: str = ""
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """A new text for a rule. It keeps its id, its topic and its place, and its rationale where none is given."""
+
+    rule: str
+    text: str
+    rationale: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """One rule less."""
+
+    rule: str
+    rationale: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A rule elsewhere: behind the rule `after`, whose section and topic it takes; first or last of its own section
+    with `after="start"` and `after=None`, where it keeps its topic.
+    """
+
+    rule: str
+    after: str | None = None
+    rationale: str = ""
+
+
+Edit = Add | Replace | Delete | Move
+_KINDS: dict[str, type[Edit]] = {"add": Add, "replace": Replace, "delete": Delete, "move": Move}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of one edit: `added 3fa2c1 to rules`, or why it was refused. `rule` is the rule that it touched."""
+
+    applied: bool
+    message: str
+    rule: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A document after edits, and one report for each of them, in order."""
+
+    document: Document
+    reports: tuple[Report, ...]
+
+
+_Outcome = tuple[Document, str, str]  # document, rule id, message
+
+
+def apply_edits(document: Document, edits: Sequence[Edit]) -> Applied:
+    """Applies edits in order, each to what those before it left. Never raises; refused edits change nothing."""
+    gone: set[str] = set()
+    reports: list[Report] = []
+    for edit in edits:
+        outcome = _apply(document, edit, gone)
+        if isinstance(outcome, Refused):
+            reports.append(Report(False, outcome.reason))
+            continue
+        document, rule, message = outcome
+        if isinstance(edit, Delete):
+            gone.add(rule)
+        reports.append(Report(True, message, rule))
+    return Applied(document, tuple(reports))
+
+
+def _apply(document: Document, edit: Edit, gone: set[str]) -> _Outcome | Refused:
+    if isinstance(edit, Add):
+        outcome = _add(document, edit, gone)
+    elif isinstance(edit, Replace):
+        outcome = _replace(document, edit, gone)
+    elif isinstance(edit, Delete):
+        outcome = _delete(document, edit, gone)
+    else:
+        outcome = _move(document, edit, gone)
+    if isinstance(outcome, Refused):
+        return outcome
+    return _over_limit(document, outcome[0]) or outcome
+
+
+def _add(document: Document, edit: Add, gone: set[str]) -> _Outcome | Refused:
+    section = _trainable(document, edit.section)
+    if isinstance(section, Refused):
+        return section
+    text, topic = rule_text(edit.text), topic_text(edit.topic)
+    if isinstance(text, Refused):
+        return text
+    if isinstance(topic, Refused):
+        return topic
+    topic = _known_topic(section, topic)
+    twin = _twin(document, text)
+    if twin:
+        return Refused(f"rule `{twin.id}` says the same")
+    anchor = None if edit.after in (None, "", START) else _place(document, edit.after or "", gone)
+    if isinstance(anchor, Refused):
+        return anchor
+    if anchor and anchor[0].name != section.name:
+        return Refused(f"rule `{anchor[1].id}` stands in section `{anchor[0].name}`, not in `{section.name}`")
+    if anchor and topic is None:
+        topic = anchor[1].topic
+    rule = Rule(new_id(section.name, text, document.ids), text, topic, edit.rationale)
+    message = f"added {rule.id} to {section.name}"
+    if anchor and anchor[1].topic != topic:
+        message += f", at the end of its topic: {anchor[1].id} stands under another one"
+    rules = _inserted(section.rules, rule, anchor[1] if anchor else None, first=edit.after == START)
+    return document.with_section(replace(section, rules=rules)), rule.id, message
+
+
+def _replace(document: Document, edit: Replace, gone: set[str]) -> _Outcome | Refused:
+    place = _place(document, edit.rule, gone)
+    if isinstance(place, Refused):
+        return place
+    section, rule = place
+    text = rule_text(edit.text)
+    if isinstance(text, Refused):
+        return text
+    if text == rule.text:
+        return Refused(f"rule `{rule.id}` has this text already")
+    twin = _twin(document, text)
+    if twin and twin.id != rule.id:
+        return Refused(f"rule `{twin.id}` says the same")
+    new = replace(rule, text=text, rationale=edit.rationale or rule.rationale)
+    rules = tuple(new if r.id == rule.id else r for r in section.rules)
+    return document.with_section(replace(section, rules=rules)), rule.id, f"replaced {rule.id} in {section.name}"
+
+
+def _delete(document: Document, edit: Delete, gone: set[str]) -> _Outcome | Refused:
+    place = _place(document, edit.rule, gone)
+    if isinstance(place, Refused):
+        return place
+    section, rule = place
+    return document.with_section(_without(section, rule)), rule.id, f"deleted {rule.id} from {section.name}"
+
+
+def _move(document: Document, edit: Move, gone: set[str]) -> _Outcome | Refused:
+    place = _place(document, edit.rule, gone)
+    if isinstance(place, Refused):
+        return place
+    section, rule = place
+    to, anchor = section, None
+    if edit.after not in (None, "", START):
+        found = _place(document, edit.after or "", gone)
+        if isinstance(found, Refused):
+            return found
+        to, anchor = found
+        if anchor.id == rule.id:
+            return Refused(f"rule `{rule.id}` cannot stand behind itself")
+    moved = replace(rule, topic=anchor.topic) if anchor else rule
+    without = document.with_section(_without(section, rule))
+    home = without.section(to.name) or to
+    rules = _inserted(home.rules, moved, anchor, first=edit.after == START)
+    after = without.with_section(replace(home, rules=rules))
+    if after == document:
+        return Refused(f"rule `{rule.id}` stands there already")
+    where = f"behind {anchor.id}" if anchor else "to the start" if edit.after == START else "to the end"
+    return after, rule.id, f"moved {rule.id} {where} in {to.name}"
+
+
+# ---- what the edits share -------------------------------------------------------------------------
+
+
+def _place(document: Document, id: str, gone: set[str]) -> tuple[Section, Rule] | Refused:  # noqa: A002
+    name = id.strip().strip("[]#` ").lower()
+    rule, section = document.rule(name), document.section_of(name)
+    if rule and section:
+        return section, rule
+    if name in gone:
+        return Refused(f"rule `{name}` was deleted by an edit before this one")
+    return Refused(f"there is no rule `{id}`")
+
+
+def _trainable(document: Document, name: str) -> Section | Refused:
+    section = document.section(name.strip())
+    if section is None:
+        there = ", ".join(f"`{s.name}`" for s in document.sections if s.mode == "trainable")
+        return Refused(f"there is no section `{name}`; trainable is {there or 'none'}")
+    if section.mode == "slow":
+        return Refused(f"section `{section.name}` is slow: it is rewritten at the end of an epoch, not edited")
+    if section.mode == "frozen":
+        return Refused(f"section `{section.name}` is frozen")
+    return section
+
+
+def _known_topic(section: Section, topic: str | None) -> str | None:
+    """The spelling that the section has for a topic already."""
+    if topic is None:
+        return None
+    known = (rule.topic for rule in section.rules if rule.topic and same_words(rule.topic) == same_words(topic))
+    return next(known, topic)
+
+
+def _twin(document: Document, text: str) -> Rule | None:
+    words = same_words(text)
+    return next((rule for rule in document.rules if same_words(rule.text) == words), None)
+
+
+def _inserted(rules: tuple[Rule, ...], rule: Rule, anchor: Rule | None, *, first: bool) -> tuple[Rule, ...]:
+    """The rules with one more; the section then groups them by topic."""
+    if first:
+        return (rule, *rules)
+    if anchor is None or anchor.topic != rule.topic:
+        return (*rules, rule)
+    at = next(i for i, r in enumerate(rules) if r.id == anchor.id) + 1
+    return (*rules[:at], rule, *rules[at:])
+
+
+def _without(section: Section, rule: Rule) -> Section:
+    return replace(section, rules=tuple(r for r in section.rules if r.id != rule.id))
+
+
+def _over_limit(before: Document, after: Document) -> Refused | None:
+    """A section over its limit may still shrink, never grow."""
+    for old, new in zip(before.sections, after.sections, strict=True):
+        if old is new or new.limit is None:
+            continue
+        if new.tokens > new.limit and new.tokens > old.tokens:
+            return Refused(f"section `{new.name}` would have {new.tokens} tokens, its limit is {new.limit}")
+    return None
+
+
+# ---- rewriting ------------------------------------------------------------------------------------
+
+
+def rewrite(document: Document, section: str, text: str, rationale: str = "") -> Applied:
+    """A whole new text for a trainable or slow section.
+
+    In a trainable section rules whose words stay keep their id and rationale, the others are born anew, and those that
+    say the same become one. In a slow section headings become `###`, below the section's own, and an empty text
+    empties it. Refused as edits are, and whole.
+    """
+    old = document.section(section.strip())
+    outcome = _rewritten(document, old, text, rationale) if old else Refused(f"there is no section `{section}`")
+    if isinstance(outcome, Refused):
+        return Applied(document, (Report(False, outcome.reason),))
+    after = document.with_section(outcome)
+    refused = Refused(f"section `{outcome.name}` has this text already") if after == document else None
+    refused = refused or _over_limit(document, after)
+    if refused:
+        return Applied(document, (Report(False, refused.reason),))
+    return Applied(after, (Report(True, f"rewrote {outcome.name}"),))
+
+
+def rewrite_about(document: Document, text: str) -> Applied:
+    """A new description, on one line. For programs that declare `trainable about`; the caller knows."""
+    about = " ".join(text.split())
+    reason = hidden_character(text)
+    if not about:
+        reason = "the text is empty"
+    elif len(about) > ABOUT_CHARACTERS:
+        reason = f"the description would have {len(about)} characters; {ABOUT_CHARACTERS} are allowed"
+    elif about == document.about:
+        reason = "the description has this text already"
+    if reason:
+        return Applied(document, (Report(False, reason),))
+    return Applied(replace(document, about=about), (Report(True, "rewrote the description"),))
+
+
+def _rewritten(document: Document, old: Section, text: str, rationale: str) -> Section | Refused:
+    if old.mode == "frozen":
+        return Refused(f"section `{old.name}` is frozen")
+    reason = hidden_character(text) or unclosed(text)
+    if reason:
+        return Refused(reason)
+    if old.mode == "slow":
+        return replace(old, text=_below_section(text))
+    known = {same_words(rule.text): rule for rule in old.rules}
+    seen = {same_words(rule.text) for s in document.sections if s.name != old.name for rule in s.rules}
+    kept_ids = set(document.ids)
+    rules: list[Rule] = []
+    for topic, item in items_of(text):
+        clean, heading_text = rule_text(item), topic_text(topic)
+        if isinstance(clean, Refused):
+            return clean
+        if isinstance(heading_text, Refused):
+            return heading_text
+        words = same_words(clean)
+        if words in seen:
+            continue
+        seen.add(words)
+        rule = known.get(words) or Rule(new_id(old.name, clean, kept_ids), clean, None, rationale)
+        kept_ids.add(rule.id)
+        rules.append(replace(rule, text=clean, topic=heading_text))
+    if not rules:
+        return Refused("the text holds no rule")
+    return replace(old, rules=tuple(rules))
+
+
+def _below_section(text: str) -> str:
+    lines = []
+    for line, is_prose in prose(lines_of(text)):
+        found = heading(line) if is_prose else None
+        lines.append(f"### {found.title}".rstrip() if found and found.level < 3 else line)
+    return trim_text("\n".join(lines))
+
+
+# ---- JSON -----------------------------------------------------------------------------------------
+
+
+def edit_to_json(edit: Edit) -> dict[str, Any]:
+    """An edit as plain values: `op` and its fields."""
+    op = next(name for name, kind in _KINDS.items() if isinstance(edit, kind))
+    return {"op": op, **asdict(edit)}
+
+
+def edit_from_json(value: Mapping[str, Any]) -> Edit:
+    """The edit of `edit_to_json`.
+
+    Raises:
+        SkillcError: the value is no edit.
+    """
+    kind = _KINDS.get(str(value.get("op")))
+    if kind is None:
+        raise SkillcError(f"`{value.get('op')}` is no edit", hint=f"edits are {', '.join(_KINDS)}")
+    fields = {name: value[name] for name in kind.__dataclass_fields__ if name in value}
+    optional = ("topic", "after")
+    wrong = [n for n, v in fields.items() if not (isinstance(v, str) or (v is None and n in optional))]
+    try:
+        edit = kind(**fields)
+    except TypeError:
+        raise SkillcError(f"an edit `{value['op']}` needs {', '.join(_needed(kind))}") from None
+    if wrong:
+        raise SkillcError(f"in an edit `{value['op']}`, {', '.join(wrong)} must be text")
+    return edit
+
+
+def _needed(kind: type[Edit]) -> list[str]:
+    return [name for name in ("section", "rule", "text") if name in kind.__dataclass_fields__]

@@ -1,0 +1,127 @@
+"""SKILL.md: the document as a file that any agent can load, and such files as documents."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+
+from skillc.document.markdown import heading, lines_of, prose, tidy, trim
+from skillc.document.render import for_target, title_of
+from skillc.document.skill import ABOUT_CHARACTERS, Document, Section
+from skillc.document.yaml_scalar import is_mapping, read_frontmatter, to_yaml
+from skillc.errors import SkillcError
+
+NAME_CHARACTERS = 64
+PREAMBLE = "preamble"
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+
+
+def to_skill_md(document: Document) -> str:
+    """The file: frontmatter with `name` and `description`, then what the target reads. Nothing else."""
+    about = to_yaml(document.about)
+    return f"---\nname: {to_yaml(document.name)}\ndescription: {about}\n---\n\n{for_target(document)}"
+
+
+def from_skill_md(text: str) -> Document:
+    """A SKILL.md, or a plain markdown file, as a document of frozen sections.
+
+    A section begins at each `## ` heading; what stands before the first is the section `preamble`, without a heading.
+    What the target reads is the file's body, with one blank line around `#` and `##` headings. Frontmatter keys other
+    than `name` and `description` are passed over; without a name the first heading gives one.
+
+    Raises:
+        SkillcError: the frontmatter is not closed.
+    """
+    keys, body = _parts(text)
+    title, sections = _outline(body)
+    name = keys.get("name", "").strip() or _slug(title or "skill").replace("_", "-")
+    own_title = None if title == title_of(name) else title or ""
+    names: set[str] = set()
+    frozen = []
+    for head, content in sections:
+        section = _unique(_slug(head) if head is not None else PREAMBLE, names)
+        shown = None if head == title_of(section) else head or ""
+        frozen.append(Section(section, "frozen", content, title=shown))
+    return Document(name, keys.get("description", ""), tuple(frozen), own_title)
+
+
+def sections_of(text: str) -> Mapping[str, str]:
+    """The sections of a SKILL.md by name: `## When to use` is `when_to_use`.
+
+    Raises:
+        SkillcError: the frontmatter is not closed.
+    """
+    return {section.name: section.text for section in from_skill_md(text).sections}
+
+
+def validate(name: str, description: str) -> list[str]:
+    """What Agent Skills rules say against a name and a description; empty where all is well."""
+    problems = []
+    if not 1 <= len(name) <= NAME_CHARACTERS:
+        problems.append(f"the name has {len(name)} characters; 1 to {NAME_CHARACTERS} are allowed")
+    if name and not _NAME.fullmatch(name):
+        problems.append(
+            f"the name `{name}` may hold only a-z, 0-9 and single hyphens between them; "
+            f"`{_slug(name).replace('_', '-')[:NAME_CHARACTERS].strip('-')}` would do"
+        )
+    if not description.strip():
+        problems.append("the description is empty")
+    elif len(description) > ABOUT_CHARACTERS:
+        problems.append(f"the description has {len(description)} characters; {ABOUT_CHARACTERS} are allowed")
+    return problems
+
+
+def _parts(text: str) -> tuple[Mapping[str, str], str]:
+    lines = lines_of(text.removeprefix("\ufeff"))
+    if lines[0].rstrip() != "---":
+        return {}, "\n".join(lines)
+    end = next((i for i, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), None)
+    if end is None:
+        if is_mapping(lines[1:2]) and lines[1:2] != [""]:
+            raise SkillcError("the frontmatter is not closed", hint="end it with a line `---`")
+        return {}, "\n".join(lines)
+    if not is_mapping(lines[1:end]):
+        return {}, "\n".join(lines)
+    return read_frontmatter(lines[1:end]), "\n".join(lines[end + 1 :])
+
+
+def _outline(body: str) -> tuple[str | None, list[tuple[str | None, str]]]:
+    """The first heading, and (heading, text) of each section; the preamble's heading is None."""
+    lines = trim(lines_of(tidy(body)))
+    first = heading(lines[0]) if lines else None
+    title = first.title if first and first.level == 1 and first.title else None
+    if title is not None:
+        lines = lines[1:]
+    sections: list[tuple[str | None, list[str]]] = [(None, [])]
+    for line, is_prose in prose(lines):
+        found = heading(line) if is_prose else None
+        if found and found.level == 2 and found.title:
+            sections.append((found.title, []))
+        else:
+            sections[-1][1].append(line)
+    # A heading without text below it would be left out as an empty section: it stays part of the section before.
+    whole: list[tuple[str | None, list[str]]] = []
+    for head, content in sections:
+        if trim(content) or not whole:
+            whole.append((head, content))
+        else:
+            whole[-1][1].extend(["", f"## {head}", ""])
+    return title, [(head, "\n".join(trim(content))) for head, content in whole if trim(content)]
+
+
+def _slug(heading_text: str) -> str:
+    """A name that the language can write: `When to use` becomes `when_to_use`."""
+    plain = unicodedata.normalize("NFKD", heading_text).encode("ascii", "ignore").decode().lower()
+    words = re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
+    if not words:
+        return "section"
+    return words if words[0].isalpha() else re.sub(r"^[0-9_]+", "", words) or f"section_{words}"
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    number, free = 2, name
+    while free in taken:
+        free, number = f"{name}_{number}", number + 1
+    taken.add(free)
+    return free
