@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from pydantic import BaseModel
 
-from skillc.plan.schema import BudgetPlan, Plan
+from skillc.plan.schema import Plan
 
 # Caps that can only truncate a run. `epochs` and `steps` shape the schedule of edits, so they belong to the run.
 TRUNCATING_CAPS = ("calls", "tokens", "cost", "time", "patience", "min_gain")
@@ -43,7 +43,6 @@ def plan_digest(plan: Plan) -> str:
 
 def run_id(
     plan: Plan,
-    *,
     data_digest: str,
     initial_skill: str,
     metric_sources: Mapping[str, str],
@@ -75,11 +74,6 @@ def run_id(
             "decisions": decision_version,
         }
     )
-
-
-def cap_names() -> tuple[str, ...]:
-    """All caps of a budget, in their declared order."""
-    return tuple(BudgetPlan.model_fields)
 
 
 def _meaning(plan: Plan) -> dict[str, object]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from skillc.language.terms import CallTerm, ListTerm, MeanTerm, Operation, Term, WordTerm
+from skillc.language.terms import CallTerm, FieldTerm, ListTerm, MeanTerm, Operation, Term, WordTerm
+
+if TYPE_CHECKING:
+    from skillc.plan.schema import Plan
 
 Stage = Literal["text", "batch", "validation"]
 
@@ -41,6 +44,16 @@ def parts(term: Term) -> tuple[Term, ...]:
 def calls(term: Term) -> Iterator[CallTerm]:
     """All calls in a term."""
     return (part for part in walk(term) if isinstance(part, CallTerm))
+
+
+def fields_of(term: Term) -> tuple[str, ...]:
+    """The fields that `by = field` names in a term."""
+    return tuple(dict.fromkeys(by.name for call in calls(term) if isinstance(by := call.option("by"), FieldTerm)))
+
+
+def grouped_by(plan: Plan) -> tuple[str, ...]:
+    """The fields that the gates of a plan look at group by group."""
+    return tuple(dict.fromkeys(field for gate in plan.gates for field in fields_of(gate.term)))
 
 
 def conjuncts(term: Term) -> Iterator[Term]:

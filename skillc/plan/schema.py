@@ -81,6 +81,8 @@ class SkillPlan(Frozen):
     present: Literal["advice", "rules"] = "rules"
 
 
+DEFAULT_REPLY = 4096
+
 # ---- models ---------------------------------------------------------------------------------------
 
 
@@ -109,7 +111,7 @@ class ModelPlan(Frozen):
     role: str
     model: str
     parameters: dict[str, JsonValue] = {}
-    max_reply: int = 4096
+    max_reply: int = DEFAULT_REPLY
     key_env: str | None = None
     base_url: str | None = None
     base_url_env: str | None = None

@@ -1,0 +1,326 @@
+"""What a compile may spend, stage by stage: the least, an estimate, the most. Needs no model and no network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from skillc.plan.call_sizes import CallSizes, call_sizes, reservation
+from skillc.plan.schema import Plan, PricePlan
+from skillc.plan.sizes import Sizes
+from skillc.plan.spend import Bound, Spend, total
+from skillc.plan.steps import epochs_of, open_ended, steps_of, steps_per_epoch, wave_size
+
+# A run that decides less than this has tried nothing (ENGINE section 4).
+LEAST_DECISIONS = 3
+FAN_IN = 8
+
+# What the estimates take for granted: a third of a batch fails, as many edits are screened as a candidate may carry, a
+# quarter of the candidates is accepted, and the gates of a rejected one are decided on half of its rollouts (ENGINE
+# section 3 has 0.3 to 0.6).
+FAILING = Fraction(1, 3)
+ACCEPTED = Fraction(1, 4)
+EARLY = Fraction(1, 2)
+_GATED = ACCEPTED + (1 - ACCEPTED) * EARLY
+_REASKED = 2
+
+FREE = PricePlan(input=Fraction(0), output=Fraction(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A stage of the loop, over the whole run.
+
+    Attributes:
+        role: whose calls it makes: `target`, `optimizer`, or `both`.
+    """
+
+    name: str
+    role: str
+    bound: Bound
+
+    @property
+    def each_step(self) -> bool:
+        """Whether it grows with the number of steps."""
+        return self.name not in ("baseline", "final test", "no skill")
+
+
+@dataclass(frozen=True, slots=True)
+class Least:
+    """The least a run with something to show must pay: a baseline, whole decisions, the final test of two skills.
+
+    Attributes:
+        once: training rollouts where the decisions go through the training split more than once: an incumbent that
+            stays is not run again on what it is known for. `rollouts` is then nothing.
+    """
+
+    baseline: Spend
+    once: Spend
+    decisions: int
+    rollouts: Spend
+    reflections: Spend
+    on_batch: Spend
+    validation: Spend
+    test: Spend
+
+    @property
+    def decision(self) -> Spend:
+        """One whole decision."""
+        return self.rollouts + self.reflections + self.on_batch + self.validation
+
+    @property
+    def total(self) -> Spend:
+        """All of it."""
+        return self.baseline + self.once + self.decision * self.decisions + self.test
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a compile may spend.
+
+    Attributes:
+        sizes: the data that was reckoned with.
+        steps: steps that the run may take.
+        open_ended: whether neither epochs nor steps are capped, so that other caps end the run.
+        expected_steps: steps that the estimate reckons with; in an open-ended run as many as the caps pay.
+        wave: rollouts sent at once while a gate is decided.
+        stages: in the loop's order.
+        minimum: the least that makes sense.
+        in_flight: for each role how many of its largest calls the caps admit at once; None without such a cap.
+        prices: dollars per million tokens by role, None where unknown.
+    """
+
+    sizes: Sizes
+    steps: int
+    open_ended: bool
+    expected_steps: int
+    wave: int
+    stages: tuple[Stage, ...]
+    minimum: Least
+    in_flight: Mapping[str, int | None]
+    prices: Mapping[str, PricePlan | None]
+
+    @property
+    def total(self) -> Bound:
+        """All stages together, caps on calls, tokens and cost aside."""
+        return sum((stage.bound for stage in self.stages), Bound())
+
+    @property
+    def least(self) -> Spend:
+        """The least of all stages together."""
+        return self.total.least
+
+    @property
+    def estimate(self) -> Spend:
+        """The estimate of all stages together."""
+        return self.total.estimate
+
+    @property
+    def most(self) -> Spend:
+        """The most of all stages together."""
+        return self.total.most
+
+    def stage(self, name: str) -> Stage:
+        """The stage of a name."""
+        return next(stage for stage in self.stages if stage.name == name)
+
+
+def bounds(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None]) -> Bounds:
+    """What a compile of a plan may spend on its data.
+
+    Args:
+        plan: the program.
+        sizes: of its data.
+        prices: dollars per million tokens by role; None where nobody says it. A price that the program declares wins,
+            and the rulebook is free.
+    """
+    known = {role: _price(plan, role, prices) for role in plan.models}
+    steps = steps_of(plan, sizes.train)
+    counter = _Counter(plan, sizes, call_sizes(plan, sizes, known, steps))
+    expected = counter.affordable(steps)
+    return Bounds(
+        sizes=sizes,
+        steps=steps,
+        open_ended=open_ended(plan),
+        expected_steps=expected,
+        wave=wave_size(plan, sizes.validation),
+        stages=counter.stages(steps, expected),
+        minimum=counter.least(steps),
+        in_flight={role: _in_flight(plan, role, counter.largest(role), known[role]) for role in plan.models},
+        prices=known,
+    )
+
+
+def _price(plan: Plan, role: str, prices: Mapping[str, PricePlan | None]) -> PricePlan | None:
+    model = plan.models[role]
+    if model.price is not None:
+        return model.price
+    return FREE if model.model.startswith("rulebook/") else prices.get(role)
+
+
+def _in_flight(plan: Plan, role: str, largest: Spend, price: PricePlan | None) -> int | None:
+    held = reservation(plan, role, largest, price)
+    admitted = []
+    if plan.budget.calls is not None:
+        admitted.append(plan.budget.calls)
+    if plan.budget.tokens is not None:
+        admitted.append(plan.budget.tokens // max(1, held.tokens))
+    if plan.budget.cost is not None and held.cost:
+        admitted.append(int(plan.budget.cost / held.cost))
+    return min(admitted, default=None)
+
+
+class _Counter:
+    """How often each stage calls."""
+
+    def __init__(self, plan: Plan, sizes: Sizes, each: CallSizes) -> None:
+        self._plan, self._sizes, self._each = plan, sizes, each
+        self._optimize = plan.optimize
+        self._batch = min(plan.optimize.batch, sizes.train)
+        self._validation = sizes.validation * plan.optimize.samples
+        staged = {gate.stage for gate in plan.gates if gate.for_ is None}
+        self._gates_on_batch = "batch" in staged
+        self._gates_on_validation = "validation" in staged
+
+    def largest(self, role: str) -> Spend:
+        """The largest call that a role may be sent."""
+        each = self._each
+        asked = (each.reflect, each.aggregate, each.slow_update, each.meta_skill)
+        if role == "optimizer":
+            return max((bound.most for bound in asked), key=lambda spend: spend.prompt)
+        return each.rollout.most
+
+    def least(self, steps: int) -> Least:
+        """The least that makes sense; where the last batch of an epoch is among the decisions, with batches like it."""
+        rollout, decisions = self._each.rollout.least, min(LEAST_DECISIONS, steps)
+        repeats = decisions * self._batch > self._sizes.train
+        batch = (self._sizes.train % self._batch or self._batch) if repeats else self._batch
+        return Least(
+            baseline=rollout * self._validation,
+            once=rollout * (min(self._seen(decisions), self._sizes.train) if repeats else 0),
+            decisions=decisions,
+            rollouts=rollout * (0 if repeats else batch),
+            reflections=self._each.reflect.least * self._parts(batch)[0],
+            on_batch=rollout * (batch if self._gates_on_batch else 0),
+            validation=rollout * (self._validation if self._gates_on_validation else 0),
+            test=rollout * (2 * self._sizes.test),
+        )
+
+    def affordable(self, steps: int) -> int:
+        """Steps that the estimate reckons with: all, or as many as the caps pay where nothing else ends the run."""
+        if not open_ended(self._plan):
+            return steps
+        budget = self._plan.budget
+
+        def fits(count: int) -> bool:
+            spent = total(stage.bound.estimate for stage in self.stages(steps, count))
+            return not (
+                (budget.calls is not None and spent.calls > budget.calls)
+                or (budget.tokens is not None and spent.tokens > budget.tokens)
+                or (budget.cost is not None and spent.cost is not None and spent.cost > budget.cost)
+            )
+
+        low, high = min(LEAST_DECISIONS, steps), steps
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if fits(middle) else (low, middle - 1)
+        return low
+
+    def stages(self, steps: int, expected: int) -> tuple[Stage, ...]:
+        """All stages: the least for a few decisions, the estimate for `expected` steps, the most for `steps`."""
+        each, optimize, sizes = self._each, self._optimize, self._sizes
+        least, parts = self.least(steps), self._parts(self._batch)
+        tries = optimize.edits.start * optimize.screen
+        merges = [_merges(count) for count in parts]
+        tried, most_tried = self._tried()
+        test = 2 * sizes.test
+        asked = 1 if optimize.edits.kind == "model" else 0
+        again = steps * _REASKED
+        found = [
+            Stage("baseline", "target", each.first.times(*[self._validation] * 3)),
+            Stage("rollout", "target", each.rollout.times(0, self._seen(expected), self._seen(steps))),
+            Stage("reflect", "optimizer", each.reflect.times(0, expected * parts[1], again * parts[2])),
+            Stage("aggregate", "optimizer", each.aggregate.times(0, expected * merges[1], again * merges[2])),
+            Stage(
+                "screen",
+                "target",
+                each.rollout.times(0, expected * tries, steps * parts[2] * tries),
+            ),
+            Stage("select", "optimizer", each.select.times(0, expected * asked, again * asked)),
+            Stage("gate", "target", each.rollout.times(0, expected * tried, steps * most_tried)),
+            self._slow_update(steps, expected),
+            self._meta_skill(steps, expected),
+            Stage("final test", "target", each.rollout.times(0, test * optimize.samples, test * optimize.samples)),
+            Stage("no skill", "target", each.bare.times(0, *[sizes.validation + sizes.test] * 2)),
+        ]
+        known = {
+            "baseline": least.baseline,
+            "rollout": least.once + least.rollouts * least.decisions,
+            "reflect": least.reflections * least.decisions,
+            "gate": (least.on_batch + least.validation) * least.decisions,
+            "final test": least.test,
+        }
+        found = [replace(s, bound=replace(s.bound, least=known.get(s.name, s.bound.least))) for s in found]
+        return tuple(stage for stage in found if stage.bound.most.calls)
+
+    def _parts(self, batch: int) -> tuple[int, int, int]:
+        """Reflections of a step: minibatches of failures, and of successes where there is a failure."""
+        size = self._optimize.minibatch
+        failing = -(-batch * FAILING.numerator // FAILING.denominator)
+        most = -(-batch // size)
+        if not self._optimize.successes:
+            return 1, -(-failing // size), most
+        return most, -(-failing // size) + -(-(batch - failing) // size), most + (1 if batch > 1 else 0)
+
+    def _seen(self, steps: int) -> int:
+        """Training rollouts of so many steps; the last batch of an epoch may be smaller."""
+        epochs, rest = divmod(steps, steps_per_epoch(self._plan, self._sizes.train))
+        return epochs * self._sizes.train + rest * self._batch
+
+    def _tried(self) -> tuple[int, int]:
+        """Rollouts that the gates of one step take, about and at most; an accept completes its validation."""
+        optimize = self._optimize
+        on_batch = self._batch if self._gates_on_batch else 0
+        share = _GATED if self._gates_on_validation else ACCEPTED
+        again = 1 + optimize.retries * (1 - ACCEPTED)
+        estimate = (on_batch + self._validation * share) * optimize.candidates * again
+        return round(estimate), (on_batch + self._validation) * optimize.candidates * (1 + optimize.retries)
+
+    def _epoch_ends(self, steps: int) -> int:
+        return steps // steps_per_epoch(self._plan, self._sizes.train)
+
+    def _slow_update(self, steps: int, expected: int) -> Stage:
+        """The same examples under two skills, a question for each slow section, and the gates on each answer."""
+        sections = sum(section.mode == "slow" for section in self._plan.skill.sections)
+        if not (sections and self._optimize.slow_update):
+            return Stage("slow update", "both", Bound())
+        compared = min(self._optimize.slow_update_samples, self._sizes.train)
+        gated = compared if any(gate.stage == "batch" for gate in self._plan.gates) else 0
+        rollouts = 2 * compared + sections * gated
+        about, most = self._epoch_ends(expected), self._epoch_ends(steps)
+        tested = self._each.rollout.times(
+            0,
+            about * (rollouts + round(sections * self._validation * _GATED)),
+            most * (rollouts + sections * self._validation),
+        )
+        asked = self._each.slow_update.times(0, about * sections, most * sections * _REASKED)
+        return Stage("slow update", "both", tested + asked)
+
+    def _meta_skill(self, steps: int, expected: int) -> Stage:
+        """One question at each epoch's end but the last."""
+        if not self._optimize.meta_skill:
+            return Stage("meta skill", "optimizer", Bound())
+        last = epochs_of(self._plan) - 1
+        about, most = min(self._epoch_ends(expected), last), min(self._epoch_ends(steps), last)
+        return Stage("meta skill", "optimizer", self._each.meta_skill.times(0, about, most * _REASKED))
+
+
+def _merges(lists: int) -> int:
+    """Calls of a merge tree of fan-in 8; a group of one is passed on as it is."""
+    calls = 0
+    while lists > 1:
+        whole, rest = divmod(lists, FAN_IN)
+        calls += whole + (rest > 1)
+        lists = whole + (rest > 0)
+    return calls

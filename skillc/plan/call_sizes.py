@@ -1,0 +1,173 @@
+"""How many tokens one call of each stage takes: at least, about, at most.
+
+Counts are those of the language's own counter. The ledger, which no cap ever passes, reckons with bytes instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from skillc.document.skill import tokens
+from skillc.language.terms import WordTerm
+from skillc.plan.evidence import calls
+from skillc.plan.initial import initial_document
+from skillc.plan.schema import Plan, PricePlan
+from skillc.plan.sizes import Sizes
+from skillc.plan.spend import Bound, Spend, call
+from skillc.plan.steps import steps_per_epoch
+
+# Tokens of what stands around a prompt's own content, as measured on the compiled modules and on skillc's prompts.
+_LEAST_AROUND_ROLLOUT, _AROUND_ROLLOUT = 150, 320
+_LEAST_AROUND_OPTIMIZER, _AROUND_OPTIMIZER = 1_000, 1_700
+_AROUND_REPLY = 20
+_REASONING = 200
+_AN_EDIT = 100
+_A_REJECTED_EDIT = 40
+_A_DECISION = 60
+_A_HEADING = 8
+_A_TRAJECTORY = 100
+_A_VERDICT = 150
+_MEMORY = 2_000
+# The optimizer reads the skill with ids and rationales.
+_ANNOTATED = 2
+# Steps whose rejected edits a prompt is reckoned to carry, about and at most.
+_REMEMBERED, _MOST_REMEMBERED = 40, 200
+# What a section without a limit is taken to grow to.
+OPEN_SECTION = 2_000
+
+_REASONED = frozenset({"chain_of_thought", "react", "code"})
+
+
+@dataclass(frozen=True, slots=True)
+class CallSizes:
+    """One call of each kind.
+
+    Attributes:
+        rollout: a whole rollout with the judges of its metrics, under some skill of the run.
+        first: one under the initial skill.
+        bare: one without any skill.
+    """
+
+    rollout: Bound
+    first: Bound
+    bare: Bound
+    reflect: Bound
+    aggregate: Bound
+    select: Bound
+    slow_update: Bound
+    meta_skill: Bound
+
+
+def call_sizes(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None], steps: int) -> CallSizes:
+    """The size of each kind of call in a run of `steps` steps; roles without a price have an unknown cost."""
+    return _Sizer(plan, sizes, prices, steps).all()
+
+
+class _Sizer:
+    def __init__(self, plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None], steps: int) -> None:
+        self._plan, self._sizes, self._prices, self._steps = plan, sizes, prices, steps
+        self._skill = _skill_tokens(plan)
+
+    def all(self) -> CallSizes:
+        optimize = self._plan.optimize
+        edits = optimize.edits.start
+        listed, most_listed = 4 * edits * _AN_EDIT, 16 * edits * _AN_EDIT
+        epoch = steps_per_epoch(self._plan, self._sizes.train)
+        low, _, _ = self._skill
+        return CallSizes(
+            rollout=self._rollout(*self._skill),
+            first=self._rollout(low, low, low),
+            bare=self._rollout(0, 0, 0),
+            reflect=self._asked(optimize.minibatch, reply=edits * _AN_EDIT + 40),
+            aggregate=self._asked(0, listed, most_listed, reply=2 * edits * _AN_EDIT),
+            select=self._asked(0, listed, most_listed, reply=20),
+            slow_update=self._asked(min(optimize.slow_update_samples, self._sizes.train), reply=self._slow_limit()),
+            meta_skill=self._asked(0, epoch * _A_DECISION, epoch * edits * _AN_EDIT, reply=300),
+        )
+
+    def _rollout(self, low: int, middle: int, high: int) -> Bound:
+        """A rollout under a skill of at least, about, at most so many tokens."""
+        inputs, outputs, model = self._sizes.inputs, self._sizes.outputs, self._plan.models["target"]
+        rollout, price = self._plan.task.rollout, self._prices.get("target")
+        turns = _turns(rollout.settings)
+        reply = outputs.mean + _AROUND_REPLY + (_REASONING if rollout.kind in _REASONED else 0)
+        answered = Bound(
+            call(_LEAST_AROUND_ROLLOUT + low + inputs.mean, min(max(outputs.mean, 1), model.max_reply), price),
+            call(_AROUND_ROLLOUT + middle + inputs.mean, min(reply, model.max_reply), price),
+            call(_AROUND_ROLLOUT + high + inputs.most, model.max_reply, price),
+        ).times(1, -(-turns // 2), turns)
+        for role in _judges(self._plan):
+            answered += self._judged(role)
+        return answered
+
+    def _judged(self, role: str) -> Bound:
+        sizes, price, longest = self._sizes, self._prices.get(role), self._plan.models["target"].max_reply
+        about = call(_A_VERDICT + sizes.inputs.mean + sizes.outputs.mean, _A_VERDICT, price)
+        model = self._plan.models.get(role)
+        most = call(_A_VERDICT * 4 + sizes.inputs.most + longest, model.max_reply if model else _A_VERDICT, price)
+        return Bound(about, about, most)
+
+    def _asked(self, trajectories: int, extra: int = 0, most_extra: int = 0, *, reply: int) -> Bound:
+        """A question to the optimizer about some trajectories, with the skill and what was rejected so far."""
+        plan, sizes, price = self._plan, self._sizes, self._prices.get("optimizer")
+        limit, longest = plan.optimize.trajectory_limit, plan.models["optimizer"].max_reply
+        low, middle, high = self._skill
+        one = sizes.inputs.mean + 2 * sizes.outputs.mean + _A_TRAJECTORY
+        shown = min(sizes.inputs.most, limit * len(plan.task.inputs))
+        answers = 2 * min(plan.models["target"].max_reply, limit) + 2 * sizes.outputs.most
+        rejected, most_rejected = self._rejected()
+        about = _AROUND_OPTIMIZER + _ANNOTATED * middle + rejected + extra + trajectories * one
+        most = _AROUND_OPTIMIZER + _ANNOTATED * high + most_rejected + max(extra, most_extra) + _MEMORY
+        return Bound(
+            call(_LEAST_AROUND_OPTIMIZER + low + (one if trajectories else 0), 1, price),
+            call(about, min(reply, longest), price),
+            call(most + trajectories * max(one, shown + answers + _A_TRAJECTORY), longest, price),
+        )
+
+    def _rejected(self) -> tuple[int, int]:
+        """Tokens of the rejected-edit buffer, halfway through the run and at most."""
+        if not self._plan.optimize.rejected_buffer:
+            return 0, 0
+        edits = self._plan.optimize.edits.start
+        about = min(self._steps, _REMEMBERED) * edits * _A_REJECTED_EDIT // 2
+        return about, min(self._steps, _MOST_REMEMBERED) * 3 * edits * _A_REJECTED_EDIT
+
+    def _slow_limit(self) -> int:
+        limits = [section.limit or OPEN_SECTION for section in self._plan.skill.sections if section.mode == "slow"]
+        return max(limits, default=0)
+
+
+def _skill_tokens(plan: Plan) -> tuple[int, int, int]:
+    """Tokens of the initial skill, of one halfway to its limits, and of one at its limits."""
+    initial = initial_document(plan.skill)
+    start = tokens(initial)
+    most = start
+    for section in initial.sections:
+        if section.mode != "frozen":
+            most += max(0, (section.limit or OPEN_SECTION + section.tokens) - section.tokens) + _A_HEADING
+    return start, (start + most) // 2, most
+
+
+def _turns(settings: Mapping[str, object]) -> int:
+    """The most model calls of one rollout."""
+    for name in ("turns", "rounds"):
+        turns = settings.get(name)
+        if isinstance(turns, int) and turns > 0:
+            return turns
+    return 1
+
+
+def _judges(plan: Plan) -> Iterator[str]:
+    """The role of each judge that a rollout is shown to."""
+    for metric in plan.metrics:
+        for each in calls(metric.term):
+            if each.function == "judge":
+                model = each.option("model")
+                yield model.word if isinstance(model, WordTerm) else getattr(model, "name", "judge")
+
+
+def reservation(plan: Plan, role: str, largest: Spend, price: PricePlan | None) -> Spend:
+    """What one call of a role reserves, about: a token for each byte of the prompt, and the whole reply."""
+    bytes_a_token = 5
+    return call(largest.prompt * bytes_a_token, plan.models[role].max_reply, price)

@@ -1,0 +1,258 @@
+"""`skill.lock`: what a compile made, from what, and what may be said of it. Pure values, for git.
+
+No clock, no path of a machine, no name of one: the same compile writes the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainSerializer, ValidationError
+
+from skillc.errors import SkillcError
+
+FORMAT_VERSION = 1
+
+_DIGITS = 6
+_NANO = 1_000_000_000
+
+
+def _decimal(value: Fraction) -> int | float:
+    """A number with six digits after the point, whole numbers without one."""
+    rounded = round(value, _DIGITS)
+    return rounded.numerator if rounded.denominator == 1 else float(rounded)
+
+
+def _dollars(value: Fraction) -> str:
+    """Dollars as a decimal, exact to a billionth: `0.0042`."""
+    nano = round(value * _NANO)
+    sign, digits = ("-", -nano) if nano < 0 else ("", nano)
+    text = f"{sign}{digits // _NANO}.{digits % _NANO:09}".rstrip("0")
+    return text.rstrip(".")
+
+
+Decimal = Annotated[Fraction, PlainSerializer(_decimal, return_type=Any)]
+Dollars = Annotated[Fraction, PlainSerializer(_dollars, return_type=str)]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ProgramLock(_Part):
+    """The program: its file's name, and the digest of its plan."""
+
+    file: str
+    plan: Digest
+
+
+class DataLock(_Part):
+    """The data: digest of all examples and their sides, and how many there are of each."""
+
+    digest: Digest
+    train: int
+    validation: int
+    test: int
+
+
+class SkillLock(_Part):
+    """Digests of the initial skill and of the best one."""
+
+    initial: Digest
+    best: Digest
+
+
+class ModelLock(_Part):
+    """A role's model as it was used."""
+
+    model: str
+    parameters: dict[str, JsonValue] = {}
+
+
+class ArmLock(_Part):
+    """The goal's mean over the `n` examples that were measured, None where none was."""
+
+    mean: Decimal | None = None
+    n: int = 0
+
+
+class TestLock(_Part):
+    """The paired test of the best skill against the initial one.
+
+    Attributes:
+        none: the target without any skill.
+        initial: the skill that the run started from.
+        best: the skill that was written.
+        gain: mean difference in goal points.
+        interval: at level 1 - alpha.
+        p: two-sided.
+        n: pairs that were measured; 0 where nothing was tested.
+        groups: split groups among them.
+        look: how often this test split has been looked at, this time included.
+        alpha: the level of this look, 0.05 / look².
+        smallest_detectable: the smallest gain that this test would have shown with 80 % power.
+    """
+
+    none: ArmLock = ArmLock()
+    initial: ArmLock = ArmLock()
+    best: ArmLock = ArmLock()
+    gain: Decimal | None = None
+    interval: tuple[Decimal, Decimal] | None = None
+    p: Decimal | None = None
+    n: int = 0
+    groups: int = 0
+    look: int = 0
+    alpha: Decimal | None = None
+    smallest_detectable: Decimal | None = None
+
+
+class ValidationLock(_Part):
+    """Means on the split that the best skill was selected on, which makes its own mean too high."""
+
+    selected_on: Literal[True] = True
+    none: ArmLock = ArmLock()
+    initial: ArmLock = ArmLock()
+    best: ArmLock = ArmLock()
+
+
+class ChargedLock(_Part):
+    """What the run is charged: every logical call once, at the plan's prices; cost in dollars."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    reply_tokens: int = 0
+    cost: Dollars = Fraction(0)
+
+
+class LookLock(_Part):
+    """One look at the test split: by which run, and at which skills."""
+
+    run: Digest
+    initial: Digest
+    best: Digest
+
+
+Verdict = Literal["improved", "no significant gain", "worse", "unverified"]
+
+
+class Lock(_Part):
+    """The lock of a compiled skill.
+
+    Attributes:
+        format_version: of this file.
+        decision_version: of the code that decides.
+        run: the run's id.
+        files: sha256 of each file of the artifact, by its path inside the folder.
+        reason: why the verdict is no more than that, or empty.
+        stopped: why the run ended: `epochs`, `patience`, `cost after decision 17`.
+        looks: every look at the test split, the oldest first.
+        quarantined: ids of validation examples that could not be measured and were left out.
+    """
+
+    format_version: Literal[1] = 1
+    decision_version: str
+    run: Digest
+    program: ProgramLock
+    data: DataLock
+    skill: SkillLock
+    files: dict[str, Digest] = {}
+    models: dict[str, ModelLock]
+    verdict: Verdict
+    reason: str = ""
+    test: TestLock = TestLock()
+    validation: ValidationLock = ValidationLock()
+    charged: ChargedLock = ChargedLock()
+    stopped: str
+    looks: tuple[LookLock, ...] = ()
+    quarantined: tuple[str, ...] = ()
+
+
+def look_of(looks: tuple[LookLock, ...], look: LookLock) -> tuple[tuple[LookLock, ...], int]:
+    """The looks with one more, and its number from 1; an identical look keeps the number that it has."""
+    if look in looks:
+        return looks, looks.index(look) + 1
+    return (*looks, look), len(looks) + 1
+
+
+def lock_text(lock: Lock) -> str:
+    """The bytes of the file: JSON with sorted keys, two spaces, one newline at the end."""
+    return json.dumps(lock.model_dump(mode="json"), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def write_lock(path: Path, lock: Lock) -> None:
+    """Writes the lock whole or not at all.
+
+    Raises:
+        SkillcError: it cannot be written.
+    """
+    draft = path.with_name(f".{path.name}.new")
+    try:
+        with draft.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(lock_text(lock))
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as problem:
+        with suppress(OSError):
+            draft.unlink()
+        raise SkillcError(f"the lock `{path}` cannot be written: {problem.strerror}") from problem
+
+
+def read_lock(path: Path) -> Lock:
+    """The lock in a file.
+
+    Raises:
+        SkillcError: there is none, it is damaged, or a newer skillc wrote it.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as problem:
+        hint = "compile the program first: `skillc compile`"
+        raise SkillcError(f"there is no lock `{path}`", hint=hint) from problem
+    except (OSError, UnicodeDecodeError) as problem:
+        raise SkillcError(f"the lock `{path}` cannot be read: {problem}") from problem
+    return _parsed(text, path)
+
+
+def _parsed(text: str, path: Path) -> Lock:
+    mend = "take it from git, or remove it and compile again (looks at the test split are then forgotten)"
+    try:
+        value = json.loads(text, parse_float=Fraction)
+    except ValueError as problem:
+        if any(line.startswith(("<<<<<<<", ">>>>>>>")) for line in text.splitlines()):
+            hint = "a merge left both sides in it: keep one, and the looks of both"
+            raise SkillcError(f"the lock `{path}` holds marks of a merge", hint=hint) from problem
+        raise SkillcError(f"the lock `{path}` is damaged: it is not JSON", hint=mend) from problem
+    version = value.get("format_version") if isinstance(value, Mapping) else None
+    if isinstance(version, int) and version > FORMAT_VERSION:
+        message = f"the lock `{path}` has format {version}, this skillc reads {FORMAT_VERSION}"
+        raise SkillcError(message, hint="a newer skillc wrote it; update this one")
+    try:
+        return Lock.model_validate(_with_floats(value))
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the whole"
+        message = f"the lock `{path}` is damaged: `{where}` {first['msg'][:1].lower()}{first['msg'][1:]}"
+        raise SkillcError(message.rstrip("."), hint=mend) from problem
+
+
+def _with_floats(value: Any) -> Any:
+    """Parameters of models hold plain numbers; everything else keeps its exact decimals."""
+    if isinstance(value, dict) and isinstance(models := value.get("models"), dict):
+        return {**value, "models": {role: _plain(model) for role, model in models.items()}}
+    return value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return float(value)
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value

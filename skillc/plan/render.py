@@ -1,0 +1,308 @@
+"""What `skillc plan` prints, and the same as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from textwrap import fill
+
+from pydantic import JsonValue
+
+from skillc.language.diagnostics import Severity
+from skillc.language.units import written
+from skillc.plan import figures
+from skillc.plan.advice import plan_advice
+from skillc.plan.bounds import Bounds
+from skillc.plan.digest import plan_digest
+from skillc.plan.evidence import grouped_by
+from skillc.plan.schema import FieldPlan, ModelPlan, Plan, PricePlan, SchedulePlan, TypePlan
+from skillc.plan.spend import Bound, Spend
+
+FORMAT_VERSION = 1
+
+_INDENT = "  "
+_GAP = "  "
+
+
+def as_text(plan: Plan, bounds: Bounds) -> str:
+    """The plan for a terminal, without a newline at its end."""
+    blocks = [
+        _block("task", _task(plan)),
+        _block(f"skill {plan.skill.artifact}", _skill(plan)),
+        _block("models", _models(plan, bounds)),
+        _block("data", _data(plan, bounds)),
+        _block("metrics", _metrics(plan)),
+        _block("gates", _gates(plan)),
+        _block("loop", _loop(plan, bounds)),
+        _block("budget", _budget(plan)),
+        _block("bounds", _bounds(plan, bounds)),
+    ]
+    notes = notes_of(plan, bounds)
+    if notes:
+        blocks.append("\n".join(["notes", *(_wrapped(note) for note in notes)]))
+    return "\n\n".join(blocks)
+
+
+def notes_of(plan: Plan, bounds: Bounds) -> list[str]:
+    """What is worth knowing before a compile and asks for nothing: the notes among the advice, hints included."""
+    advice = (a for a in plan_advice(plan, bounds.sizes, bounds) if a.severity is Severity.NOTE)
+    return [f"{a.message}; {a.hint}" if a.hint else a.message for a in advice]
+
+
+def _wrapped(note: str) -> str:
+    return fill(note, 100, initial_indent=_INDENT, subsequent_indent=_INDENT * 2, break_on_hyphens=False)
+
+
+def as_json(plan: Plan, bounds: Bounds) -> dict[str, JsonValue]:
+    """The plan and its bounds as pure JSON values; money is in dollars as exact decimals or fractions."""
+    sizes = bounds.sizes
+    return {
+        "format_version": FORMAT_VERSION,
+        "digest": plan_digest(plan),
+        "plan": plan.model_dump(mode="json"),
+        "sizes": {
+            "train": sizes.train,
+            "validation": sizes.validation,
+            "test": sizes.test,
+            "groups": sizes.groups,
+        },
+        "steps": bounds.steps,
+        "open_ended": bounds.open_ended,
+        "expected_steps": bounds.expected_steps,
+        "wave": bounds.wave,
+        "in_flight": dict(bounds.in_flight),
+        "prices": {role: price.model_dump(mode="json") if price else None for role, price in bounds.prices.items()},
+        "stages": [
+            {
+                "name": stage.name,
+                "role": stage.role,
+                "each_step": stage.each_step,
+                "least": _spend(stage.bound.least),
+                "estimate": _spend(stage.bound.estimate),
+                "most": _spend(stage.bound.most),
+            }
+            for stage in bounds.stages
+        ],
+        "total": {
+            "least": _spend(bounds.least),
+            "estimate": _spend(bounds.estimate),
+            "most": _spend(bounds.most),
+        },
+        "notes": list[JsonValue](notes_of(plan, bounds)),
+    }
+
+
+def _spend(spend: Spend) -> dict[str, JsonValue]:
+    cost = None if spend.cost is None else str(spend.cost)
+    return {"calls": spend.calls, "tokens": spend.tokens, "cost": cost}
+
+
+# ---- blocks ---------------------------------------------------------------------------------------
+
+Row = tuple[str, ...]
+
+
+def _block(title: str, rows: Iterable[Row], *, right: Sequence[int] = ()) -> str:
+    return "\n".join([title, *(_INDENT + line for line in table(list(rows), right=right))])
+
+
+def table(rows: Sequence[Row], *, right: Sequence[int] = ()) -> list[str]:
+    """Lines with the cells of each column below each other; `right` names the columns that end flush."""
+    widths = [
+        max((len(row[i]) for row in rows if i < len(row)), default=0) for i in range(max(map(len, rows), default=0))
+    ]
+    lines = []
+    for row in rows:
+        cells = [cell.rjust(widths[i]) if i in right else cell.ljust(widths[i]) for i, cell in enumerate(row)]
+        lines.append(_GAP.join(cells).rstrip())
+    return lines
+
+
+def _task(plan: Plan) -> list[Row]:
+    task = plan.task
+    rows: list[Row] = [("input", field.name, _type(field)) for field in task.inputs]
+    rows += [("output", field.name, _type(field)) for field in task.outputs]
+    arguments = ", ".join(f'"{argument}"' for argument in task.rollout.arguments)
+    return [*rows, ("rollout", task.rollout.kind + (f"({arguments})" if arguments else ""))]
+
+
+def _type(field: FieldPlan) -> str:
+    limit = f", at most {figures.count(field.limit)} tokens" if field.limit is not None else ""
+    return type_text(field.type) + limit
+
+
+def type_text(type_: TypePlan) -> str:
+    """A type as a program writes it."""
+    if type_.kind == "labels":
+        text = " | ".join(f'"{label}"' for label in type_.labels)
+    elif type_.item is not None:
+        text = f"list[{type_text(type_.item)}]"
+    else:
+        text = type_.kind
+    return f"{text} | none" if type_.optional else text
+
+
+def _skill(plan: Plan) -> list[Row]:
+    about = "trainable" if plan.skill.about_trainable else "frozen"
+    rows: list[Row] = [(about, "about")]
+    for section in plan.skill.sections:
+        limit = f"at most {figures.count(section.limit)} tokens" if section.limit is not None else ""
+        open_ = "no limit" if section.mode != "frozen" and not limit else ""
+        rows.append((section.mode, section.name, limit or open_))
+    return [*rows, ("load", plan.skill.load), ("present", f"as {plan.skill.present}")]
+
+
+def _models(plan: Plan, bounds: Bounds) -> list[Row]:
+    return [
+        (role, model.model, _price(bounds.prices.get(role)), _settings(model)) for role, model in plan.models.items()
+    ]
+
+
+def _price(price: PricePlan | None) -> str:
+    if price is None:
+        return "price not known"
+    if price.input == 0 and price.output == 0:
+        return "free"
+    return f"{figures.dollars(price.input)} in, {figures.dollars(price.output)} out a million tokens"
+
+
+def _settings(model: ModelPlan) -> str:
+    said = [f"{name} {value}" for name, value in model.parameters.items()]
+    address = model.base_url or (f"${model.base_url_env}" if model.base_url_env else None)
+    said += [f"at {address}"] if address else []
+    said += ["served by skillc"] if model.serve is not None else []
+    return ", ".join([*said, f"replies of at most {figures.count(model.max_reply)} tokens"])
+
+
+def _data(plan: Plan, bounds: Bounds) -> list[Row]:
+    data, sizes = plan.data, bounds.sizes
+    files = [name for name in (data.source, data.train, data.validation, data.test) if name]
+    rows: list[Row] = [("from", ", ".join(files))]
+    if data.split is not None:
+        unit = " examples" if data.split.unit == "examples" else ""
+        rows.append(("split", " : ".join(f"{part}{unit}" for part in data.split.parts)))
+    rows += [
+        ("train", f"{figures.count(sizes.train)} examples"),
+        ("validation", f"{figures.count(sizes.validation)} examples"),
+        (
+            "test",
+            f"{figures.count(sizes.test)} examples in {figures.count(sizes.groups)} groups" if sizes.test else "none",
+        ),
+        ("group", data.group or "each input by itself"),
+    ]
+    for field in grouped_by(plan):
+        smallest = sizes.smallest_group(field)
+        if smallest is not None:
+            rows.append(
+                (f"by {field}", f"the smallest group is `{smallest[0]}` with {smallest[1]} validation examples")
+            )
+    return [*rows, ("seed", str(data.seed))]
+
+
+def _metrics(plan: Plan) -> list[Row]:
+    rows: list[Row] = []
+    for metric in plan.metrics:
+        low, high = written(metric.low, metric.unit), written(metric.high, metric.unit)
+        rows.append(("goal" if metric.goal else "metric", metric.name, f"{low} to {high}"))
+    return rows
+
+
+def _gates(plan: Plan) -> list[Row]:
+    decided = {"text": "on the text alone", "batch": "on the training batch", "validation": "on validation"}
+    rows: list[Row] = []
+    for gate in plan.gates:
+        slow = ", for slow sections" if gate.for_ == "slow" else ""
+        rows.append((gate.name, gate.text, decided[gate.stage] + slow))
+    return rows + [(require.name, require.text, "once, before the first step") for require in plan.requires]
+
+
+def _loop(plan: Plan, bounds: Bounds) -> list[Row]:
+    optimize = plan.optimize
+    on = {
+        "slow update": optimize.slow_update and any(section.mode == "slow" for section in plan.skill.sections),
+        "meta skill": optimize.meta_skill,
+        "rejected-edit buffer": optimize.rejected_buffer,
+        "successes": optimize.successes,
+    }
+    steps = figures.count(bounds.steps)
+    if bounds.open_ended:
+        steps = f"as many as the caps pay, about {figures.count(bounds.expected_steps)}"
+    rows: list[Row] = [
+        ("method", optimize.method),
+        ("steps", steps),
+        ("batch", f"{optimize.batch} examples, reflected on {optimize.minibatch} at a time"),
+        ("edits", _schedule(optimize.edits)),
+        ("screen", f"each edit alone on {optimize.screen} failures" if optimize.screen else "off"),
+        ("samples", f"{optimize.samples} per example"),
+        ("wave", f"{bounds.wave} rollouts"),
+        ("sees", ", ".join(optimize.sees) or "inputs and scores only"),
+        ("with", ", ".join(name for name, used in on.items() if used) or "nothing else"),
+    ]
+    if optimize.candidates > 1:
+        rows.insert(4, ("candidates", f"{optimize.candidates} a step"))
+    if optimize.retries:
+        rows.insert(4, ("retries", f"{optimize.retries} a step"))
+    if optimize.accept == "always":
+        rows.append(("accept", "always: the gates do not decide"))
+    return rows
+
+
+def _schedule(edits: SchedulePlan) -> str:
+    if edits.kind == "model":
+        return f"as the optimizer chooses, at most {edits.start} a step"
+    if edits.kind == "constant":
+        return f"at most {edits.start} a step"
+    return f"at most {edits.start} a step, at the end {edits.end} ({edits.kind})"
+
+
+def _budget(plan: Plan) -> list[Row]:
+    budget = plan.budget
+    rows: list[Row] = [
+        ("epochs", "" if budget.epochs is None else figures.count(budget.epochs)),
+        ("steps", "" if budget.steps is None else figures.count(budget.steps)),
+        ("calls", "" if budget.calls is None else figures.count(budget.calls)),
+        ("tokens", "" if budget.tokens is None else figures.tokens(budget.tokens)),
+        ("cost", "" if budget.cost is None else figures.dollars(budget.cost)),
+        ("time", "" if budget.time is None else figures.seconds(budget.time)),
+        ("patience", "" if budget.patience is None else f"{figures.count(budget.patience)} steps"),
+        ("min_gain", written(budget.min_gain, "") if budget.min_gain else ""),
+    ]
+    return [row for row in rows if row[1]] or [("no cap", "")]
+
+
+def _bounds(plan: Plan, bounds: Bounds) -> list[Row]:
+    """Each stage, all of them, and what the caps leave of that. Without a cap on steps a stage has no most."""
+    head: Row = ("", "calls", "", "", "tokens", "", "", "cost", "", "")
+    kinds: Row = ("", *("least", "about", "most") * 3)
+    rows = [head, kinds]
+    for stage in bounds.stages:
+        rows.append((stage.name, *_figures(stage.bound, known=not (bounds.open_ended and stage.each_step))))
+    rows.append(("all", *_figures(bounds.total, known=not bounds.open_ended)))
+    caps, most = plan.budget, bounds.most
+    if any(cap is not None for cap in (caps.calls, caps.tokens, caps.cost)):
+        calls = _capped(caps.calls, None if bounds.open_ended else most.calls)
+        tokens = _capped(caps.tokens, None if bounds.open_ended else most.tokens)
+        cost = _capped(caps.cost, None if bounds.open_ended else most.cost)
+        rows.append(
+            (
+                "never more",
+                *("", "", "" if calls is None else figures.count(int(calls))),
+                *("", "", "" if tokens is None else figures.tokens(int(tokens))),
+                *("", "", "" if cost is None else figures.dollars(Fraction(cost))),
+            )
+        )
+    return [(line,) for line in table(rows, right=range(1, 10))]
+
+
+def _capped(cap: int | Fraction | None, most: int | Fraction | None) -> int | Fraction | None:
+    return min((value for value in (cap, most) if value is not None), default=None)
+
+
+def _figures(bound: Bound, *, known: bool) -> Row:
+    spends = (bound.least, bound.estimate, bound.most)
+    cells = (
+        [figures.count(spend.calls) for spend in spends],
+        [figures.tokens(spend.tokens) for spend in spends],
+        [figures.dollars(spend.cost) for spend in spends],
+    )
+    return tuple(cell if known or i < 2 else "-" for kind in cells for i, cell in enumerate(kind))

@@ -1,0 +1,39 @@
+"""How often the loop goes round, and how it sends what a gate needs: constants of the plan."""
+
+from __future__ import annotations
+
+from skillc.plan.schema import Plan
+
+# Without a cap on epochs or steps other caps end the run.
+OPEN_ENDED_EPOCHS = 1_000
+_SMALLEST_WAVE, _LARGEST_WAVE = 8, 32
+
+
+def steps_per_epoch(plan: Plan, train: int) -> int:
+    """Steps that go once through `train` training examples."""
+    return -(-train // plan.optimize.batch)
+
+
+def open_ended(plan: Plan) -> bool:
+    """Whether neither epochs nor steps are capped."""
+    return plan.budget.epochs is None and plan.budget.steps is None
+
+
+def epochs_of(plan: Plan) -> int:
+    """Epochs that the run may take."""
+    if plan.budget.epochs is not None:
+        return plan.budget.epochs
+    return plan.budget.steps if plan.budget.steps is not None else OPEN_ENDED_EPOCHS
+
+
+def steps_of(plan: Plan, train: int) -> int:
+    """Steps that the run may take with `train` training examples."""
+    possible = epochs_of(plan) * steps_per_epoch(plan, train)
+    return possible if plan.budget.steps is None else min(possible, plan.budget.steps)
+
+
+def wave_size(plan: Plan, validation_size: int) -> int:
+    """Rollouts of one wave: as declared, else a tenth of the validation split, between 8 and 32."""
+    if plan.optimize.wave is not None:
+        return plan.optimize.wave
+    return min(max(-(-validation_size // 10), _SMALLEST_WAVE), _LARGEST_WAVE)

@@ -1,0 +1,187 @@
+"""What the figures of a plan give reason to say."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from plan_samples import BETTER, PRICES, SAFE, SIZES, checked, plan
+
+from skillc.language.codes import CODES
+from skillc.language.diagnostics import Severity
+from skillc.language.terms import CallTerm, Constant, MeanTerm, Operation, StateTerm, WordTerm
+from skillc.plan.bounds import bounds
+from skillc.plan.chance import chance_of_accept, inflation, margin_of
+from skillc.plan.estimate import findings
+from skillc.plan.schema import GatePlan
+from skillc.plan.sizes import Sizes
+
+
+def found(program=None, sizes=SIZES, prices=PRICES):
+    program = program or plan()
+    return {d.code: d for d in findings(program, sizes, bounds(program, sizes, prices), checked())}
+
+
+def gate(term, name="g", stage="validation"):
+    return GatePlan(name=name, term=term, text="", stage=stage)
+
+
+def test_a_quiet_program_has_one_note():
+    assert [d.severity for d in found(plan(budget={"cost": None})).values()] == [Severity.NOTE]
+
+
+def test_a_budget_below_the_least_is_an_error_that_shows_the_sum():
+    error = found(plan(budget={"calls": 500}))["SK501"]
+    assert error.severity is Severity.ERROR
+    assert error.message == (
+        "the budget can't pay for a run with a result: baseline 80 + 3 decisions x (40 rollouts + 5 reflections + "
+        "80 validation) + final test 2 x 160 = 775 calls, the budget allows 500 calls"
+    )
+    assert error.hint == "the least that would do is `calls = 775`"
+
+
+@pytest.mark.parametrize(
+    ("cap", "low", "unit"), [("tokens", 9_000, " tokens"), ("cost", Fraction(1, 100), "$"), ("calls", 774, " calls")]
+)
+def test_each_cap_is_held_against_the_least(cap, low, unit):
+    error = found(plan(budget={"cost": None, cap: low}))["SK501"]
+    assert unit in error.message
+    assert "3 decisions x" in error.message
+
+
+def test_the_least_itself_would_do():
+    assert "SK501" not in found(plan(budget={"calls": 775}))
+
+
+def test_a_budget_below_the_estimate_is_a_warning():
+    warning = found(plan(budget={"calls": 775, "cost": None}))["SK551"]
+    assert warning.severity is Severity.WARNING
+    assert "775 calls" in warning.message
+    assert "SK551" not in found(plan(budget={"calls": 100_000, "cost": None}))
+
+
+def test_the_suggested_budgets_would_do():
+    least = bounds(plan(), SIZES, PRICES).minimum.total
+    hint = found(plan(budget={"tokens": 10, "cost": None}))["SK501"].hint
+    assert int(hint.split("= ")[1].rstrip("`")) >= least.tokens
+    hint = found(plan(budget={"cost": Fraction(1, 1000)}))["SK501"].hint
+    assert Fraction(hint.split("$")[1].rstrip("`")) >= least.cost
+
+
+def test_an_unknown_price_under_a_cap_on_cost_is_an_error():
+    unknown = {**PRICES, "optimizer": None}
+    error = found(prices=unknown)["SK651"]
+    assert error.severity is Severity.ERROR
+    assert "`openai/large`" in error.message
+    assert "price { input" in error.hint
+    assert "SK651" not in found(plan(budget={"cost": None}), prices=unknown)
+
+
+def test_patience_above_the_steps_there_are():
+    assert "16" in found(plan(budget={"patience": 17}))["SK552"].message
+    assert "SK552" not in found(plan(budget={"patience": 16}))
+
+
+def test_a_batch_larger_than_train():
+    assert "SK553" in found(plan(optimize={"batch": 161}))
+    assert "SK553" not in found(plan(optimize={"batch": 160}))
+
+
+def test_the_smallest_group_of_a_gate_is_named():
+    note = found(plan(gates=(gate(SAFE),)))["SK554"]
+    assert "`other`, has 6 examples" in note.message
+    assert note.hint == "one regression there is 17 %"
+    assert "SK554" not in found(plan(gates=(gate(SAFE),)), replace(SIZES, values={"product": {"a": 40, "b": 40}}))
+
+
+def test_chance_in_the_targets_answers_asks_for_samples():
+    target = plan().models["target"].model_copy(update={"parameters": {"temperature": 0.7}})
+    warm = {**plan().models, "target": target}
+    assert "samples = 2" in found(plan(models=warm))["SK555"].hint
+    assert "SK555" not in found(plan(models=warm, optimize={"samples": 2}))
+    assert "SK555" not in found()
+
+
+def test_a_gate_over_an_unbounded_quantity():
+    cost = Operation("<", (CallTerm("cost", (StateTerm("candidate"),)), Constant(Fraction(1), "$")))
+    assert found(plan(gates=(gate(BETTER), gate(cost, "cheap"))))["SK556"].severity is Severity.NOTE
+
+
+def test_a_test_split_that_can_show_nothing():
+    assert "unverified" in found(sizes=replace(SIZES, test=0, groups=0))["SK561"].message
+    assert "SK561" in found(sizes=replace(SIZES, groups=5))
+    assert "SK561" not in found(sizes=replace(SIZES, groups=6))
+
+
+def test_a_budget_that_lets_only_few_calls_fly():
+    assert "SK562" in found(plan(budget={"cost": Fraction(3, 5)}))
+
+
+def test_a_wave_as_large_as_the_split():
+    assert "SK567" in found(plan(optimize={"wave": 60}))
+
+
+def test_a_tolerance_that_adds_up():
+    incumbent = Operation("-", (MeanTerm("incumbent", "correct"), Constant(Fraction(1, 100))))
+    loose = gate(Operation(">=", (MeanTerm("candidate", "correct"), incumbent)), "loose")
+    warning = found(plan(gates=(loose,)))["SK568"]
+    assert "1 point," in warning.message
+    anchored = gate(Operation(">=", (MeanTerm("candidate", "correct"), MeanTerm("initial", "correct"))))
+    assert "SK568" not in found(plan(gates=(loose, anchored)))
+    assert "SK568" not in found(plan(gates=(loose, gate(BETTER))))
+
+
+def test_errors_come_first_and_every_code_is_registered():
+    program = plan(budget={"calls": 5, "patience": 99}, optimize={"batch": 400, "wave": 79})
+    every = findings(program, SIZES, bounds(program, SIZES, {"target": None}), checked())
+    order = [["error", "warning", "note"].index(d.severity.value) for d in every]
+    assert order == sorted(order)
+    assert {d.code for d in every} <= set(CODES)
+    for d in every:
+        assert not d.message.endswith(".")
+        assert d.message[0].islower() or d.message[0] == "`"
+
+
+def test_tiny_data_is_no_reason_to_fall_over():
+    tiny = Sizes(train=1, validation=1, test=0)
+    assert "SK561" in found(sizes=tiny)
+
+
+# ---- chance -----------------------------------------------------------------------------------------
+
+
+def test_chance_agrees_with_the_simulations_of_the_engine():
+    """ENGINE section 3: forty nulls, 98 % for strict `>`, 46 % at 95 % confidence, 8 points at 200 examples."""
+    assert chance_of_accept(40, 0) == pytest.approx(0.98, abs=0.01)
+    assert chance_of_accept(40, 1.645) == pytest.approx(0.46, abs=0.03)
+    assert inflation(40, 200) == pytest.approx(0.08, abs=0.005)
+
+
+@pytest.mark.parametrize("candidates", [1, 2, 9, 99])
+def test_strict_gates_accept_a_null_unless_the_incumbent_is_the_luckiest(candidates):
+    assert chance_of_accept(candidates, 0) == pytest.approx(candidates / (candidates + 1), abs=1e-6)
+
+
+def test_margins_are_read_from_gates():
+    ahead = Operation(
+        ">",
+        (
+            MeanTerm("candidate", "correct"),
+            Operation("+", (MeanTerm("incumbent", "correct"), Constant(Fraction(1, 50)))),
+        ),
+    )
+    turned = Operation("<", tuple(reversed(BETTER.operands)))
+    sure = Operation(">=", (CallTerm("confidence", (BETTER,)), Constant(Fraction(19, 20))))
+    over_run = Operation(
+        ">=", (CallTerm("confidence", (BETTER,), (("over", WordTerm("run")),)), Constant(Fraction(19, 20)))
+    )
+
+    def margin(term):
+        return margin_of(plan(gates=(gate(term),)), 200, 40)
+
+    assert margin(BETTER) == margin(turned) == 0
+    assert margin(ahead) == pytest.approx(0.02 * 20)
+    assert margin(sure) == pytest.approx(1.645, abs=1e-3)
+    assert margin(over_run) == pytest.approx(3.02, abs=0.01)
+    assert margin(Operation("and", (BETTER, sure))) == margin(sure)
+    assert margin(SAFE) is None
+    assert "no gate asks for a better mean" in found(plan(gates=(gate(SAFE),)))["SK557"].message

@@ -1,0 +1,199 @@
+"""Bounds of calls, tokens and money, stage by stage."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from plan_samples import PRICES, SIZES, plan
+
+from skillc.language.terms import CallTerm, Constant, MetricTerm, Operation, WordTerm
+from skillc.plan.bounds import _merges, bounds
+from skillc.plan.schema import GatePlan, ModelPlan, OptimizePlan, PricePlan, SchedulePlan
+from skillc.plan.sizes import Extent, Sizes
+from skillc.plan.spend import Spend, call
+from skillc.plan.steps import epochs_of, open_ended, steps_of, wave_size
+
+CURES = GatePlan(
+    name="cures",
+    term=Operation(
+        ">",
+        (CallTerm("improved", (MetricTerm("correct"),), (("on", WordTerm("batch")),)), Constant(Fraction(0))),
+    ),
+    text="",
+    stage="batch",
+)
+
+
+def calls(found, stage):
+    bound = found.stage(stage).bound
+    return bound.least.calls, bound.estimate.calls, bound.most.calls
+
+
+def test_the_calls_of_each_stage():
+    found = bounds(plan(), SIZES, PRICES)
+    assert found.steps == found.expected_steps == 16
+    assert calls(found, "baseline") == (80, 80, 80)
+    assert calls(found, "rollout") == (3 * 40, 4 * 160, 4 * 160)
+    assert calls(found, "reflect") == (3 * 5, 16 * 6, 16 * 6 * 2)
+    assert calls(found, "aggregate") == (0, 16, 16 * 2)
+    assert calls(found, "screen") == (0, 16 * 4 * 3, 16 * 24 * 3)
+    assert calls(found, "gate") == (3 * 80, 16 * 50, 16 * 80)
+    assert calls(found, "slow update") == (0, 4 * (40 + 50 + 1), 4 * (40 + 80 + 2))
+    assert calls(found, "meta skill") == (0, 3, 6)
+    assert calls(found, "final test") == (320, 320, 320)
+    assert calls(found, "no skill") == (0, 240, 240)
+
+
+def test_samples_multiply_what_is_compared():
+    found = bounds(plan(optimize={"samples": 2}), SIZES, PRICES)
+    assert calls(found, "baseline") == (160, 160, 160)
+    assert calls(found, "gate")[2] == 16 * 160
+
+
+def test_a_gate_on_the_batch_runs_the_candidate_on_it():
+    found = bounds(plan(gates=(CURES, *plan().gates)), SIZES, PRICES)
+    assert calls(found, "gate") == (3 * 120, 16 * 90, 16 * 120)
+
+
+def test_stages_that_are_turned_off_are_not_there():
+    off = {"screen": 0, "slow_update": False, "meta_skill": False}
+    names = [stage.name for stage in bounds(plan(optimize=off), SIZES, PRICES).stages]
+    assert names == ["baseline", "rollout", "reflect", "aggregate", "gate", "final test", "no skill"]
+
+
+def test_the_model_as_schedule_is_asked_once_a_step():
+    found = bounds(plan(optimize={"edits": SchedulePlan(kind="model")}), SIZES, PRICES)
+    assert calls(found, "select") == (0, 16, 32)
+
+
+def test_without_a_test_split_there_is_no_final_test():
+    found = bounds(plan(), replace(SIZES, test=0, groups=0), PRICES)
+    assert "final test" not in [stage.name for stage in found.stages]
+    assert found.minimum.test == Spend()
+
+
+def test_steps_are_epochs_of_batches_up_to_their_cap():
+    assert steps_of(plan(), 160) == 16
+    assert steps_of(plan(), 161) == 20
+    assert steps_of(plan(budget={"steps": 7}), 160) == 7
+    assert steps_of(plan(budget={"epochs": None, "steps": 7}), 160) == 7
+    assert epochs_of(plan(budget={"epochs": None, "steps": 7})) == 7
+    assert open_ended(plan(budget={"epochs": None}))
+
+
+@pytest.mark.parametrize(("validation", "wave"), [(5, 8), (80, 8), (81, 9), (200, 20), (320, 32), (5000, 32)])
+def test_a_wave_is_a_tenth_between_8_and_32(validation, wave):
+    assert wave_size(plan(), validation) == wave
+
+
+def test_a_declared_wave_wins():
+    assert wave_size(plan(optimize={"wave": 50}), 80) == 50
+
+
+def test_an_open_ended_run_is_estimated_by_what_its_caps_pay():
+    found = bounds(plan(budget={"epochs": None, "cost": None, "calls": 3000}), SIZES, PRICES)
+    assert found.open_ended
+    assert found.expected_steps < found.steps
+    assert found.estimate.calls <= 3000
+    more = bounds(plan(budget={"epochs": None, "cost": None, "calls": 3600}), SIZES, PRICES)
+    assert more.expected_steps > found.expected_steps
+
+
+def test_money_is_exact():
+    price = PricePlan(input=Fraction("0.15"), output=Fraction("0.6"))
+    assert call(1, 1, price).cost == Fraction(3, 4_000_000)
+    found = bounds(plan(), SIZES, PRICES)
+    target = sum(
+        (s.bound.most.prompt * Fraction(1, 4) + s.bound.most.reply * 2) / 1_000_000
+        for s in found.stages
+        if s.role == "target"
+    )
+    assert sum((s.bound.most.cost for s in found.stages if s.role == "target"), Fraction(0)) == target
+
+
+def test_a_declared_price_wins_and_the_rulebook_is_free():
+    models = {
+        "target": ModelPlan(role="target", model="rulebook/v1"),
+        "optimizer": ModelPlan(role="optimizer", model="x/y", price=PricePlan(input=Fraction(1), output=Fraction(1))),
+    }
+    found = bounds(plan(models=models), SIZES, {"optimizer": None})
+    assert found.prices["target"] == PricePlan(input=Fraction(0), output=Fraction(0))
+    assert found.prices["optimizer"] == models["optimizer"].price
+    assert found.stage("baseline").bound.most.cost == 0
+
+
+def test_an_unknown_price_makes_the_cost_unknown_and_not_zero():
+    found = bounds(plan(), SIZES, {"target": PRICES["target"], "optimizer": None})
+    assert found.stage("reflect").bound.estimate.cost is None
+    assert found.estimate.cost is None
+    assert found.stage("baseline").bound.estimate.cost
+
+
+def test_judges_and_turns_are_counted_with_each_rollout():
+    judged = CallTerm("judge", (), (("model", WordTerm("referee")),))
+    goal = plan().metrics[0].model_copy(update={"term": judged})
+    models = {**plan().models, "referee": ModelPlan(role="referee", model="a/b")}
+    found = bounds(plan(metrics=(goal,), models=models), SIZES, PRICES)
+    assert calls(found, "baseline") == (160, 160, 160)
+    rollout = plan().task.rollout.model_copy(update={"kind": "code", "settings": {"rounds": 5}})
+    found = bounds(plan(task={"rollout": rollout}), SIZES, PRICES)
+    assert calls(found, "baseline") == (80, 80 * 3, 80 * 5)
+
+
+def test_few_calls_are_admitted_by_a_small_cap():
+    found = bounds(plan(budget={"cost": Fraction(1, 10)}), SIZES, PRICES)
+    assert found.in_flight["optimizer"] == 0
+    assert bounds(plan(budget={"cost": None}), SIZES, PRICES).in_flight["optimizer"] is None
+
+
+@pytest.mark.parametrize(("lists", "merges"), [(0, 0), (1, 0), (2, 1), (8, 1), (9, 2), (16, 3), (64, 9), (65, 10)])
+def test_merges_of_a_tree_of_fan_in_8(lists, merges):
+    assert _merges(lists) == merges
+
+
+OPTIMIZE = st.builds(
+    OptimizePlan,
+    batch=st.integers(1, 60),
+    minibatch=st.integers(1, 12),
+    samples=st.integers(1, 3),
+    candidates=st.integers(1, 3),
+    screen=st.integers(0, 4),
+    retries=st.integers(0, 2),
+    successes=st.booleans(),
+    slow_update=st.booleans(),
+    meta_skill=st.booleans(),
+)
+BUDGET = st.fixed_dictionaries(
+    {"epochs": st.none() | st.integers(1, 4), "steps": st.none() | st.integers(1, 30), "calls": st.integers(1, 9000)}
+)
+
+
+@given(OPTIMIZE, BUDGET, st.integers(1, 200), st.integers(1, 200), st.integers(0, 200), st.booleans())
+def test_the_least_is_below_the_estimate_and_that_below_the_most(optimize, budget, train, validation, test, batch):
+    sizes = Sizes(train, validation, test, test, {}, Extent(30, 90), Extent(3, 9))
+    gates = (CURES, *plan().gates) if batch else plan().gates
+    found = bounds(plan(optimize=dict(optimize), budget=budget, gates=gates), sizes, PRICES)
+    for stage in found.stages:
+        least, estimate, most = stage.bound.least, stage.bound.estimate, stage.bound.most
+        assert estimate.calls <= most.calls, stage
+        assert estimate.tokens <= most.tokens, stage
+        assert estimate.cost <= most.cost, stage
+        assert least.calls <= most.calls, stage
+        assert least.tokens <= most.tokens, stage
+    assert found.minimum.total == found.least
+    assert found.expected_steps <= found.steps
+
+
+def test_groups_under_20_are_pooled():
+    sizes = replace(SIZES, values={"a": {"x": 50, "y": 19, "z": 3}, "b": {"x": 20, "y": 60}, "c": {}})
+    assert sizes.smallest_group("a") == ("other", 22)
+    assert sizes.smallest_group("b") == ("x", 20)
+    assert sizes.smallest_group("c") is None
+    assert sizes.smallest_group("d") is None
+
+
+def test_extents():
+    assert Extent.of([1, 2, 4]) == Extent(3, 4)
+    assert Extent.of([]) == Extent()

@@ -1,0 +1,155 @@
+"""`skill.lock`: stable bytes, whole or not at all, and a clear word where it is damaged."""
+
+import json
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillc.errors import SkillcError
+from skillc.plan.lock import (
+    ArmLock,
+    ChargedLock,
+    DataLock,
+    Lock,
+    LookLock,
+    ModelLock,
+    ProgramLock,
+    SkillLock,
+    ValidationLock,
+    lock_text,
+    look_of,
+    read_lock,
+    write_lock,
+)
+from skillc.plan.lock import TestLock as PairedTest
+
+A, B, C = "a" * 64, "b" * 64, "c" * 64
+LOOK = LookLock(run=A, initial=B, best=C)
+
+
+def a_lock(**changes):
+    whole = {
+        "decision_version": "1",
+        "run": A,
+        "program": ProgramLock(file="tickets.skill", plan=B),
+        "data": DataLock(digest=C, train=160, validation=80, test=160),
+        "skill": SkillLock(initial=A, best=B),
+        "files": {"SKILL.md": A, "route_tickets.py": B},
+        "models": {"target": ModelLock(model="openai/x", parameters={"temperature": 0.7, "stop": ["END", 0.5]})},
+        "verdict": "improved",
+        "test": PairedTest(
+            initial=ArmLock(mean=Fraction(1, 2), n=160),
+            best=ArmLock(mean=Fraction(3, 4), n=160),
+            gain=Fraction(1, 4),
+            interval=(Fraction(1, 8), Fraction(3, 8)),
+            p=Fraction(1, 100_000),
+            n=160,
+            groups=120,
+            look=1,
+            alpha=Fraction(1, 20),
+            smallest_detectable=Fraction(9, 100),
+        ),
+        "validation": ValidationLock(best=ArmLock(mean=Fraction(1, 3), n=79)),
+        "charged": ChargedLock(calls=1234, prompt_tokens=5, reply_tokens=6, cost=Fraction(123, 100_000_000)),
+        "stopped": "patience",
+        "looks": (LOOK,),
+    }
+    return Lock(**{**whole, **changes})
+
+
+def test_a_lock_can_be_read_back(tmp_path):
+    path = tmp_path / "skill.lock"
+    write_lock(path, a_lock())
+    again = read_lock(path)
+    assert lock_text(again) == path.read_text()
+    assert again.test.p == Fraction(1, 100_000)
+    assert again.charged.cost == Fraction(123, 100_000_000)
+    assert again.models["target"].parameters == {"temperature": 0.7, "stop": ["END", 0.5]}
+    assert again.model_copy(update={"validation": a_lock().validation}) == a_lock()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_layout_is_sorted_and_people_can_read_it():
+    text = lock_text(a_lock())
+    value = json.loads(text)
+    assert list(value) == sorted(value)
+    assert text.endswith("}\n")
+    assert value["test"]["best"] == {"mean": 0.75, "n": 160}
+    assert value["validation"]["best"]["mean"] == 0.333333
+    assert value["validation"]["selected_on"] is True
+    assert value["charged"]["cost"] == "0.00000123"
+    assert value["test"]["p"] == 0.00001
+
+
+def test_the_order_of_insertion_does_not_count():
+    files = dict(reversed(list(a_lock().files.items())))
+    assert lock_text(a_lock(files=files)) == lock_text(a_lock())
+
+
+@given(st.fractions(min_value=0, max_value=1), st.fractions(min_value=0, max_value=10_000))
+def test_writing_what_was_read_gives_the_same_bytes(mean, cost):
+    lock = a_lock(validation=ValidationLock(best=ArmLock(mean=mean, n=3)), charged=ChargedLock(cost=cost))
+    again = Lock.model_validate(json.loads(lock_text(lock), parse_float=Fraction) | {"models": a_lock().models})
+    assert lock_text(again) == lock_text(lock)
+    assert abs(again.charged.cost - cost) <= Fraction(1, 10**9)
+
+
+def test_a_failed_write_leaves_the_old_lock(tmp_path):
+    path = tmp_path / "skill.lock"
+    write_lock(path, a_lock())
+    before = path.read_bytes()
+    (tmp_path / ".skill.lock.new").mkdir()
+    with pytest.raises(SkillcError, match="cannot be written"):
+        write_lock(path, a_lock(verdict="worse"))
+    assert path.read_bytes() == before
+
+
+def test_a_lock_that_is_missing(tmp_path):
+    with pytest.raises(SkillcError, match="there is no lock") as error:
+        read_lock(tmp_path / "skill.lock")
+    assert "skillc compile" in error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text[:-30], "is not JSON"),
+        (lambda text: "", "is not JSON"),
+        (lambda text: "<<<<<<< ours\n" + text, "marks of a merge"),
+        (lambda text: text.replace('"format_version": 1', '"format_version": 2'), "has format 2"),
+        (lambda text: text.replace('"improved"', '"splendid"'), "`verdict`"),
+        (lambda text: text.replace(f'"run": "{A}",\n  "skill"', '"run": "zz",\n  "skill"'), "`run`"),
+        (lambda text: text.replace('"stopped"', '"stoppd"'), "`stopped`"),
+        (lambda text: "[]", "the whole"),
+        (lambda text: text.replace('"n": 160', '"n": "many"', 1), "`test.best"),
+    ],
+)
+def test_a_damaged_lock_says_what_is_wrong(tmp_path, change, message):
+    path = tmp_path / "skill.lock"
+    text = change(lock_text(a_lock()))
+    path.write_text(text)
+    with pytest.raises(SkillcError) as error:
+        read_lock(path)
+    assert message in error.value.message
+    assert error.value.hint
+
+
+def test_bytes_that_are_no_text(tmp_path):
+    path = tmp_path / "skill.lock"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SkillcError, match="cannot be read"):
+        read_lock(path)
+
+
+def test_an_identical_look_keeps_its_number():
+    other = LookLock(run=B, initial=B, best=C)
+    assert look_of((), LOOK) == ((LOOK,), 1)
+    assert look_of((LOOK,), other) == ((LOOK, other), 2)
+    assert look_of((LOOK, other), LOOK) == ((LOOK, other), 1)
+
+
+@pytest.mark.parametrize("cost", [Fraction(0), Fraction(3), Fraction(1, 3), Fraction(-1, 2)])
+def test_dollars_are_decimals(cost):
+    assert Fraction(json.loads(lock_text(a_lock(charged=ChargedLock(cost=cost))))["charged"]["cost"]) == round(cost, 9)

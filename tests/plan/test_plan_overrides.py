@@ -1,0 +1,143 @@
+"""`--set`, `--model`, `--offline`."""
+
+from fractions import Fraction
+
+import pytest
+from plan_samples import plan
+
+from skillc.errors import SkillcError
+from skillc.plan.overrides import _SETTINGS, offline, override, override_models
+from skillc.plan.schema import BudgetPlan, OptimizePlan, PricePlan, SchedulePlan
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "value"),
+    [
+        ("budget.cost", "1", Fraction(1)),
+        ("budget.cost", "$0.50", Fraction(1, 2)),
+        ("budget.cost", "none", None),
+        ("budget.time", "90 min", Fraction(5400)),
+        ("budget.time", "8h", Fraction(28800)),
+        ("budget.tokens", "31M", 31_000_000),
+        ("budget.tokens", "2k tokens", 2000),
+        ("budget.patience", "8 steps", 8),
+        ("budget.patience", "8", 8),
+        ("budget.epochs", "1_0", 10),
+        ("budget.min_gain", "0.5%", Fraction(1, 200)),
+        ("optimize.batch", "20 examples", 20),
+        ("optimize.edits", "cosine(8, 4)", SchedulePlan(start=8, end=4)),
+        ("optimize.edits", "3", SchedulePlan(kind="constant", start=3, end=3)),
+        ("optimize.edits", "constant(3)", SchedulePlan(kind="constant", start=3, end=3)),
+        ("optimize.edits", "model", SchedulePlan(kind="model")),
+        ("optimize.sees", "[trajectory, gold]", ("gold", "trajectory")),
+        ("optimize.meta_skill", "off", False),
+        ("optimize.method", "one_shot", "one_shot"),
+        ("optimize.wave", "none", None),
+        ("optimize.screen", "0", 0),
+        ("data.seed", "0", 0),
+    ],
+)
+def test_settings_are_written_as_in_a_program(key, text, value):
+    block, name = key.split(".")
+    assert getattr(getattr(override(plan(), {key: text}), block), name) == value
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "message", "hint"),
+    [
+        ("budget.cots", "1", "there is no setting `budget.cots`", "did you mean `budget.cost`?"),
+        ("cost", "1", "there is no setting `cost`", "did you mean `budget.cost`?"),
+        ("zzz.qqq", "1", "there is no setting `zzz.qqq`", "there are `budget.epochs`, "),
+        ("budget.time", "90", "`budget.time` takes a time, not a plain number", "`--set budget.time=90min`"),
+        ("budget.time", "90 minutes", "`budget.time`: there is no unit `minutes`", "did you mean `min`?"),
+        ("budget.cost", "5%", "`budget.cost` takes dollars, not a plain number", "`--set budget.cost=1`"),
+        ("budget.cost", "cheap", "`budget.cost` takes dollars, not `cheap`", "budget.cost=1"),
+        ("budget.cost", "-1", "`budget.cost` takes dollars, not `-1`", "budget.cost=1"),
+        ("budget.epochs", "1.5", "`budget.epochs` is a whole number of at least 1, not `1.5`", "budget.epochs"),
+        ("budget.epochs", "0", "`budget.epochs` is a whole number of at least 1, not `0`", "budget.epochs"),
+        ("budget.tokens", "5 s", "`budget.tokens` takes a number of tokens, not `s`", "budget.tokens=20"),
+        ("optimize.batch", "none", "`optimize.batch` takes a number of examples, not `none`", "optimize.batch=20"),
+        ("optimize.meta_skill", "yes", "`optimize.meta_skill` is on or off, not `yes`", "=off"),
+        ("optimize.method", "geppa", "`optimize.method` is not `geppa`", "did you mean `gepa`?"),
+        ("optimize.edits", "cosine(4)", "`optimize.edits` is not `cosine(4)`", "cosine(4, 2)"),
+        ("optimize.edits", "linear(4, x)", "`optimize.edits` is not `linear(4, x)`", "cosine(4, 2)"),
+        ("optimize.sees", "gould", "`optimize.sees` is not `gould`", "did you mean `gold`?"),
+    ],
+)
+def test_what_does_not_fit_is_an_error_with_the_fix(key, text, message, hint):
+    with pytest.raises(SkillcError) as error:
+        override(plan(), {key: text})
+    assert error.value.message == message
+    assert hint in error.value.hint
+
+
+def test_every_setting_of_budget_and_optimize_can_be_changed():
+    names = [f"budget.{name}" for name in BudgetPlan.model_fields]
+    names += [f"optimize.{name}" for name in OptimizePlan.model_fields]
+    assert sorted(_SETTINGS) == sorted([*names, "data.seed"])
+
+
+def test_nothing_else_changes():
+    changed = override(plan(), {"budget.cost": "1", "optimize.batch": "5"})
+    assert changed == plan(budget={"cost": Fraction(1)}, optimize={"batch": 5})
+    assert override(plan(), {}) == plan()
+
+
+def full(model):
+    return model.model_copy(
+        update={
+            "parameters": {"temperature": 0.2, "reasoning_effort": "low"},
+            "key_env": "K",
+            "base_url": "http://x",
+            "price": PricePlan(input=Fraction(1), output=Fraction(1)),
+            "serve": {},
+            "max_reply": 99,
+        }
+    )
+
+
+def test_a_model_of_the_same_provider_keeps_the_settings():
+    program = plan(models={**plan().models, "target": full(plan().models["target"])})
+    model = override_models(program, {"target": "openai/other"}).models["target"]
+    assert model == full(plan().models["target"]).model_copy(update={"model": "openai/other", "price": None})
+    assert override_models(program, {"target": "openai/small"}) == program
+
+
+def test_a_model_of_another_provider_drops_what_belongs_to_the_old_one():
+    program = plan(models={**plan().models, "target": full(plan().models["target"])})
+    model = override_models(program, {"target": "anthropic/x"}).models["target"]
+    assert model.parameters == {"temperature": 0.2}
+    assert (model.key_env, model.base_url, model.price, model.serve) == (None, None, None, None)
+    assert model.max_reply == 99
+    assert override_models(program, {"target": "rulebook/v1"}).models["target"].parameters == {}
+
+
+def test_unknown_roles_and_bare_names_are_errors():
+    with pytest.raises(SkillcError) as error:
+        override_models(plan(), {"traget": "a/b"})
+    assert error.value.hint == "did you mean `target`?"
+    with pytest.raises(SkillcError) as error:
+        override_models(plan(), {"target": "gpt-5"})
+    assert error.value.hint == "write `--model target=openai/gpt-5`"
+
+
+def test_offline_puts_the_rulebook_in_place_of_every_model():
+    program = plan(models={role: full(model) for role, model in plan().models.items()})
+    changed = offline(program)
+    assert {model.model for model in changed.models.values()} == {"rulebook/v1"}
+    for model in changed.models.values():
+        assert (model.parameters, model.key_env, model.base_url, model.price, model.serve) == (
+            {},
+            None,
+            None,
+            None,
+            None,
+        )
+        assert model.max_reply == 99
+    assert offline(changed) == changed
+    assert changed.model_copy(update={"models": program.models}) == program
+
+
+def test_offline_leaves_a_rulebook_as_it_is():
+    noisy = plan().models["target"].model_copy(update={"model": "rulebook/v1", "parameters": {"noise": 0.1}})
+    assert offline(plan(models={**plan().models, "target": noisy})).models["target"] == noisy
