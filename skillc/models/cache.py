@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import warnings
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ from diskcache.core import MODE_RAW, MODE_TEXT
 
 from skillc.errors import SkillcError
 
+_MEMORY_KEPT = 10_000
 _TROUBLE = (sqlite3.Error, OSError, diskcache.Timeout, ValueError)
 
 
 class _Texts(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
-    """Stores texts only. A row that holds anything else, as a stranger may have planted, is refused and not unpickled."""
+    """Stores texts only. A row that holds anything else, as a stranger may have planted, is never unpickled."""
 
     def put(self, key: Any) -> Any:
         _require_text(key)
@@ -46,7 +48,7 @@ class ReplyCache:
     """Texts by key. Trouble in mid-run is warned about once and costs money, never the run.
 
     Args:
-        folder: where the replies are kept; None keeps them for the life of this object only.
+        folder: where the replies are kept; None keeps the latest of them in memory.
 
     Raises:
         SkillcError: the folder cannot be made or written, or what stands in it is damaged.
@@ -54,7 +56,7 @@ class ReplyCache:
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
-        self._memory: dict[str, str] = {}
+        self._memory: OrderedDict[str, str] = OrderedDict()
         self._disk: Any = _open(folder) if folder is not None else None
         self._warned = False
 
@@ -73,6 +75,8 @@ class ReplyCache:
         """Keeps a text."""
         if self._disk is None:
             self._memory[key] = text
+            if len(self._memory) > _MEMORY_KEPT:
+                self._memory.popitem(last=False)
             return
         try:
             self._disk.set(key, text)

@@ -46,13 +46,13 @@ class CallFailed(Exception):  # noqa: N818
         self.usage = usage
 
 
-class PermanentFailure(SkillcError):
+class PermanentFailure(SkillcError):  # noqa: N818
     """An error that no retry mends: it stops the run, and names role, model, endpoint and the fix."""
 
     kind = "permanent"
 
 
-class BudgetReached(SkillcError):
+class BudgetReached(SkillcError):  # noqa: N818
     """A cap does not admit the next call. `cap` is `calls`, `tokens` or `cost`."""
 
     def __init__(self, cap: str, message: str | None = None) -> None:
@@ -60,15 +60,15 @@ class BudgetReached(SkillcError):
         self.cap = cap
 
 
-def find_failure(problem: BaseException) -> CallFailed | PermanentFailure | BudgetReached | None:
-    """The failure of ours under an exception that another library wrapped around it."""
+def find_failure(problem: BaseException) -> CallFailed | SkillcError | None:
+    """The error of ours under an exception that another library wrapped around it."""
     seen: set[int] = set()
     todo: list[BaseException | None] = [problem]
     while todo:
         here = todo.pop()
         if here is None or id(here) in seen:
             continue
-        if isinstance(here, CallFailed | PermanentFailure | BudgetReached):
+        if isinstance(here, CallFailed | SkillcError):
             return here
         seen.add(id(here))
         todo += [here.__context__, here.__cause__]
@@ -142,7 +142,7 @@ def fix_for(problem: Exception, key_env: str | None) -> str:
     if name == "ContextWindowExceededError":
         return "the prompt is too long for this model: lower the sections' limits, or the limit of an input"
     if name in {"AuthenticationError", "PermissionDeniedError"} or status in {401, 403}:
-        return f"check the key in `{key_env}`" if key_env else "declare the key: `key = env(\"NAME\")`"
+        return f"check the key in `{key_env}`" if key_env else 'declare the key: `key = env("NAME")`'
     if name == "NotFoundError" or status == 404:
         return "check the model's name and `base_url`"
     if "insufficient_quota" in str(problem) or status == 402:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc.models.calls import Usage
-from skillc.plan.schema import ModelPlan
+from skillc.plan.schema import ModelPlan, Plan, PricePlan
 
 LOCAL_PROVIDERS = frozenset({"rulebook", "hosted_vllm", "vllm", "ollama", "ollama_chat", "lm_studio", "llamafile"})
 
@@ -44,6 +44,15 @@ class Price:
         """Nano-dollars that so many tokens cost at worst."""
         return math.ceil(prompt * self.most_input + completion * self.most_output)
 
+    def in_dollars(self) -> PricePlan:
+        """The dearest tier as a program would declare it."""
+        a_thousand = 1000  # nano-dollars a token are thousandths of a dollar per million tokens
+        return PricePlan(
+            input=self.most_input / a_thousand,
+            output=self.most_output / a_thousand,
+            cached=min(self.cached, self.most_input) / a_thousand,
+        )
+
 
 FREE = Price(*(Fraction(0) for _ in range(5)))
 
@@ -58,6 +67,12 @@ def price_of(model: ModelPlan) -> Price | None:
     if provider_of(model.model) in LOCAL_PROVIDERS:
         return FREE
     return _listed(model)
+
+
+def price_table(plan: Plan) -> dict[str, PricePlan | None]:
+    """For each role the most that its tokens cost, in dollars per million; None where nobody says it."""
+    prices = {role: price_of(model) for role, model in plan.models.items()}
+    return {role: price.in_dollars() if price is not None else None for role, price in prices.items()}
 
 
 def provider_of(model: str) -> str:
@@ -76,7 +91,9 @@ def _listed(model: ModelPlan) -> Price | None:
         return None
     priority = model.parameters.get("service_tier") == "priority"
     most_input = _most(entry, "input_cost_per_token", priority)
-    most_output = max(_most(entry, "output_cost_per_token", priority), _rate(entry.get("output_cost_per_reasoning_token")))
+    most_output = max(
+        _most(entry, "output_cost_per_token", priority), _rate(entry.get("output_cost_per_reasoning_token"))
+    )
     return Price(
         input=most_input if priority else _rate(entry["input_cost_per_token"]),
         output=most_output if priority else _rate(entry["output_cost_per_token"]),

@@ -1,8 +1,8 @@
 """The sentences that rulebook understands, and nothing else.
 
-A rule is a condition and an answer: `If the ticket mentions "chargeback" or "invoice", answer billing.` A condition is an
-AND of groups, each group an OR of triggers; a group may be negated (`and not "x"`, `but does not mention "x"`, `unless it
-mentions "x" or "y"`). A trigger is looked for as whole words, in any case. What can't be read is ignored.
+A rule is a condition and an answer: `If the ticket mentions "chargeback" or "invoice", answer billing.` A condition is
+an AND of groups, each group an OR of triggers; a group may be negated (`and not "x"`, `but does not mention "x"`,
+`unless it mentions "x" or "y"`). A trigger is looked for as whole words, in any case. What can't be read is ignored.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ _QUOTED = r"\"[^\"\n]+\"|“[^”\n]+”|`[^`\n]+`|«[^»\n]+»|‘[^’\n]+’|
 _STRINGS = re.compile(_QUOTED)
 _BULLET = re.compile(r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+|\[[\w-]+\]\s+|#{1,6}\s+)*")
 _SENTENCE_END = re.compile(r"(?<=[.!;])\s+(?=[A-Z])")
-_ACTION = re.compile(
-    r"(?:,|:|;|\bthen\b|->|→|^)\s*(?:then\s+)?(?:please\s+)?"
+_ACTION_WORDS = (
     r"(?:(?:always\s+)?(?:answer|reply|respond|output|return|choose|pick|say|classify|label|route|assign|use|guess)\b"
-    r"(?:\s+(?:it|this|them))?(?:\s+(?:with|as|to))?|(?:set\s+)?the\s+(?:answer|label|[\w ]+?)\s+(?:is|to)\b|->|→)\s*:?\s*",
-    re.IGNORECASE,
+    r"(?:\s+(?:it|this|them))?(?:\s+(?:with|as|to))?|(?:set\s+)?the\s+[\w ]+?\s+(?:is|to)\b)"
+)
+_ACTION = re.compile(
+    rf"(?:(?:,|:|;|\bthen\b|->|→|^)\s*(?:then\s+)?(?:please\s+)?{_ACTION_WORDS}|->|→)\s*:?\s*", re.IGNORECASE
 )
 _IF = re.compile(r"(?:if|when|whenever|where)\s+", re.IGNORECASE)
 _DEFAULT = re.compile(
@@ -33,11 +34,15 @@ _DEFAULT = re.compile(
     re.IGNORECASE,
 )
 _VERB = re.compile(
-    r"(?P<subject>(?:the|a|its|this)\s+[\w ]+?|it|they)?\s*\b(?P<not>does\s+not\s+|doesn['’]t\s+|do\s+not\s+|not\s+|never\s+)?"
+    r"(?P<subject>(?:the|a|its|this)\s+[\w ]+?|it|they)?\s*\b"
+    r"(?P<not>does\s+not\s+|doesn['’]t\s+|do\s+not\s+|not\s+|never\s+)?"
     r"(?P<verb>mentions?|contains?|says?|includes?|names?|has|have|asks?\s+(?:for|about)|talks?\s+about|speaks?\s+of|"
-    r"(?:starts?|begins?)\s+with|ends?\s+with)\b(?:\s+the\s+(?:words?|phrases?)\b)?",
+    r"(?:starts?|begins?)\s+with|ends?\s+with)\b"
+    r"(?:\s+(?:(?:any|one)\s+of\b(?:\s+the(?:se)?\b)?|the\b(?=\s+(?:words?|phrases?)\b)))?"
+    r"(?:\s+(?:words?|phrases?)\b:?)?",
     re.IGNORECASE,
 )
+_GRAMMAR = re.compile(r"\b(?:if|when|where|then|otherwise|the|these|one|any|of|words?|phrases?)\b", re.IGNORECASE)
 _JOIN = re.compile(r"\b(and|but|unless|or|not|nor)\b|,", re.IGNORECASE)
 
 
@@ -81,13 +86,19 @@ def occurs(trigger: str, text: str) -> bool:
     return trigger in text
 
 
+def needs_quotes(sign: str) -> bool:
+    """Whether a sign without quotes would be read as part of the sentence around it."""
+    return bool(_VERB.search(sign) or _JOIN.search(sign) or _GRAMMAR.search(sign))
+
+
 def applies(rule: Rule, inputs: Mapping[str, str]) -> bool:
     """Whether a rule's condition holds on inputs, each of which is a normal text. A default's always does."""
     return all(_holds(group, inputs) for group in rule.groups)
 
 
 def _holds(group: Group, inputs: Mapping[str, str]) -> bool:
-    texts = [inputs[group.field]] if group.field in inputs else list(inputs.values())
+    one = inputs.get(group.field) if group.field else None
+    texts = list(inputs.values()) if one is None else [one]
     return any(_in(group.kind, trigger, text) for trigger in group.triggers for text in texts) != group.negated
 
 
@@ -168,7 +179,9 @@ def read_sentence(sentence: str, fields: tuple[str, ...] = (), line: int = 0) ->
 def _unless(tail: str) -> tuple[str, str]:
     """An exception that follows the answer: `answer billing, unless it mentions "refund".`"""
     found = re.search(r",?\s*\bunless\b", tail, re.IGNORECASE)
-    return (tail, "") if found is None else (tail[: found.start()], " " + tail[found.start() :].lstrip(", ").rstrip(". "))
+    return (
+        (tail, "") if found is None else (tail[: found.start()], " " + tail[found.start() :].lstrip(", ").rstrip(". "))
+    )
 
 
 def _answer(tail: str, strings: list[str]) -> str:
@@ -208,9 +221,7 @@ def _field(subject: str | None, fields: tuple[str, ...]) -> str | None:
     return next((name for name in fields if name.lower().replace("_", " ") == noun.replace("_", " ")), None)
 
 
-def _objects(
-    text: str, strings: list[str], negated: bool, kind: Kind, field: str | None
-) -> list[Group] | None:
+def _objects(text: str, strings: list[str], negated: bool, kind: Kind, field: str | None) -> list[Group] | None:
     """`"a" or "b" and not "c"` as groups; bare words are taken as they stand."""
     groups: list[tuple[list[str], bool]] = [([], negated)]
     at = 0

@@ -1,0 +1,160 @@
+"""One reply from the network: attempts, each reserved anew, until one is whole or no retry helps."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from skillc.errors import SkillcError
+from skillc.models import failures
+from skillc.models.accounts import Amount
+from skillc.models.calls import Call, Usage
+from skillc.models.failures import CallFailed, FailureKind, PermanentFailure
+from skillc.models.ledger import Book
+from skillc.models.roles import Role
+from skillc.models.transport import Transport, read_reply
+
+Sleep = Callable[[float], Awaitable[None]]
+
+_TIMEOUT = 300.0
+_CUT = frozenset({"length", "max_tokens"})
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How transient failures are tried again; times in seconds. The jitter spreads attempts and decides nothing."""
+
+    attempts: int = 6
+    first: float = 0.5
+    most: float = 60.0
+
+    def delay(self, attempt: int, asked: float | None) -> float:
+        """Seconds before the attempt after number `attempt`, counted from 0: what the server asks, else backoff."""
+        if asked is not None:
+            return float(asked + random.uniform(0, self.first))
+        return random.uniform(0.5, 1.0) * min(self.most, self.first * 2.0**attempt)
+
+
+class Attempts:
+    """Sends attempts, at most `concurrency` at once, and books each one as paid."""
+
+    def __init__(self, paid: Book, transport: Transport, retries: Retries, sleep: Sleep, concurrency: int) -> None:
+        self._paid = paid
+        self._transport = transport
+        self._retries = retries
+        self._sleep = sleep
+        self._concurrency = concurrency
+        self.move()
+
+    def move(self) -> None:
+        """Forgets the event loop, because another one takes over."""
+        self._slots = asyncio.Semaphore(self._concurrency)
+
+    async def run(self, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount) -> str:
+        """A whole reply in the form that is stored.
+
+        Raises:
+            CallFailed, PermanentFailure, BudgetReached: as `Client.complete`.
+        """
+        for attempt in range(self._retries.attempts):
+            try:
+                return await self._once(role, arguments, call, reserved)
+            except _Again as again:
+                last = again
+                if attempt + 1 < self._retries.attempts:
+                    await self._sleep(self._retries.delay(attempt, again.after))
+        raise CallFailed(last.kind, f"{last.detail}, {self._retries.attempts} attempts") from None
+
+    async def _once(self, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount) -> str:
+        await self._paid.account.reserve(reserved)
+        where, sent = (call.role, call.stage), False
+        try:
+            async with self._slots:
+                sent = True
+                raw = await self._transport(_to_send(role, arguments, call))
+        except Exception as problem:
+            self._book(where, role, reserved, Usage() if failures.was_refused(problem) else _most(role, arguments))
+            raise _classified(problem, role) from None
+        except BaseException:
+            if sent:
+                self._book(where, role, reserved, _most(role, arguments))
+            else:
+                self._paid.account.release(reserved)
+            raise
+        return self._read(raw, where, role, arguments, reserved)
+
+    def _read(self, raw: Any, where: tuple[str, str], role: Role, arguments: dict[str, Any], reserved: Amount) -> str:
+        most = _most(role, arguments)
+        try:
+            text, finish, reported, model, tool_calls = read_reply(raw)
+        except CallFailed as problem:
+            self._book(where, role, reserved, most)
+            raise _Again(problem.kind, problem.detail, None) from None
+        usage = reported or most
+        self._book(where, role, reserved, usage)
+        if finish in _CUT:
+            raise CallFailed("cut", f"the reply ended at its limit, after {usage.completion:,} tokens", usage=usage)
+        if finish == "content_filter" or not (text.strip() or tool_calls):
+            raise CallFailed("empty", f"the reply holds no text (finish reason `{finish}`)", usage=usage)
+        stored: dict[str, Any] = {
+            "text": text,
+            "finish": finish,
+            "usage": [usage.prompt, usage.cached, usage.completion, usage.reasoning],
+            "model": model or role.plan.model,
+        }
+        if tool_calls:
+            stored["tool_calls"] = list(tool_calls)
+        return json.dumps(stored)
+
+    def _book(self, where: tuple[str, str], role: Role, reserved: Amount, usage: Usage) -> None:
+        self._paid.settle(where, reserved, usage, role.price.discounted(usage) if role.price else None)
+
+
+class _Again(Exception):  # noqa: N818
+    """An attempt that failed so that another one may help."""
+
+    def __init__(self, kind: FailureKind, detail: str, after: float | None) -> None:
+        super().__init__(detail)
+        self.kind: FailureKind = kind
+        self.detail = detail
+        self.after = after
+
+
+def _to_send(role: Role, arguments: dict[str, Any], call: Call) -> dict[str, Any]:
+    """The arguments with what is in no cache key: address, key, timeout. Only the rulebook is told the sample."""
+    sent = {"timeout": _TIMEOUT, **arguments}
+    if role.is_rulebook:
+        sent["sample"] = list(call.sample) if isinstance(call.sample, tuple) else call.sample
+    if role.endpoint.url is not None:
+        sent["api_base"] = role.endpoint.url
+    if role.endpoint.key is not None:
+        sent["api_key"] = role.endpoint.key
+    return sent
+
+
+def _most(role: Role, arguments: dict[str, Any]) -> Usage:
+    prompt, reply = role.bounds(arguments)
+    return Usage(prompt=prompt, completion=reply)
+
+
+def _classified(problem: Exception, role: Role) -> Exception:
+    """What an attempt's exception means to us; the original is dropped, because its text may hold the key."""
+    if isinstance(problem, SkillcError | CallFailed):
+        return problem
+    detail = failures.scrub(f"{type(problem).__name__}: {problem}", [role.endpoint.key or ""])
+    if failures.is_refusal(problem):
+        return CallFailed("empty", detail)
+    if not role.is_rulebook:
+        if failures.is_malformed(problem):
+            return _Again("malformed", detail, None)
+        if failures.is_transient(problem):
+            return _Again("transient", detail, failures.retry_after(problem, time.time()))
+    return PermanentFailure(
+        f"model `{role.plan.role}` (`{role.plan.model}` at `{role.endpoint.id}`) refuses: {detail}",
+        hint=failures.fix_for(problem, role.endpoint.key_env),
+    )

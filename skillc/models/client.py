@@ -1,0 +1,202 @@
+"""The one door to language models: reserve, look in the cache, send, classify, settle."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from skillc.errors import SkillcError
+from skillc.models.accounts import Amount
+from skillc.models.attempts import Attempts, Retries, Sleep
+from skillc.models.cache import ReplyCache
+from skillc.models.calls import Call, Completion, Usage
+from skillc.models.failures import CallFailed, PermanentFailure
+from skillc.models.flights import Flights
+from skillc.models.home import Home
+from skillc.models.ledger import Ledger
+from skillc.models.line import Line, Turn
+from skillc.models.roles import Role, call_key, resolve_roles
+from skillc.models.transport import Transport, send
+from skillc.plan.schema import Plan
+
+_TURN: ContextVar[Turn | None] = ContextVar("skillc_turn", default=None)
+
+
+def preflight(plan: Plan, *, offline: bool = False) -> None:
+    """Checks before the first call that every key, address and needed price is there. Opens no socket.
+
+    Raises:
+        SkillcError: one of them is missing; the message names the role and the fix.
+    """
+    resolve_roles(plan, offline=offline)
+
+
+class Client:
+    """Calls of all roles under one budget.
+
+    Args:
+        plan: the models and the budget's caps.
+        cache_folder: where replies are kept; None keeps them in memory.
+        concurrency: the most attempts in flight at once. It paces, and decides nothing.
+        offline: the rulebook stands in for every model, and no socket is opened.
+        salt: part of every cache key: another salt, fresh replies.
+        transport: how one attempt is sent; litellm unless a test says otherwise.
+        retries: how transient failures are tried again.
+        sleep: how a retry waits.
+
+    Raises:
+        SkillcError: as `preflight`, or the cache folder cannot be used.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        cache_folder: Path | None = None,
+        concurrency: int = 16,
+        offline: bool = False,
+        salt: str = "",
+        transport: Transport = send,
+        retries: Retries | None = None,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self.roles = resolve_roles(plan, offline=offline)
+        self.ledger = Ledger(plan.budget)
+        self._cache = ReplyCache(cache_folder)
+        self._salt = salt
+        self._attempts = Attempts(self.ledger.paid, transport, retries or Retries(), sleep, concurrency)
+        self._flights: Flights[str] = Flights()
+        self._line = Line()
+        self._home = Home(self._moved)
+
+    async def complete(self, call: Call) -> Completion:
+        """The reply to one call, from any event loop.
+
+        Raises:
+            CallFailed: no whole reply came, retries included.
+            PermanentFailure: nothing that a retry mends.
+            BudgetReached: a cap does not admit the call.
+        """
+        return await self._home.run(lambda: self._complete(call))
+
+    def complete_sync(self, call: Call) -> Completion:
+        """The same from a thread without an event loop."""
+        return self._home.run_sync(lambda: self._complete(call))
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Takes a place in line now, for the first call made inside: calls are charged in the order of their turns."""
+        self._home.bind()
+        line = self._line
+        turn = line.take()
+        token = _TURN.set(turn)
+        try:
+            yield
+        finally:
+            _TURN.reset(token)
+            self._home.post(lambda: line.leave(turn))
+
+    def close(self) -> None:
+        """Closes the cache."""
+        self._cache.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _moved(self) -> None:
+        self._line = Line()
+        self._flights = Flights()
+        self._attempts.move()
+
+    async def _complete(self, call: Call) -> Completion:
+        role = self.roles.get(call.role)
+        if role is None:
+            raise SkillcError(f"the program has no model `{call.role}`", hint=f"declare `model {call.role} = ...`")
+        arguments = role.arguments(call)
+        key = call_key(role, arguments, call.sample, self._salt)
+        reserved = role.reservation(arguments)
+        await self._admit(reserved)
+        where = (call.role, call.stage)
+        try:
+            text, cached = await self._reply(key, role, arguments, call, reserved)
+        except CallFailed as problem:
+            usage = problem.usage or Usage()
+            self.ledger.charged.settle(where, reserved, usage, _cost(role, usage))
+            raise
+        except BaseException:
+            self.ledger.charged.account.release(reserved)
+            raise
+        completion = _completion(text, role, cached)
+        self.ledger.charged.settle(where, reserved, completion.usage, completion.cost)
+        _check(completion.usage, reserved, role)
+        return completion
+
+    async def _admit(self, reserved: Amount) -> None:
+        """Reserves in the order of the turns."""
+        turn = _TURN.get()
+        if turn is None or turn.left:
+            turn = self._line.take()
+        try:
+            await self._line.reach(turn)
+            place = self.ledger.charged.account.ask(reserved)
+        finally:
+            self._line.leave(turn)
+        await self.ledger.charged.account.granted(reserved, place)
+
+    async def _reply(
+        self, key: str, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount
+    ) -> tuple[str, bool]:
+        """The stored form of a reply, and whether it was there before."""
+        known = self._cache.get(key)
+        if known is not None and _readable(known):
+            return known, True
+
+        async def fetch() -> str:
+            text = await self._attempts.run(role, arguments, call, reserved)
+            self._cache.put(key, text)
+            return text
+
+        return await self._flights.join(key, fetch), False
+
+
+def _completion(stored: str, role: Role, cached: bool) -> Completion:
+    data = json.loads(stored)
+    usage = Usage(*data["usage"])
+    return Completion(
+        text=data["text"],
+        finish=data["finish"],
+        usage=usage,
+        cost=_cost(role, usage),
+        model=data["model"],
+        cached=cached,
+        tool_calls=tuple(data.get("tool_calls", ())),
+    )
+
+
+def _readable(stored: str) -> bool:
+    try:
+        data = json.loads(stored)
+        return isinstance(data["text"], str) and isinstance(data["model"], str) and len(data["usage"]) == 4
+    except (ValueError, TypeError, KeyError):
+        return False
+
+
+def _cost(role: Role, usage: Usage) -> int | None:
+    return role.price.cost(usage) if role.price else None
+
+
+def _check(usage: Usage, reserved: Amount, role: Role) -> None:
+    if usage.total > reserved.tokens:
+        raise PermanentFailure(
+            f"model `{role.plan.role}` (`{role.plan.model}` at `{role.endpoint.id}`) used {usage.total:,} tokens in one"
+            f" call, where at most {reserved.tokens:,} were reserved",
+            hint="raise `max_tokens` in its block, so that a reply's whole length is reserved",
+        )

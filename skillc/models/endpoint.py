@@ -1,0 +1,109 @@
+"""Where a role's calls go, and with which key. Keys come from the environment alone and are in no text and no file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from skillc.errors import SkillcError
+from skillc.models.prices import LOCAL_PROVIDERS, provider_of
+from skillc.plan.schema import ModelPlan
+
+RULEBOOK = "rulebook"
+
+_KEYS = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "azure": "AZURE_API_KEY",
+    "cerebras": "CEREBRAS_API_KEY",
+    "cohere": "COHERE_API_KEY",
+    "deepseek": "DEEPSEEK_API_KEY",
+    "fireworks_ai": "FIREWORKS_AI_API_KEY",
+    "gemini": "GEMINI_API_KEY",
+    "groq": "GROQ_API_KEY",
+    "mistral": "MISTRAL_API_KEY",
+    "openai": "OPENAI_API_KEY",
+    "openrouter": "OPENROUTER_API_KEY",
+    "together_ai": "TOGETHERAI_API_KEY",
+    "xai": "XAI_API_KEY",
+}
+_PORTS = {"http": 80, "https": 443}
+_NO_KEY = "none-needed"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An address as it goes into keys and messages, and what litellm needs to reach it.
+
+    Attributes:
+        id: normalised address, or the provider's name where litellm knows the address.
+        url: as sent; None leaves it to litellm.
+        key: the secret; never shown.
+        key_env: the variable that holds it.
+    """
+
+    id: str
+    url: str | None = None
+    key: str | None = field(default=None, repr=False)
+    key_env: str | None = None
+
+
+def endpoint_of(model: ModelPlan, environ: Mapping[str, str]) -> Endpoint:
+    """Where a role's calls go.
+
+    A key that belongs to a provider's own address is never sent to an address that the program gives.
+
+    Raises:
+        SkillcError: a key or an address is missing; the message names the role and the variable.
+    """
+    provider = provider_of(model.model)
+    if provider == RULEBOOK:
+        return Endpoint(RULEBOOK)
+    if model.serve is not None and not (model.base_url or model.base_url_env):
+        raise SkillcError(
+            f"model `{model.role}` asks for a server by `serve`, which comes with a later version",
+            hint='start the server yourself and give its address: `base_url = "http://localhost:8000/v1"`',
+        )
+    url = _url_of(model, provider, environ)
+    if url is None and provider in {"hosted_vllm", "vllm"}:
+        raise SkillcError(
+            f"model `{model.role}` is `{model.model}`, and nobody says where its server is",
+            hint='add `base_url = "http://localhost:8000/v1"` to its block',
+        )
+    declared = model.base_url is not None or model.base_url_env is not None
+    key_env = model.key_env or (None if declared else _KEYS.get(provider))
+    if key_env is not None and not environ.get(key_env):
+        raise SkillcError(
+            f"model `{model.role}` is `{model.model}`, and its key is missing: `{key_env}` is not set",
+            hint=f"export {key_env}=..., or run with `--offline`",
+        )
+    key = environ[key_env] if key_env else (_NO_KEY if url or provider in LOCAL_PROVIDERS else None)
+    return Endpoint(normalised(url) if url else provider, url, key, key_env)
+
+
+def normalised(url: str) -> str:
+    """One spelling for one address: no default port, no closing slash, no user, password, query or fragment."""
+    parts = urlsplit(url if "://" in url else f"http://{url}")
+    host = (parts.hostname or "").lower()
+    host = f"[{host}]" if ":" in host else host
+    try:
+        port = parts.port
+    except ValueError:
+        port = None
+    shown = "" if port in (None, _PORTS.get(parts.scheme.lower())) else f":{port}"
+    return f"{parts.scheme.lower()}://{host}{shown}{parts.path.rstrip('/')}"
+
+
+def _url_of(model: ModelPlan, provider: str, environ: Mapping[str, str]) -> str | None:
+    if model.base_url is not None:
+        return model.base_url
+    if model.base_url_env is not None:
+        if not environ.get(model.base_url_env):
+            raise SkillcError(
+                f"model `{model.role}` takes its address from `{model.base_url_env}`, which is not set",
+                hint=f"export {model.base_url_env}=http://...",
+            )
+        return environ[model.base_url_env]
+    # Litellm would follow these by itself; what is followed has to be in the cache key.
+    names = ("OPENAI_BASE_URL", "OPENAI_API_BASE") if provider == "openai" else (f"{provider.upper()}_API_BASE",)
+    return next((environ[name] for name in names if environ.get(name)), None)

@@ -1,0 +1,201 @@
+"""DSPy's way to the client: an engine pair that turns a DSPy request into a call of a role.
+
+This module imports dspy; nothing imports it before a program runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import dspy
+from dspy.clients.engines.base import validate_request
+from dspy.clients.lm15_boundary import request_kwargs
+from dspy.lm15 import Message as Lm15Message
+from dspy.lm15 import Request, Response, TextPart, response_from_openai_chat
+from dspy.lm15 import Usage as Lm15Usage
+
+from skillc.models.calls import Call, Completion, Message
+from skillc.models.client import Client
+
+_SETTINGS = ("temperature", "top_p", "max_tokens", "seed", "frequency_penalty", "presence_penalty")
+_NOT_PARAMETERS = ("messages", "tools", "response_format")
+
+
+@dataclass(slots=True)
+class Scope:
+    """What the engines need to know of their caller, and what it wants to know of them.
+
+    Attributes:
+        stage: for the ledger.
+        sample: sample index of all calls made inside.
+        completions: each reply, in order of arrival.
+    """
+
+    stage: str = "program"
+    sample: int | tuple[int, ...] = 0
+    completions: list[Completion] = field(default_factory=list)
+
+
+_SCOPE: ContextVar[Scope | None] = ContextVar("skillc_scope", default=None)
+_REPEAT: ContextVar[int | None] = ContextVar("skillc_repeat", default=None)
+
+
+@contextmanager
+def scope(stage: str, sample: int | tuple[int, ...] = 0) -> Iterator[Scope]:
+    """Says for which stage and sample the DSPy calls inside are made; travels with the context, tasks included."""
+    inside = Scope(stage, sample)
+    token = _SCOPE.set(inside)
+    try:
+        yield inside
+    finally:
+        _SCOPE.reset(token)
+
+
+class RoleEngine:
+    """Answers requests with the model of one role, from any thread without an event loop."""
+
+    def __init__(self, client: Client, role: str) -> None:
+        self._client = client
+        self._role = role
+
+    def complete(self, request: Request) -> Response:
+        """One reply."""
+        here = _SCOPE.get() or Scope()
+        completion = self._client.complete_sync(_call(request, self._role, here))
+        here.completions.append(completion)
+        return _response(completion)
+
+    def close(self) -> None:
+        """The client is its owner's to close."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> RoleEngine:
+        return self
+
+
+class AsyncRoleEngine:
+    """The same for callers on an event loop."""
+
+    def __init__(self, client: Client, role: str) -> None:
+        self._client = client
+        self._role = role
+
+    async def complete(self, request: Request) -> Response:
+        """One reply."""
+        here = _SCOPE.get() or Scope()
+        completion = await self._client.complete(_call(request, self._role, here))
+        here.completions.append(completion)
+        return _response(completion)
+
+    async def aclose(self) -> None:
+        """The client is its owner's to close."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> AsyncRoleEngine:
+        return self
+
+
+class RoleLM(dspy.LM):  # type: ignore[misc]  # dspy has no types
+    """An LM whose `rollout_id` asks for another sample, where DSPy would only pass its own cache by."""
+
+    def __call__(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
+        """As `dspy.LM`."""
+        with _repeat(kwargs.get("rollout_id", self.kwargs.get("rollout_id"))):
+            return super().__call__(prompt, messages=messages, **kwargs)
+
+    async def acall(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
+        """As `dspy.LM`."""
+        with _repeat(kwargs.get("rollout_id", self.kwargs.get("rollout_id"))):
+            return await super().acall(prompt, messages=messages, **kwargs)
+
+
+def make_lm(client: Client, role: str) -> RoleLM:
+    """A `dspy.LM` that answers with a role's model through the client: its cache, ledger, retries and settings.
+
+    DSPy's own cache and retries are off. Errors reach the caller inside DSPy's `LMUnexpectedError`; see
+    `failures.find_failure`.
+    """
+    return RoleLM(
+        client.roles[role].plan.model,
+        cache=False,
+        num_retries=0,
+        engine=RoleEngine(client, role),
+        async_engine=AsyncRoleEngine(client, role),
+    )
+
+
+@contextmanager
+def _repeat(rollout_id: int | None) -> Iterator[None]:
+    token = _REPEAT.set(rollout_id)
+    try:
+        yield
+    finally:
+        _REPEAT.reset(token)
+
+
+def _call(request: Request, role: str, here: Scope) -> Call:
+    validate_request(request)
+    again = _REPEAT.get()
+    sample = here.sample
+    if again is not None:
+        sample = (*sample, again) if isinstance(sample, tuple) else (sample, again)
+    plain = _plain_messages(request)
+    if plain is not None:
+        config = request.config
+        set_here = {name: getattr(config, name) for name in _SETTINGS if getattr(config, name) is not None}
+        if config.stop:
+            set_here["stop"] = list(config.stop)
+        return Call(role, here.stage, plain, sample, config.response_format, None, set_here or None)
+    sent = request_kwargs(request, "chat")
+    return Call(
+        role,
+        here.stage,
+        tuple(_message(message) for message in sent["messages"]),
+        sample,
+        sent.get("response_format"),
+        tuple(sent["tools"]) if sent.get("tools") else None,
+        {name: value for name, value in sent.items() if name not in _NOT_PARAMETERS} or None,
+    )
+
+
+def _plain_messages(request: Request) -> tuple[Message, ...] | None:
+    """The messages of a request that is text and nothing else, None for any other: the common case, kept fast."""
+    if request.tools or request.config.response_format is not None or request.config.extensions:
+        return None
+    if not (request.system is None or isinstance(request.system, str)):
+        return None
+    system = (Message("system", request.system),) if request.system is not None else ()
+    texts: list[Message] = []
+    for message in request.messages:
+        if len(message.parts) != 1 or not isinstance(message.parts[0], TextPart) or message.role == "developer":
+            return None
+        texts.append(Message(message.role, message.parts[0].text))
+    return (*system, *texts)
+
+
+def _message(sent: dict[str, Any]) -> Message:
+    content = sent.get("content")
+    return Message(sent["role"], tuple(content) if isinstance(content, list) else str(content or ""))
+
+
+def _response(completion: Completion) -> Response:
+    usage = completion.usage
+    if completion.tool_calls:
+        message = {"role": "assistant", "content": completion.text or None, "tool_calls": list(completion.tool_calls)}
+        counts = {"prompt_tokens": usage.prompt, "completion_tokens": usage.completion, "total_tokens": usage.total}
+        body = {"choices": [{"message": message, "finish_reason": completion.finish}], "usage": counts}
+        return response_from_openai_chat(body, model=completion.model)
+    return Response(
+        id=None,
+        model=completion.model,
+        message=Lm15Message(role="assistant", parts=(TextPart(completion.text),)),
+        finish_reason="stop",
+        usage=Lm15Usage(
+            input_tokens=usage.prompt,
+            output_tokens=usage.completion,
+            cache_read_tokens=usage.cached,
+            reasoning_tokens=usage.reasoning,
+        ),
+    )

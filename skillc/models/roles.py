@@ -1,0 +1,99 @@
+"""What the client needs to know of each role, worked out once, before the first call."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from skillc.errors import SkillcError
+from skillc.models.accounts import Amount
+from skillc.models.calls import Call
+from skillc.models.endpoint import RULEBOOK, Endpoint, endpoint_of
+from skillc.models.prices import Price, price_of, provider_of
+from skillc.plan import overrides
+from skillc.plan.schema import ModelPlan, Plan
+
+# What providers add around a prompt: per call, per message, and for the tools' own system prompt.
+_TOKENS_A_CALL, _TOKENS_A_MESSAGE, _TOKENS_FOR_TOOLS = 64, 16, 1024
+_LIMITS = ("max_tokens", "max_completion_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """One role: its plan, its address, its price (None if nobody says it)."""
+
+    plan: ModelPlan
+    endpoint: Endpoint
+    price: Price | None
+
+    @property
+    def is_rulebook(self) -> bool:
+        """Whether the embedded rule reader answers."""
+        return provider_of(self.plan.model) == RULEBOOK
+
+    def arguments(self, call: Call) -> dict[str, Any]:
+        """What goes to litellm, without the address and the key; the reply's limit is always said."""
+        parameters: dict[str, Any] = {**self.plan.parameters, **(call.parameters or {})}
+        if not any(name in parameters for name in _LIMITS):
+            parameters["max_tokens"] = self.plan.max_reply
+        arguments: dict[str, Any] = {
+            "model": self.plan.model,
+            "messages": [message.as_sent() for message in call.messages],
+            **parameters,
+        }
+        if call.tools:
+            arguments["tools"] = [dict(tool) for tool in call.tools]
+        if call.response_format is not None:
+            arguments["response_format"] = dict(call.response_format)
+        return arguments
+
+    def reservation(self, arguments: Mapping[str, Any]) -> Amount:
+        """The most that one attempt can use: each byte of the prompt a token, the whole reply, the dearest tier."""
+        prompt, reply = self.bounds(arguments)
+        return Amount(1, prompt + reply, self.price.most(prompt, reply) if self.price else 0)
+
+    def bounds(self, arguments: Mapping[str, Any]) -> tuple[int, int]:
+        """The most tokens of prompt and of reply."""
+        tools = arguments.get("tools")
+        read = [arguments["messages"], tools, arguments.get("response_format")]
+        overhead = _TOKENS_A_CALL + _TOKENS_A_MESSAGE * len(arguments["messages"]) + (_TOKENS_FOR_TOOLS if tools else 0)
+        limits = [arguments[name] for name in _LIMITS if isinstance(arguments.get(name), int)]
+        copies = arguments.get("n")
+        replies = copies if isinstance(copies, int) and copies > 0 else 1
+        return len(_canonical(read)) + overhead, max(limits, default=self.plan.max_reply) * replies
+
+
+def resolve_roles(plan: Plan, *, offline: bool, environ: Mapping[str, str] | None = None) -> dict[str, Role]:
+    """All roles of a plan.
+
+    Raises:
+        SkillcError: a key or an address is missing, or a cap on cost meets a model without a known price.
+    """
+    known = os.environ if environ is None else environ
+    plan = overrides.offline(plan) if offline else plan
+    roles = {name: _role(model, known) for name, model in plan.models.items()}
+    for name, role in roles.items():
+        if plan.budget.cost is not None and role.price is None:
+            raise SkillcError(
+                f"the budget caps the cost, and the price of `{role.plan.model}` (model `{name}`) is not known",
+                hint="declare it: `price { input = $1; output = $4 }`, in dollars per million tokens",
+            )
+    return roles
+
+
+def call_key(role: Role, arguments: Mapping[str, Any], sample: int | tuple[int, ...], salt: str) -> str:
+    """sha256 over all that decides a reply, the key of the account excepted (ENGINE section 5)."""
+    told = {"endpoint": role.endpoint.id, "sample": sample, "salt": salt, "sent": arguments}
+    return hashlib.sha256(_canonical(told).encode()).hexdigest()
+
+
+def _role(model: ModelPlan, environ: Mapping[str, str]) -> Role:
+    return Role(model, endpoint_of(model, environ), price_of(model))
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)

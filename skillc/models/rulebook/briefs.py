@@ -1,0 +1,237 @@
+"""What an optimizer's prompt says: the structure that `skillc/optimize/prompts` write, read back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from skillc.models.rulebook.sentences import Rule, read_rules
+
+_ESCAPED = re.compile(r"&((?:amp;)*)lt;")
+_RULE = re.compile(r"^\s*(?:[-*+]\s+)?\[([\w-]+)\]\s+(.*)$")
+_WHY = re.compile(r"^\s+why:\s*(.*)$")
+_HEADING = re.compile(r"^## (\S+) \((frozen|trainable|slow)\b")
+_TOPIC = re.compile(r"^### (.+)$")
+_FIELD = re.compile(r"^(input|output) (\S+): (.*)$", re.MULTILINE)
+_LABEL = re.compile(r'"(?:[^"\\]|\\.)*"')
+_ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
+_EXPECTED = re.compile(
+    r"(?:expected|should (?:be|have been)|right answer(?: is| was)?|gold)\s*:?\s*[`\"'“]([^`\"'”]+)[`\"'”]", re.I
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SkillRule:
+    """A rule of the skill as the optimizer sees it; `read` is what rulebook understands of it, None for nothing."""
+
+    id: str
+    section: str
+    topic: str
+    text: str
+    why: str
+    read: Rule | None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One trajectory or pair: inputs by name, what was answered, and the right answer where it can be known."""
+
+    tag: str
+    kind: str
+    inputs: Mapping[str, str]
+    answer: str
+    gold: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """One optimizer prompt.
+
+    Attributes:
+        inputs: names of the input fields.
+        labels: of the first output that has any; empty for free text.
+        rules: of all trainable sections, in order.
+        sections: names of the trainable sections.
+        lines: what rulebook understands of the whole skill, in reading order: a rule's id ("" elsewhere) and the rule.
+        rejected: the texts in the rejected-edit buffer.
+        cases: trajectories or pairs.
+        edits: proposed edits by patch, as JSON objects.
+        kinds: of the patches.
+        request: attributes of the request.
+        guidance, memory: present texts.
+        decisions: accepted or not, with the texts of the edits.
+    """
+
+    inputs: tuple[str, ...]
+    labels: tuple[str, ...]
+    rules: tuple[SkillRule, ...]
+    sections: tuple[str, ...]
+    lines: tuple[tuple[str, Rule], ...]
+    rejected: tuple[str, ...]
+    cases: tuple[Case, ...]
+    edits: tuple[tuple[Mapping[str, object], ...], ...]
+    kinds: tuple[str, ...]
+    request: Mapping[str, str]
+    guidance: str
+    memory: str
+    decisions: tuple[tuple[bool, tuple[str, ...]], ...]
+
+    @property
+    def budget(self) -> int:
+        """The edits that the reply may hold."""
+        value = self.request.get("edits", "")
+        return int(value) if value.isdigit() else 4
+
+
+def plain(text: str) -> str:
+    """Data as it was before it was fenced."""
+    return _ESCAPED.sub(lambda m: f"&{m[1][4:]}lt;" if m[1] else "<", text)
+
+
+def read_brief(prompt: str) -> Brief:
+    """Reads a prompt; what is missing is empty."""
+    task = _inside(prompt, "task")
+    fields = [(m[1], m[2], m[3]) for m in _FIELD.finditer(task)]
+    inputs = tuple(name for kind, name, _ in fields if kind == "input")
+    labelled = [labels for kind, _, text in fields if kind == "output" and (labels := _labels(text))]
+    outputs = tuple(name for kind, name, _ in fields if kind == "output")
+    labels = labelled[0] if labelled else ()
+    skill = plain(_inside(prompt, "skill"))
+    rules, sections, lines = _skill(skill, inputs)
+    found = re.search(r"<request([^>]*)>", prompt)
+    return Brief(
+        inputs=inputs,
+        labels=labels,
+        rules=rules,
+        sections=sections or _section_names(prompt),
+        lines=lines,
+        rejected=tuple(plain(line[2:]) for line in _inside(prompt, "rejected").splitlines() if line.startswith("- ")),
+        cases=tuple(_cases(prompt, labels, outputs)),
+        edits=tuple(_patches(prompt)),
+        kinds=tuple(row.get("kind", "failures") for row, _ in _each(_inside(prompt, "patches"), "patch"))
+        or ("failures",),
+        request=dict(_ATTRIBUTE.findall(found[1])) if found else {},
+        guidance=plain(_inside(prompt, "guidance")),
+        memory=plain(_inside(prompt, "memory")),
+        decisions=tuple(_decisions(prompt)),
+    )
+
+
+def _inside(text: str, tag: str) -> str:
+    """The text between the first tag of a name and its end, without the newlines next to them."""
+    found = re.search(rf"<{tag}(?: [^>]*)?>\n?(.*?)\n?</{tag}>", text, re.DOTALL)
+    return found[1] if found else ""
+
+
+def _each(text: str, tag: str) -> list[tuple[dict[str, str], str]]:
+    found = re.finditer(rf"<{tag}( [^>]*)?>(.*?)</{tag}>", text, re.DOTALL)
+    return [(dict(_ATTRIBUTE.findall(m[1] or "")), m[2]) for m in found]
+
+
+def _section_names(prompt: str) -> tuple[str, ...]:
+    rows = (dict(_ATTRIBUTE.findall(m[1])) for m in re.finditer(r"<section ([^>]*)/>", prompt))
+    return tuple(row["name"] for row in rows if row.get("mode", "trainable") == "trainable" and "name" in row)
+
+
+def _labels(text: str) -> tuple[str, ...]:
+    """The labels of a type such as `"billing" | "shipping"`."""
+    if not text.startswith('"'):
+        return ()
+    labels: list[str] = []
+    at = 0
+    while found := _LABEL.match(text, at):
+        labels.append(json.loads(found[0]))
+        at = found.end()
+        if not text.startswith(" | ", at):
+            break
+        at += 3
+    return tuple(labels)
+
+
+def _skill(
+    text: str, fields: tuple[str, ...]
+) -> tuple[tuple[SkillRule, ...], tuple[str, ...], tuple[tuple[str, Rule], ...]]:
+    rules: list[SkillRule] = []
+    sections: list[str] = []
+    lines: list[tuple[str, Rule]] = []
+    section, mode, topic = "", "", ""
+    for line in text.splitlines():
+        heading, under, rule, why = (p.match(line) for p in (_HEADING, _TOPIC, _RULE, _WHY))
+        if heading:
+            section, mode, topic = heading[1], heading[2], ""
+            sections += [section] if mode == "trainable" else []
+        elif under:
+            topic = under[1].strip()
+        elif why and rules and mode == "trainable":
+            last = rules[-1]
+            rules[-1] = SkillRule(last.id, last.section, last.topic, last.text, why[1], last.read)
+        elif rule and mode == "trainable":
+            read = read_rules(rule[2], fields)
+            rules.append(SkillRule(rule[1], section, topic, rule[2], "", read[0] if len(read) == 1 else None))
+            lines += [(rule[1], each) for each in read]
+        else:
+            lines += [("", each) for each in read_rules(line, fields)]
+    return tuple(rules), tuple(sections), tuple(lines)
+
+
+def _cases(prompt: str, labels: Sequence[str], outputs: Sequence[str]) -> list[Case]:
+    cases = []
+    for tag, answered in (("trajectory", "answer"), ("case", "after")):
+        for attributes, body in _each(prompt, tag):
+            inputs = {row["name"]: plain(value) for row, value in _each(body, "input") if "name" in row}
+            answer = value_of(plain(_inside(body, answered)), labels, outputs) or ""
+            gold = _gold(body, labels, outputs)
+            kind = attributes.get("kind", "")
+            cases.append(Case(attributes.get("tag", ""), kind, inputs, answer, gold))
+    return cases
+
+
+def _gold(body: str, labels: Sequence[str], outputs: Sequence[str]) -> str | None:
+    if "<gold>" in body:
+        return value_of(plain(_inside(body, "gold")), labels, outputs)
+    found = _EXPECTED.search(plain(_inside(body, "feedback")))
+    return value_of(found[1], labels, outputs) if found else None
+
+
+def value_of(text: str, labels: Sequence[str], outputs: Sequence[str]) -> str | None:
+    """The answer in a text: the bare value, JSON, or `name: value` lines; with labels, one of them or None."""
+    candidates = [text.strip().strip("`\"'")]
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError:
+        value = None
+    if isinstance(value, Mapping):
+        candidates += [str(value[name]) for name in outputs if name in value]
+    elif isinstance(value, list):
+        candidates += [str(item) for item in value]
+    for name in outputs:
+        candidates += re.findall(rf"^\s*{re.escape(name)}\s*[:=]\s*[`\"']?(.*?)[`\"']?\s*$", text, re.MULTILINE)
+    if not labels:
+        return candidates[-1] or None
+    return next((candidate for candidate in candidates if candidate in labels), None)
+
+
+def _patches(prompt: str) -> list[tuple[Mapping[str, object], ...]]:
+    """Edits of `<patches>`, patch by patch, else those of `<edits>` as one patch."""
+    bodies = [body for _, body in _each(_inside(prompt, "patches"), "patch")] or [_inside(prompt, "edits")]
+    return [tuple(_edits(body)) for body in bodies]
+
+
+def _edits(body: str) -> list[Mapping[str, object]]:
+    edits = []
+    for _, text in _each(body, "edit"):
+        try:
+            value = json.loads(plain(text))
+        except json.JSONDecodeError:
+            value = {}
+        edits.append(value if isinstance(value, Mapping) else {})
+    return edits
+
+
+def _decisions(prompt: str) -> list[tuple[bool, tuple[str, ...]]]:
+    return [
+        (attributes.get("accepted") == "yes", tuple(plain(text) for _, text in _each(body, "edit")))
+        for attributes, body in _each(prompt, "decision")
+    ]

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import asyncio
+import random
+from fractions import Fraction
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from model_plans import model, plan_of, reply
+
+from skillc.models.accounts import Account, Amount, Caps
+from skillc.models.calls import Call, Message
+from skillc.models.client import Client
+from skillc.models.failures import BudgetReached
+from skillc.plan.schema import BudgetPlan, PricePlan
+
+SIZES = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 40)), min_size=1, max_size=30)
+CAPS = st.none() | st.integers(0, 3000)
+
+
+def run_calls(
+    sizes: list[tuple[int, int]], caps: dict[str, Any], pace: int, concurrency: int
+) -> tuple[Client, list[bool]]:
+    """Sends all calls at once; `pace` shuffles how long each takes."""
+    draw = random.Random(pace)
+    turns = [draw.randrange(4) for _ in sizes]
+    high = {"calls": 0, "tokens": 0}
+
+    async def transport(sent: Any) -> Any:
+        number = int(sent["messages"][0]["content"].split()[0])
+        for _ in range(turns[number]):
+            await asyncio.sleep(0)
+        prompt, completion = sizes[number]
+        return reply(usage=(min(prompt, 60), completion) if prompt or completion else (1, 0))
+
+    price = PricePlan(input=Fraction(1, 100), output=Fraction(1, 10))
+    plan = plan_of(model(price=price, max_reply=40), **caps)
+    client = Client(plan, transport=transport, concurrency=concurrency)
+
+    async def one(number: int) -> bool:
+        try:
+            with client.turn():
+                for _ in range(turns[-1 - number]):
+                    await asyncio.sleep(0)
+                await client.complete(Call("target", "rollout", (Message("user", f"{number} hello"),)))
+        except BudgetReached:
+            return False
+        finally:
+            for account in (client.ledger.charged.account, client.ledger.paid.account):
+                total = account.spent.plus(account.reserved)
+                high["calls"] = max(high["calls"], total.calls)
+                high["tokens"] = max(high["tokens"], total.tokens)
+        return True
+
+    async def everything() -> list[bool]:
+        return await asyncio.gather(*[one(i) for i in range(len(sizes))])
+
+    done = asyncio.run(everything())
+    client.close()
+    assert caps.get("calls") is None or high["calls"] <= caps["calls"]
+    assert caps.get("tokens") is None or high["tokens"] <= caps["tokens"]
+    return client, done
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    sizes=SIZES,
+    calls=st.none() | st.integers(0, 30),
+    tokens=CAPS,
+    cost=st.none() | st.integers(0, 300),
+    pace=st.integers(0, 9),
+)
+def test_a_declared_cap_is_never_passed_not_by_one_call(
+    sizes: list[tuple[int, int]], calls: int | None, tokens: int | None, cost: int | None, pace: int
+) -> None:
+    dollars = None if cost is None else Fraction(cost, 10_000_000)
+    client, _ = run_calls(sizes, {"calls": calls, "tokens": tokens, "cost": dollars}, pace, 5)
+    caps = Caps.of(BudgetPlan(calls=calls, tokens=tokens, cost=dollars))
+    for book in (client.ledger.charged, client.ledger.paid):
+        assert caps.passed_by(book.account.spent) is None
+        assert book.account.reserved == Amount()
+
+
+@settings(max_examples=30, deadline=None)
+@given(sizes=SIZES, tokens=st.integers(0, 3000), paces=st.tuples(st.integers(0, 99), st.integers(0, 99)))
+def test_where_a_cap_stops_depends_on_the_order_of_the_plan_alone(
+    sizes: list[tuple[int, int]], tokens: int, paces: tuple[int, int]
+) -> None:
+    first, done = run_calls(sizes, {"tokens": tokens}, paces[0], 3)
+    second, again = run_calls(sizes, {"tokens": tokens}, paces[1], 7)
+    assert done == again
+    assert done == sorted(done, reverse=True)
+    assert first.ledger.snapshot()["charged"] == second.ledger.snapshot()["charged"]
+
+
+def test_the_head_of_the_queue_waits_for_what_is_in_flight_and_then_closes_the_account() -> None:
+    async def scenario() -> None:
+        account = Account(Caps(tokens=100))
+        await account.reserve(Amount(1, 60, 0))
+        head = account.ask(Amount(1, 60, 0))
+        small = account.ask(Amount(1, 1, 0))
+        assert not head.done()
+        assert not small.done()  # nobody overtakes the head
+        account.settle(Amount(1, 60, 0), Amount(1, 10, 0))
+        assert head.done() and small.done()
+        third = account.ask(Amount(1, 95, 0))
+        account.settle(Amount(1, 60, 0), Amount(1, 60, 0))
+        account.settle(Amount(1, 1, 0), Amount(1, 1, 0))
+        assert isinstance(third.exception(), BudgetReached)
+        assert account.closed_by == "tokens"
+
+    asyncio.run(scenario())
+
+
+def test_a_caller_that_gives_up_holds_nothing() -> None:
+    async def scenario() -> None:
+        account = Account(Caps(calls=1))
+        await account.reserve(Amount(1))
+        waiting = asyncio.create_task(account.reserve(Amount(1)))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        account.settle(Amount(1), Amount())
+        await account.reserve(Amount(1))
+        assert account.reserved == Amount(1)
+
+    asyncio.run(scenario())
+
+
+def test_the_snapshot_is_json_by_role_and_stage() -> None:
+    import json
+
+    client, _ = run_calls([(10, 5), (10, 5)], {}, 0, 2)
+    books = json.loads(json.dumps(client.ledger.snapshot()))
+    assert books["charged"]["lines"] == [
+        {
+            "role": "target",
+            "stage": "rollout",
+            "calls": 2,
+            "prompt": 20,
+            "cached": 0,
+            "completion": 10,
+            "reasoning": 0,
+            "tokens": 30,
+            "cost_nano": 2 * (10 * 10 + 5 * 100),
+        }
+    ]
+    assert books["stopped"] is None

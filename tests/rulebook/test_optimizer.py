@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from skillc.document.edits import Edit, apply_edits
+from skillc.document.render import for_optimizer, for_target
+from skillc.document.skill import Document, Rule, Section
+from skillc.models.rulebook.model import answer
+from skillc.models.rulebook.sentences import read_rules
+from skillc.optimize.prompting import (
+    DecisionView,
+    EditView,
+    PairView,
+    TrajectoryView,
+    aggregate_messages,
+    budget_messages,
+    meta_skill_messages,
+    reflect_messages,
+    select_messages,
+    slow_update_messages,
+)
+from skillc.optimize.proposals import read_edit
+from skillc.optimize.replies import ProposedEdit, read_reply
+from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan
+
+TEXT = TypePlan(kind="text")
+LABELS = TypePlan(kind="labels", labels=("red", "green", "blue"))
+TASK = TaskPlan(
+    inputs=(FieldPlan(name="note", type=TEXT, column="note"),),
+    outputs=(FieldPlan(name="colour", type=LABELS, column="colour"),),
+)
+FREE = TaskPlan(inputs=TASK.inputs, outputs=(FieldPlan(name="answer", type=TEXT, column="answer"),))
+
+
+def skill(*rules: tuple[str, str, str]) -> Document:
+    """A document with rules of (topic, text, rationale), whose ids are a1, a2, ..."""
+    held = tuple(Rule(f"a{i}", text, topic, why) for i, (topic, text, why) in enumerate(rules, 1))
+    return Document("s", "about", (Section("rules", "trainable", rules=held, limit=900), Section("tips", "slow")))
+
+
+def case(tag: str, note: str, gold: str | None, answered: str = "red", feedback: str | None = None) -> TrajectoryView:
+    return TrajectoryView(tag, {"note": note}, answered, gold, feedback, None, "0")
+
+
+def reflect(
+    document: Document,
+    cases: Sequence[TrajectoryView],
+    *,
+    kind: str = "failures",
+    budget: int = 8,
+    rejected: Sequence[str] = (),
+    task: TaskPlan = TASK,
+) -> tuple[ProposedEdit, ...]:
+    messages = reflect_messages(
+        kind=kind, skill=for_optimizer(document), task=task, trajectories=cases, edit_budget=budget, rejected=rejected
+    )
+    return read_reply("reflect", answer(messages)).edits
+
+
+def edited(document: Document, edit: ProposedEdit) -> Document:
+    made: Edit | None = read_edit(edit)
+    assert made is not None
+    applied = apply_edits(document, [made])
+    assert applied.reports[0].applied, applied.reports[0].message
+    return applied.document
+
+
+FAILURES = [
+    case("t1", "the kettle leaks", "green"),
+    case("t2", "my kettle is loud", "green"),
+    case("t3", "a lamp that flickers", "blue"),
+    case("t4", "the lamp and its switch", "blue"),
+]
+
+
+def test_it_finds_what_failures_of_one_answer_share() -> None:
+    edits = reflect(skill(), FAILURES)
+    texts = {edit.text: edit for edit in edits if edit.topic == "Clear signs"}
+    assert texts['If the note mentions "kettle", answer green.'].cures == ("t1", "t2")
+    assert texts['If the note mentions "lamp", answer blue.'].cures == ("t3", "t4")
+    assert all(edit.op == "add" and edit.section == "rules" and edit.rationale for edit in edits)
+
+
+def test_it_overfits_to_single_failures_below_the_clear_signs() -> None:
+    hints = [edit for edit in reflect(skill(), FAILURES) if edit.topic == "Hints"]
+    assert any("leaks" in edit.text for edit in hints)
+    assert all(edit.after == "end" for edit in hints)
+
+
+def test_function_words_and_shared_words_are_no_signs() -> None:
+    cases = [case("t1", "the thing with a button here", "green"), case("t2", "the thing with a button there", "blue")]
+    assert not any(word in edit.text for edit in reflect(skill(), cases) for word in ('"the"', '"with"', '"button"'))
+
+
+def test_the_edit_budget_is_kept() -> None:
+    assert len(reflect(skill(), FAILURES, budget=2)) == 2
+    assert reflect(skill(), FAILURES, budget=0) == ()
+
+
+def test_rejected_texts_are_not_proposed_again() -> None:
+    text = 'If the note mentions "kettle", answer green.'
+    assert text in {edit.text for edit in reflect(skill(), FAILURES)}
+    assert text not in {edit.text for edit in reflect(skill(), FAILURES, rejected=[f"add to rules: {text} (gate)"])}
+
+
+def test_feedback_serves_where_gold_is_withheld_and_nothing_is_guessed_without_it() -> None:
+    told = [case("t1", "the kettle", None, feedback="expected `green`, got `red`")]
+    assert any("kettle" in edit.text and "green" in edit.text for edit in reflect(skill(), told))
+    assert reflect(skill(), [case("t1", "the kettle", None, feedback="wrong")]) == ()
+
+
+def test_it_extends_its_own_rule_and_keeps_the_evidence() -> None:
+    document = skill(("Clear signs", 'If the note mentions "kettle", answer green.', 'seen: "kettle" 3'))
+    cases = [case("t1", "a toaster", "green"), case("t2", "my toaster", "green")]
+    (edit,) = (e for e in reflect(document, cases) if e.op == "replace")
+    assert edit.rule == "a1"
+    assert edit.text == 'If the note mentions "kettle" or "toaster", answer green.'
+    assert edit.rationale == 'seen: "kettle" 3, "toaster" 2'
+
+
+def test_a_rule_for_cases_that_another_rule_decided_stands_above_it() -> None:
+    document = skill(("Clear signs", 'If the note mentions "water", answer red.', 'seen: "water" 9'))
+    cases = [case("t1", "water in the kettle", "green"), case("t2", "kettle without water", "green")]
+    edit = next(e for e in reflect(document, cases) if "kettle" in e.text)
+    lines = [rule.answer for rule in read_rules(for_target(edited(document, edit)))]
+    assert lines == ["green", "red"]
+
+
+def test_signs_that_mislead_are_dropped() -> None:
+    rules = (
+        ("Clear signs", 'If the note mentions "kettle" or "loud", answer red.', 'seen: "kettle" 3, "loud" 1'),
+        ("Clear signs", 'If the note mentions "lamp", answer blue.', 'seen: "lamp" 4'),
+    )
+    edits = reflect(skill(*rules), [case("t1", "a loud lamp", "blue")])
+    assert any(e.op == "replace" and e.text == 'If the note mentions "kettle", answer red.' for e in edits)
+
+
+def test_a_rule_that_only_hurt_is_deleted() -> None:
+    rules = (
+        ("Clear signs", 'If the note mentions "loud", answer red.', 'seen: "loud" 1'),
+        ("Clear signs", 'If the note mentions "lamp", answer blue.', 'seen: "lamp" 4'),
+    )
+    assert any(e.op == "delete" and e.rule == "a1" for e in reflect(skill(*rules), [case("t1", "a loud lamp", "blue")]))
+
+
+def test_an_exception_is_made_for_what_a_later_rule_knows() -> None:
+    rules = (
+        ("Clear signs", 'If the note mentions "water", answer red.', 'seen: "water" 9'),
+        ("Clear signs", 'If the note mentions "kettle", answer green.', 'seen: "kettle" 4'),
+    )
+    document = skill(*rules)
+    edits = reflect(document, [case("t1", "water in the kettle", "green")])
+    edit = next(e for e in edits if e.op == "replace" and e.rule == "a1")
+    assert edit.text == 'If the note mentions "water", unless it mentions "kettle", answer red.'
+    assert len(read_rules(for_target(edited(document, edit)))) == 2
+
+
+def test_every_edit_that_is_cited_cures_a_case_or_is_an_addition() -> None:
+    for edit in reflect(skill(), FAILURES):
+        assert edit.cures
+        edited(skill(), edit)
+
+
+def test_successes_tell_what_they_share_and_never_more_than_asked() -> None:
+    edits = reflect(skill(), FAILURES, kind="successes", budget=1)
+    assert len(edits) == 1
+    assert edits[0].rationale.startswith("right by luck where seen:")
+
+
+def test_forms_of_free_text() -> None:
+    cases = [case("t1", "q", "paris", answered="Paris"), case("t2", "q", "the nile", answered="The Nile")]
+    (edit,) = reflect(skill(), cases, task=FREE)
+    assert (edit.text, edit.cures) == ("Answer in lower case.", ("t1", "t2"))
+
+
+def aggregate(document: Document, *patches: Sequence[ProposedEdit], budget: int = 8) -> tuple[ProposedEdit, ...]:
+    messages = aggregate_messages(skill=for_optimizer(document), task=TASK, patches=patches, edit_budget=budget)
+    return read_reply("aggregate", answer(messages)).edits
+
+
+def cited(edits: Sequence[ProposedEdit], prefix: str) -> list[ProposedEdit]:
+    return [edit.model_copy(update={"cures": tuple(prefix + tag for tag in edit.cures)}) for edit in edits]
+
+
+def test_aggregate_adds_up_what_several_patches_found() -> None:
+    one = cited(reflect(skill(), [case("t1", "the kettle leaks", "green")]), "x")
+    two = cited(reflect(skill(), [case("t1", "a kettle hisses", "green")]), "y")
+    clear = [edit for edit in aggregate(skill(), one, two) if edit.topic == "Clear signs"]
+    assert [(e.text, e.cures, e.support) for e in clear] == [
+        ('If the note mentions "kettle", answer green.', ("xt1", "yt1"), 2)
+    ]
+
+
+def test_aggregate_drops_signs_that_speak_for_two_answers() -> None:
+    one = cited(reflect(skill(), [case("t1", "the kettle leaks", "green")]), "x")
+    two = cited(reflect(skill(), [case("t1", "a kettle hisses", "blue")]), "y")
+    assert not any("kettle" in edit.text for edit in aggregate(skill(), one, two))
+
+
+def test_aggregate_lets_successes_veto() -> None:
+    failed = cited(reflect(skill(), [case("t1", "kettle leaks", "green"), case("t2", "kettle drips", "green")]), "x")
+    right = reflect(skill(), [case("t1", "red kettle", "red"), case("t2", "old kettle", "red")], kind="successes")
+    assert any("kettle" in edit.text for edit in aggregate(skill(), failed, failed))
+    assert not any("kettle" in edit.text for edit in aggregate(skill(), failed, right))
+
+
+def test_aggregate_passes_on_what_it_does_not_understand_once() -> None:
+    strange = ProposedEdit(op="add", section="rules", text="Be kind.", cures=("e1",))
+    (edit,) = aggregate(skill(), [strange], [strange.model_copy(update={"cures": ("e2",)})])
+    assert (edit.text, edit.cures, edit.support) == ("Be kind.", ("e1", "e2"), 2)
+
+
+def test_select_ranks_by_cures_then_support() -> None:
+    edit = ProposedEdit(op="add", section="rules", text="x")
+    views = [EditView(edit, 0, 3), EditView(edit, 2, 3), EditView(edit.model_copy(update={"support": 4}), 2, 2)]
+    shared = {"skill": for_optimizer(skill()), "task": TASK, "edits": views}
+    assert read_reply("select", answer(select_messages(edit_budget=2, **shared))).chosen == (2, 1)
+    assert read_reply("budget", answer(budget_messages(most=4, **shared))).edits == 2
+
+
+def test_slow_update_writes_a_default_for_what_no_rule_decides() -> None:
+    pairs = [
+        PairView("c1", "still_failing", {"note": "what"}, "red", "red", "blue", None),
+        PairView("c2", "still_right", {"note": "who"}, "red", "red", "red", None),
+    ]
+    messages = slow_update_messages(
+        skill=for_optimizer(skill()),
+        task=TASK,
+        section="tips",
+        guidance="Keep calm.\n- Otherwise, answer red.",
+        limit=90,
+        pairs=pairs,
+    )
+    assert read_reply("slow_update", answer(messages)).guidance == "Keep calm.\nOtherwise, answer blue."
+    unchanged = slow_update_messages(
+        skill=for_optimizer(skill()), task=TASK, section="tips", guidance="Keep calm.", limit=90, pairs=pairs[1:]
+    )
+    assert read_reply("slow_update", answer(unchanged)).guidance == "Keep calm."
+
+
+def test_meta_skill_counts_decisions() -> None:
+    decisions = [DecisionView(1, True, ["add: x", "move: y"], "ok"), DecisionView(2, False, ["add: z"], "gate")]
+    messages = meta_skill_messages(skill=for_optimizer(skill()), task=TASK, decisions=decisions, memory="")
+    memory = read_reply("meta_skill", answer(messages)).memory
+    assert memory.splitlines() == [
+        "1 of 2 patches were accepted in the last epoch.",
+        "add: 1 of 2 edits were in accepted patches.",
+        "move: 1 of 1 edits were in accepted patches.",
+    ]
