@@ -1,0 +1,121 @@
+"""From a program or a skill folder to a DSPy module with the best skill inside."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skillc.errors import SkillcError
+
+if TYPE_CHECKING:
+    import dspy
+
+    from skillc.document.skill import Document
+    from skillc.plan.schema import Plan
+
+SUFFIX = ".skill"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A program with its skill as it stands.
+
+    Attributes:
+        plan: the resolved program.
+        skill: the compiled skill, or the initial one.
+        compiled: whether a compiled one was found.
+    """
+
+    plan: Plan
+    skill: Document
+    compiled: bool
+
+
+def load(path: str | Path) -> dspy.Module:
+    """The module of a program (`tickets.skill`, or a folder with one program) or of a folder with a SKILL.md.
+
+    A program answers with its own target model where DSPy has no LM configured. Before a first compile it holds the
+    initial skill, with a warning. A skill folder is imported: its module runs, and takes DSPy's configured LM.
+
+    Raises:
+        SkillcError: there is no such program, or it has errors.
+    """
+    place = Path(path)
+    if place.is_dir() and (place / "SKILL.md").exists():
+        return _from_folder(place)
+    found = load_program(program_in(place))
+    if not found.compiled:
+        warnings.warn(f"`{place}` is not compiled yet; the module holds the initial skill", stacklevel=2)
+    return module_of(found)
+
+
+def program_in(place: Path) -> Path:
+    """The program that a path means: itself, or the one in a folder.
+
+    Raises:
+        SkillcError: there is none, or more than one.
+    """
+    if not place.is_dir():
+        if not place.exists():
+            raise SkillcError(f"there is no program `{place}`")
+        return place
+    found = sorted(file for file in place.glob(f"*{SUFFIX}") if file.is_file())
+    if len(found) != 1:
+        count = "no program" if not found else "more than one program"
+        raise SkillcError(f"`{place}` holds {count}", hint="name the file: `tickets.skill`")
+    return found[0]
+
+
+def load_program(path: Path) -> Loaded:
+    """A program's plan, and its skill from `skills/<name>/SKILL.md` beside it.
+
+    Raises:
+        SkillcError: the program or the skill cannot be read, or has errors.
+    """
+    from skillc.document.skill_md import from_skill_md
+    from skillc.frontend import plan_file
+    from skillc.plan.initial import initial_document
+
+    plan = plan_file(path).plan
+    compiled = path.parent / "skills" / plan.skill.artifact / "SKILL.md"
+    try:
+        text = compiled.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return Loaded(plan, initial_document(plan.skill), compiled=False)
+    except (OSError, UnicodeDecodeError) as problem:
+        raise SkillcError(f"the skill `{compiled}` cannot be read: {problem}") from problem
+    return Loaded(plan, from_skill_md(text), compiled=True)
+
+
+def module_of(loaded: Loaded) -> dspy.Module:
+    """The module of a loaded program."""
+    from skillc.document.render import for_target
+    from skillc.program.module import build_module
+    from skillc.program.own import OwnTarget
+    from skillc.program.present import instructions
+
+    plan = loaded.plan
+    told = instructions(plan.task, plan.skill, for_target(loaded.skill))
+    return build_module(plan.task, plan.skill.name, told, own=OwnTarget(plan))
+
+
+def _from_folder(folder: Path) -> dspy.Module:
+    from skillc.document.skill_md import from_skill_md
+    from skillc.program.names import module_name
+
+    skill = from_skill_md((folder / "SKILL.md").read_text(encoding="utf-8-sig"))
+    file = folder / f"{module_name(skill.name)}.py"
+    if not file.exists():
+        raise SkillcError(
+            f"`{folder}` has a SKILL.md and no module `{file.name}` beside it", hint="give the program instead"
+        )
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    if spec is None or spec.loader is None:
+        raise SkillcError(f"`{file}` cannot be imported")
+    module: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    program: dspy.Module = module.program
+    return program

@@ -1,0 +1,64 @@
+"""Writing the skill to disk: SKILL.md, which any agent can load, and the module beside it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from skillc.document.skill import Document
+from skillc.document.skill_md import to_skill_md
+from skillc.errors import SkillcError
+from skillc.plan.schema import Plan
+from skillc.program.emit import module_source
+from skillc.program.names import module_name
+
+SKILL_FILE = "SKILL.md"
+LOCK_FILE = "skill.lock"
+
+
+def check_folder(folder: Path, *, force: bool = False) -> None:
+    """Refuses a folder with a skill that skillc did not write: a SKILL.md without a `skill.lock` beside it.
+
+    Raises:
+        SkillcError: it would be overwritten, or the folder is a file.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise SkillcError(f"`{folder}` is a file; the skill needs a folder", hint="choose another one with `--output`")
+    if not force and (folder / SKILL_FILE).exists() and not (folder / LOCK_FILE).exists():
+        raise SkillcError(
+            f"`{folder / SKILL_FILE}` was not written by skillc, and would be overwritten",
+            hint="write elsewhere with `--output`, or overwrite it with `--force`",
+        )
+
+
+def write_artifact(folder: Path, plan: Plan, document: Document, *, force: bool = False) -> tuple[Path, ...]:
+    """Writes SKILL.md and the module; each file is there whole or not at all.
+
+    Returns:
+        The files, SKILL.md first.
+
+    Raises:
+        SkillcError: as `check_folder`, or the folder cannot be written.
+    """
+    check_folder(folder, force=force)
+    texts = {SKILL_FILE: to_skill_md(document), f"{module_name(plan.skill.name)}.py": module_source(plan, document)}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            _write(folder / name, text)
+    except OSError as problem:
+        raise SkillcError(f"`{folder}` cannot be written: {problem.strerror}") from problem
+    return tuple(folder / name for name in texts)
+
+
+def _write(path: Path, text: str) -> None:
+    """Writes beside the file and puts it in its place in one move."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        with beside.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,169 @@
+"""One rollout: an example through the compiled module, and what came of it."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import dspy
+from dspy.utils.exceptions import AdapterParseError
+from pydantic import JsonValue, TypeAdapter
+
+from skillc.data.example import Example
+from skillc.metrics.cells import UnmeasuredKind
+from skillc.models.calls import Completion
+from skillc.models.client import Client
+from skillc.models.engine import RoleLM, make_lm, scope
+from skillc.models.failures import CallFailed, find_failure
+from skillc.plan.schema import Plan
+from skillc.program.module import Program, build_module
+from skillc.program.present import instructions
+
+_KINDS: dict[str, UnmeasuredKind] = {"transient": "transport", "malformed": "transport", "empty": "empty", "cut": "cut"}
+_MODULES_KEPT = 64
+_JSON: TypeAdapter[Any] = TypeAdapter(Any)
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """What one rollout gave: a prediction, or a problem with a whole reply, or a failure to get one.
+
+    Attributes:
+        prediction: value by output; None where there is none.
+        reply: the last reply as the model wrote it.
+        failure: why it is unmeasured; None where it was measured.
+        problem: why a whole reply could not be read; it scores as the worst value.
+        tokens: of all calls.
+        cost: nano-dollars at list price; None where a price is not known.
+    """
+
+    prediction: Mapping[str, JsonValue] | None
+    reply: str
+    failure: UnmeasuredKind | None = None
+    problem: str | None = None
+    tokens: int = 0
+    cost: int | None = 0
+
+
+class Runner:
+    """Runs rollouts of a plan's task with the target; one module per skill text, shared by concurrent rollouts."""
+
+    def __init__(self, plan: Plan, client: Client, *, role: str = "target") -> None:
+        self._plan = plan
+        self._client = client
+        self._lm: RoleLM = make_lm(client, role)
+        self._adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
+        self._modules: OrderedDict[str | None, Program] = OrderedDict()
+
+    async def __call__(self, text: str | None, example: Example, sample: int, stage: str) -> Rollout:
+        """One rollout of a skill's text, None for no skill, on an example.
+
+        Raises:
+            PermanentFailure, BudgetReached: from the models, as they are.
+        """
+        with self._client.turn():
+            return await rollout(
+                self._module(text), self._lm, self._adapter, self._plan, example, sample=sample, stage=stage
+            )
+
+    def _module(self, text: str | None) -> Program:
+        module = self._modules.get(text)
+        if module is None:
+            told = instructions(self._plan.task, self._plan.skill, text)
+            module = self._modules[text] = build_module(self._plan.task, self._plan.skill.name, told)
+            if len(self._modules) > _MODULES_KEPT:
+                self._modules.popitem(last=False)
+        self._modules.move_to_end(text)
+        return module
+
+
+async def rollout(
+    module: dspy.Module, lm: RoleLM, adapter: dspy.Adapter, plan: Plan, example: Example, *, sample: int, stage: str
+) -> Rollout:
+    """One example through a module; `Runner` keeps what can be kept between rollouts.
+
+    Raises:
+        PermanentFailure, BudgetReached: from the models, as they are.
+    """
+    with scope(stage, sample) as inside:
+        try:
+            with dspy.context(
+                lm=lm, adapter=adapter, disable_history=True, warn_on_type_mismatch=False, track_usage=False
+            ):
+                prediction = await module.acall(**example.inputs)
+        except Exception as raised:
+            return _failed(raised, inside.completions)
+    values, problem = _values(prediction, plan)
+    return _rollout(inside.completions, prediction=values, problem=problem)
+
+
+def _failed(raised: Exception, completions: list[Completion]) -> Rollout:
+    failure = find_failure(raised)
+    if isinstance(failure, CallFailed):
+        return _rollout(completions, failure=_KINDS[failure.kind])
+    if failure is not None:
+        raise failure from None
+    if isinstance(raised, AdapterParseError):
+        return _rollout(completions, problem=_unreadable(raised))
+    raise raised
+
+
+def _rollout(
+    completions: list[Completion],
+    *,
+    prediction: Mapping[str, JsonValue] | None = None,
+    failure: UnmeasuredKind | None = None,
+    problem: str | None = None,
+) -> Rollout:
+    costs = [completion.cost for completion in completions]
+    known = [cost for cost in costs if cost is not None]
+    return Rollout(
+        prediction=prediction,
+        reply=completions[-1].text if completions else "",
+        failure=failure,
+        problem=problem,
+        tokens=sum(completion.usage.total for completion in completions),
+        cost=sum(known) if len(known) == len(costs) else None,
+    )
+
+
+def _values(prediction: dspy.Prediction, plan: Plan) -> tuple[dict[str, JsonValue] | None, str | None]:
+    """The outputs as JSON has them."""
+    values: dict[str, JsonValue] = {}
+    for field in plan.task.outputs:
+        value = prediction[field.name]
+        if not _finite(value):
+            return None, f"`{field.name}` holds a number that is not finite"
+        if not isinstance(value, str):
+            value = _JSON.dump_python(value, mode="json", fallback=str)
+        values[field.name] = value
+    return values, None
+
+
+def _finite(value: Any) -> bool:
+    """Whether all numbers in a value are such as JSON can hold."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, dict):
+        return all(_finite(item) for item in value.values())
+    return not isinstance(value, list | tuple) or all(_finite(item) for item in value)
+
+
+def _unreadable(raised: AdapterParseError) -> str:
+    """One line that says which output is missing or wrong."""
+    outputs = list(raised.signature.output_fields)
+    parsed = raised.parsed_result
+    if isinstance(parsed, dict):
+        missing = ", ".join(f"`{name}`" for name in outputs if name not in parsed)
+        return f"the reply lacks {missing}"
+    text = " ".join(str(raised).split())
+    start = text.find("Failed to parse field ")
+    if start < 0:
+        return "the reply has not the declared form"
+    rest = text[start + len("Failed to parse field ") :]
+    name, _, rest = rest.partition(" with value ")
+    value = rest.partition(" from the LM response.")[0]
+    return f"the reply's `{name}` is no declared value: {value[:200]}"

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from model_plans import plan_of
+
+from skillc.document.skill import document_of
+from skillc.errors import SkillcError
+from skillc.plan.schema import FieldPlan, RolloutPlan, SkillPlan, TaskPlan, TypePlan
+from skillc.program.artifact import check_folder, write_artifact
+from skillc.program.emit import literal, module_source
+from skillc.program.names import class_name, field_names, module_name
+
+HOSTILE = [
+    '"',
+    "'",
+    "\\",
+    '"""',
+    "'''",
+    "{}",
+    "{x}",
+    "%s",
+    "\n",
+    "\x00",
+    "\u202e",
+    "\u2028",
+    "é",
+    "🦀",
+    "#",
+    "\\N{BULLET}",
+]
+TEXTS = st.text(max_size=60) | st.lists(st.sampled_from([*HOSTILE, "word ", "x" * 50]), max_size=12).map("".join)
+NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,30}", fullmatch=True) | st.sampled_from(
+    [
+        "lm",
+        "signature",
+        "class",
+        "import",
+        "fields",
+        "json",
+        "copy",
+        "model_config",
+        "_hidden",
+        "completed",
+        "self",
+        "reasoning",
+    ]
+)
+LABELS = st.lists(TEXTS.filter(bool), min_size=1, max_size=3, unique=True).map(tuple)
+
+
+@st.composite
+def types(draw: Any, depth: int = 0) -> TypePlan:
+    kinds = ["text", "bool", "number", "integer", "json", "file", "image", "labels"] + (["list"] if depth < 2 else [])
+    kind = draw(st.sampled_from(kinds))
+    labels = draw(LABELS) if kind == "labels" else ()
+    item = draw(types(depth + 1)) if kind == "list" else None
+    return TypePlan(kind=kind, labels=labels, item=item, optional=draw(st.booleans()))
+
+
+@st.composite
+def tasks(draw: Any) -> TaskPlan:
+    names = draw(st.lists(NAMES, min_size=2, max_size=5, unique=True))
+    fields = [
+        FieldPlan(name=name, type=draw(types()), column=name, about=draw(st.none() | TEXTS.map(str.strip)) or None)
+        for name in names
+    ]
+    kind = draw(st.sampled_from(["predict", "chain_of_thought"]))
+    return TaskPlan(inputs=tuple(fields[1:]), outputs=(fields[0],), rollout=RolloutPlan(kind=kind))
+
+
+def ruff(*arguments: str, text: str) -> str:
+    command = [sys.executable, "-m", "ruff", *arguments, "--stdin-filename", "route_tickets.py", "-"]
+    done = subprocess.run(command, input=text.encode(), capture_output=True)
+    return "" if done.returncode == 0 else (done.stdout + done.stderr).decode()
+
+
+def evaluate(source: str) -> dict[str, Any]:
+    namespace: dict[str, Any] = {"__name__": "emitted", "__file__": str(Path(__file__).with_name("SKILL.md"))}
+    exec(
+        compile(source.replace('with_name("SKILL.md")', f"with_name({Path(__file__).name!r})"), "emitted", "exec"),
+        namespace,
+    )
+    return namespace
+
+
+@settings(max_examples=25, deadline=None)
+@given(task=tasks(), name=st.from_regex(r"[a-z_][a-z0-9_]{0,60}", fullmatch=True))
+@example(task=plan_of().task, name="route_tickets")
+@example(task=plan_of().task, name="class")
+@example(task=plan_of().task, name="program")
+def test_emitted_modules_are_sound_and_formatted_whatever_the_names(task: TaskPlan, name: str) -> None:
+    skill = SkillPlan(name=name, artifact="route-tickets", about="x", sections=())
+    source = module_source(plan_of(task=task, skill=skill), document_of("route-tickets", "x", []))
+    for arguments in (
+        ("format", "--check", "--isolated"),
+        ("format", "--check", "--isolated", "--line-length", "120"),
+        ("check", "--isolated"),
+        ("check", "--config", str(Path(__file__).parents[2] / "pyproject.toml"), "--ignore", "E501"),
+    ):
+        assert not ruff(*arguments, text=source), source
+    namespace = evaluate(source)
+    signature = namespace[class_name(name)]
+    names = field_names(task)
+    assert list(signature.input_fields) == [names[field.name] for field in task.inputs]
+    assert list(signature.output_fields) == [names[field.name] for field in task.outputs]
+    for field in (*task.inputs, *task.outputs):
+        described = signature.fields[names[field.name]].json_schema_extra["desc"]
+        assert described == (field.about or f"${{{names[field.name]}}}")
+
+
+@given(text=st.text() | TEXTS)
+def test_a_literal_reads_back_as_the_text(text: str) -> None:
+    assert ast.literal_eval(literal(text)) == text
+    assert literal(text).isprintable() or " " in literal(text)
+
+
+def test_the_emitted_and_the_built_signature_are_the_same() -> None:
+    from skillc.program.present import instructions
+    from skillc.program.signature import signature_of
+
+    plan = plan_of()
+    built = signature_of(plan.task, plan.skill.name, instructions(plan.task, plan.skill, "x"))
+    emitted = evaluate(module_source(plan, document_of("route-tickets", "x", [])))["RouteTickets"]
+    assert built.__name__ == emitted.__name__
+    for name, field in built.fields.items():
+        assert field.annotation == emitted.fields[name].annotation
+        assert field.json_schema_extra == emitted.fields[name].json_schema_extra
+
+
+def test_names_that_python_can_import() -> None:
+    assert module_name("route_tickets") == "route_tickets"
+    assert module_name("class") == "skill_class"
+    assert module_name("2fa") == "skill_2fa"
+    assert class_name("route_tickets") == "RouteTickets"
+    assert class_name("program") == "SkillProgram"
+    assert class_name("path") == "SkillPath"
+    assert class_name("o") == "SkillO"
+    assert module_name("dspy") == "skill_dspy"
+    assert module_name("json") == "skill_json"
+
+
+def test_a_skill_that_skillc_did_not_write_is_not_overwritten(tmp_path: Path) -> None:
+    folder = tmp_path / "route-tickets"
+    folder.mkdir()
+    (folder / "SKILL.md").write_text("by hand")
+    document = document_of("route-tickets", "x", [])
+    with pytest.raises(SkillcError, match="not written by skillc") as refused:
+        write_artifact(folder, plan_of(), document)
+    assert "--force" in str(refused.value.hint)
+    assert (folder / "SKILL.md").read_text() == "by hand"
+    (folder / "skill.lock").write_text("{}")
+    check_folder(folder)
+    (folder / "skill.lock").unlink()
+    write_artifact(folder, plan_of(), document, force=True)
+    assert (folder / "SKILL.md").read_text().startswith("---\nname: route-tickets\n")
+    assert sorted(file.name for file in folder.iterdir()) == ["SKILL.md", "route_tickets.py"]
+
+
+def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(SkillcError, match="is a file"):
+        write_artifact(tmp_path / "file", plan_of(), document_of("a", "x", []))
+    with pytest.raises(SkillcError, match="cannot be written"):
+        write_artifact(tmp_path / "file" / "sub", plan_of(), document_of("a", "x", []))
