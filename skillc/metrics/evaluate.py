@@ -1,0 +1,250 @@
+"""One rollout, measured: every metric of the plan as a cell, and the feedback for the optimizer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue
+
+from skillc.data.example import Example
+from skillc.errors import SkillcError
+from skillc.language.terms import (
+    CallTerm,
+    Constant,
+    FieldTerm,
+    ListTerm,
+    MetricTerm,
+    Operation,
+    Term,
+    TextConstant,
+)
+from skillc.metrics import equality, json_fields, numbers, squad
+from skillc.metrics.cells import MICRO, Cell, Scored, Unmeasured, UnmeasuredKind
+from skillc.metrics.equality import same
+from skillc.metrics.python_metric import call, load_function
+from skillc.metrics.registry import PRIMITIVES, Measure, Subject, text_of
+from skillc.plan.schema import MetricPlan, Plan
+from skillc.tokens import count_tokens
+
+# Importing these fills the registry.
+_PRIMITIVE_MODULES = (equality, json_fields, numbers, squad)
+
+# What a metric may call.
+FUNCTIONS = frozenset(PRIMITIVES) | {"tokens", "python", "min", "max", "clamp"}
+
+
+class MetricError(SkillcError):
+    """A metric raised, gave no number, or left its range: the run stops, and the example is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The cells of one rollout by metric, and the feedback of the primitives, one line each."""
+
+    cells: Mapping[str, Cell]
+    feedback: str
+
+
+def unmeasured(plan: Plan, kind: UnmeasuredKind) -> dict[str, Cell]:
+    """Cells for a rollout that could not be made."""
+    return {metric.name: Unmeasured(kind) for metric in plan.metrics}
+
+
+class Meter:
+    """Measures rollouts of a plan.
+
+    Args:
+        plan: whose metrics are measured.
+        root: the program's folder, where the user's own metrics are looked for.
+
+    Raises:
+        SkillcError: a user's metric cannot be imported.
+    """
+
+    def __init__(self, plan: Plan, root: Path) -> None:
+        self._plan = plan
+        self._functions = {name: load_function(name, root) for name in python_names(plan)}
+
+    def measure(
+        self, example: Example, prediction: Mapping[str, JsonValue] | None, problem: str | None = None
+    ) -> Measured:
+        """Each metric's score. An answer that could not be read has the worst value of each, and `problem` as feedback.
+
+        Raises:
+            MetricError: a metric failed on this example.
+        """
+        if prediction is None:
+            worst: dict[str, Cell] = {m.name: Scored(_micro(m.low)) for m in self._plan.metrics}
+            return Measured(worst, problem or "the answer could not be read")
+        once = _Once(self._plan, self._functions, example, prediction)
+        cells: dict[str, Cell] = {}
+        for metric in self._plan.metrics:
+            cells[metric.name] = Scored(_micro(once.metric(metric)))
+        return Measured(cells, "\n".join(dict.fromkeys(line for line in once.feedback if line)))
+
+
+class _Once:
+    """The evaluation of one rollout; each primitive runs once, however many metrics use it."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        functions: Mapping[str, Callable[..., Any]],
+        example: Example,
+        prediction: Mapping[str, JsonValue],
+    ) -> None:
+        self._plan = plan
+        self._functions = functions
+        self._example = example
+        self._prediction = prediction
+        self._outputs = {field.name: field for field in plan.task.outputs}
+        self._scores: dict[str, Fraction] = {}
+        self._primitives: dict[CallTerm, Fraction] = {}
+        self.feedback: list[str] = []
+
+    def metric(self, metric: MetricPlan) -> Fraction:
+        where = f"the metric `{metric.name}` on example `{self._example.id}`"
+        try:
+            score = _within(self._number(metric.term), metric.low, metric.high)
+        except SkillcError as problem:
+            raise MetricError(f"{where}: {problem.message}", hint=problem.hint) from problem
+        except Exception as problem:
+            raise MetricError(f"{where} failed: {type(problem).__name__}: {problem}") from problem
+        self._scores[metric.name] = score
+        return score
+
+    def _number(self, term: Term) -> Fraction:
+        if isinstance(term, Constant):
+            return term.value
+        if isinstance(term, MetricTerm):
+            return self._scores[term.name]
+        if isinstance(term, CallTerm):
+            return self._call(term)
+        if isinstance(term, Operation):
+            return self._operation(term)
+        if isinstance(term, FieldTerm):
+            return _exact(self._value(term))
+        raise TypeError(f"not a quantity of one rollout: {term}")
+
+    def _operation(self, term: Operation) -> Fraction:
+        operator, operands = term.operator, term.operands
+        if operator in ("==", "!=") and any(isinstance(o, FieldTerm | TextConstant) for o in operands):
+            equal = same(*(self._value(operand) for operand in operands))
+            return Fraction(equal if operator == "==" else not equal)
+        if operator in ("and", "or"):
+            truths = [self._number(operand) != 0 for operand in operands]
+            return Fraction(all(truths) if operator == "and" else any(truths))
+        numbers_ = [self._number(operand) for operand in operands]
+        if operator == "negate":
+            return -numbers_[0]
+        if operator == "not":
+            return Fraction(numbers_[0] == 0)
+        left, right = numbers_
+        results: dict[str, Callable[[], Fraction | bool]] = {
+            "+": lambda: left + right,
+            "-": lambda: left - right,
+            "*": lambda: left * right,
+            "/": lambda: left / right,
+            "<": lambda: left < right,
+            "<=": lambda: left <= right,
+            ">": lambda: left > right,
+            ">=": lambda: left >= right,
+            "==": lambda: left == right,
+            "!=": lambda: left != right,
+        }
+        return Fraction(results[operator]())
+
+    def _call(self, term: CallTerm) -> Fraction:
+        if term.function in ("min", "max", "clamp"):
+            parts = [self._number(argument) for argument in term.arguments]
+            if term.function == "clamp":
+                return max(parts[1], min(parts[0], parts[2]))
+            return min(parts) if term.function == "min" else max(parts)
+        if term.function == "tokens":
+            return Fraction(count_tokens(text_of(self._value(term.arguments[0]))))
+        score = self._primitives.get(term)
+        if score is None:
+            measure, low, high = self._measure(term)
+            score = self._primitives[term] = _within(_exact(measure.score), low, high)
+            self.feedback.append(measure.feedback)
+        return score
+
+    def _measure(self, term: CallTerm) -> tuple[Measure, Fraction, Fraction]:
+        """What a primitive says, and the range that it promises."""
+        (argument,) = term.arguments
+        if term.function == "python":
+            assert isinstance(argument, TextConstant)
+            low, high = (self._option(term.option(end)) for end in ("low", "high"))
+            measure = call(self._functions[argument.value], self._example, self._prediction)
+            return measure, _fraction(low, 0), _fraction(high, 1)
+        assert isinstance(argument, FieldTerm)
+        subject = Subject(
+            name=argument.name,
+            type=self._outputs[argument.name].type,
+            value=self._prediction.get(argument.name),
+            gold=self._example.gold.get(argument.name),
+            options={name: self._option(value) for name, value in term.options},
+            reveal="gold" in self._plan.optimize.sees,
+        )
+        primitive = PRIMITIVES[term.function]
+        return primitive.measure(subject), primitive.low, primitive.high
+
+    def _option(self, term: Term | None) -> object:
+        if isinstance(term, Operation):
+            return self._number(term)
+        if isinstance(term, Constant | TextConstant):
+            return term.value
+        if isinstance(term, ListTerm):
+            return [self._option(item) for item in term.items]
+        return None
+
+    def _value(self, term: Term) -> JsonValue:
+        if isinstance(term, TextConstant):
+            return term.value
+        if isinstance(term, FieldTerm):
+            if term.name in self._outputs:
+                return self._prediction.get(term.name)
+            return {**self._example.fields, **self._example.inputs}.get(term.name)
+        return float(self._number(term))
+
+
+def python_names(plan: Plan) -> list[str]:
+    """The `module:function` names that the plan's metrics call, each once, in order."""
+    from skillc.plan.evidence import walk
+
+    terms = (part for metric in plan.metrics for part in walk(metric.term))
+    calls = (part for part in terms if isinstance(part, CallTerm) and part.function == "python")
+    names = (call.arguments[0] for call in calls)
+    return list(dict.fromkeys(name.value for name in names if isinstance(name, TextConstant)))
+
+
+def _exact(value: object) -> Fraction:
+    """A number as an exact one; a float counts to the millionth."""
+    if isinstance(value, bool | int | Fraction):
+        return Fraction(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return Fraction(round(value * MICRO), MICRO)
+    raise SkillcError(f"`{value}` is no finite number")
+
+
+def _within(score: Fraction, low: Fraction, high: Fraction) -> Fraction:
+    if not low <= score <= high:
+        raise SkillcError(
+            f"{float(score):g} is outside the range {float(low):g} to {float(high):g}",
+            hint="declare the range with `low = ...` and `high = ...`, or use `clamp`",
+        )
+    return score
+
+
+def _fraction(option: object, default: int) -> Fraction:
+    return option if isinstance(option, Fraction) else Fraction(default)
+
+
+def _micro(value: Fraction) -> int:
+    """In millionths, halves to even."""
+    return round(value * MICRO)
