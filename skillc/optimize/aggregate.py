@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skillc.document.render import for_optimizer
+from skillc.optimize.briefing import briefing
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.prompting import aggregate_messages
-from skillc.optimize.proposals import Proposal, read_proposals, wording
+from skillc.optimize.proposals import Proposal, as_proposed, read_proposals, wording
 from skillc.optimize.replies import AggregateReply
 from skillc.optimize.rollouts import gather
 
@@ -15,7 +15,7 @@ FAN_IN = 8
 
 
 async def aggregate(
-    engine: Engine, state: State, proposals: Sequence[Sequence[Proposal]], place: Place
+    engine: Engine, state: State, proposals: Sequence[Sequence[Proposal]], place: Place, edits: int
 ) -> list[Proposal]:
     """One list without duplicates. Where the optimizer gives no readable merge, equal edits are joined and all kept."""
     level = [joined(part) for part in proposals if part]
@@ -23,19 +23,23 @@ async def aggregate(
     while len(level) > 1:
         groups = [level[i : i + FAN_IN] for i in range(0, len(level), FAN_IN)]
         engine.observer.stage("aggregate", len(groups))
-        level = await gather([_merge(engine, state, group, place, ordinal + i) for i, group in enumerate(groups)])
+        level = await gather(
+            [_merge(engine, state, group, place, ordinal + i, edits) for i, group in enumerate(groups)]
+        )
         ordinal += len(groups)
     return list(level[0]) if level else []
 
 
 async def _merge(
-    engine: Engine, state: State, group: Sequence[Sequence[Proposal]], place: Place, ordinal: int
+    engine: Engine, state: State, group: Sequence[Sequence[Proposal]], place: Place, ordinal: int, edits: int
 ) -> list[Proposal]:
     together = joined([proposal for part in group for proposal in part])
     if len(group) == 1:
         return together
     messages = aggregate_messages(
-        skill=for_optimizer(state.incumbent), edits=[proposal.to_json() for proposal in together]
+        patches=[[as_proposed(proposal) for proposal in part] for part in group],
+        edit_budget=edits * len(group),
+        **briefing(engine, state),
     )
     reply = await engine.optimizer.ask(
         AggregateReply, messages, stage="aggregate", sample=(place.epoch, place.step, ordinal)

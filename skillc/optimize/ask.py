@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
+from pydantic import BaseModel
+
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed
 from skillc.optimize.observer import Observer
 from skillc.optimize.prompting import reask_messages
-from skillc.optimize.replies import MalformedReply, Reply, read_reply
+from skillc.optimize.replies import REPLIES, MalformedReply, Reply, ReplyKind, read_reply
 
 R = TypeVar("R", bound=Reply)
 Messages = Sequence[Mapping[str, str]]
+
+_KINDS: dict[type[BaseModel], ReplyKind] = {reply: kind for kind, reply in REPLIES.items()}
 
 
 class Optimizer:
@@ -35,15 +39,17 @@ class Optimizer:
         reply = ""
         try:
             reply = await self._complete(messages, stage, (*sample, 0))
-            return read_reply(kind, reply)
+            return _read(kind, reply)
         except MalformedReply as problem:
             again = reask_messages(messages, reply, str(problem))
         except CallFailed as problem:
-            return self._without(stage, str(problem))
+            self._leave_out(stage, problem)
+            return None
         try:
-            return read_reply(kind, await self._complete(again, stage, (*sample, 1)))
+            return _read(kind, await self._complete(again, stage, (*sample, 1)))
         except (MalformedReply, CallFailed) as problem:
-            return self._without(stage, str(problem))
+            self._leave_out(stage, problem)
+            return None
 
     async def _complete(self, messages: Messages, stage: str, sample: tuple[int, ...]) -> str:
         sent = tuple(Message(role=m["role"], content=m["content"]) for m in messages)
@@ -51,5 +57,11 @@ class Optimizer:
         self._observer.advance()
         return completion.text
 
-    def _without(self, stage: str, problem: str) -> None:
+    def _leave_out(self, stage: str, problem: Exception) -> None:
         self._observer.note(f"{stage}: one reply of the optimizer was left out: {problem}")
+
+
+def _read(kind: type[R], text: str) -> R:
+    reply = read_reply(_KINDS[kind], text)
+    assert isinstance(reply, kind)
+    return reply

@@ -42,7 +42,9 @@ async def baseline(engine: Engine, initial: Document) -> tuple[Engine, tuple[str
             hint="more than 5 % is too much to go on; see that the target model answers, then run the same command",
         )
     ids = tuple(example.id for example in lost)
-    engine.observer.note(f"{len(lost)} of {total} validation examples stay unmeasured and are left out: {', '.join(ids)}")
+    engine.observer.note(
+        f"{len(lost)} of {total} validation examples stay unmeasured and are left out: {', '.join(ids)}"
+    )
     kept = tuple(example for example in engine.dataset.validation if example.id not in set(ids))
     return replace(engine, dataset=replace(engine.dataset, validation=kept)), ids
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -19,9 +20,19 @@ from skillc.optimize.rollouts import Rollouts
 from skillc.plan.schema import Plan
 
 
+class Reserve(Protocol):
+    """What the budget keeps back for the final test."""
+
+    def set_aside(self) -> None:
+        """Keeps it back from here on."""
+
+    def open_reserve(self) -> None:
+        """Frees it, for the final test."""
+
+
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """The fixed surroundings of a run."""
+    """The fixed surroundings of a run. `wave` is the rollouts sent at once, `planned` the decisions there may be."""
 
     plan: Plan
     dataset: Dataset
@@ -29,6 +40,8 @@ class Engine:
     optimizer: Optimizer
     observer: Observer
     wave: int
+    planned: int
+    reserve: Reserve
 
 
 @dataclass(frozen=True, slots=True)

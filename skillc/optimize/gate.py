@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 from pydantic import JsonValue
 
 from skillc.data.example import Example
-from skillc.document.skill import Document
+from skillc.document.change import change
+from skillc.document.skill import Document, tokens
+from skillc.errors import SkillcError
+from skillc.language.terms import State as LanguageState
+from skillc.metrics.cells import MICRO, Cell
 from skillc.optimize.engine import Engine, State
-from skillc.optimize.evidence import Evidence, SplitEvidence, TextEvidence, gather_split, gather_texts
-from skillc.optimize.gates import decide_all
+from skillc.optimize.evidence import Evidence, Range, SplitEvidence, TextEvidence
+from skillc.optimize.gates import decide, decide_all
 from skillc.optimize.intervals import Truth
 from skillc.optimize.order import validation_order
 from skillc.optimize.rollouts import Rollouts
@@ -59,7 +64,9 @@ class Decision:
 class Trial:
     """One candidate before its gates."""
 
-    def __init__(self, engine: Engine, state: State, candidate: Document, batch: Sequence[Example], *, slow: bool) -> None:
+    def __init__(
+        self, engine: Engine, state: State, candidate: Document, batch: Sequence[Example], *, slow: bool
+    ) -> None:
         self._engine = engine
         self._state = state
         self._candidate = candidate
@@ -118,22 +125,16 @@ class Trial:
 
     def evidence(self) -> Evidence:
         """All that is known now."""
-        rollouts, plan, state = self._engine.rollouts, self._engine.plan, self._state
-        states = {
-            "candidate": self._candidate,
-            "incumbent": state.incumbent,
-            "best": state.best,
-            "initial": state.initial,
-        }
-        return Evidence(
-            validation=gather_split(plan, self._engine.dataset.validation, states, rollouts.known),
-            batch=gather_split(plan, self._batch, states, rollouts.known),
-            texts=gather_texts(plan, states),
+        states = skills(self._state, self._candidate)
+        texts = TextEvidence(
+            tokens={name: tokens(skill) for name, skill in states.items()},
+            change=change(self._state.incumbent, self._candidate),
         )
+        return evidence(self._engine, states, self._batch, texts)
 
     def _decision(self, result: Result) -> Decision:
-        evidence = self.evidence()
-        decided = decide_all(self.gates, evidence)
+        found = self.evidence()
+        decided = decide_all(self.gates, found)
         gains, losses, known = compare(self._engine, self._candidate, self._state.incumbent)
         return Decision(
             result=result,
@@ -143,8 +144,64 @@ class Trial:
             gains=gains,
             losses=losses,
             truths=tuple((name, truth.name.lower()) for name, truth in decided.truths),
-            evidence=evidence,
+            evidence=found,
         )
+
+
+Skills = Mapping[LanguageState, Document]
+
+
+def skills(state: State, candidate: Document) -> Skills:
+    """The skills that a gate may name."""
+    return {"candidate": candidate, "incumbent": state.incumbent, "best": state.best, "initial": state.initial}
+
+
+def evidence(engine: Engine, known: Skills, batch: Sequence[Example], texts: TextEvidence) -> Evidence:
+    """What is known of skills now; a state that is left out has no cells."""
+    plan = engine.plan
+    ranges = {m.name: Range(round(m.low * MICRO), round(m.high * MICRO)) for m in plan.metrics}
+
+    def lookup(state: LanguageState, example: Example, sample: int) -> Mapping[str, Cell] | None:
+        skill = known.get(state)
+        outcome = engine.rollouts.known(skill, example, sample) if skill is not None else None
+        return outcome.cells if outcome is not None else None
+
+    def price(state: LanguageState, example: Example, sample: int) -> int | None:
+        skill = known.get(state)
+        outcome = engine.rollouts.known(skill, example, sample) if skill is not None else None
+        return outcome.cost if outcome is not None else None
+
+    return Evidence(
+        validation=SplitEvidence(tuple(engine.dataset.validation), plan.optimize.samples, lookup, ranges, price),
+        batch=SplitEvidence(tuple(batch), 1, lookup, ranges, price),
+        texts=texts,
+        planned=engine.planned,
+        seed=plan.data.seed,
+    )
+
+
+def hopeless(engine: Engine, state: State) -> bool:
+    """Whether no candidate at all could pass: a gate already fails with nothing known about one."""
+    known: dict[LanguageState, Document] = dict(skills(state, state.incumbent))
+    del known["candidate"]
+    unknown = TextEvidence({name: tokens(skill) for name, skill in known.items()}, None)
+    found = evidence(engine, known, (), unknown)
+    gates = [gate for gate in gates_for(engine.plan, slow=False) if gate.stage != "batch"]
+    return decide_all(gates, found).truth is Truth.FALSE
+
+
+def check_requires(engine: Engine, state: State) -> None:
+    """Decides each `require` on the baseline.
+
+    Raises:
+        SkillcError: one does not hold; it is named with its text.
+    """
+    states = skills(state, state.initial)
+    texts = TextEvidence({name: tokens(skill) for name, skill in states.items()}, Fraction(0))
+    found = evidence(engine, states, (), texts)
+    for require in engine.plan.requires:
+        if decide(require.term, found) is not Truth.TRUE:
+            raise SkillcError(f"`require {require.name}` does not hold for the initial skill: {require.text}")
 
 
 def gates_for(plan: Plan, *, slow: bool) -> tuple[GatePlan, ...]:
@@ -176,6 +233,3 @@ async def complete(engine: Engine, skill: Document, *, stage: str) -> None:
     engine.observer.stage(stage, len(engine.dataset.validation) * engine.plan.optimize.samples)
     for sample in range(engine.plan.optimize.samples):
         await rollouts.measure(skill, engine.dataset.validation, stage=stage, sample=sample)
-
-
-__all__ = ["Decision", "SplitEvidence", "TextEvidence", "Trial", "compare", "complete", "gates_for"]

@@ -15,7 +15,7 @@ from skillc.models.failures import BudgetReached
 from skillc.optimize.baseline import baseline
 from skillc.optimize.decide import Patch, settle
 from skillc.optimize.engine import Engine, Place, State, mean
-from skillc.optimize.gate import Trial
+from skillc.optimize.gate import check_requires, hopeless
 from skillc.optimize.meta_skill import meta_skill
 from skillc.optimize.observer import Observer
 from skillc.optimize.patience import Patience
@@ -23,10 +23,10 @@ from skillc.optimize.proposals import wording
 from skillc.optimize.seeds import batches
 from skillc.optimize.slow_update import longitudinal, slow_update
 from skillc.optimize.step import step
-from skillc.plan.schema import Plan
+from skillc.plan.steps import epochs_of, steps_of
 
 
-class Interrupted(Exception):
+class Interrupted(Exception):  # noqa: N818
     """The user wants the run to end; the open decision is dropped."""
 
 
@@ -84,6 +84,8 @@ async def train(engine: Engine, initial: Document) -> Trained:
     goal = mean(engine, initial, engine.plan.goal.name) or Fraction(0)
     budget = engine.plan.budget
     state = State(initial, initial, initial, Patience(budget.patience, budget.min_gain, goal))
+    check_requires(engine, state)
+    engine.reserve.set_aside()
     stopped = "epochs"
     total = steps_of(engine.plan, len(engine.dataset.train))
     for epoch in range(1, epochs_of(engine.plan) + 1):
@@ -105,7 +107,7 @@ async def _epoch(engine: Engine, state: State, epoch: int, total: int) -> tuple[
         if number > total:
             return state, "steps"
         reason = engine.observer.stop_wanted() or state.patience.reason
-        if reason is None and await _is_perfect(engine, state):
+        if reason is None and hopeless(engine, state):
             reason = "perfect"
         if reason is not None:
             return state, reason
@@ -135,7 +137,7 @@ async def _epoch_end(
         accepted = any(record["result"] == "accept" for record in decisions)
         if accepted and optimize.slow_update and any(s.mode == "slow" for s in state.incumbent.sections):
             pairs = await longitudinal(engine, state, first, epoch)
-            state = await slow_update(engine, state, pairs, replace(place, kind="slow update"))
+            state = await slow_update(engine, state, first, pairs, replace(place, kind="slow update"))
         if optimize.meta_skill and decisions and epoch < epochs_of(engine.plan):
             state = await meta_skill(engine, state, decisions, place)
     except BudgetReached as cap:
@@ -154,22 +156,3 @@ async def _retry(engine: Engine, state: State, place: Place) -> State:
             shown: dict[str, JsonValue] = {"edits": [wording(edit) for edit in patch.edits]}
             state = await settle(engine, state, Patch(patch.edits, applied.document, shown), (), place)
     return state
-
-
-async def _is_perfect(engine: Engine, state: State) -> bool:
-    """Whether no candidate at all could pass: the gates already fail with nothing known about one."""
-    unknown = replace(state.incumbent, name=state.incumbent.name, about=state.incumbent.about + "\0")
-    return Trial(engine, state, unknown, (), slow=False).hopeless()
-
-
-def epochs_of(plan: Plan) -> int:
-    """Epochs that the run may take; without a cap on epochs or steps, other caps end it."""
-    if plan.budget.epochs is not None:
-        return plan.budget.epochs
-    return plan.budget.steps if plan.budget.steps is not None else 1_000
-
-
-def steps_of(plan: Plan, train: int) -> int:
-    """Steps that the run may take with `train` training examples."""
-    possible = epochs_of(plan) * math.ceil(train / plan.optimize.batch)
-    return possible if plan.budget.steps is None else min(possible, plan.budget.steps)

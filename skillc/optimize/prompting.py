@@ -3,8 +3,8 @@
 A prompt is a system message that is the same for all stages, then one user message: what all calls of a step share
 comes first (task, skill, sections, memory, rejected edits), what differs last, so that a server's prefix cache hits.
 
-Structure is XML-like tags. Data can't forge it: `fence` escapes the `<` of anything that looks like one of our tags, and
-nothing else, so that texts stay as they are. Templates are never rendered twice, so that braces in data mean nothing.
+Structure is XML-like tags. Data can't forge it: `fence` escapes the `<` of anything that looks like one of our tags,
+and nothing else, so that texts stay as they are. Templates are never rendered twice, so braces in data mean nothing.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Message = dict[str, str]
 Messages = tuple[Message, ...]
 
 # Every tag that a template writes; a test compares the two.
-TAGS = (
-    "after answer before case decision edit example feedback gold guidance input memory note outcome output patch "
-    "rejected request section sections skill step steps task trajectory trajectories cases decisions patches edits "
-    "reason text"
-).split()
+_TAG_NAMES = """
+after answer before case cases decision decisions edit edits feedback gold guidance input memory outcome patch patches
+rejected request section sections skill steps task trajectories trajectory
+"""
+TAGS = tuple(_TAG_NAMES.split())
 
 _TAG = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(sorted(TAGS, key=len, reverse=True))})\b)", re.IGNORECASE)
 _ESCAPED = re.compile(r"&((?:amp;)*)lt;")
@@ -84,7 +84,7 @@ class SectionView:
 
 @dataclass(frozen=True, slots=True)
 class EditView:
-    """An edit as select and aggregate see it: `cured` of `tried` failures in the screen, None where it was not tried."""
+    """An edit as the model sees it; `cured` of `tried` failures in the screen, None where it was not tried."""
 
     edit: ProposedEdit
     cured: int | None = None
@@ -165,10 +165,14 @@ def aggregate_messages(
     """Ask for one patch out of several.
 
     Args:
-        skill, task, rejected, meta, sections: as for a reflection.
+        skill: with rule ids and rationales.
+        task: inputs and outputs.
         patches: in the order of the minibatches; `cures` hold example ids.
         edit_budget: the most edits that the reply may hold.
         kinds: `failures` or `successes` per patch; all failures where it is empty.
+        rejected: edits that failed before.
+        meta: the optimizer's own memory.
+        sections: the sections that may be edited.
     """
     of = list(kinds) or ["failures"] * len(patches)
     rows = [(kind, [_edit_json(EditView(edit)) for edit in patch]) for kind, patch in zip(of, patches, strict=True)]
@@ -300,7 +304,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "prompts"),
         undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701 - the reader is a model; `fence` is the escape
+        autoescape=False,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,

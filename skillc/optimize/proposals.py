@@ -52,7 +52,7 @@ class Proposal:
 
 def read_edit(proposed: ProposedEdit) -> Edit | None:
     """The document's edit for a model's proposal, None where it lacks what its `op` needs."""
-    after = proposed.after or None
+    after = None if proposed.after == "end" else proposed.after
     if proposed.op == "add":
         if not (proposed.section and proposed.text):
             return None
@@ -70,6 +70,31 @@ def read_edit(proposed: ProposedEdit) -> Edit | None:
     if proposed.op == "delete":
         return Delete(proposed.rule, proposed.rationale)
     return Move(proposed.rule, after, proposed.rationale)
+
+
+def as_proposed(proposal: Proposal) -> ProposedEdit:
+    """A proposal in the form in which the optimizer writes it; its examples stand under their own ids."""
+    edit = proposal.edit
+    return ProposedEdit(
+        op=edit_op(edit),
+        section=edit.section if isinstance(edit, Add) else None,
+        rule=None if isinstance(edit, Add) else edit.rule,
+        text=edit.text if isinstance(edit, Add | Replace) else "",
+        topic=(edit.topic or "") if isinstance(edit, Add) else "",
+        after=(edit.after or "end") if isinstance(edit, Add | Move) else None,
+        rationale=edit.rationale,
+        cures=proposal.cures,
+        support=proposal.support,
+    )
+
+
+def edit_op(edit: Edit) -> Literal["add", "replace", "delete", "move"]:
+    """The word for what an edit does."""
+    if isinstance(edit, Add):
+        return "add"
+    if isinstance(edit, Replace):
+        return "replace"
+    return "delete" if isinstance(edit, Delete) else "move"
 
 
 def read_proposals(edits: Sequence[ProposedEdit], examples: Mapping[str, str]) -> list[Proposal]:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from skillc.data.example import Example
-from skillc.document.render import for_optimizer
 from skillc.metrics.cells import MICRO, Scored
+from skillc.optimize.briefing import briefing
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.prompting import TrajectoryView, reflect_messages
 from skillc.optimize.proposals import Proposal, read_proposals
@@ -45,12 +45,9 @@ async def _one(
     views = [trajectory_view(plan, f"t{i}", *pair) for i, pair in enumerate(part, 1)]
     messages = reflect_messages(
         kind="failures" if kind == "failures" else "successes",
-        skill=for_optimizer(state.incumbent),
-        task=plan.task,
         trajectories=views,
         edit_budget=edits,
-        rejected=rejected_lines(state, plan),
-        meta=state.meta,
+        **briefing(engine, state),
     )
     reply = await engine.optimizer.ask(
         ReflectReply, messages, stage="reflect", sample=(place.epoch, place.step, ordinal)
@@ -61,13 +58,6 @@ async def _one(
     return read_proposals(reply.edits, ids)
 
 
-def rejected_lines(state: State, plan: Plan) -> list[str]:
-    """The rejected-edit buffer as the optimizer reads it, newest last."""
-    if not plan.optimize.rejected_buffer:
-        return []
-    return [f"{entry.text} ({entry.reason})" for entry in state.rejected]
-
-
 def trajectory_view(plan: Plan, tag: str, example: Example, outcome: Outcome) -> TrajectoryView:
     """What the program lets the optimizer see of one rollout, trimmed to the declared limit."""
     sees = plan.optimize.sees
@@ -76,13 +66,31 @@ def trajectory_view(plan: Plan, tag: str, example: Example, outcome: Outcome) ->
     limit = plan.optimize.trajectory_limit
     return TrajectoryView(
         tag=tag,
-        inputs={name: trimmed(_shown(value), limit) for name, value in example.inputs.items()},
-        answer=_shown(outcome.answer) if outcome.answer is not None else trimmed(outcome.reply, limit),
-        gold=_shown(example.gold) if "gold" in sees else None,
+        inputs=shown_inputs(plan, example),
+        answer=shown_answer(plan, outcome),
+        gold=shown_gold(plan, example),
         feedback=outcome.feedback if "feedback" in sees else None,
         trajectory=trimmed(outcome.reply, limit) if "trajectory" in sees else None,
         score=score,
     )
+
+
+def shown_inputs(plan: Plan, example: Example) -> dict[str, str]:
+    """The example's inputs as texts, each trimmed."""
+    limit = plan.optimize.trajectory_limit
+    return {name: trimmed(_shown(value), limit) for name, value in example.inputs.items()}
+
+
+def shown_answer(plan: Plan, outcome: Outcome) -> str:
+    """What the target answered, or its reply where no answer could be read from it."""
+    if outcome.answer is not None:
+        return _shown(outcome.answer)
+    return trimmed(outcome.reply, plan.optimize.trajectory_limit)
+
+
+def shown_gold(plan: Plan, example: Example) -> str | None:
+    """The right answer, None where the program withholds it."""
+    return _shown(example.gold) if "gold" in plan.optimize.sees else None
 
 
 def _shown(value: object) -> str:

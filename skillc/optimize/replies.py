@@ -114,13 +114,13 @@ class SelectReply(_Tolerant):
 class SlowUpdateReply(_Tolerant):
     """The new text of the slow section, one rule a line."""
 
-    guidance: Text = ""
+    guidance: Text
 
 
 class MetaSkillReply(_Tolerant):
     """What the optimizer wants to remember about its own work."""
 
-    memory: Text = ""
+    memory: Text
 
 
 class BudgetReply(_Tolerant):
@@ -175,7 +175,9 @@ def _values(text: str) -> Iterator[object]:
     while (start := _opening(text, at)) >= 0:
         try:
             value, at = decoder.raw_decode(text, start)
-        except (json.JSONDecodeError, RecursionError):
+        except RecursionError:
+            return
+        except json.JSONDecodeError:
             at = start + 1
             continue
         yield value

@@ -1,4 +1,4 @@
-"""Rollouts with their scores: the one place where the loop measures a skill, and never measures the same thing twice."""
+"""Rollouts with their scores: the one place where the loop measures a skill, and never the same thing twice."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class Outcome:
     answer: Mapping[str, JsonValue] | None
     reply: str
     feedback: str
+    cost: int | None = 0
 
     @property
     def measured(self) -> bool:
@@ -86,7 +87,7 @@ class Rollouts:
         if rollout.failure is not None:
             return Outcome(unmeasured(self._plan, rollout.failure), None, "", f"not measured: {rollout.failure}")
         measured = self._meter.measure(example, rollout.prediction, rollout.problem)
-        return Outcome(measured.cells, rollout.prediction, rollout.reply, measured.feedback)
+        return Outcome(measured.cells, rollout.prediction, rollout.reply, measured.feedback, rollout.cost)
 
 
 def _key(skill: Document | None) -> str:

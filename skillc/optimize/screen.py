@@ -49,9 +49,7 @@ async def screen(engine: Engine, state: State, proposals: Sequence[Proposal], ba
     return Screened(screened, counts)
 
 
-def _credited(
-    engine: Engine, state: State, proposal: Proposal, alone: Document, cited: Sequence[Example]
-) -> Proposal:
+def _credited(engine: Engine, state: State, proposal: Proposal, alone: Document, cited: Sequence[Example]) -> Proposal:
     """An example counts as cured where the text with the edit does better than the very text it was added to."""
     goal = engine.plan.goal.name
     cured = measured = 0

@@ -8,20 +8,20 @@ from typing import Literal
 
 from skillc.data.example import Example
 from skillc.document.edits import rewrite
-from skillc.document.render import for_optimizer
 from skillc.document.skill import Document, Section
 from skillc.metrics.cells import MICRO
+from skillc.optimize.briefing import briefing
 from skillc.optimize.decide import Patch, settle
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.prompting import PairView, slow_update_messages
-from skillc.optimize.reflect import rejected_lines, trajectory_view
+from skillc.optimize.reflect import shown_answer, shown_gold, shown_inputs
 from skillc.optimize.replies import SlowUpdateReply
 from skillc.optimize.seeds import seed_for, shuffled
 
-Change = Literal["regressed", "still failing", "improved", "still right"]
+Change = Literal["regressed", "still_failing", "improved", "still_right"]
 
 # Regressions first: guidance is there to undo them.
-ORDER: tuple[Change, ...] = ("regressed", "still failing", "improved", "still right")
+ORDER: tuple[Change, ...] = ("regressed", "still_failing", "improved", "still_right")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,29 +54,32 @@ def _change(engine: Engine, first: Document, state: State, example: Example) -> 
         return None
     if after != before:
         return "improved" if after > before else "regressed"
-    return "still right" if after == goal.high * MICRO else "still failing"
+    return "still_right" if after == goal.high * MICRO else "still_failing"
 
 
-async def slow_update(engine: Engine, state: State, pairs: Sequence[Pair], place: Place) -> State:
+async def slow_update(engine: Engine, state: State, first: Document, pairs: Sequence[Pair], place: Place) -> State:
     """Guidance for each slow section, through the gates like any edit; it never counts for patience."""
     for ordinal, section in enumerate(s for s in state.incumbent.sections if s.mode == "slow"):
-        state = await _rewrite(engine, state, section, pairs, place, ordinal)
+        state = await _rewrite(engine, state, section, first, pairs, place, ordinal)
     return state
 
 
 async def _rewrite(
-    engine: Engine, state: State, section: Section, pairs: Sequence[Pair], place: Place, ordinal: int
+    engine: Engine,
+    state: State,
+    section: Section,
+    first: Document,
+    pairs: Sequence[Pair],
+    place: Place,
+    ordinal: int,
 ) -> State:
     engine.observer.stage("slow update", 1)
     messages = slow_update_messages(
-        skill=for_optimizer(state.incumbent),
-        task=engine.plan.task,
         section=section.name,
         guidance=section.text,
         limit=section.limit,
-        pairs=pair_views(engine, state, pairs),
-        rejected=rejected_lines(state, engine.plan),
-        meta=state.meta,
+        pairs=pair_views(engine, state, first, pairs),
+        **briefing(engine, state),
     )
     sample = (place.epoch, place.step, ordinal)
     reply = await engine.optimizer.ask(SlowUpdateReply, messages, stage="slow update", sample=sample)
@@ -90,11 +93,23 @@ async def _rewrite(
     return await settle(engine, state, patch, [pair.example for pair in pairs], place, slow=True)
 
 
-def pair_views(engine: Engine, state: State, pairs: Sequence[Pair]) -> list[PairView]:
-    """The pairs as the optimizer sees them: what changed, and the rollout under the last skill."""
-    views = []
+def pair_views(engine: Engine, state: State, first: Document, pairs: Sequence[Pair]) -> list[PairView]:
+    """The pairs as the optimizer sees them: what changed, and the answers under the first and the last skill."""
+    plan, views = engine.plan, []
     for i, pair in enumerate(pairs, 1):
-        outcome = engine.rollouts.known(state.incumbent, pair.example)
-        if outcome is not None:
-            views.append(PairView(pair.change, trajectory_view(engine.plan, f"t{i}", pair.example, outcome)))
+        before = engine.rollouts.known(first, pair.example)
+        after = engine.rollouts.known(state.incumbent, pair.example)
+        if before is None or after is None:
+            continue
+        views.append(
+            PairView(
+                tag=f"t{i}",
+                kind=pair.change,
+                inputs=shown_inputs(plan, pair.example),
+                before=shown_answer(plan, before),
+                after=shown_answer(plan, after),
+                gold=shown_gold(plan, pair.example),
+                feedback=after.feedback if "feedback" in plan.optimize.sees else None,
+            )
+        )
     return views

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pydantic import JsonValue
 
 from skillc.data.example import Example
-from skillc.document.edits import EditReport, apply_edits
+from skillc.document.edits import Report, apply_edits
 from skillc.document.skill import digest
 from skillc.metrics.cells import MICRO
 from skillc.optimize.aggregate import aggregate
@@ -32,14 +32,14 @@ async def step(engine: Engine, state: State, batch: Sequence[Example], place: Pl
     outcomes = await engine.rollouts.measure(state.incumbent, batch, stage="rollout")
     budget = edit_budget(engine.plan.optimize.edits, place.step - 1, place.total)
     parts = await reflect(engine, state, list(zip(batch, outcomes, strict=True)), place, budget)
-    merged = await aggregate(engine, state, parts, place)
+    merged = await aggregate(engine, state, parts, place, budget)
     screened = await screen(engine, state, merged, batch)
     state = replace(state, screened=screened.counts)
     dropped = [p for p in screened.proposals if p.verdict == "cures none"]
     state = with_rejected(state, [Rejected(wording(p.edit), f"cured none of {p.screened}") for p in dropped])
-    budget = await choose_budget(engine, screened.proposals, budget, place)
+    budget = await choose_budget(engine, state, screened.proposals, budget, place)
     chosen = select(state.incumbent, screened.proposals, budget)
-    shown = {"proposed": len(merged), "screened_out": [p.to_json() for p in dropped]}
+    shown: dict[str, JsonValue] = {"proposed": len(merged), "screened_out": [p.to_json() for p in dropped]}
     if not chosen:
         return _empty(engine, state, place, shown, failures=_failures(engine, state, batch))
     reports = apply_edits(state.incumbent, [p.edit for p in chosen])
@@ -51,7 +51,7 @@ async def step(engine: Engine, state: State, batch: Sequence[Example], place: Pl
     return await settle(engine, state, patch, batch, place)
 
 
-def _told(chosen: Sequence[Proposal], reports: Sequence[EditReport]) -> list[JsonValue]:
+def _told(chosen: Sequence[Proposal], reports: Sequence[Report]) -> list[JsonValue]:
     """Each edit with what it did to the document."""
     return [
         {**proposal.to_json(), "report": report.message, "rule": report.rule}
@@ -88,4 +88,3 @@ def with_rejected(state: State, entries: Sequence[Rejected]) -> State:
     texts = {entry.text for entry in entries}
     kept = tuple(entry for entry in state.rejected if entry.text not in texts)
     return replace(state, rejected=(*kept, *dict.fromkeys(entries)))
-

@@ -9,11 +9,13 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from skillc.errors import SkillcError
 from skillc.run.journal import Record, canonical
 
 
-def read_history(path: Path) -> list[dict[str, object]]:
+def read_history(path: Path) -> list[dict[str, JsonValue]]:
     """The decisions in a history file, none if there is no file.
 
     Raises:

@@ -64,7 +64,7 @@ class Terminal:
 
     def decided(self, record: Mapping[str, JsonValue]) -> None:
         """A decision was made: one line."""
-        self._console.print(decision_line(record))
+        self._console.print(decision_line(record), soft_wrap=True)
 
     def _status(self) -> str:
         if self._deadline is None:
@@ -74,20 +74,24 @@ class Terminal:
 
 
 def decision_line(record: Mapping[str, JsonValue]) -> Text:
-    """One decision as a line: where, what, the goal before and after, the evidence, the blame."""
+    """One decision as a line: where, what, the goal before and after, the evidence, the reason."""
     result = str(record["result"])
-    line = Text(f"  {record['place']:<13}")
+    line = Text(f"  {record['place']!s:<14} ", no_wrap=True, overflow="ellipsis")
     line.append(f"{result:<10}", style=_STYLE.get(result, ""))
     goal = record.get("goal")
     if isinstance(goal, dict):
-        before, after = goal.get("incumbent"), goal.get("candidate")
-        line.append(f"{before} → {after}" if after is not None else f"{before}".ljust(15))
-    details = []
+        after = goal.get("candidate")
+        line.append(
+            f"{_percent(goal.get('incumbent'))}{' → ' + _percent(after) if after is not None else ''}".ljust(17)
+        )
     if record.get("of"):
-        details.append(f"{record['evaluated']} of {record['of']}, +{record['gains']} −{record['losses']}")
-    if record.get("blame"):
-        details.append(f"gate {record['blame']}")
-    if record.get("reason"):
-        details.append(str(record["reason"]))
-    line.append("  " + "; ".join(details), style="dim")
+        line.append(f" +{record['gains']} −{record['losses']} on {record['evaluated']} of {record['of']}", style="dim")
+    blame = record.get("blame")
+    why = f"gate `{blame}` failed" if blame else record.get("reason") if result in ("empty", "undecided") else None
+    if why:
+        line.append(f"   {why}", style="dim")
     return line
+
+
+def _percent(value: JsonValue) -> str:
+    return f"{float(value) * 100:5.1f} %" if isinstance(value, str | int | float) else "–"
