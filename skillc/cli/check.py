@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -25,7 +26,8 @@ def check(programs: tuple[Path, ...], style: str, as_json: bool) -> int:
     from skillc.frontend import check_file
     from skillc.language.diagnostics import Severity
     from skillc.language.render import as_json as to_json
-    from skillc.language.render import concise, summary, text
+    from skillc.language.render import concise, summary
+    from skillc.language.render import text as drawn
 
     checked = [check_file(path) for path in programs]
     diagnostics = [diagnostic for each in checked for diagnostic in each.diagnostics]
@@ -35,8 +37,8 @@ def check(programs: tuple[Path, ...], style: str, as_json: bool) -> int:
         for diagnostic in diagnostics:
             click.echo(concise(diagnostic))
     else:
-        color = click.get_text_stream("stdout").isatty()
+        color = sys.stdout.isatty()
         for diagnostic in diagnostics:
-            click.echo(text(diagnostic, color=color) + "\n")
+            click.echo(drawn(diagnostic, color=color) + "\n")
         click.echo(summary(diagnostics))
     return 1 if any(d.severity is not Severity.NOTE for d in diagnostics) else 0

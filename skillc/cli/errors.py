@@ -16,9 +16,16 @@ from skillc.errors import SkillcError
 
 def report_error(problem: SkillcError) -> None:
     """Prints an expected error; with `--json` on the command line also as an object on standard output."""
+    found = getattr(problem, "diagnostics", ())
     if "--json" in sys.argv:
-        error = {"message": problem.message, "hint": problem.hint}
+        from skillc.language.render import as_json
+
+        error = {"message": problem.message, "hint": problem.hint, **as_json(found)}
         click.echo(json.dumps({"format_version": 1, "error": error}, ensure_ascii=False))
+    if found:
+        from skillc.cli.running import show_diagnostics
+
+        show_diagnostics(found)
     click.echo(click.style("error", fg="red", bold=True) + f": {problem.message}", err=True)
     if problem.hint:
         click.echo(click.style("  hint", fg="cyan") + f": {problem.hint}", err=True)

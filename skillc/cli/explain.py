@@ -44,7 +44,8 @@ def explain(code: str | None, as_json: bool) -> None:
         click.echo(json.dumps(page, ensure_ascii=False, indent=2))
         return
     click.echo(f"{entry.code}: {entry.title}\n\n{entry.explanation.strip()}\n")
-    click.echo(f"This is refused:\n\n{_indented(entry.bad)}\n\nThis is right:\n\n{_indented(entry.good)}")
+    if entry.bad and entry.good:
+        click.echo(f"This is refused:\n\n{_indented(entry.bad)}\n\nThis is right:\n\n{_indented(entry.good)}")
 
 
 def _indented(text: str) -> str:

@@ -13,7 +13,9 @@ Command = Callable[..., Any]
 def changes(command: Command) -> Command:
     """`--model`, `--set` and `--offline`: a program's plan, changed for one call."""
     for option in (
-        click.option("--offline", is_flag=True, help="Use the embedded `rulebook` model for every role; open no socket."),
+        click.option(
+            "--offline", is_flag=True, help="Use the embedded `rulebook` model for every role; open no socket."
+        ),
         click.option(
             "--set", "settings", multiple=True, metavar="BLOCK.NAME=VALUE", help="Change a setting: budget.cost=1."
         ),

@@ -13,13 +13,12 @@ from skillc.cli.options import changes
 @click.argument("program", type=click.Path(path_type=Path))
 @changes
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def plan(
-    program: Path, models: tuple[str, ...], settings: tuple[str, ...], offline: bool, as_json: bool
-) -> int:
+def plan(program: Path, models: tuple[str, ...], settings: tuple[str, ...], offline: bool, as_json: bool) -> int:
     """Show models, data, gates and the bounds of calls, tokens and money of PROGRAM, stage by stage."""
     import json
 
-    from skillc.frontend import estimate, plan_file, show_diagnostics
+    from skillc.cli.running import show_diagnostics
+    from skillc.frontend import estimate, plan_file
     from skillc.plan.render import as_json as to_json
     from skillc.plan.render import as_text
 
@@ -29,5 +28,5 @@ def plan(
         click.echo(json.dumps(to_json(planned.plan, estimated.bounds), ensure_ascii=False, indent=2))
     else:
         click.echo(as_text(planned.plan, estimated.bounds))
-    show_diagnostics([*planned.warnings, *estimated.diagnostics])
+    show_diagnostics([*planned.diagnostics, *estimated.diagnostics])
     return 2 if estimated.failed else 0

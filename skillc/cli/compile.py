@@ -1,0 +1,59 @@
+"""`skillc compile`: the main job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from skillc.cli.options import changes
+
+_VERDICTS = ("improved",)
+
+
+@click.command("compile", short_help="improve the skill and write SKILL.md")
+@click.argument("program", type=click.Path(path_type=Path))
+@changes
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="Write the skill's folder into this one.")
+@click.option("--require", type=click.Choice(_VERDICTS), help="Exit with status 1 unless this is the verdict.")
+@click.option("--fresh", is_flag=True, help="Ask the models anew, whatever earlier runs were answered.")
+@click.option("--force", is_flag=True, help="Write over a SKILL.md that skillc did not write.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; progress goes to standard error.")
+def compile(  # noqa: A001 - the verb's name
+    program: Path,
+    models: tuple[str, ...],
+    settings: tuple[str, ...],
+    offline: bool,
+    output: Path | None,
+    require: str | None,
+    fresh: bool,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Improve the skill of PROGRAM, test it on held-out examples, and write it with its lock and history.
+
+    Exit status: 0 done, 1 the --require is not met, 2 an error, 3 stopped by the budget, 130 interrupted (the same
+    command goes on).
+    """
+    import json
+
+    from rich.console import Console
+
+    from skillc.cli.running import run_job, show_diagnostics
+    from skillc.frontend import estimate, plan_file
+    from skillc.report import summary, table
+
+    console = Console(stderr=True, highlight=False)
+    planned = plan_file(program, models=models, settings=settings, offline=offline, runnable=True)
+    estimated = estimate(planned)
+    show_diagnostics([*planned.diagnostics, *estimated.diagnostics])
+    compiled = run_job(planned, estimated, console, output=output, offline=offline, fresh=fresh, force=force)
+    if as_json:
+        click.echo(json.dumps(summary(compiled), ensure_ascii=False, indent=2))
+    else:
+        Console(highlight=False, soft_wrap=True).print(table(compiled, planned.plan.goal.name))
+    if compiled.trained.stopped == "interrupted":
+        return 130
+    if compiled.trained.stopped in ("calls", "tokens", "cost", "time"):
+        return 3
+    return 1 if require is not None and compiled.tested.verdict.verdict != require else 0

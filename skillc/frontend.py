@@ -1,0 +1,161 @@
+"""The first half of every verb: from a path to a checked program, to a plan, to an estimate of what it may spend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillc.errors import SkillcError
+from skillc.language.check import check
+from skillc.language.checked import Checked
+from skillc.language.diagnostics import Diagnostic, Label, Severity
+from skillc.language.files import read_source
+from skillc.language.later import needs
+from skillc.language.modules import Loader
+
+if TYPE_CHECKING:
+    from skillc.data.dataset import Dataset
+    from skillc.plan.bounds import Bounds
+    from skillc.plan.schema import Plan
+    from skillc.plan.sizes import Sizes
+
+
+class ProgramError(SkillcError):
+    """A program with errors; the diagnostics say which."""
+
+    def __init__(self, path: Path, diagnostics: Sequence[Diagnostic]) -> None:
+        count = sum(d.severity is Severity.ERROR for d in diagnostics)
+        super().__init__(f"`{path}` has {count} error{'s' if count != 1 else ''}, so there is nothing to compile")
+        self.diagnostics = tuple(diagnostics)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A program's plan, the folder that its paths start from, and what is to be said about it."""
+
+    path: Path
+    checked: Checked
+    plan: Plan
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def root(self) -> Path:
+        """The program's folder."""
+        return self.path.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Estimated:
+    """The program's data, and what a compile may spend on it."""
+
+    dataset: Dataset
+    sizes: Sizes
+    bounds: Bounds
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def failed(self) -> bool:
+        """Whether the budget cannot pay."""
+        return any(d.severity is Severity.ERROR for d in self.diagnostics)
+
+
+def check_file(path: Path) -> Checked:
+    """The checked program in a file.
+
+    Raises:
+        SkillcError: the file cannot be read.
+    """
+    return check(read_source(path), Loader(path.parent, skill_sections=_sections))
+
+
+def _sections(file: Path) -> Mapping[str, str]:
+    from skillc.document.skill_md import sections_of
+
+    return sections_of(file.read_text(encoding="utf-8"))
+
+
+def plan_file(
+    path: Path,
+    *,
+    models: Sequence[str] = (),
+    settings: Sequence[str] = (),
+    offline: bool = False,
+    runnable: bool = False,
+) -> Planned:
+    """The plan of a program, with `--model`, `--set` and `--offline` applied.
+
+    `runnable` refuses what this version can plan but not run.
+
+    Raises:
+        ProgramError: the program has errors.
+        SkillcError: the file cannot be read, or a change names something that is not there.
+    """
+    from skillc.plan.overrides import offline as put_offline
+    from skillc.plan.overrides import override, override_models
+    from skillc.plan.resolve import resolve
+
+    checked = check_file(path)
+    if checked.failed:
+        raise ProgramError(path, checked.diagnostics)
+    if runnable:
+        refuse_later(checked)
+    resolved = resolve(checked)
+    diagnostics = (*checked.diagnostics, *resolved.diagnostics)
+    if resolved.plan is None:
+        raise ProgramError(path, diagnostics)
+    plan = override_models(resolved.plan, pairs(models, "--model", "target=openai/gpt-5.5-mini"))
+    plan = override(plan, pairs(settings, "--set", "budget.cost=1"))
+    if runnable and (plan.optimize.method != "skillc" or plan.optimize.candidates > 1 or plan.optimize.retries):
+        raise SkillcError("other methods, pools of candidates and retries come with skillc 0.2")
+    return Planned(path, checked, put_offline(plan) if offline else plan, diagnostics)
+
+
+def refuse_later(checked: Checked) -> None:
+    """Raises where a program needs a later version of skillc.
+
+    Raises:
+        ProgramError: with one diagnostic for each thing that it needs.
+    """
+    found = [
+        Diagnostic("SK605", f"{later.what} comes with skillc {later.version}", Label(later.source, later.span))
+        for later in needs(checked)
+    ]
+    if found:
+        raise ProgramError(Path(checked.program.source.name), found)
+
+
+def estimate(planned: Planned) -> Estimated:
+    """The data of a plan, and its bounds.
+
+    Raises:
+        SkillcError: the data cannot be read, or does not fit the program.
+    """
+    from skillc.data.dataset import load
+    from skillc.data.sizes import sizes_of
+    from skillc.models.prices import price_table
+    from skillc.plan.bounds import bounds
+    from skillc.plan.estimate import findings
+
+    dataset = load(planned.plan.task, planned.plan.data, planned.root)
+    sizes = sizes_of(planned.plan, dataset)
+    spent = bounds(planned.plan, sizes, price_table(planned.plan))
+    return Estimated(dataset, sizes, spent, findings(planned.plan, sizes, spent, planned.checked))
+
+
+def pairs(texts: Sequence[str], option: str, example: str) -> dict[str, str]:
+    """`name=value` texts of an option.
+
+    Raises:
+        SkillcError: a text has no `=`.
+    """
+    split = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (equals and name.strip() and value.strip()):
+            raise SkillcError(
+                f"`{option} {text}` is not of the form name=value", hint=f"for example `{option} {example}`"
+            )
+        split[name.strip()] = value.strip()
+    return split

@@ -1,0 +1,271 @@
+"""`skillc compile`, whole: plan → data → loop → test → artifact, in the order of events."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TypedDict
+
+from pydantic import JsonValue
+
+from skillc.data.baselines import baseline_scores
+from skillc.data.dataset import Dataset
+from skillc.document.skill import Document, digest
+from skillc.frontend import Estimated, Planned
+from skillc.metrics.cells import Scored
+from skillc.metrics.evaluate import Meter
+from skillc.metrics.sources import metric_sources
+from skillc.models.accounts import Amount
+from skillc.models.client import Client
+from skillc.optimize.ask import Optimizer
+from skillc.optimize.engine import Engine
+from skillc.optimize.final import Arm, Tested, final_test
+from skillc.optimize.loop import Trained, train
+from skillc.optimize.observer import Observer
+from skillc.optimize.rollouts import Rollouts
+from skillc.plan.digest import plan_digest, run_id
+from skillc.plan.initial import initial_document
+from skillc.plan.lock import (
+    ArmLock,
+    ChargedLock,
+    DataLock,
+    Lock,
+    LookLock,
+    ModelLock,
+    ProgramLock,
+    SkillLock,
+    TestLock,
+    ValidationLock,
+    look_of,
+    read_lock,
+    write_lock,
+)
+from skillc.plan.schema import Plan
+from skillc.plan.spend import Spend
+from skillc.plan.steps import steps_of, wave_size
+from skillc.program.artifact import check_folder, write_artifact
+from skillc.program.rollout import Runner
+from skillc.run.folder import RunFolder
+from skillc.run.history import history_text, read_history
+from skillc.run.journal import Journal, Record
+
+# Another number, other decisions: part of a run's name, so that an old run is not taken for this code's.
+DECISION_VERSION = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What to compile and where to write.
+
+    Attributes:
+        folder: where SKILL.md, the module, skill.lock and history.jsonl go.
+        home: the `.skillc` folder.
+        offline: whether the rulebook stands in for every model.
+        fresh: whether replies of earlier runs are left aside.
+        force: write over a SKILL.md that skillc did not write.
+    """
+
+    planned: Planned
+    estimated: Estimated
+    folder: Path
+    home: Path
+    offline: bool = False
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What a compile gives back. `baselines` holds the goal's mean of simple classifiers on test, by name."""
+
+    trained: Trained
+    tested: Tested
+    lock: Lock
+    artifact: Path
+    spent: dict[str, JsonValue]
+    baselines: dict[str, Fraction]
+
+
+class _Closing:
+    """The estimate of the final test of two skills, kept back in the ledger."""
+
+    def __init__(self, client: Client, estimated: Estimated) -> None:
+        spend = next((stage.bound.estimate for stage in estimated.bounds.stages if stage.name == "final test"), Spend())
+        cost = math.ceil((spend.cost or 0) * 10**9)
+        self._amount = Amount(spend.calls, spend.tokens, cost)
+        self._ledger = client.ledger
+        self.open_reserve = client.ledger.open_reserve
+
+    def set_aside(self) -> None:
+        self._ledger.set_aside(self._amount)
+
+
+class _Recorder:
+    """Passes the loop's words on to the display, and each decision to the journal first."""
+
+    def __init__(self, observer: Observer, journal: Journal) -> None:
+        self._journal = journal
+        self._observer = observer
+        self.decisions: list[Record] = []
+        self.stage = observer.stage
+        self.advance = observer.advance
+        self.note = observer.note
+        self.stop_wanted = observer.stop_wanted
+
+    def decided(self, record: Record) -> None:
+        self._journal.record(record)
+        self.decisions.append(record)
+        self._observer.decided(record)
+
+
+def compile_job(job: Job, observer: Observer, client: Client) -> Compiled:
+    """Compiles a job under a client's budget.
+
+    Raises:
+        SkillcError: what the user can mend: models, data, metrics, files.
+        BudgetReached: the caps do not even admit the baseline.
+    """
+    plan, dataset = job.planned.plan, job.estimated.dataset
+    check_folder(job.folder, force=job.force)
+    initial = initial_document(plan.skill)
+    name = run_id(
+        plan,
+        data_digest=dataset.digest,
+        initial_skill=digest(initial),
+        metric_sources=metric_sources(plan, job.planned.root),
+        decision_version=DECISION_VERSION,
+    )
+    meter = Meter(plan, job.planned.root)
+    folder = RunFolder(job.home, name)
+    with folder.held():
+        recorder = _Recorder(observer, Journal(folder.decisions))
+        lock_path = job.folder / "skill.lock"
+        old = read_lock(lock_path) if lock_path.exists() else None
+        engine = Engine(
+            plan=plan,
+            dataset=dataset,
+            rollouts=Rollouts(plan, Runner(plan, client), meter, recorder),
+            optimizer=Optimizer(client, recorder),
+            observer=recorder,
+            wave=wave_size(plan, len(dataset.validation)),
+            planned=max(1, steps_of(plan, len(dataset.train)) * plan.optimize.candidates),
+            reserve=_Closing(client, job.estimated),
+        )
+        trained, tested = asyncio.run(_train_and_test(engine, initial, old, name))
+        return _write(job, trained, tested, recorder.decisions, client, name, old, meter)
+
+
+async def _train_and_test(engine: Engine, initial: Document, old: Lock | None, name: str) -> tuple[Trained, Tested]:
+    trained = await train(engine, initial)
+    _, number = look_of(old.looks if old else (), _look(trained, name))
+    return trained, await final_test(trained, look=number)
+
+
+def _look(trained: Trained, name: str) -> LookLock:
+    return LookLock(run=name, initial=digest(trained.state.initial), best=digest(trained.state.best))
+
+
+def _write(
+    job: Job,
+    trained: Trained,
+    tested: Tested,
+    decisions: Sequence[Record],
+    client: Client,
+    name: str,
+    old: Lock | None,
+    meter: Meter,
+) -> Compiled:
+    paths = write_artifact(job.folder, job.planned.plan, trained.state.best, force=job.force)
+    history = job.folder / "history.jsonl"
+    history.write_text(history_text(read_history(history), name, decisions), encoding="utf-8")
+    spent = client.ledger.snapshot()
+    known = old.looks if old else ()
+    looks = look_of(known, _look(trained, name))[0] if tested.verdict.n else known
+    lock = _lock(job, trained, tested, spent, name, looks, paths)
+    write_lock(job.folder / "skill.lock", lock)
+    baselines = simple_baselines(job.planned.plan, job.estimated.dataset, meter)
+    return Compiled(trained, tested, lock, job.folder / "SKILL.md", spent, baselines)
+
+
+def _lock(
+    job: Job,
+    trained: Trained,
+    tested: Tested,
+    spent: dict[str, JsonValue],
+    name: str,
+    looks: tuple[LookLock, ...],
+    paths: Sequence[Path],
+) -> Lock:
+    plan, dataset, verdict = job.planned.plan, job.estimated.dataset, tested.verdict
+    return Lock(
+        decision_version=DECISION_VERSION,
+        run=name,
+        program=ProgramLock(file=job.planned.path.name, plan=plan_digest(plan)),
+        data=DataLock(
+            digest=dataset.digest,
+            train=len(dataset.train),
+            validation=len(dataset.validation),
+            test=len(dataset.test),
+        ),
+        skill=SkillLock(initial=digest(trained.state.initial), best=digest(trained.state.best)),
+        files={path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths},
+        models={role: ModelLock(model=m.model, parameters=m.parameters) for role, m in plan.models.items()},
+        verdict=verdict.verdict,
+        reason=verdict.reason,
+        test=TestLock(
+            **_arms(tested.test),
+            gain=verdict.gain,
+            interval=verdict.interval,
+            p=verdict.p,
+            n=verdict.n,
+            groups=verdict.groups,
+            look=verdict.look,
+            alpha=verdict.alpha,
+            smallest_detectable=None if verdict.detectable is None else Fraction(verdict.detectable),
+        ),
+        validation=ValidationLock(**_arms(tested.validation)),
+        charged=_charged(spent),
+        stopped=f"{trained.stopped} after decision {trained.state.decisions}",
+        looks=looks,
+        quarantined=trained.quarantined,
+    )
+
+
+class _Arms(TypedDict):
+    none: ArmLock
+    initial: ArmLock
+    best: ArmLock
+
+
+def _arms(split: dict[str, Arm]) -> _Arms:
+    none, initial, best = (ArmLock(mean=split[n].mean, n=split[n].n) for n in ("none", "initial", "best"))
+    return _Arms(none=none, initial=initial, best=best)
+
+
+def _charged(spent: dict[str, JsonValue]) -> ChargedLock:
+    charged = spent["charged"]
+    assert isinstance(charged, dict)
+    total = charged["total"]
+    assert isinstance(total, dict)
+    calls, prompt, reply, nano = (total[name] for name in ("calls", "prompt", "completion", "cost_nano"))
+    return ChargedLock.model_validate(
+        {"calls": calls, "prompt_tokens": prompt, "reply_tokens": reply, "cost": Fraction(str(nano or 0)) / 10**9}
+    )
+
+
+def simple_baselines(plan: Plan, dataset: Dataset, meter: Meter) -> dict[str, Fraction]:
+    """The goal's mean on test of classifiers that anybody could write; none where the task has no single label."""
+    means = {}
+    for baseline in baseline_scores(plan.task, dataset):
+        cells = [
+            meter.measure(example, {plan.task.outputs[0].name: answer}).cells[plan.goal.name]
+            for example, answer in zip(dataset.test, baseline.predictions, strict=True)
+        ]
+        scores = [cell.value for cell in cells if isinstance(cell, Scored)]
+        if scores:
+            means[baseline.name] = Fraction(sum(scores), len(scores) * 1_000_000)
+    return means

@@ -1,0 +1,94 @@
+"""What a compile says at its end: the summary that `--json` prints, and the short table."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from skillc.optimize.final import Arm
+from skillc.optimize.verdict import Verdict
+
+if TYPE_CHECKING:
+    from skillc.pipeline import Compiled
+
+_STYLE = {"improved": "bold green", "worse": "bold red", "no significant gain": "yellow", "unverified": "yellow"}
+_NAMES = {"none": "no skill", "initial": "initial skill", "best": "compiled skill"}
+
+
+def summary(compiled: Compiled) -> dict[str, JsonValue]:
+    """The object that `compile --json` prints; verdict, test and validation are those of the lock."""
+    lock = compiled.lock.model_dump(mode="json")
+    return {
+        "format_version": 1,
+        **{name: lock[name] for name in ("verdict", "reason", "test", "validation", "stopped", "quarantined")},
+        "baselines": {name: round(float(mean), 6) for name, mean in compiled.baselines.items()},
+        "spent": compiled.spent,
+        "decisions": compiled.trained.state.decisions,
+        "accepted": compiled.trained.state.accepted,
+        "artifact": str(compiled.artifact),
+    }
+
+
+def table(compiled: Compiled, goal: str) -> RenderableType:
+    """The end of a compile on a terminal."""
+    tested = compiled.tested
+    rows = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
+    rows.add_column(goal)
+    rows.add_column("validation (selected on)", justify="right")
+    rows.add_column("test (held out)", justify="right")
+    for name, label in _NAMES.items():
+        style = "bold" if name == "best" else ""
+        rows.add_row(label, _score(tested.validation[name]), _score(tested.test[name]), style=style)
+    for name, mean in compiled.baselines.items():
+        rows.add_row(f"{name} (no model)", "", _percent(mean), style="dim")
+    return Group(Text(), rows, Text(), _verdict(tested.verdict), _facts(compiled))
+
+
+def _score(arm: Arm) -> str:
+    return f"{_percent(arm.mean)} of {arm.n}" if arm.mean is not None else "–"
+
+
+def _percent(value: Fraction | None) -> str:
+    return "–" if value is None else f"{float(value) * 100:.1f} %"
+
+
+def _points(value: Fraction) -> str:
+    return f"{float(value) * 100:+.1f}"
+
+
+def _verdict(verdict: Verdict) -> Text:
+    line = Text("verdict   ")
+    line.append(verdict.verdict, style=_STYLE[verdict.verdict])
+    if verdict.interval is not None and verdict.gain is not None:
+        low, high = verdict.interval
+        level = float(1 - verdict.alpha) * 100
+        line.append(f"   gain {_points(verdict.gain)} points on test")
+        line.append(f" ({level:g} % interval {_points(low)} to {_points(high)}, {verdict.groups} groups)")
+    if verdict.reason:
+        line.append(f"   {verdict.reason}")
+    return line
+
+
+def _facts(compiled: Compiled) -> Text:
+    lines = [
+        f"spent     {spent_line(compiled.spent)}",
+        f"stopped   {compiled.lock.stopped}, {compiled.trained.state.accepted} accepted",
+        f"skill     {compiled.artifact}",
+    ]
+    return Text("\n".join(lines))
+
+
+def spent_line(spent: dict[str, JsonValue]) -> str:
+    """Calls, tokens and dollars of the whole run."""
+    charged = spent.get("charged")
+    total = charged.get("total") if isinstance(charged, dict) else None
+    if not isinstance(total, dict):
+        return "nothing"
+    nano = total.get("cost_nano")
+    cost = f"${nano / 1e9:,.2f}" if isinstance(nano, int) else "an unknown price"
+    return f"{total.get('calls'):,} calls, {total.get('tokens'):,} tokens, {cost}"
