@@ -10,7 +10,7 @@ demo: .venv/installed
 	@$(BIN)/skillc compile $(DEMO) --offline --output build/demo
 
 test: .venv/installed
-	$(BIN)/ruff check .
+	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto --maxprocesses 4

@@ -42,8 +42,6 @@ def parsed(path: Path) -> str:
 
 def runs(path: Path) -> None:
     """The program has a plan, and its data can be loaded."""
-    pytest.importorskip("skillc.language.check")
-    pytest.importorskip("skillc.plan.resolve")
     frontend = pytest.importorskip("skillc.frontend")
     program = path.with_suffix(".skill")
     program.write_text(parsed(path))
