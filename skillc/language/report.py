@@ -66,6 +66,14 @@ class Report:
         return tuple(self._found.values())
 
 
+def mended(word: str, span: Span, known: Iterable[str]) -> Fix | None:
+    """The edit that writes the one of the known words that was probably meant."""
+    from skillc.language.suggest import suggest
+
+    near = suggest(word, known)
+    return Fix(span, near, safe=False) if near else None
+
+
 def meant(word: str, known: Iterable[str]) -> str | None:
     """The one of the known words that was probably meant, in the form of a hint."""
     from skillc.language.suggest import suggest

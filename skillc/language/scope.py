@@ -10,7 +10,7 @@ from typing import Protocol
 from skillc.language.checked import CheckedMetric
 from skillc.language.diagnostics import Fix, Label
 from skillc.language.modules import STATES, Module
-from skillc.language.report import Report, meant
+from skillc.language.report import Report, meant, mended
 from skillc.language.source import Source, Span
 from skillc.language.terms import Term
 from skillc.language.types import Broken, Column, Level, Quantity, Typed
@@ -148,4 +148,4 @@ class Scope:
             more = ", ..." if len(names) > 8 else ""
             hint = f"there is {', '.join(f'`{each}`' for each in names[:8])}{more}"
         message = f"`{owner}` has no {what} `{name}`" if owner is not None else f"unknown {what} `{name}`"
-        return self.fail(code, span, message, hint)
+        return self.fail(code, span, message, hint, mended(name, span, names))

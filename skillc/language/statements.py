@@ -9,7 +9,7 @@ from skillc.language import nodes
 from skillc.language.diagnostics import Fix, Label
 from skillc.language.forms import SettingKind
 from skillc.language.kinds import EXTRA_PARAMETERS, KINDS, Kind, kinds_in
-from skillc.language.report import Report, meant
+from skillc.language.report import Report, meant, mended
 from skillc.language.source import Source, Span
 
 
@@ -145,7 +145,9 @@ class Sorter:
             self._unknown(words, node)
             return None
         if setting is None and (hint := self._misspelt(words[0])):
-            self._error("SK202", node.words[0].span, f"unknown setting `{words[0]}`", hint=hint)
+            place = node.words[0].span
+            fix = mended(words[0], place, self._settings)
+            self._error("SK202", place, f"unknown setting `{words[0]}`", hint=hint, fix=fix)
             return None
         if node.type is not None or node.parameters is not None:
             extra = "type" if node.type is not None else "parameters"
@@ -232,14 +234,15 @@ class Sorter:
         if len(words) > 1 and words[1] in self._kinds and self._kinds[words[1]].modifiers:
             known, words = set(self._kinds[words[1]].modifiers), words[:1]
         hint = meant(first.text, sorted(known)) or self._elsewhere(words) or self._listed()
+        fix = mended(first.text, first.span, sorted(known))
         if hint is not None and hint == self._elsewhere(words):
             self._error("SK211", first.span, f"`{first.text}` has no place {self._place()}", hint=hint)
         elif self._parent == "":
-            self._error("SK201", first.span, f"unknown statement `{first.text}`", hint=hint)
+            self._error("SK201", first.span, f"unknown statement `{first.text}`", hint=hint, fix=fix)
         else:
             shown = " ".join(words)
             span = first.span.to(node.words[len(words) - 1].span)
-            self._error("SK202", span, f"unknown setting `{shown}`{self._behind()}", hint=hint)
+            self._error("SK202", span, f"unknown setting `{shown}`{self._behind()}", hint=hint, fix=fix)
 
     def _elsewhere(self, words: list[str]) -> str | None:
         """Where a word would have a meaning."""

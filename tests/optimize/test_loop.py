@@ -1,0 +1,150 @@
+"""The loop against a spy in front of the models, and against models that fail."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
+
+from conftest_cli import PROGRAM, rows
+
+from skillc.errors import SkillcError
+from skillc.frontend import estimate, plan_file
+from skillc.models.client import Client
+from skillc.models.failures import CallFailed
+from skillc.optimize.observer import Silent
+from skillc.pipeline import Job, compile_job
+
+
+class Spy(Client):
+    """A client that keeps every call, and may fail some."""
+
+    def __init__(self, plan, fails=None):
+        super().__init__(plan, cache_folder=None)
+        self.calls = []
+        self._fails = fails
+
+    async def complete(self, call):
+        text = "\n".join(str(message.content) for message in call.messages)
+        self.calls.append((call.role, call.stage, text))
+        if self._fails and self._fails(call.role, call.stage, text, len(self.calls)):
+            raise CallFailed("transient", "the server is down")
+        return await super().complete(call)
+
+
+class Watch(Silent):
+    """Notes how many calls had been made at each decision."""
+
+    def __init__(self, spy):
+        super().__init__()
+        self._spy = spy
+        self.marks = []
+
+    def decided(self, record):
+        super().decided(record)
+        self.marks.append(len(self._spy.calls))
+
+
+def compiled(folder, *, settings=("budget.steps=4",), fails=None, program=PROGRAM):
+    """A compile in this process, with the spy and what it saw."""
+    (folder / "things.skill").write_text(program)
+    (folder / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
+    planned = plan_file(folder / "things.skill", settings=settings)
+    estimated = estimate(planned)
+    spy = Spy(planned.plan, fails)
+    watch = Watch(spy)
+    job = Job(planned, estimated, folder / "skills" / "sort-things", folder / ".skillc")
+    try:
+        return compile_job(job, watch, spy), spy, watch, estimated.dataset
+    finally:
+        spy.close()
+
+
+def texts(examples):
+    return [example.inputs["text"] for example in examples]
+
+
+def test_the_test_split_is_scored_only_after_the_last_decision_and_every_look_is_counted(tmp_path):
+    result, spy, watch, dataset = compiled(tmp_path)
+    for _, stage, text in spy.calls[: watch.marks[-1]]:
+        assert stage not in ("test", "no skill")
+        assert not any(known in text for known in texts(dataset.test))
+    assert len(result.lock.looks) == 1
+    assert result.lock.test.look == 1
+
+
+def test_optimizer_prompts_never_see_validation_or_test(tmp_path):
+    _, spy, _, dataset = compiled(tmp_path)
+    prompts = [text for role, _, text in spy.calls if role == "optimizer"]
+    assert prompts
+    assert any(known in prompt for prompt in prompts for known in texts(dataset.train))
+    hidden = texts((*dataset.validation, *dataset.test))
+    assert not any(known in prompt for prompt in prompts for known in hidden)
+
+
+def test_gold_answers_stay_hidden_where_the_program_withholds_them(tmp_path):
+    program = PROGRAM.replace("batch = 12;", "batch = 12; sees = [trajectory];")
+    _, spy, _, _ = compiled(tmp_path, program=program, settings=("budget.steps=1",))
+    prompts = [text for role, stage, text in spy.calls if (role, stage) == ("optimizer", "reflect")]
+    assert prompts
+    assert not any("</gold>" in prompt or "expected `" in prompt for prompt in prompts)
+
+
+def test_the_loop_is_a_pure_function_of_plan_data_and_responses(tmp_path):
+    runs = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        result, _, watch, _ = compiled(tmp_path / name)
+        runs.append((watch.decisions, result.lock.model_dump(mode="json")))
+    assert runs[0] == runs[1]
+
+
+def test_an_infrastructure_failure_is_never_a_score(tmp_path):
+    """Each third rollout of a candidate fails once; scores and decisions are those of a run without failures."""
+    (tmp_path / "calm").mkdir()
+    (tmp_path / "storm").mkdir()
+    _, _, calm, _ = compiled(tmp_path / "calm")
+    failed = set()
+
+    def fails(role, stage, text, number):
+        if role == "target" and stage == "validation" and text not in failed and number % 3 == 0:
+            failed.add(text)
+            return True
+        return False
+
+    result, _, storm, _ = compiled(tmp_path / "storm", fails=fails)
+    assert [d["result"] for d in storm.decisions][:1] == [d["result"] for d in calm.decisions][:1]
+    assert result.lock.validation.initial.mean is not None
+
+
+def test_a_dead_target_stops_the_run_with_a_message_and_no_score(tmp_path):
+    with pytest.raises(SkillcError, match="could not be measured"):
+        compiled(tmp_path, fails=lambda role, stage, text, number: role == "target")
+    assert not (tmp_path / "skills").exists()
+
+
+def test_a_candidate_that_cannot_be_measured_is_undecided_never_rejected(tmp_path):
+    result, _, watch, _ = compiled(tmp_path, fails=lambda role, stage, text, number: stage == "gate")
+    assert {d["result"] for d in watch.decisions} <= {"undecided", "empty"}
+    assert result.tested.verdict.verdict == "no significant gain"
+    assert any(d["result"] == "undecided" for d in watch.decisions)
+
+
+def test_an_unmeasured_validation_example_is_quarantined_and_listed(tmp_path):
+    lost = {}
+
+    def fails(role, stage, text, number):
+        if role != "target":
+            return False
+        lost.setdefault("marker", "(" + str(next(iter_ids)) + ")") if not lost else None
+        return lost["marker"] in text
+
+    program = PROGRAM.replace("split = 2 : 1 : 2", "split = 2 : 2 : 2")
+    (tmp_path / "things.skill").write_text(program)
+    (tmp_path / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
+    dataset = estimate(plan_file(tmp_path / "things.skill")).dataset
+    iter_ids = iter([dataset.validation[0].id[1:]])
+    result, _, _, _ = compiled(tmp_path, fails=fails, program=program)
+    assert result.lock.quarantined == (dataset.validation[0].id,)
