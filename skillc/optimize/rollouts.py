@@ -50,10 +50,12 @@ class Rollouts:
         self._meter = meter
         self._observer = observer
         self._known: dict[tuple[str, str, int], Outcome] = {}
+        # By identity, with the document so that its identity is not given away: hashing renders the whole text.
+        self._keys: dict[int, tuple[Document, str]] = {}
 
     def known(self, skill: Document | None, example: Example, sample: int = 0) -> Outcome | None:
         """The outcome that was measured before, or None where there is none."""
-        return self._known.get((_key(skill), example.id, sample))
+        return self._known.get((self._key(skill), example.id, sample))
 
     def score(self, skill: Document | None, example: Example, metric: str) -> int | None:
         """The score of sample 0 in millionths, None where it was not measured."""
@@ -71,8 +73,16 @@ class Rollouts:
             MetricError: a metric raised or left its range.
         """
         text = for_target(skill) if skill is not None else None
-        jobs = [self._one(_key(skill), text, example, sample, stage) for example in examples]
+        key = self._key(skill)
+        jobs = [self._one(key, text, example, sample, stage) for example in examples]
         return await gather(jobs)
+
+    def _key(self, skill: Document | None) -> str:
+        if skill is None:
+            return NO_SKILL
+        if id(skill) not in self._keys:
+            self._keys[id(skill)] = (skill, digest(skill))
+        return self._keys[id(skill)][1]
 
     async def _one(self, key: str, text: str | None, example: Example, sample: int, stage: str) -> Outcome:
         known = self._known.get((key, example.id, sample))
@@ -88,10 +98,6 @@ class Rollouts:
             return Outcome(unmeasured(self._plan, rollout.failure), None, "", f"not measured: {rollout.failure}")
         measured = self._meter.measure(example, rollout.prediction, rollout.problem)
         return Outcome(measured.cells, rollout.prediction, rollout.reply, measured.feedback, rollout.cost)
-
-
-def _key(skill: Document | None) -> str:
-    return digest(skill) if skill is not None else NO_SKILL
 
 
 def failure_kind(outcome: Outcome) -> str | None:
