@@ -26,9 +26,9 @@ test: .venv/installed
 # The oldest supported lark, in an environment of its own.
 test-lark: .venv/installed
 	$(PYTHON) -m venv build/lark
-	build/lark/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]' 2>/dev/null || true
-	build/lark/bin/python -m pip install --quiet 'lark==1.2.2'
-	build/lark/bin/python -m pytest tests/language
+	build/lark/bin/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	build/lark/bin/python -m pip install --quiet "lark==1.2.2"
+	SKILLC_LARK=1.2.2 build/lark/bin/python -m pytest -n auto tests/language
 
 bench: .venv/installed
 	@for f in benchmarks/*.py; do echo "== $$f"; $(BIN)/python $$f || exit 1; done

@@ -4,6 +4,7 @@ Targets: 60 lines under 150 ms. Figures are the median of several runs, each bes
 a slow machine shows in both.
 """
 
+import os
 import statistics
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from skillc.language.check import check
 from skillc.language.source import Source
 
 RUNS = 9
+# An installed package has its bytecode; a setting that forbids writing it would be measured instead of the check.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples/tickets/tickets.skill"
 
 
@@ -23,7 +26,7 @@ def process(*arguments: str) -> float:
     times = []
     for _ in range(RUNS):
         began = time.perf_counter()
-        subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+        subprocess.run([sys.executable, *arguments], check=True, capture_output=True, env=ENVIRONMENT)
         times.append((time.perf_counter() - began) * 1000)
     return statistics.median(times)
 

@@ -188,7 +188,7 @@ _RUN = (
         reads_candidate=True,
     ),
     Builtin("cost", Level.RUN, (_given("state", "state"),), "mean list price of a rollout", "$", POSITIVE),
-    Builtin("latency", Level.RUN, (_given("state", "state"),), "mean time of a rollout", "s", POSITIVE),
+    Builtin("latency", Level.RUN, (_given("state", "state"),), "mean time of a rollout", "s", POSITIVE, since="0.3"),
     Builtin(
         "confidence",
         Level.RUN,
