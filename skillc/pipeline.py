@@ -17,7 +17,7 @@ from skillc.data.baselines import baseline_scores
 from skillc.data.dataset import Dataset
 from skillc.document.skill import Document, digest
 from skillc.frontend import Estimated, Planned
-from skillc.metrics.cells import Scored
+from skillc.metrics.cells import MICRO, Scored
 from skillc.metrics.evaluate import Meter
 from skillc.metrics.sources import metric_sources
 from skillc.models.accounts import Amount
@@ -65,8 +65,6 @@ class Job:
     Attributes:
         folder: where SKILL.md, the module, skill.lock and history.jsonl go.
         home: the `.skillc` folder.
-        offline: whether the rulebook stands in for every model.
-        fresh: whether replies of earlier runs are left aside.
         force: write over a SKILL.md that skillc did not write.
     """
 
@@ -74,7 +72,6 @@ class Job:
     estimated: Estimated
     folder: Path
     home: Path
-    offline: bool = False
     force: bool = False
 
 
@@ -267,5 +264,5 @@ def simple_baselines(plan: Plan, dataset: Dataset, meter: Meter) -> dict[str, Fr
         ]
         scores = [cell.value for cell in cells if isinstance(cell, Scored)]
         if scores:
-            means[baseline.name] = Fraction(sum(scores), len(scores) * 1_000_000)
+            means[baseline.name] = Fraction(sum(scores), len(scores) * MICRO)
     return means

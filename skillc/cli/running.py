@@ -66,7 +66,7 @@ def run_job(
     folder = (output or planned.root / "skills") / plan.skill.artifact
     cap = float(plan.budget.time) if plan.budget.time is not None else None
     salt = f"{time.time_ns()}" if fresh else ""
-    job = Job(planned, estimated, folder, home, offline=offline, force=force)
+    job = Job(planned, estimated, folder, home, force=force)
     with Client(plan, cache_folder=home / "cache", offline=offline, salt=salt) as client:
         terminal = Terminal(console, spent=lambda: spent_line(client.ledger.snapshot()), deadline=cap)
         watch = _Watch(terminal, cap)

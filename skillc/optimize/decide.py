@@ -61,9 +61,15 @@ def _rejected(state: State, patch: Patch, why: str, goal: Fraction, place: Place
     text = "; ".join(wording(edit) for edit in patch.edits)
     if not text:
         return state
-    kept = tuple(entry for entry in state.rejected if entry.text != text)
     patience = state.patience.after("reject", goal) if place.kind == "step" else state.patience
-    return replace(state, rejected=(*kept, Rejected(text, why)), patience=patience)
+    return replace(with_rejected(state, [Rejected(text, why)]), patience=patience)
+
+
+def with_rejected(state: State, entries: Sequence[Rejected]) -> State:
+    """The state with more entries in its rejected-edit buffer, each text once, the newest reason kept."""
+    texts = {entry.text for entry in entries}
+    kept = tuple(entry for entry in state.rejected if entry.text not in texts)
+    return replace(state, rejected=(*kept, *dict.fromkeys(entries)))
 
 
 def is_better(engine: Engine, candidate: Document, best: Document) -> bool:

@@ -13,7 +13,7 @@ from skillc.document.skill import digest
 from skillc.metrics.cells import MICRO
 from skillc.optimize.aggregate import aggregate
 from skillc.optimize.budget import choose_budget
-from skillc.optimize.decide import Patch, settle
+from skillc.optimize.decide import Patch, settle, with_rejected
 from skillc.optimize.engine import Engine, Place, Rejected, State, mean
 from skillc.optimize.proposals import Proposal, wording
 from skillc.optimize.reflect import reflect
@@ -81,10 +81,3 @@ def _empty(engine: Engine, state: State, place: Place, shown: Mapping[str, JsonV
     engine.observer.decided(record)
     patience = state.patience.after("empty", goal if goal is not None else state.patience.reference)
     return replace(state, decisions=state.decisions + 1, patience=patience)
-
-
-def with_rejected(state: State, entries: Sequence[Rejected]) -> State:
-    """The state with more entries in its rejected-edit buffer, each text once, the newest reason kept."""
-    texts = {entry.text for entry in entries}
-    kept = tuple(entry for entry in state.rejected if entry.text not in texts)
-    return replace(state, rejected=(*kept, *dict.fromkeys(entries)))
