@@ -198,9 +198,21 @@ class OptimizePlan(Frozen):
         samples: rollouts per example.
         candidates: candidates a step that are raced against each other.
         screen: examples on which each edit is tried alone; 0 turns it off.
+        retries: smaller patches that are tried after a rejection.
         wave: rollouts sent at once while a gate is decided; None means a tenth of the validation split, 8 to 32.
+        speculate: whether the incumbent runs the next batch while a gate is decided.
+        accept: whether the gates decide, or each candidate is taken.
+        rollback: with `accept = always`: a loss of this share against the best goes back to it; None never does.
+        parents: whether candidates grow from the incumbent alone, or from the Pareto front of accepted skills.
+        merge: whether two parents are merged at epoch ends.
+        update: edits on rules, a section rewritten from suggestions, or all trainable sections rewritten.
+        accumulate: batches whose proposals are pooled for one candidate.
         sees: what the optimizer may look at.
         successes: whether successes are reflected on too.
+        lapses: whether a failure to follow the skill becomes a reminder in the section `reminders`.
+        lookups: questions that one reflection may ask of the trajectories; 0 shows them whole.
+        rule_counts: whether reflections count each rule as helpful or harmful.
+        pairs: which longitudinal examples a slow update is shown.
         trajectory_limit: tokens of one trajectory that a reflection is shown.
     """
 
@@ -213,12 +225,22 @@ class OptimizePlan(Frozen):
     screen: int = 3
     retries: int = 0
     wave: int | None = None
+    speculate: bool = True
     accept: Literal["gates", "always"] = "gates"
+    rollback: Fraction | None = None
+    parents: Literal["incumbent", "pareto"] = "incumbent"
+    merge: bool = False
+    update: Literal["edits", "rewrite_section", "rewrite_all"] = "edits"
+    accumulate: int = 1
     sees: tuple[Literal["gold", "feedback", "trajectory"], ...] = ("gold", "feedback", "trajectory")
     successes: bool = True
+    lapses: bool = False
+    lookups: int = 0
+    rule_counts: bool = False
     rejected_buffer: bool = True
     slow_update: bool = True
     slow_update_samples: int = 20
+    pairs: Literal["mixed", "changed", "unchanged"] = "mixed"
     meta_skill: bool = True
     trajectory_limit: int = 1500
 

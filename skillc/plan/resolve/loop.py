@@ -10,10 +10,13 @@ from skillc.plan.schema import BudgetPlan, OptimizePlan, SchedulePlan
 
 _COUNTS = (
     *("batch", "minibatch", "samples", "candidates", "screen", "retries", "wave"),
-    *("slow_update_samples", "trajectory_limit"),
+    *("slow_update_samples", "trajectory_limit", "accumulate", "lookups"),
 )
-_SWITCHES = ("successes", "rejected_buffer", "slow_update", "meta_skill")
-_WORDS = ("method", "accept")
+_SWITCHES = (
+    *("successes", "rejected_buffer", "slow_update", "meta_skill"),
+    *("speculate", "merge", "lapses", "rule_counts"),
+)
+_WORDS = ("method", "accept", "parents", "update", "pairs")
 _COUNTED_CAPS = ("epochs", "steps", "calls", "tokens", "patience")
 _AMOUNTS = ("cost", "time", "min_gain")
 _SIGHTS = ("gold", "feedback", "trajectory")
@@ -26,6 +29,7 @@ def resolve_optimize(optimize: Entity | None) -> OptimizePlan:
     settings: dict[str, Any] = {name: count_of(optimize, name) for name in _COUNTS}
     settings |= {name: switch_of(optimize, name) for name in _SWITCHES}
     settings |= {name: word_of(optimize, name) for name in _WORDS}
+    settings["rollback"] = amount_of(optimize, "rollback")
     settings |= {"edits": schedule(value_of(optimize, "edits")), "sees": _sees(value_of(optimize, "sees"))}
     return OptimizePlan(**{name: value for name, value in settings.items() if value is not None})
 
