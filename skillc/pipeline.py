@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import math
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -28,7 +29,7 @@ from skillc.optimize.final import Arm, Tested, final_test
 from skillc.optimize.loop import Trained, train
 from skillc.optimize.observer import Observer
 from skillc.optimize.rollouts import Rollouts
-from skillc.plan.digest import plan_digest, run_id
+from skillc.plan.digest import plan_digest, run_id, run_parts
 from skillc.plan.initial import initial_document
 from skillc.plan.lock import (
     ArmLock,
@@ -50,12 +51,14 @@ from skillc.plan.spend import Spend
 from skillc.plan.steps import steps_of, wave_size
 from skillc.program.artifact import check_folder, write_artifact
 from skillc.program.rollout import Runner
+from skillc.run.about import begin, changed_since_unfinished, finish
 from skillc.run.folder import RunFolder
-from skillc.run.history import history_text, read_history
+from skillc.run.history import history_text, read_history, write_history
 from skillc.run.journal import Journal, Record
+from skillc.run.replay import Replay
 
 # Another number, other decisions: part of a run's name, so that an old run is not taken for this code's.
-DECISION_VERSION = "1"
+DECISION_VERSION = "2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ class Job:
         folder: where SKILL.md, the module, skill.lock and history.jsonl go.
         home: the `.skillc` folder.
         force: write over a SKILL.md that skillc did not write.
+        fresh: ask the models anew, whatever this or another run was answered.
     """
 
     planned: Planned
@@ -73,6 +77,7 @@ class Job:
     folder: Path
     home: Path
     force: bool = False
+    fresh: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +109,9 @@ class _Closing:
 class _Recorder:
     """Passes the loop's words on to the display, and each decision to the journal first."""
 
-    def __init__(self, observer: Observer, journal: Journal) -> None:
+    def __init__(self, observer: Observer, journal: Journal, replay: Replay) -> None:
         self._journal = journal
+        self._replay = replay
         self._observer = observer
         self.decisions: list[Record] = []
         self.stage = observer.stage
@@ -114,6 +120,7 @@ class _Recorder:
         self.stop_wanted = observer.stop_wanted
 
     def decided(self, record: Record) -> None:
+        self._replay.decided()
         self._journal.record(record)
         self.decisions.append(record)
         self._observer.decided(record)
@@ -129,31 +136,47 @@ def compile_job(job: Job, observer: Observer, client: Client) -> Compiled:
     plan, dataset = job.planned.plan, job.estimated.dataset
     check_folder(job.folder, force=job.force)
     initial = initial_document(plan.skill)
-    name = run_id(
+    parts = run_parts(
         plan,
         data_digest=dataset.digest,
         initial_skill=digest(initial),
         metric_sources=metric_sources(plan, job.planned.root),
         decision_version=DECISION_VERSION,
     )
+    name = run_id(parts)
     meter = Meter(plan, job.planned.root)
     folder = RunFolder(job.home, name)
     with folder.held():
-        recorder = _Recorder(observer, Journal(folder.decisions))
-        lock_path = job.folder / "skill.lock"
-        old = read_lock(lock_path) if lock_path.exists() else None
-        engine = Engine(
-            plan=plan,
-            dataset=dataset,
-            rollouts=Rollouts(plan, Runner(plan, client), meter, recorder),
-            optimizer=Optimizer(client, recorder),
-            observer=recorder,
-            wave=wave_size(plan, len(dataset.validation)),
-            planned=max(1, steps_of(plan, len(dataset.train)) * plan.optimize.candidates),
-            reserve=_Closing(client, job.estimated),
-        )
-        trained, tested = asyncio.run(_train_and_test(engine, initial, old, name))
-        return _write(job, trained, tested, recorder.decisions, client, name, old, meter)
+        changed = changed_since_unfinished(folder, job.planned.path.name, parts)
+        if changed:
+            observer.note(_left_unfinished(changed))
+        about = begin(folder, job.planned.path.name, parts, fresh=job.fresh)
+        client.keep_receipts(folder.ledger, about.salt)
+        with closing(Replay(folder.outcomes, client)) as replay:
+            recorder = _Recorder(observer, Journal(folder.decisions), replay)
+            lock_path = job.folder / "skill.lock"
+            old = read_lock(lock_path) if lock_path.exists() else None
+            engine = Engine(
+                plan=plan,
+                dataset=dataset,
+                rollouts=Rollouts(plan, Runner(plan, client), meter, recorder, replay),
+                optimizer=Optimizer(client, recorder, replay),
+                observer=recorder,
+                wave=wave_size(plan, len(dataset.validation)),
+                planned=max(1, steps_of(plan, len(dataset.train)) * plan.optimize.candidates),
+                reserve=_Closing(client, job.estimated),
+            )
+            trained, tested = asyncio.run(_train_and_test(engine, initial, old, name))
+            replay.decided()
+        compiled = _write(job, trained, tested, recorder.decisions, client, name, old, meter)
+        if trained.stopped != "interrupted":
+            finish(folder, about)
+        return compiled
+
+
+def _left_unfinished(changed: Sequence[str]) -> str:
+    what = ", ".join(f"the {part}" if part != "skillc" else "skillc itself" for part in changed)
+    return f"an earlier run of this program was not finished; since then these changed: {what}. a new run begins"
 
 
 async def _train_and_test(engine: Engine, initial: Document, old: Lock | None, name: str) -> tuple[Trained, Tested]:
@@ -178,7 +201,7 @@ def _write(
 ) -> Compiled:
     paths = write_artifact(job.folder, job.planned.plan, trained.state.best, force=job.force)
     history = job.folder / "history.jsonl"
-    history.write_text(history_text(read_history(history), name, decisions), encoding="utf-8")
+    write_history(history, history_text(read_history(history), name, decisions))
     spent = client.ledger.snapshot()
     known = old.looks if old else ()
     looks = look_of(known, _look(trained, name))[0] if tested.verdict.n else known

@@ -65,9 +65,8 @@ def run_job(
     home = planned.root / ".skillc"
     folder = (output or planned.root / "skills") / plan.skill.artifact
     cap = float(plan.budget.time) if plan.budget.time is not None else None
-    salt = f"{time.time_ns()}" if fresh else ""
-    job = Job(planned, estimated, folder, home, force=force)
-    with Client(plan, cache_folder=home / "cache", offline=offline, salt=salt) as client:
+    job = Job(planned, estimated, folder, home, force=force, fresh=fresh)
+    with Client(plan, cache_folder=home / "cache", offline=offline) as client:
         terminal = Terminal(console, spent=lambda: spent_line(client.ledger.snapshot()), deadline=cap)
         watch = _Watch(terminal, cap)
         with terminal, _interruptible(watch):

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from skillc.errors import SkillcError
 from skillc.models import failures
-from skillc.models.accounts import Amount
+from skillc.models.accounts import Account, Amount
 from skillc.models.calls import Call, Usage
 from skillc.models.failures import CallFailed, FailureKind, PermanentFailure
-from skillc.models.ledger import Book
+from skillc.models.receipts import Receipts
 from skillc.models.roles import Role
+from skillc.models.slots import Slots
 from skillc.models.transport import Transport, read_reply
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -43,8 +43,17 @@ class Retries:
 class Attempts:
     """Sends attempts, at most `concurrency` at once, and books each one as paid."""
 
-    def __init__(self, paid: Book, transport: Transport, retries: Retries, sleep: Sleep, concurrency: int) -> None:
-        self._paid = paid
+    def __init__(
+        self,
+        account: Account,
+        receipts: Receipts,
+        transport: Transport,
+        retries: Retries,
+        sleep: Sleep,
+        concurrency: int,
+    ) -> None:
+        self._account = account
+        self.receipts = receipts
         self._transport = transport
         self._retries = retries
         self._sleep = sleep
@@ -53,7 +62,7 @@ class Attempts:
 
     def move(self) -> None:
         """Forgets the event loop, because another one takes over."""
-        self._slots = asyncio.Semaphore(self._concurrency)
+        self._slots = Slots(self._concurrency)
 
     async def run(self, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount) -> str:
         """A whole reply in the form that is stored.
@@ -71,48 +80,48 @@ class Attempts:
         raise CallFailed(last.kind, f"{last.detail}, {self._retries.attempts} attempts") from None
 
     async def _once(self, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount) -> str:
-        await self._paid.account.reserve(reserved)
-        where, sent = (call.role, call.stage), False
+        await self._account.reserve(reserved)
+        where, most = (call.role, call.stage), _most(role, arguments)
+        number: int | None = None
+
+        def book(usage: Usage) -> None:
+            if number is not None:
+                cost = role.price.discounted(usage) if role.price else None
+                self.receipts.ended(number, where, reserved, usage, cost)
+
         try:
-            async with self._slots:
-                sent = True
+            async with self._slots.held():
+                number = await self.receipts.sent(where, reserved)
                 raw = await self._transport(_to_send(role, arguments, call))
         except Exception as problem:
-            self._book(where, role, reserved, Usage() if failures.was_refused(problem) else _most(role, arguments))
+            book(Usage() if failures.was_refused(problem) else most)
             raise _classified(problem, role) from None
         except BaseException:
-            if sent:
-                self._book(where, role, reserved, _most(role, arguments))
-            else:
-                self._paid.account.release(reserved)
+            book(most)
             raise
-        return self._read(raw, where, role, arguments, reserved)
-
-    def _read(self, raw: Any, where: tuple[str, str], role: Role, arguments: dict[str, Any], reserved: Amount) -> str:
-        most = _most(role, arguments)
+        finally:
+            if number is None:
+                self._account.release(reserved)
         try:
             text, finish, reported, model, tool_calls = read_reply(raw)
         except CallFailed as problem:
-            self._book(where, role, reserved, most)
+            book(most)
             raise _Again(problem.kind, problem.detail, None) from None
         usage = reported or most
-        self._book(where, role, reserved, usage)
-        if finish in _CUT:
-            raise CallFailed("cut", f"the reply ended at its limit, after {usage.completion:,} tokens", usage=usage)
-        if finish == "content_filter" or not (text.strip() or tool_calls):
-            raise CallFailed("empty", f"the reply holds no text (finish reason `{finish}`)", usage=usage)
-        stored: dict[str, Any] = {
-            "text": text,
-            "finish": finish,
-            "usage": [usage.prompt, usage.cached, usage.completion, usage.reasoning],
-            "model": model or role.plan.model,
-        }
-        if tool_calls:
-            stored["tool_calls"] = list(tool_calls)
-        return json.dumps(stored)
+        book(usage)
+        return _stored(text, finish, usage, model or role.plan.model, tool_calls)
 
-    def _book(self, where: tuple[str, str], role: Role, reserved: Amount, usage: Usage) -> None:
-        self._paid.settle(where, reserved, usage, role.price.discounted(usage) if role.price else None)
+
+def _stored(text: str, finish: str, usage: Usage, model: str, tool_calls: Sequence[dict[str, Any]]) -> str:
+    """A whole reply in the form that is stored."""
+    if finish in _CUT:
+        raise CallFailed("cut", f"the reply ended at its limit, after {usage.completion:,} tokens", usage=usage)
+    if finish == "content_filter" or not (text.strip() or tool_calls):
+        raise CallFailed("empty", f"the reply holds no text (finish reason `{finish}`)", usage=usage)
+    stored: dict[str, Any] = {"text": text, "finish": finish, "usage": list(usage.counts), "model": model}
+    if tool_calls:
+        stored["tool_calls"] = list(tool_calls)
+    return json.dumps(stored)
 
 
 class _Again(Exception):  # noqa: N818

@@ -59,6 +59,11 @@ class Usage:
         """Prompt and completion together."""
         return self.prompt + self.completion
 
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """The four numbers, in the order of the fields."""
+        return self.prompt, self.cached, self.completion, self.reasoning
+
 
 @dataclass(frozen=True, slots=True)
 class Completion:

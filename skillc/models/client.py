@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from skillc.errors import SkillcError
 from skillc.models.accounts import Amount
@@ -18,13 +18,26 @@ from skillc.models.calls import Call, Completion, Usage
 from skillc.models.failures import CallFailed, PermanentFailure
 from skillc.models.flights import Flights
 from skillc.models.home import Home
-from skillc.models.ledger import Ledger
+from skillc.models.ledger import Ledger, Where
 from skillc.models.line import Line, Turn
+from skillc.models.receipts import Receipts
 from skillc.models.roles import Role, call_key, resolve_roles
 from skillc.models.transport import Transport, send
 from skillc.plan.schema import Plan
 
 _TURN: ContextVar[Turn | None] = ContextVar("skillc_turn", default=None)
+
+
+class Charge(NamedTuple):
+    """What one logical call was charged: by role and stage, its reservation, its tokens, nano-dollars if known."""
+
+    where: Where
+    reserved: Amount
+    usage: Usage
+    cost: int | None
+
+
+_CHARGES: ContextVar[list[Charge] | None] = ContextVar("skillc_charges", default=None)
 
 
 def preflight(plan: Plan, *, offline: bool = False) -> None:
@@ -69,8 +82,10 @@ class Client:
         self.ledger = Ledger(plan.budget)
         self._cache = ReplyCache(cache_folder)
         self._salt = salt
-        self._attempts = Attempts(self.ledger.paid, transport, retries or Retries(), sleep, concurrency)
-        self._flights: Flights[str] = Flights()
+        self._receipts = Receipts(self.ledger.paid)
+        account = self.ledger.paid.account
+        self._attempts = Attempts(account, self._receipts, transport, retries or Retries(), sleep, concurrency)
+        self._flights: Flights[str, str] = Flights()
         self._line = Line()
         self._home = Home(self._moved)
 
@@ -101,9 +116,47 @@ class Client:
             _TURN.reset(token)
             self._home.post(lambda: line.leave(turn))
 
+    def keep_receipts(self, path: Path, salt: str) -> None:
+        """Binds the client to one run: what is paid is kept in a file, and added to what earlier sessions paid.
+
+        Args:
+            path: the file.
+            salt: part of every cache key: another salt, fresh replies.
+
+        Raises:
+            SkillcError: the file cannot be used.
+        """
+        self._salt = salt
+        self._receipts = self._attempts.receipts = Receipts(self.ledger.paid, path)
+
+    @contextmanager
+    def recorded(self) -> Iterator[list[Charge]]:
+        """Keeps what is charged for the calls made inside; travels with the context, tasks included."""
+        charges: list[Charge] = []
+        token = _CHARGES.set(charges)
+        try:
+            yield charges
+        finally:
+            _CHARGES.reset(token)
+
+    async def charge(self, charges: Sequence[Charge]) -> None:
+        """Charges again what was charged before, in the order of the turns, and sends nothing.
+
+        Raises:
+            BudgetReached: a cap does not admit it.
+        """
+        with self.turn():
+            for charge in charges:
+                await self._home.run(lambda charge=charge: self._charge(charge))  # type: ignore[misc]
+
+    async def _charge(self, charge: Charge) -> None:
+        await self._admit(charge.reserved)
+        self.ledger.charged.settle(charge.where, charge.reserved, charge.usage, charge.cost)
+
     def close(self) -> None:
-        """Closes the cache."""
+        """Closes the cache and the receipts."""
         self._cache.close()
+        self._receipts.close()
 
     def __enter__(self) -> Client:
         return self
@@ -129,15 +182,22 @@ class Client:
             text, cached = await self._reply(key, role, arguments, call, reserved)
         except CallFailed as problem:
             usage = problem.usage or Usage()
-            self.ledger.charged.settle(where, reserved, usage, _cost(role, usage))
+            self._settle(Charge(where, reserved, usage, _cost(role, usage)))
             raise
         except BaseException:
             self.ledger.charged.account.release(reserved)
             raise
         completion = _completion(text, role, cached)
-        self.ledger.charged.settle(where, reserved, completion.usage, completion.cost)
+        self._settle(Charge(where, reserved, completion.usage, completion.cost))
+        self._receipts.answered(call.role, completion.model)
         _check(completion.usage, reserved, role)
         return completion
+
+    def _settle(self, charge: Charge) -> None:
+        self.ledger.charged.settle(charge.where, charge.reserved, charge.usage, charge.cost)
+        charges = _CHARGES.get()
+        if charges is not None:
+            charges.append(charge)
 
     async def _admit(self, reserved: Amount) -> None:
         """Reserves in the order of the turns."""

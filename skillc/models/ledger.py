@@ -7,6 +7,7 @@ stops. `paid` counts what the network took, attempts and orphans included. Neith
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from pydantic import JsonValue
 
@@ -50,14 +51,18 @@ class Tally:
         }
 
 
+# Role and stage.
+Where: TypeAlias = tuple[str, str]
+
+
 @dataclass(slots=True)
 class Book:
     """One account with its totals per (role, stage)."""
 
     account: Account
-    lines: dict[tuple[str, str], Tally] = field(default_factory=dict)
+    lines: dict[Where, Tally] = field(default_factory=dict)
 
-    def settle(self, where: tuple[str, str], reserved: Amount, usage: Usage, cost: int | None) -> None:
+    def settle(self, where: Where, reserved: Amount, usage: Usage, cost: int | None) -> None:
         """Replaces a reservation by what one call used."""
         self.lines.setdefault(where, Tally()).add(usage, cost)
         self.account.settle(reserved, Amount(1, usage.total, cost or 0))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -12,6 +13,7 @@ from skillc.models.client import Client
 from skillc.models.failures import CallFailed
 from skillc.optimize.observer import Observer
 from skillc.optimize.prompting import reask_messages
+from skillc.optimize.record import Record, Unrecorded, Value
 from skillc.optimize.replies import REPLIES, MalformedReply, Reply, ReplyKind, read_reply
 
 R = TypeVar("R", bound=Reply)
@@ -21,11 +23,12 @@ _KINDS: dict[type[BaseModel], ReplyKind] = {reply: kind for kind, reply in REPLI
 
 
 class Optimizer:
-    """The optimizer model behind the client."""
+    """The optimizer model behind the client, and the record of a run that goes on."""
 
-    def __init__(self, client: Client, observer: Observer) -> None:
+    def __init__(self, client: Client, observer: Observer, record: Record | None = None) -> None:
         self._client = client
         self._observer = observer
+        self._record = record or Unrecorded()
 
     async def ask(self, kind: type[R], messages: Messages, *, stage: str, sample: tuple[int, ...]) -> R | None:
         """One typed reply, or None where the model gave none that can be read.
@@ -52,10 +55,26 @@ class Optimizer:
             return None
 
     async def _complete(self, messages: Messages, stage: str, sample: tuple[int, ...]) -> str:
+        """The text of one reply.
+
+        Raises:
+            CallFailed: none came.
+        """
         sent = tuple(Message(role=m["role"], content=m["content"]) for m in messages)
-        completion = await self._client.complete(Call(role="optimizer", stage=stage, messages=sent, sample=sample))
+        call = Call(role="optimizer", stage=stage, messages=sent, sample=sample)
+
+        async def work() -> tuple[Value, bool]:
+            try:
+                return {"text": (await self._client.complete(call)).text}, True
+            except CallFailed as problem:
+                return {"failed": problem.kind, "detail": problem.detail}, False
+
+        told = hashlib.sha256(repr(sent).encode(errors="surrogatepass")).hexdigest()
+        value: Any = await self._record.step().once(["reply", stage, list(sample), told], work)
         self._observer.advance()
-        return completion.text
+        if "failed" in value:
+            raise CallFailed(value["failed"], value["detail"])
+        return str(value["text"])
 
     def _leave_out(self, stage: str, problem: Exception) -> None:
         self._observer.note(f"{stage}: one reply of the optimizer was left out: {problem}")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import hashlib
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
 
 from pydantic import JsonValue
 
@@ -14,12 +16,17 @@ from skillc.document.render import for_target
 from skillc.document.skill import Document, digest
 from skillc.metrics.cells import Cell, Scored, Unmeasured
 from skillc.metrics.evaluate import Meter, unmeasured
+from skillc.models.flights import Flights
 from skillc.optimize.observer import Observer
+from skillc.optimize.record import Record, Unrecorded, Value
 from skillc.plan.schema import Plan
 from skillc.program.rollout import Rollout
 
 # How one rollout is run: skill text (None for no skill), example, sample index, stage.
 Runner = Callable[[str | None, Example, int, str], Awaitable[Rollout]]
+
+# Digest of the skill, id of the example, sample.
+_Key: TypeAlias = tuple[str, str, int]
 
 NO_SKILL = "none"
 T = TypeVar("T")
@@ -40,16 +47,42 @@ class Outcome:
         """Whether every metric has a score."""
         return all(isinstance(cell, Scored) for cell in self.cells.values())
 
+    def to_json(self) -> Value:
+        """For the record: a score as its millionths, a failure as its kind."""
+        cells: dict[str, JsonValue] = {
+            name: c.value if isinstance(c, Scored) else c.kind for name, c in self.cells.items()
+        }
+        answer = dict(self.answer) if self.answer is not None else None
+        return {"cells": cells, "answer": answer, "reply": self.reply, "feedback": self.feedback, "cost": self.cost}
+
+    @classmethod
+    def from_json(cls, value: Any) -> Outcome:
+        """What `to_json` gave."""
+        cells = {n: Scored(c) if isinstance(c, int) else Unmeasured(c) for n, c in value["cells"].items()}
+        return cls(cells, value["answer"], value["reply"], value["feedback"], value["cost"])
+
 
 class Rollouts:
-    """Runs and measures rollouts; remembers each outcome by (skill, example, sample), failures excepted."""
+    """Runs and measures rollouts; remembers each outcome by (skill, example, sample), failures excepted.
 
-    def __init__(self, plan: Plan, runner: Runner, meter: Meter, observer: Observer) -> None:
+    Args:
+        plan: the task and its metrics.
+        runner: runs one rollout.
+        meter: scores it.
+        observer: told of each one that is done.
+        record: what a run that goes on knows already.
+    """
+
+    def __init__(
+        self, plan: Plan, runner: Runner, meter: Meter, observer: Observer, record: Record | None = None
+    ) -> None:
         self._plan = plan
         self._runner = runner
         self._meter = meter
         self._observer = observer
-        self._known: dict[tuple[str, str, int], Outcome] = {}
+        self._record = record or Unrecorded()
+        self._known: dict[_Key, Outcome] = {}
+        self._flights: Flights[_Key, Outcome] = Flights()
         # By identity, with the document so that its identity is not given away: hashing renders the whole text.
         self._keys: dict[int, tuple[Document, str]] = {}
 
@@ -74,8 +107,21 @@ class Rollouts:
         """
         text = for_target(skill) if skill is not None else None
         key = self._key(skill)
-        jobs = [self._one(key, text, example, sample, stage) for example in examples]
-        return await gather(jobs)
+        told = hashlib.sha256(text.encode()).hexdigest() if text is not None else None
+        wave = self._record.wave()
+
+        async def run(example: Example) -> Outcome:
+            async def work() -> tuple[Value, bool]:
+                outcome = self._measured(example, await self._runner(text, example, sample, stage))
+                return outcome.to_json(), outcome.measured
+
+            outcome = Outcome.from_json(await wave.once(["rollout", told, example.id, sample], work))
+            self._known[key, example.id, sample] = outcome
+            return outcome
+
+        outcomes = await gather([self._one((key, e.id, sample), partial(run, e)) for e in examples])
+        wave.close()
+        return outcomes
 
     def _key(self, skill: Document | None) -> str:
         if skill is None:
@@ -84,12 +130,10 @@ class Rollouts:
             self._keys[id(skill)] = (skill, digest(skill))
         return self._keys[id(skill)][1]
 
-    async def _one(self, key: str, text: str | None, example: Example, sample: int, stage: str) -> Outcome:
-        known = self._known.get((key, example.id, sample))
+    async def _one(self, key: _Key, run: Callable[[], Coroutine[Any, Any, Outcome]]) -> Outcome:
+        known = self._known.get(key)
         if known is None or not known.measured:
-            rollout = await self._runner(text, example, sample, stage)
-            known = self._measured(example, rollout)
-            self._known[key, example.id, sample] = known
+            known = await self._flights.join(key, run)
         self._observer.advance()
         return known
 

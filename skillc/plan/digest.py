@@ -41,17 +41,17 @@ def plan_digest(plan: Plan) -> str:
     return digest({"skillc": "plan/1", "plan": _meaning(plan)})
 
 
-def run_id(
+def run_parts(
     plan: Plan,
     data_digest: str,
     initial_skill: str,
     metric_sources: Mapping[str, str],
     decision_version: str,
-) -> str:
-    """Hex sha256 that names a run: all that its decisions depend on (ENGINE section 5).
+) -> dict[str, str]:
+    """Hex digest of each thing that a run's decisions depend on, by the name that a user knows it under.
 
-    Not in it: caps that only truncate, concurrency, rates, timeouts, retries of calls, display, secrets, and the paths
-    of data whose content `data_digest` names.
+    Not in them: caps that only truncate, concurrency, rates, timeouts, retries of calls, display, secrets, and the
+    paths of data whose content `data_digest` names (ENGINE section 5).
 
     Args:
         plan: the program.
@@ -60,20 +60,22 @@ def run_id(
         metric_sources: digest of the source of each `python` metric, by `module:function`.
         decision_version: version of the code that decides.
     """
-    meaning = _meaning(plan)
     budget = {name: cap for name, cap in _fields(plan.budget).items() if name not in TRUNCATING_CAPS}
     data = {name: value for name, value in _fields(plan.data).items() if name not in _PATHS}
     models = {role: _sent(_fields(model)) for role, model in plan.models.items()}
-    return digest(
-        {
-            "skillc": "run/1",
-            "plan": {**meaning, "budget": budget, "data": data, "models": models},
-            "data": data_digest,
-            "skill": initial_skill,
-            "metrics": dict(metric_sources),
-            "decisions": decision_version,
-        }
-    )
+    return {
+        "program": digest({**_meaning(plan), "budget": budget, "data": data, "models": None}),
+        "data": data_digest,
+        "models": digest(models),
+        "initial skill": initial_skill,
+        "metrics": digest(dict(metric_sources)),
+        "skillc": decision_version,
+    }
+
+
+def run_id(parts: Mapping[str, str]) -> str:
+    """Hex sha256 that names a run, of what `run_parts` gives."""
+    return digest({"run/1": dict(parts)})
 
 
 def _meaning(plan: Plan) -> dict[str, object]:

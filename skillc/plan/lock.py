@@ -6,9 +6,7 @@ No clock, no path of a machine, no name of one: the same compile writes the same
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainSerializer, ValidationError
 
 from skillc.errors import SkillcError
+from skillc.files import write_whole
 
 FORMAT_VERSION = 1
 
@@ -192,16 +191,9 @@ def write_lock(path: Path, lock: Lock) -> None:
     Raises:
         SkillcError: it cannot be written.
     """
-    draft = path.with_name(f".{path.name}.new")
     try:
-        with draft.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(lock_text(lock))
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
+        write_whole(path, lock_text(lock))
     except OSError as problem:
-        with suppress(OSError):
-            draft.unlink()
         raise SkillcError(f"the lock `{path}` cannot be written: {problem.strerror}") from problem
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from skillc.document.skill import Document
 from skillc.document.skill_md import to_skill_md
 from skillc.errors import SkillcError
+from skillc.files import write_whole
 from skillc.plan.schema import Plan
 from skillc.program.emit import module_source
 from skillc.program.names import module_name
@@ -45,20 +45,7 @@ def write_artifact(folder: Path, plan: Plan, document: Document, *, force: bool 
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
-            _write(folder / name, text)
+            write_whole(folder / name, text)
     except OSError as problem:
         raise SkillcError(f"`{folder}` cannot be written: {problem.strerror}") from problem
     return tuple(folder / name for name in texts)
-
-
-def _write(path: Path, text: str) -> None:
-    """Writes beside the file and puts it in its place in one move."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        with beside.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)

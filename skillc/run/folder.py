@@ -39,6 +39,21 @@ class RunFolder:
         """The hash-chained decisions."""
         return self.path / "decisions.jsonl"
 
+    @property
+    def outcomes(self) -> Path:
+        """What every rollout and every reply of the optimizer gave, as it came in."""
+        return self.path / "outcomes.jsonl"
+
+    @property
+    def ledger(self) -> Path:
+        """What was paid."""
+        return self.path / "ledger.jsonl"
+
+    @property
+    def about(self) -> Path:
+        """What the run is of."""
+        return self.path / "run.json"
+
     @contextmanager
     def held(self) -> Iterator[None]:
         """Holds the run for one process.

@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from skillc.errors import SkillcError
+from skillc.files import write_whole
 from skillc.run.journal import Record, canonical
 
 
@@ -45,3 +46,15 @@ def history_text(old: Sequence[Record], run: str, decisions: Sequence[Record]) -
     kept = [canonical(line) for line in old if line.get("run") != run]
     new = [canonical({"run": run, **decision}) for decision in decisions]
     return "".join(line + "\n" for line in [*kept, *new])
+
+
+def write_history(path: Path, text: str) -> None:
+    """Writes the file whole or not at all.
+
+    Raises:
+        SkillcError: it cannot be written.
+    """
+    try:
+        write_whole(path, text)
+    except OSError as problem:
+        raise SkillcError(f"the history `{path}` cannot be written: {problem.strerror}") from problem

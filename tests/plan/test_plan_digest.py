@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plan_samples import BETTER, plan
 
-from skillc.plan.digest import canonical, digest, plan_digest, run_id
+from skillc.plan.digest import canonical, digest, plan_digest, run_id, run_parts
 from skillc.plan.schema import GatePlan, Plan, SchedulePlan
 
 VALUES = st.recursive(
@@ -31,7 +31,7 @@ def named(changed: Plan, **changes):
         "decision_version": "1",
         **changes,
     }
-    return run_id(changed, **given)
+    return run_id(run_parts(changed, **given))
 
 
 @given(VALUES)

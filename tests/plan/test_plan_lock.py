@@ -1,6 +1,7 @@
 """`skill.lock`: stable bytes, whole or not at all, and a clear word where it is damaged."""
 
 import json
+import os
 from fractions import Fraction
 
 import pytest
@@ -100,7 +101,7 @@ def test_a_failed_write_leaves_the_old_lock(tmp_path):
     path = tmp_path / "skill.lock"
     write_lock(path, a_lock())
     before = path.read_bytes()
-    (tmp_path / ".skill.lock.new").mkdir()
+    (tmp_path / f".skill.lock.{os.getpid()}.new").mkdir()
     with pytest.raises(SkillcError, match="cannot be written"):
         write_lock(path, a_lock(verdict="worse"))
     assert path.read_bytes() == before

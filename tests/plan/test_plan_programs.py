@@ -12,7 +12,7 @@ from plan_samples import PRICES, SIZES
 from skillc.frontend import check_file
 from skillc.language.terms import CallTerm, FieldTerm, MeanTerm, Operation
 from skillc.plan.bounds import bounds
-from skillc.plan.digest import plan_digest, run_id
+from skillc.plan.digest import plan_digest, run_id, run_parts
 from skillc.plan.estimate import findings
 from skillc.plan.render import as_json, as_text
 from skillc.plan.resolve import resolve
@@ -128,7 +128,8 @@ def _calls(term):
 
 
 def hashes(plan):
-    return plan_digest(plan), run_id(plan, data_digest="d", initial_skill="s", metric_sources={}, decision_version="1")
+    parts = run_parts(plan, data_digest="d", initial_skill="s", metric_sources={}, decision_version="1")
+    return plan_digest(plan), run_id(parts)
 
 
 def statements(text):

@@ -1,0 +1,23 @@
+"""Files that are replaced whole: a kill, a full disk or a power cut never leaves half of one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes beside the file and puts it in its place in one move.
+
+    Raises:
+        OSError: it cannot be written; what stood there still stands.
+    """
+    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        with beside.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)

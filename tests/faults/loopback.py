@@ -1,0 +1,99 @@
+"""A server on the loopback that speaks the OpenAI chat protocol and answers as the rulebook does."""
+
+import hashlib
+import json
+import threading
+import time
+from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from skillc.models.rulebook.model import answer
+from skillc.tokens import count_tokens
+
+
+class Loopback(ThreadingHTTPServer):
+    """Counts what it is asked.
+
+    Attributes:
+        asked: how often each prompt came.
+        latency: seconds before an answer.
+        fails: given the body, says whether this request gets a 503.
+        model: the name that it gives itself; None echoes the one that was asked for.
+    """
+
+    daemon_threads = True
+    request_queue_size = 256
+
+    def __init__(self, latency=0.0):
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.asked = Counter()
+        self.latency = latency
+        self.fails = None
+        self.model = None
+        self._heard = threading.Condition()
+        self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self):
+        """For `base_url`."""
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+    @property
+    def total(self):
+        """Requests so far."""
+        return self.asked.total()
+
+    def heard(self, body):
+        """Notes a request."""
+        with self._heard:
+            self.asked[hashlib.sha256(json.dumps(body["messages"]).encode()).hexdigest()] += 1
+            self._heard.notify_all()
+
+    def wait_for(self, total, seconds=60):
+        """Waits until so many requests have come, in all."""
+        with self._heard:
+            return self._heard.wait_for(lambda: self.asked.total() >= total, seconds)
+
+    def handle_error(self, request, client_address):
+        """A client that was killed is no news."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.shutdown()
+        self.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.heard(body)
+        time.sleep(self.server.latency)
+        if self.server.fails and self.server.fails(body):
+            self._send(503, {"error": {"message": "overloaded"}})
+            return
+        parameters = {name: body[name] for name in ("max_tokens", "temperature") if name in body}
+        text = answer(body["messages"], parameters)
+        prompt = sum(count_tokens(str(message["content"])) for message in body["messages"])
+        usage = {"prompt_tokens": prompt, "completion_tokens": count_tokens(text)}
+        usage["total_tokens"] = sum(usage.values())
+        message = {"role": "assistant", "content": text}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        name = self.server.model or body["model"]
+        self._send(200, {"id": "x", "object": "chat.completion", "model": name, "choices": [choice], "usage": usage})
+
+    def _send(self, status, value):
+        data = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_):
+        pass

@@ -1,0 +1,91 @@
+"""Compiles in forked processes, so that the libraries are imported once for a hundred of them.
+
+As a program it reads one JSON list a line from standard input, `[folder, environment, arguments]`, forks, runs
+`skillc` with the arguments in the folder, and prints the child's process id, then its exit status.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+
+class Nursery:
+    """The other end of that program."""
+
+    def __init__(self):
+        self._process = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+        assert self._process.stdout.readline() == "ready\n"
+
+    def start(self, folder, *arguments, **environment):
+        """The process id of `skillc` with these arguments, under way."""
+        print(json.dumps([str(folder), environment, list(arguments)]), file=self._process.stdin, flush=True)
+        return int(self._process.stdout.readline())
+
+    def wait(self):
+        """Its exit status; minus the signal that killed it."""
+        return int(self._process.stdout.readline())
+
+    def run(self, folder, *arguments, **environment):
+        """Both."""
+        self.start(folder, *arguments, **environment)
+        return self.wait()
+
+    def close(self):
+        """Ends the program."""
+        self._process.stdin.close()
+        self._process.wait(timeout=10)
+
+
+def serve():
+    import asyncio
+
+    import dspy  # noqa: F401
+
+    import skillc.cli.running
+    import skillc.frontend
+    import skillc.pipeline  # noqa: F401
+    from skillc.cli import main
+    from skillc.models.transport import load_litellm
+
+    litellm = load_litellm()
+    # Its first call imports half of it.
+    asyncio.run(litellm.acompletion(model="rulebook/v1", messages=[{"role": "user", "content": "x"}]))
+    print("ready", flush=True)
+    for line in sys.stdin:
+        folder, environment, arguments = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            _be_skillc(main, folder, environment, arguments)
+        print(child, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+def _be_skillc(main, folder, environment, arguments):
+    os.chdir(folder)
+    os.environ.update(environment)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        os.dup2(os.open(Path(folder) / f"{name}.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+    sys.argv = ["skillc", *arguments]
+    status = 1
+    try:
+        main()
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    serve()

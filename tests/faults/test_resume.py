@@ -1,0 +1,207 @@
+"""A run that is killed goes on where it was: same bytes, and no call twice but those in flight."""
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from conftest_cli import PROGRAM, rows
+from loopback import Loopback
+from nursery import Nursery
+
+REMOTE = PROGRAM.replace('"rulebook/v1"', '"openai/rulebook" { base_url = env("SERVER"); key = env("KEY") }')
+IN_FLIGHT = 16
+FILES = ("SKILL.md", "skill.lock", "history.jsonl", "sort_things.py")
+
+
+@pytest.fixture(scope="module")
+def nursery():
+    nursery = Nursery()
+    yield nursery
+    nursery.close()
+
+
+@pytest.fixture
+def server():
+    with Loopback(latency=0.002) as server:
+        yield server
+
+
+def shop(folder, program=REMOTE):
+    """A folder with a program and its data."""
+    folder.mkdir()
+    (folder / "things.skill").write_text(program)
+    (folder / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
+    return folder
+
+
+def compiled(folder):
+    """The bytes of all that a compile writes for git."""
+    return {name: (folder / "skills" / "sort-things" / name).read_bytes() for name in FILES}
+
+
+def start(nursery, server, folder, *arguments):
+    return nursery.start(folder, "compile", "things.skill", *arguments, SERVER=server.url, KEY="k")
+
+
+def finish(nursery, server, folder, *arguments):
+    start(nursery, server, folder, *arguments)
+    status = nursery.wait()
+    assert status == 0, (folder / "stderr.txt").read_text()
+
+
+def charged(folder):
+    return json.loads((folder / "skills" / "sort-things" / "skill.lock").read_text())["charged"]
+
+
+def killed(nursery, server, folder, dice, most):
+    """Starts a compile and kills it at a random moment: after some more requests, and some milliseconds."""
+    child = start(nursery, server, folder)
+    server.wait_for(server.total + dice.randrange(1, most), seconds=1.5)
+    time.sleep(dice.random() * 0.02)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(child, signal.SIGKILL)
+    return nursery.wait()
+
+
+@pytest.fixture(scope="module")
+def whole(nursery, tmp_path_factory):
+    """An unkilled run: its folder, its bytes, and what the server was asked."""
+    folder = shop(tmp_path_factory.mktemp("whole") / "things")
+    with Loopback(latency=0.002) as server:
+        finish(nursery, server, folder)
+        return folder, compiled(folder), server.asked.copy()
+
+
+def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bytes(nursery, server, whole, tmp_path):
+    _, bytes_of_whole, once = whole
+    folder = shop(tmp_path / "things")
+    dice = random.Random(5)
+    kills = sum(killed(nursery, server, folder, dice, most=60) == -signal.SIGKILL for _ in range(8))
+    finish(nursery, server, folder)
+    assert kills > 4
+    assert compiled(folder) == bytes_of_whole
+    assert set(server.asked) == set(once)
+    assert server.total - once.total() <= kills * IN_FLIGHT
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_kill_at_a_random_moment_sends_nothing_again_but_what_was_in_flight(nursery, server, whole, tmp_path, seed):
+    _, bytes_of_whole, once = whole
+    folder = shop(tmp_path / "things")
+    killed(nursery, server, folder, random.Random(seed), most=once.total())
+    finish(nursery, server, folder)
+    assert compiled(folder) == bytes_of_whole
+    assert server.total - once.total() <= IN_FLIGHT
+
+
+def test_what_was_in_flight_at_a_kill_stays_paid_and_is_never_charged(nursery, server, tmp_path):
+    folder = shop(tmp_path / "things")
+    server.latency = 0.05
+    child = start(nursery, server, folder)
+    server.wait_for(40)
+    os.kill(child, signal.SIGKILL)
+    nursery.wait()
+    server.latency = 0.002
+    start(nursery, server, folder, "--json")
+    assert nursery.wait() == 0
+    spent = json.loads((folder / "stdout.txt").read_text())["spent"]
+    again = server.total - spent["charged"]["total"]["calls"]
+    assert 0 < again <= IN_FLIGHT
+    assert server.total <= spent["paid"]["total"]["calls"] <= spent["charged"]["total"]["calls"] + IN_FLIGHT
+    assert spent["paid"]["total"]["tokens"] > spent["charged"]["total"]["tokens"]
+
+
+def test_a_stopped_run_is_a_prefix_of_the_whole_one_and_a_raised_cap_goes_on(nursery, server, whole, tmp_path):
+    _, bytes_of_whole, once = whole
+    folder = shop(tmp_path / "things")
+    start(nursery, server, folder, "--set", "budget.calls=240")
+    assert nursery.wait() == 3, (folder / "stderr.txt").read_text()
+    assert server.total <= 240
+    stopped = (folder / "skills" / "sort-things" / "history.jsonl").read_bytes()
+    assert stopped
+    assert bytes_of_whole["history.jsonl"].startswith(stopped)
+    assert json.loads(compiled(folder)["skill.lock"])["stopped"].startswith("calls")
+    finish(nursery, server, folder)
+    assert compiled(folder) == bytes_of_whole
+    assert server.total == once.total()
+
+
+def test_a_finished_run_costs_nothing_again_even_without_its_cache(nursery, server, whole, tmp_path):
+    folder, bytes_of_whole, _ = whole
+    copy = tmp_path / "things"
+    shutil.copytree(folder, copy)
+    shutil.rmtree(copy / ".skillc" / "cache")
+    finish(nursery, server, copy)
+    assert server.total == 0
+    assert compiled(copy) == bytes_of_whole
+
+
+def test_fresh_asks_everything_again_and_then_goes_on_from_itself(nursery, server, whole, tmp_path):
+    folder, bytes_of_whole, once = whole
+    copy = tmp_path / "things"
+    shutil.copytree(folder, copy)
+    finish(nursery, server, copy, "--fresh")
+    assert server.total == once.total()
+    finish(nursery, server, copy)
+    assert server.total == once.total()
+    assert compiled(copy)["SKILL.md"] == bytes_of_whole["SKILL.md"]
+
+
+def test_a_model_that_changes_behind_its_name_stops_the_run(nursery, server, tmp_path):
+    folder = shop(tmp_path / "things")
+    server.model = "rulebook-2026-01-01"
+    child = start(nursery, server, folder)
+    server.wait_for(60)
+    os.kill(child, signal.SIGKILL)
+    nursery.wait()
+    server.model = "rulebook-2026-06-01"
+    start(nursery, server, folder)
+    assert nursery.wait() == 2
+    told = (folder / "stderr.txt").read_text()
+    assert "`rulebook-2026-01-01` earlier in this run and answers as `rulebook-2026-06-01` now" in told
+    assert "--fresh" in told
+    assert not (folder / "skills").exists()
+
+
+def write_program(folder, old, new):
+    text = (folder / "things.skill").read_text()
+    assert old in text
+    (folder / "things.skill").write_text(text.replace(old, new, 1))
+
+
+def drop_a_row(folder):
+    data = folder / "things.jsonl"
+    data.write_text("".join(data.read_text().splitlines(keepends=True)[1:]))
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda folder: write_program(folder, "batch = 12", "batch = 11"), "the program"),
+        (drop_a_row, "the data"),
+        (lambda folder: write_program(folder, "openai/rulebook", "openai/other"), "the models"),
+    ],
+    ids=["program", "data", "model"],
+)
+def test_a_change_under_an_unfinished_run_is_named_and_starts_another(nursery, server, tmp_path, change, named):
+    folder = shop(tmp_path / "things", REMOTE.replace("epochs = 2", "steps = 2"))
+    child = start(nursery, server, folder)
+    server.wait_for(30)
+    os.kill(child, signal.SIGKILL)
+    nursery.wait()
+    change(folder)
+    finish(nursery, server, folder)
+    told = " ".join((folder / "stderr.txt").read_text().split())
+    assert f"was not finished; since then these changed: {named}. a new run begins" in told
+    assert len(list((folder / ".skillc" / "runs").iterdir())) == 2
