@@ -17,6 +17,7 @@ from pydantic import JsonValue
 from skillc.data.baselines import baseline_scores
 from skillc.data.dataset import Dataset
 from skillc.document.skill import Document, digest
+from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned
 from skillc.metrics.cells import MICRO, Scored
 from skillc.metrics.evaluate import Meter
@@ -27,7 +28,7 @@ from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine
 from skillc.optimize.final import Arm, Tested, final_test
 from skillc.optimize.loop import Trained, train
-from skillc.optimize.observer import Observer
+from skillc.optimize.observer import Observer, cut_by
 from skillc.optimize.rollouts import Rollouts
 from skillc.plan.digest import plan_digest, run_id, run_parts
 from skillc.plan.initial import initial_document
@@ -56,6 +57,7 @@ from skillc.run.folder import RunFolder
 from skillc.run.history import history_text, read_history, write_history
 from skillc.run.journal import Journal, Record
 from skillc.run.replay import Replay
+from skillc.run.stop import Stop
 
 # Another number, other decisions: part of a run's name, so that an old run is not taken for this code's.
 DECISION_VERSION = "2"
@@ -109,15 +111,15 @@ class _Closing:
 class _Recorder:
     """Passes the loop's words on to the display, and each decision to the journal first."""
 
-    def __init__(self, observer: Observer, journal: Journal, replay: Replay) -> None:
+    def __init__(self, observer: Observer, journal: Journal, replay: Replay, stop: Stop) -> None:
         self._journal = journal
         self._replay = replay
+        self._stop = stop
         self._observer = observer
         self.decisions: list[Record] = []
         self.stage = observer.stage
         self.advance = observer.advance
         self.note = observer.note
-        self.stop_wanted = observer.stop_wanted
 
     def decided(self, record: Record) -> None:
         self._replay.decided()
@@ -125,9 +127,12 @@ class _Recorder:
         self.decisions.append(record)
         self._observer.decided(record)
 
+    def stop_wanted(self) -> str | None:
+        return self._stop.reason or self._observer.stop_wanted()
 
-def compile_job(job: Job, observer: Observer, client: Client) -> Compiled:
-    """Compiles a job under a client's budget.
+
+def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None = None) -> Compiled:
+    """Compiles a job under a client's budget, until `stop` is asked to.
 
     Raises:
         SkillcError: what the user can mend: models, data, metrics, files.
@@ -144,7 +149,7 @@ def compile_job(job: Job, observer: Observer, client: Client) -> Compiled:
         decision_version=DECISION_VERSION,
     )
     name = run_id(parts)
-    meter = Meter(plan, job.planned.root)
+    meter, stop = Meter(plan, job.planned.root), stop or Stop()
     folder = RunFolder(job.home, name)
     with folder.held():
         changed = changed_since_unfinished(folder, job.planned.path.name, parts)
@@ -153,7 +158,7 @@ def compile_job(job: Job, observer: Observer, client: Client) -> Compiled:
         about = begin(folder, job.planned.path.name, parts, fresh=job.fresh)
         client.keep_receipts(folder.ledger, about.salt)
         with closing(Replay(folder.outcomes, client)) as replay:
-            recorder = _Recorder(observer, Journal(folder.decisions), replay)
+            recorder = _Recorder(observer, Journal(folder.decisions), replay, stop)
             lock_path = job.folder / "skill.lock"
             old = read_lock(lock_path) if lock_path.exists() else None
             engine = Engine(
@@ -166,7 +171,7 @@ def compile_job(job: Job, observer: Observer, client: Client) -> Compiled:
                 planned=max(1, steps_of(plan, len(dataset.train)) * plan.optimize.candidates),
                 reserve=_Closing(client, job.estimated),
             )
-            trained, tested = asyncio.run(_train_and_test(engine, initial, old, name))
+            trained, tested = asyncio.run(_train_and_test(engine, initial, old, name, stop))
             replay.decided()
         compiled = _write(job, trained, tested, recorder.decisions, client, name, old, meter)
         if trained.stopped != "interrupted":
@@ -179,10 +184,20 @@ def _left_unfinished(changed: Sequence[str]) -> str:
     return f"an earlier run of this program was not finished; since then these changed: {what}. a new run begins"
 
 
-async def _train_and_test(engine: Engine, initial: Document, old: Lock | None, name: str) -> tuple[Trained, Tested]:
-    trained = await train(engine, initial)
+async def _train_and_test(
+    engine: Engine, initial: Document, old: Lock | None, name: str, stop: Stop
+) -> tuple[Trained, Tested]:
+    try:
+        with stop.cuts(clock=True):
+            trained = await train(engine, initial)
+    except asyncio.CancelledError:
+        raise SkillcError(
+            f"stopped ({cut_by(engine.observer)}) before the initial skill was measured, so there is nothing to write",
+            hint="the same command goes on from here",
+        ) from None
     _, number = look_of(old.looks if old else (), _look(trained, name))
-    return trained, await final_test(trained, look=number)
+    with stop.cuts(clock=False):
+        return trained, await final_test(trained, look=number)
 
 
 def _look(trained: Trained, name: str) -> LookLock:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import signal
 import sys
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
 import click
-from pydantic import JsonValue
 from rich.console import Console
 
 from skillc.frontend import Estimated, Planned, ProgramError
@@ -21,26 +19,7 @@ from skillc.models.client import Client
 from skillc.pipeline import Compiled, Job, compile_job
 from skillc.report import spent_line
 from skillc.run.progress import Terminal
-
-
-class _Watch:
-    """The terminal, with the two outside wishes to stop: the clock and the user."""
-
-    def __init__(self, terminal: Terminal, deadline: float | None) -> None:
-        self._terminal = terminal
-        self._end = None if deadline is None else time.monotonic() + deadline
-        self.interrupted = False
-        self.stage = terminal.stage
-        self.advance = terminal.advance
-        self.note = terminal.note
-
-    def decided(self, record: Mapping[str, JsonValue]) -> None:
-        self._terminal.decided(record)
-
-    def stop_wanted(self) -> str | None:
-        if self.interrupted:
-            return "interrupted"
-        return "time" if self._end is not None and time.monotonic() >= self._end else None
+from skillc.run.stop import Stop
 
 
 def run_job(
@@ -68,20 +47,20 @@ def run_job(
     job = Job(planned, estimated, folder, home, force=force, fresh=fresh)
     with Client(plan, cache_folder=home / "cache", offline=offline) as client:
         terminal = Terminal(console, spent=lambda: spent_line(client.ledger.snapshot()), deadline=cap)
-        watch = _Watch(terminal, cap)
-        with terminal, _interruptible(watch):
-            return compile_job(job, watch, client)
+        stop = Stop(cap)
+        with terminal, _interruptible(stop, terminal):
+            return compile_job(job, terminal, client, stop)
 
 
 @contextmanager
-def _interruptible(watch: _Watch) -> Iterator[None]:
-    """The first Ctrl-C ends the run at the next decision, the second one at once."""
+def _interruptible(stop: Stop, terminal: Terminal) -> Iterator[None]:
+    """The first Ctrl-C drops the open decision and writes what was reached, the second one ends the process."""
 
     def ask(number: int, frame: FrameType | None) -> None:
-        if watch.interrupted:
+        if stop.reason == "interrupted":
             raise KeyboardInterrupt
-        watch.interrupted = True
-        watch.note("stopping after this decision; Ctrl-C again stops at once")
+        stop.ask()
+        terminal.note("interrupted: the open decision is dropped, the best skill so far is written")
 
     before = signal.signal(signal.SIGINT, ask)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -24,7 +25,18 @@ class Observer(Protocol):
         """One decision, as pure values."""
 
     def stop_wanted(self) -> str | None:
-        """Why the run should end at this decision boundary (`time`, `interrupted`), or None."""
+        """Why the run should end here (`time`, `interrupted`), or None. What is open is cancelled and dropped."""
+
+
+def cut_by(observer: Observer) -> str:
+    """Why work was cancelled; to be called where `CancelledError` is caught, which goes on if nobody wanted a stop."""
+    reason = observer.stop_wanted()
+    if reason is None:
+        raise
+    task = asyncio.current_task()
+    assert task is not None
+    task.uncancel()
+    return reason
 
 
 class Silent:

@@ -66,6 +66,10 @@ class Terminal:
         """A decision was made: one line."""
         self._console.print(decision_line(record), soft_wrap=True)
 
+    def stop_wanted(self) -> str | None:
+        """Never: a terminal only shows."""
+        return None
+
     def _status(self) -> str:
         if self._deadline is None:
             return self._spent()
