@@ -100,13 +100,13 @@ def _open(folder: Path) -> Any:
         folder.mkdir(parents=True, exist_ok=True)
         cache = diskcache.Cache(str(folder), disk=_Texts, eviction_policy="none", size_limit=2**62, statistics=0)
         cache.set("opened", "yes")
+    except (OSError, sqlite3.OperationalError, diskcache.Timeout) as problem:
+        raise SkillcError(
+            f"the cache `{folder}` cannot be written: {problem}", hint="check the folder's permissions and the disk"
+        ) from problem
     except (sqlite3.DatabaseError, ValueError) as problem:
         raise SkillcError(
             f"the cache `{folder}` is damaged or not writable: {problem}",
             hint="move the folder away; the replies in it will be paid for again",
-        ) from problem
-    except (OSError, diskcache.Timeout) as problem:
-        raise SkillcError(
-            f"the cache `{folder}` cannot be written: {problem}", hint="check the folder's permissions and the disk"
         ) from problem
     return cache

@@ -9,6 +9,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 
@@ -68,6 +70,8 @@ def serve():
 def _be_skillc(main, folder, environment, arguments):
     os.chdir(folder)
     os.environ.update(environment)
+    if "DISK" in environment:
+        threading.Thread(target=_fill_the_disk, args=(int(environment["DISK"]),), daemon=True).start()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, name in ((1, "stdout"), (2, "stderr")):
         os.dup2(os.open(Path(folder) / f"{name}.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
@@ -85,6 +89,15 @@ def _be_skillc(main, folder, environment, arguments):
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
+
+
+def _fill_the_disk(size):
+    """Once the outcomes reach a size, no file grows beyond a little more: a write fails in the middle of a line."""
+    import resource
+
+    while not any(path.stat().st_size > size for path in Path(".skillc").glob("runs/*/outcomes.jsonl")):
+        time.sleep(0.005)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 4_001, size + 4_001))
 
 
 if __name__ == "__main__":

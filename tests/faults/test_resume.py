@@ -50,8 +50,8 @@ def compiled(folder):
     return {name: (folder / "skills" / "sort-things" / name).read_bytes() for name in FILES}
 
 
-def start(nursery, server, folder, *arguments):
-    return nursery.start(folder, "compile", "things.skill", *arguments, SERVER=server.url, KEY="k")
+def start(nursery, server, folder, *arguments, **environment):
+    return nursery.start(folder, "compile", "things.skill", *arguments, SERVER=server.url, KEY="k", **environment)
 
 
 def finish(nursery, server, folder, *arguments):
@@ -205,3 +205,18 @@ def test_a_change_under_an_unfinished_run_is_named_and_starts_another(nursery, s
     told = " ".join((folder / "stderr.txt").read_text().split())
     assert f"was not finished; since then these changed: {named}. a new run begins" in told
     assert len(list((folder / ".skillc" / "runs").iterdir())) == 2
+
+
+def test_a_full_disk_stops_the_run_with_a_message_and_loses_nothing(nursery, server, whole, tmp_path):
+    """A limit on the size of a file does what a full disk does, in the middle of a line too."""
+    _, bytes_of_whole, once = whole
+    folder = shop(tmp_path / "things")
+    for size in (20_000, 60_000):
+        start(nursery, server, folder, DISK=str(size))
+        assert nursery.wait() == 2
+        told = (folder / "stderr.txt").read_text()
+        assert "cannot be written" in told
+        assert "Traceback" not in told
+    finish(nursery, server, folder)
+    assert compiled(folder) == bytes_of_whole
+    assert set(server.asked) == set(once)
