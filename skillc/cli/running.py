@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import signal
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import click
 from rich.console import Console
@@ -48,7 +50,7 @@ def run_job(
     with Client(plan, cache_folder=home / "cache", offline=offline) as client:
         terminal = Terminal(console, spent=lambda: spent_line(client.ledger.snapshot()), deadline=cap)
         stop = Stop(cap)
-        with terminal, _interruptible(stop, terminal):
+        with terminal, _interruptible(stop, terminal), _noted(terminal):
             return compile_job(job, terminal, client, stop)
 
 
@@ -67,6 +69,22 @@ def _interruptible(stop: Stop, terminal: Terminal) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _noted(terminal: Terminal) -> Iterator[None]:
+    """Shows warnings of ours as notes, without the line of code that they come from."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def note(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+            if category is UserWarning:
+                terminal.note(str(message))
+            else:
+                show(message, category, *rest, **more)
+
+        warnings.showwarning = note  # type: ignore[assignment]
+        yield
 
 
 def show_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
