@@ -83,7 +83,7 @@ def _noted(terminal: Terminal) -> Iterator[None]:
             else:
                 show(message, category, *rest, **more)
 
-        warnings.showwarning = note  # type: ignore[assignment]
+        warnings.showwarning = note
         yield
 
 

@@ -29,6 +29,14 @@ class Amount(NamedTuple):
         """The difference."""
         return Amount(self.calls - other.calls, self.tokens - other.tokens, self.cost - other.cost)
 
+    def most(self, other: Amount) -> Amount:
+        """The larger of each."""
+        return Amount(max(self.calls, other.calls), max(self.tokens, other.tokens), max(self.cost, other.cost))
+
+    def times(self, count: int) -> Amount:
+        """So many times as much."""
+        return Amount(self.calls * count, self.tokens * count, self.cost * count)
+
 
 @dataclass(frozen=True, slots=True)
 class Caps:
@@ -67,10 +75,12 @@ class Account:
         self._aside = Amount()
         self.spent = Amount()
         self.reserved = Amount()
+        self.largest = Amount()
         self.closed_by: str | None = None
 
     def ask(self, amount: Amount) -> asyncio.Future[None]:
         """Takes a place in the queue; the future is done when the amount is reserved, or raises `BudgetReached`."""
+        self.largest = self.largest.most(amount)
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queue.append((amount, granted))
         self._advance()
@@ -115,9 +125,9 @@ class Account:
         self._aside = Amount()
         self.closed_by = None
 
-    def left(self, amount: Amount) -> bool:
-        """Whether an amount would still fit beside what is spent, reserved and set aside."""
-        return self._passed(amount) is None
+    def admits(self, calls: int) -> bool:
+        """Whether so many calls, each as large as the largest so far, would fit beside all that is spent and kept."""
+        return self._passed(self.largest.times(calls)) is None
 
     def _passed(self, amount: Amount) -> str | None:
         return self._caps.passed_by(self.spent.plus(self.reserved).plus(self._aside).plus(amount))
