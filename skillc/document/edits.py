@@ -115,7 +115,7 @@ def _apply(document: Document, edit: Edit, gone: set[str]) -> _Outcome | Refused
 
 
 def _add(document: Document, edit: Add, gone: set[str]) -> _Outcome | Refused:
-    section = _trainable(document, edit.section)
+    section = trainable_section(document, edit.section)
     if isinstance(section, Refused):
         return section
     text, topic = rule_text(edit.text), topic_text(edit.topic)
@@ -205,7 +205,8 @@ def _place(document: Document, id: str, gone: set[str]) -> tuple[Section, Rule] 
     return Refused(f"there is no rule `{id}`")
 
 
-def _trainable(document: Document, name: str) -> Section | Refused:
+def trainable_section(document: Document, name: str) -> Section | Refused:
+    """The trainable section of a name, or why there is none that may be edited."""
     section = document.section(name.strip())
     if section is None:
         there = ", ".join(f"`{s.name}`" for s in document.sections if s.mode == "trainable")

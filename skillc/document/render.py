@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from skillc.document.markdown import bullet, tidy
@@ -25,12 +25,17 @@ def for_target(document: Document) -> str:
     return tidy("\n\n".join(blocks))
 
 
-def for_optimizer(document: Document) -> str:
-    """The same with rule ids, rationales, each section's mode, its limit and the tokens it uses."""
+def for_optimizer(document: Document, notes: Mapping[str, str] | None = None) -> str:
+    """The same with rule ids, rationales, each section's mode, its limit and the tokens it uses.
+
+    Args:
+        document: the skill.
+        notes: a line more below a rule, by its id.
+    """
     blocks = [f"# {document.name}", f"about: {document.about}" if document.about else ""]
     for section in document.sections:
         heading = f"## {section.name} ({section.mode}, {_used(section)})"
-        text = _with_ids(section) if section.mode == "trainable" else section.text
+        text = _with_ids(section, notes or {}) if section.mode == "trainable" else section.text
         blocks += [heading, text or "(empty)"]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
@@ -58,10 +63,11 @@ def _used(section: Section) -> str:
     return f"{used} tokens" if section.limit is None else f"{used} of {section.limit} tokens"
 
 
-def _with_ids(section: Section) -> str:
+def _with_ids(section: Section, notes: Mapping[str, str]) -> str:
     def line(rule: Rule) -> str:
         text = f"[{rule.id}] " + rule.text.replace("\n", "\n    ")
-        return f"{text}\n    why: {' '.join(rule.rationale.split())}" if rule.rationale else text
+        why = f"why: {' '.join(rule.rationale.split())}" if rule.rationale else ""
+        return "\n    ".join(part for part in (text, why, notes.get(rule.id, "")) if part)
 
     return _grouped(section, line)
 

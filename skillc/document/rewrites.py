@@ -1,0 +1,198 @@
+"""A section written anew, as edits: what stays keeps its id, so that history, rejected edits and merging still work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from skillc.document.edits import START, Add, Delete, Edit, Move, Replace, apply_edits, trainable_section
+from skillc.document.lint import Refused, rule_text, same_words, topic_text
+from skillc.document.skill import Document, Rule, Section
+
+
+@dataclass(frozen=True, slots=True)
+class WantedRule:
+    """A rule as a rewritten section shall hold it.
+
+    Attributes:
+        text: "" keeps the words of the rule that is named.
+        topic: the sub-heading; "" for none, None keeps that of the rule that is named.
+        rule: id of the old rule that this one keeps or replaces; None where it is new, or where its words say it.
+        rationale: why, for a rule whose words are new.
+    """
+
+    text: str = ""
+    topic: str | None = None
+    rule: str | None = None
+    rationale: str = ""
+
+
+def edits_to(document: Document, name: str, wanted: Sequence[WantedRule]) -> tuple[Edit, ...] | Refused:
+    """The edits that turn a trainable section into the wanted rules, in their order and under their topics.
+
+    A rule is kept where its words stay or where its id is named. What says the same as a rule before it, or as one of
+    another section, is left out. Applied to the document, every edit succeeds, and the section holds what was wanted.
+
+    Returns:
+        The edits, none where nothing changes; or why the section cannot be so: it is frozen, over its limit or empty,
+        a text is no rule, an id is not there.
+    """
+    section = trainable_section(document, name)
+    if isinstance(section, Refused):
+        return section
+    target = _target(document, section, wanted)
+    if isinstance(target, Refused):
+        return target
+    if not target:
+        return Refused(f"section `{section.name}` would be empty")
+    after = replace(section, rules=tuple(target))
+    if after.limit is not None and after.tokens > after.limit:
+        return Refused(f"section `{after.name}` would have {after.tokens} tokens, its limit is {after.limit}")
+    return _edits(document, section, target)
+
+
+# ---- what the section shall hold ------------------------------------------------------------------
+
+
+def _target(document: Document, section: Section, wanted: Sequence[WantedRule]) -> list[Rule] | Refused:
+    """The wanted rules in reading order; one that is new has no id."""
+    old = {rule.id: rule for rule in section.rules}
+    by_words = {same_words(rule.text): rule.id for rule in section.rules}
+    seen = {same_words(rule.text) for rule in document.rules if rule.id not in old}
+    topics = {same_words(rule.topic): rule.topic for rule in section.rules if rule.topic}
+    named = [_named(section, old, want) for want in wanted]
+    cleaned: list[tuple[str, str | None, str | None, str]] = []
+    for want, known in zip(wanted, named, strict=True):
+        if isinstance(known, Refused):
+            return known
+        text = rule_text(want.text or (known.text if known else ""))
+        topic = topic_text(known.topic if known and want.topic is None else want.topic)
+        if isinstance(text, Refused):
+            return text
+        if isinstance(topic, Refused):
+            return topic
+        if same_words(text) in seen:
+            continue
+        seen.add(same_words(text))
+        spelled = topics.setdefault(same_words(topic), topic) if topic else None
+        cleaned.append((text, spelled, known.id if known else None, want.rationale))
+    # Words count before names: two rules that swap their texts are two rules that move.
+    taken = {by_words[same_words(text)] for text, *_ in cleaned if same_words(text) in by_words}
+    rules: list[Rule] = []
+    for text, topic, claimed, rationale in cleaned:
+        own = by_words.get(same_words(text))
+        if own is None and claimed is not None and claimed not in taken:
+            own = claimed
+            taken.add(claimed)
+        before = old.get(own or "")
+        why = before.rationale if before and before.text == text else rationale or (before.rationale if before else "")
+        rules.append(Rule(own or "", text, topic, why))
+    return list(Section(section.name, "trainable", rules=tuple(rules)).rules) if rules else []
+
+
+def _named(section: Section, old: dict[str, Rule], want: WantedRule) -> Rule | Refused | None:
+    """The old rule that a wanted one names; an id that is not there is an error only where there is no text."""
+    name = (want.rule or "").strip().strip("[]#` ").lower()
+    if name in old:
+        return old[name]
+    return None if want.text.strip() else Refused(f"there is no rule `{want.rule or ''}` in section `{section.name}`")
+
+
+# ---- how to get there -----------------------------------------------------------------------------
+
+
+class _Walk:
+    """A document on its way to the target, and the edits so far."""
+
+    def __init__(self, document: Document, section: str) -> None:
+        self.edits: list[Edit] = []
+        self._document = document
+        self._section = section
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        section = self._document.section(self._section)
+        return section.rules if section else ()
+
+    def do(self, *edits: Edit) -> bool:
+        """Applies edits together, or not at all where one is refused."""
+        applied = apply_edits(self._document, edits)
+        if not all(report.applied for report in applied.reports):
+            return False
+        self._document = applied.document
+        self.edits += edits
+        return True
+
+
+def _edits(document: Document, section: Section, target: Sequence[Rule]) -> tuple[Edit, ...]:
+    """Deletions make room, shorter texts come before longer ones, then place by place from the top."""
+    walk = _Walk(document, section.name)
+    kept = {rule.id: rule for rule in target if rule.id}
+    for rule in section.rules:
+        if rule.id not in kept:
+            walk.do(Delete(rule.id, "the rewrite leaves it out"))
+    changed = [rule for rule in section.rules if rule.id in kept and kept[rule.id].text != rule.text]
+    changed.sort(key=lambda rule: len(kept[rule.id].text) - len(rule.text))
+    for rule in changed:
+        walk.do(Replace(rule.id, kept[rule.id].text, kept[rule.id].rationale))
+    for at, rule in enumerate(target):
+        if not _placed(walk, section.name, target, at, rule):
+            _add_rest(walk, section.name, target, at)
+            break
+    return tuple(walk.edits)
+
+
+def _as_wanted(rules: Sequence[Rule], target: Sequence[Rule], count: int) -> bool:
+    """Whether the first rules are as wanted."""
+    return [(r.text, r.topic) for r in rules[:count]] == [(r.text, r.topic) for r in target[:count]]
+
+
+def _placed(walk: _Walk, section: str, target: Sequence[Rule], at: int, want: Rule) -> bool:
+    """Brings the rule of one place there; all before it are in place. False where no move can do it."""
+    rules = walk.rules
+    if _as_wanted(rules, target, at + 1):
+        return True
+    if at == 0:
+        keeps_topic = any(rule.id == want.id and rule.topic == want.topic for rule in rules)
+        moved = (not want.id or keeps_topic) and walk.do(_put(section, want, START))
+    elif target[at - 1].topic == want.topic:
+        moved = walk.do(_put(section, want, rules[at - 1].id))
+    else:
+        moved = _put_first_of_topic(walk, section, want, rules[at].id if at < len(rules) else None)
+    return moved and _as_wanted(walk.rules, target, at + 1)
+
+
+def _put(section: str, want: Rule, after: str | None) -> Edit:
+    return Move(want.id, after) if want.id else Add(section, want.text, want.topic, want.rationale, after)
+
+
+def _put_first_of_topic(walk: _Walk, section: str, want: Rule, head: str | None) -> bool:
+    """Nothing can be put in front of a topic's first rule, so that one is put behind the new first."""
+    if head is None or next(rule.topic for rule in walk.rules if rule.id == head) != want.topic:
+        return not want.id and walk.do(_put(section, want, None))
+    here = next((rule for rule in walk.rules if rule.id == want.id), None)
+    if (here is None or here.topic != want.topic) and not walk.do(_put(section, want, head)):
+        return False
+    own = next((rule.id for rule in walk.rules if rule.text == want.text), None)
+    return own is not None and own != head and walk.do(*_before(walk, head, own))
+
+
+def _before(walk: _Walk, head: str, own: str) -> tuple[Edit, ...]:
+    """The moves that put the rule `own` in front of the head of its topic."""
+    order = [rule.id for rule in walk.rules]
+    closer = () if order.index(own) == order.index(head) + 1 else (Move(own, head),)
+    return (*closer, Move(head, own))
+
+
+def _add_rest(walk: _Walk, section: str, target: Sequence[Rule], at: int) -> None:
+    """All from one place on, deleted and added anew in their order."""
+    for rule in _behind(walk, target, at):
+        walk.do(Delete(rule.id, "the rewrite puts it elsewhere"))
+    for rule in target[at:]:
+        walk.do(Add(section, rule.text, rule.topic, rule.rationale))
+
+
+def _behind(walk: _Walk, target: Sequence[Rule], at: int) -> list[Rule]:
+    """The rules that do not stand in the first places of the target."""
+    done = {rule.text for rule in target[:at]}
+    return [rule for rule in walk.rules if rule.text not in done]
