@@ -84,7 +84,7 @@ def load_program(path: Path) -> Loaded:
     try:
         text = compiled.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        return Loaded(plan, initial_document(plan.skill), compiled=False)
+        return Loaded(plan, initial_document(plan), compiled=False)
     except (OSError, UnicodeDecodeError) as problem:
         raise SkillcError(f"the skill `{compiled}` cannot be read: {problem}") from problem
     return Loaded(plan, from_skill_md(text), compiled=True)

@@ -140,7 +140,7 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
     """
     plan, dataset = job.planned.plan, job.estimated.dataset
     check_folder(job.folder, force=job.force)
-    initial = initial_document(plan.skill)
+    initial = initial_document(plan)
     parts = run_parts(
         plan,
         data_digest=dataset.digest,

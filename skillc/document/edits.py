@@ -66,11 +66,17 @@ _KINDS: dict[str, type[Edit]] = {"add": Add, "replace": Replace, "delete": Delet
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What became of one edit: `added 3fa2c1 to rules`, or why it was refused. `rule` is the rule that it touched."""
+    """What became of one edit: `added 3fa2c1 to rules`, or why it was refused.
+
+    Attributes:
+        rule: the rule that it touched.
+        repeats: whether it was refused because the document has it already.
+    """
 
     applied: bool
     message: str
     rule: str | None = None
+    repeats: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +97,7 @@ def apply_edits(document: Document, edits: Sequence[Edit]) -> Applied:
     for edit in edits:
         outcome = _apply(document, edit, gone)
         if isinstance(outcome, Refused):
-            reports.append(Report(False, outcome.reason))
+            reports.append(Report(False, outcome.reason, repeats=outcome.repeats))
             continue
         document, rule, message = outcome
         if isinstance(edit, Delete):
@@ -126,7 +132,7 @@ def _add(document: Document, edit: Add, gone: set[str]) -> _Outcome | Refused:
     topic = _known_topic(section, topic)
     twin = _twin(document, text)
     if twin:
-        return Refused(f"rule `{twin.id}` says the same")
+        return Refused(f"rule `{twin.id}` says the same", repeats=True)
     anchor = None if edit.after in (None, "", START) else _place(document, edit.after or "", gone)
     if isinstance(anchor, Refused):
         return anchor
@@ -151,10 +157,10 @@ def _replace(document: Document, edit: Replace, gone: set[str]) -> _Outcome | Re
     if isinstance(text, Refused):
         return text
     if text == rule.text:
-        return Refused(f"rule `{rule.id}` has this text already")
+        return Refused(f"rule `{rule.id}` has this text already", repeats=True)
     twin = _twin(document, text)
     if twin and twin.id != rule.id:
-        return Refused(f"rule `{twin.id}` says the same")
+        return Refused(f"rule `{twin.id}` says the same", repeats=True)
     new = replace(rule, text=text, rationale=edit.rationale or rule.rationale)
     rules = tuple(new if r.id == rule.id else r for r in section.rules)
     return document.with_section(replace(section, rules=rules)), rule.id, f"replaced {rule.id} in {section.name}"
@@ -187,7 +193,7 @@ def _move(document: Document, edit: Move, gone: set[str]) -> _Outcome | Refused:
     rules = _inserted(home.rules, moved, anchor, first=edit.after == START)
     after = without.with_section(replace(home, rules=rules))
     if after == document:
-        return Refused(f"rule `{rule.id}` stands there already")
+        return Refused(f"rule `{rule.id}` stands there already", repeats=True)
     where = f"behind {anchor.id}" if anchor else "to the start" if edit.after == START else "to the end"
     return after, rule.id, f"moved {rule.id} {where} in {to.name}"
 
@@ -270,8 +276,9 @@ def rewrite(document: Document, section: str, text: str, rationale: str = "") ->
     if isinstance(outcome, Refused):
         return Applied(document, (Report(False, outcome.reason),))
     after = document.with_section(outcome)
-    refused = Refused(f"section `{outcome.name}` has this text already") if after == document else None
-    refused = refused or _over_limit(document, after)
+    if after == document:
+        return Applied(document, (Report(False, f"section `{outcome.name}` has this text already", repeats=True),))
+    refused = _over_limit(document, after)
     if refused:
         return Applied(document, (Report(False, refused.reason),))
     return Applied(after, (Report(True, f"rewrote {outcome.name}"),))

@@ -16,9 +16,10 @@ _DIRECTION = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why a text cannot be taken."""
+    """Why something cannot be taken. `repeats` where the document has it already, so that nothing is lost."""
 
     reason: str
+    repeats: bool = False
 
 
 def rule_text(text: str) -> str | Refused:

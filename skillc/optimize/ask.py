@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -30,19 +30,35 @@ class Optimizer:
         self._observer = observer
         self._record = record or Unrecorded()
 
-    async def ask(self, kind: type[R], messages: Messages, *, stage: str, sample: tuple[int, ...]) -> R | None:
+    async def ask(
+        self,
+        kind: type[R],
+        messages: Messages,
+        *,
+        stage: str,
+        sample: tuple[int, ...],
+        check: Callable[[R], None] | None = None,
+    ) -> R | None:
         """One typed reply, or None where the model gave none that can be read.
+
+        A reply that cannot be read, or that `check` refuses, is asked for once more with what was wrong. The second
+        one is not checked: what to do with its faults is for the caller to say. Where there is no readable second
+        one, the first stands.
 
         Args:
             kind: the reply's class.
             messages: the prompt.
             stage: the stage that asks, for the ledger.
             sample: (epoch, step, ordinal): a step that recurs is not given the same reply for ever.
+            check: raises `MalformedReply` where the reply does not fit the document.
         """
-        reply = ""
+        reply, first = "", None
         try:
             reply = await self._complete(messages, stage, (*sample, 0))
-            return _read(kind, reply)
+            first = _read(kind, reply)
+            if check is not None:
+                check(first)
+            return first
         except MalformedReply as problem:
             again = reask_messages(messages, reply, str(problem))
         except CallFailed as problem:
@@ -51,8 +67,9 @@ class Optimizer:
         try:
             return _read(kind, await self._complete(again, stage, (*sample, 1)))
         except (MalformedReply, CallFailed) as problem:
-            self._leave_out(stage, problem)
-            return None
+            if first is None:
+                self._leave_out(stage, problem)
+            return first
 
     async def _complete(self, messages: Messages, stage: str, sample: tuple[int, ...]) -> str:
         """The text of one reply.

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypedDict
 
 from skillc.document.render import for_optimizer
-from skillc.optimize.engine import Engine, State
+from skillc.optimize.engine import Engine, Rejected, State
 from skillc.optimize.prompting import SectionView
+from skillc.optimize.rule_counts import notes
+from skillc.optimize.sight import trimmed
+from skillc.plan.call_sizes import REJECTED_LIMIT
 from skillc.plan.schema import TaskPlan
+from skillc.tokens import count_tokens
+
+# Tokens of one entry of the rejected-edit buffer as a prompt shows it.
+_ENTRY = 120
 
 
 class Briefing(TypedDict):
@@ -21,17 +29,29 @@ class Briefing(TypedDict):
 
 
 def briefing(engine: Engine, state: State) -> Briefing:
-    """The shared part of a prompt: the same for all questions between two decisions, so that a prefix cache hits."""
+    """The shared part of a prompt: the same for all reflections of a step, so that a prefix cache hits."""
     sections = [
         SectionView(section.name, section.mode, section.limit, section.tokens)
         for section in state.incumbent.sections
         if section.mode != "frozen"
     ]
-    shown = engine.plan.optimize.rejected_buffer
     return Briefing(
-        skill=for_optimizer(state.incumbent),
+        skill=for_optimizer(state.incumbent, notes(state)),
         task=engine.plan.task,
         sections=sections,
         meta=state.meta,
-        rejected=[f"{entry.text} ({entry.reason})" for entry in state.rejected] if shown else [],
+        rejected=shown_rejected(state.rejected) if engine.plan.optimize.rejected_buffer else [],
     )
+
+
+def shown_rejected(entries: Sequence[Rejected]) -> list[str]:
+    """The rejected-edit buffer as a prompt shows it, oldest first. It lasts the run; the newest entries are shown."""
+    lines: list[str] = []
+    left = REJECTED_LIMIT
+    for entry in reversed(entries):
+        line = f"{trimmed(' '.join(entry.text.split()), _ENTRY)} ({entry.reason})"
+        left -= count_tokens(line)
+        if left < 0:
+            break
+        lines.append(line)
+    return lines[::-1]

@@ -18,11 +18,16 @@ from skillc.optimize.proposals import wording
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A candidate with the edits that made it, and what the history tells of them."""
+    """A candidate with the edits that made it, and what the history tells of them.
+
+    Attributes:
+        text: what the rejected-edit buffer holds of it; the edits' wordings where it is empty.
+    """
 
     edits: tuple[Edit, ...]
     candidate: Document
     shown: Mapping[str, JsonValue]
+    text: str = ""
 
 
 async def settle(
@@ -58,7 +63,7 @@ def _accepted(engine: Engine, state: State, patch: Patch, goal: Fraction, place:
 
 
 def _rejected(state: State, patch: Patch, why: str, goal: Fraction, place: Place) -> State:
-    text = "; ".join(wording(edit) for edit in patch.edits)
+    text = patch.text or "; ".join(wording(edit) for edit in patch.edits)
     if not text:
         return state
     patience = state.patience.after("reject", goal) if place.kind == "step" else state.patience

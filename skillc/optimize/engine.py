@@ -77,7 +77,11 @@ class Undecided:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The loop between two decisions. Every step takes one and gives the next."""
+    """The loop between two decisions. Every step takes one and gives the next.
+
+    Attributes:
+        counts: by a rule's id and its text, the training examples on which it helped (True) or misled (False).
+    """
 
     initial: Document
     incumbent: Document
@@ -89,6 +93,7 @@ class State:
     meta: str = ""
     undecided: tuple[Undecided, ...] = ()
     screened: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[tuple[str, str], Mapping[str, bool]] = field(default_factory=dict)
     decided: Mapping[tuple[str, str], Mapping[str, JsonValue]] = field(default_factory=dict)
 
 

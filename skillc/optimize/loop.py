@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -23,7 +22,7 @@ from skillc.optimize.proposals import wording
 from skillc.optimize.seeds import batches
 from skillc.optimize.slow_update import longitudinal, slow_update
 from skillc.optimize.step import step
-from skillc.plan.steps import epochs_of, steps_of
+from skillc.plan.steps import epochs_of, step_size, steps_of, steps_per_epoch
 
 
 class Interrupted(Exception):  # noqa: N818
@@ -101,7 +100,7 @@ async def train(engine: Engine, initial: Document) -> Trained:
 
 async def _epoch(engine: Engine, state: State, epoch: int, total: int) -> tuple[State, str | None]:
     plan = engine.plan
-    parts = batches(engine.dataset.train, plan.optimize.batch, plan_seed=plan.data.seed, epoch=epoch)
+    parts = batches(engine.dataset.train, step_size(plan), plan_seed=plan.data.seed, epoch=epoch)
     for i, batch in enumerate(parts):
         number = (epoch - 1) * len(parts) + i + 1
         if number > total:
@@ -130,7 +129,7 @@ async def _epoch_end(
 ) -> tuple[State, str | None]:
     """Undecided patches once more, then the slow update after an epoch that accepted something, then the meta skill."""
     optimize = engine.plan.optimize
-    parts = math.ceil(len(engine.dataset.train) / optimize.batch)
+    parts = steps_per_epoch(engine.plan, len(engine.dataset.train))
     place = Place(epoch, epoch * parts, total)
     try:
         state = await _retry(engine, state, replace(place, kind="retry"))

@@ -11,6 +11,8 @@ from skillc.optimize.briefing import briefing
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.prompting import DecisionView, meta_skill_messages
 from skillc.optimize.replies import MetaSkillReply
+from skillc.optimize.sight import trimmed
+from skillc.plan.call_sizes import MEMORY_LIMIT
 
 
 async def meta_skill(engine: Engine, state: State, decisions: Sequence[Mapping[str, JsonValue]], place: Place) -> State:
@@ -26,12 +28,12 @@ async def meta_skill(engine: Engine, state: State, decisions: Sequence[Mapping[s
         decisions=[view(record) for record in decisions],
     )
     reply = await engine.optimizer.ask(MetaSkillReply, messages, stage="meta skill", sample=(place.epoch, place.step))
-    return state if reply is None else replace(state, meta=reply.memory.strip())
+    return state if reply is None else replace(state, meta=trimmed(reply.memory.strip(), MEMORY_LIMIT))
 
 
 def view(record: Mapping[str, JsonValue]) -> DecisionView:
     """A decision's record as the optimizer is reminded of it."""
-    edits = record.get("edits")
+    edits = record.get("suggestions") or record.get("edits")
     texts = [_edit_line(edit) for edit in edits] if isinstance(edits, list) else []
     number = record["decision"]
     return DecisionView(

@@ -22,12 +22,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from skillc.optimize.replies import ProposedEdit
 from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan
 
+Kind = Literal["failures", "successes"]
 Message = dict[str, str]
 Messages = tuple[Message, ...]
 
 # Every tag that a template writes; a test compares the two.
 _TAG_NAMES = """
-after answer before case cases decision decisions edit edits feedback gold guidance input memory outcome patch patches
+after answer before case cases decision decisions edit edits feedback found gold hit input memory outcome patch patches
 rejected request section sections skill steps task trajectories trajectory
 """
 TAGS = tuple(_TAG_NAMES.split())
@@ -59,7 +60,7 @@ class TrajectoryView:
         answer: what the target answered.
         gold: the right answer.
         feedback: the metric's.
-        trajectory: the steps between input and answer, trimmed.
+        trajectory: what the target wrote on its way from input to answer, trimmed.
         score: of the goal, for people, such as `0` or `0.5`.
     """
 
@@ -70,6 +71,17 @@ class TrajectoryView:
     feedback: str | None
     trajectory: str | None
     score: str
+
+
+@dataclass(frozen=True, slots=True)
+class HitView:
+    """A trajectory in the answer to a lookup: which part of it, and a few words of that part."""
+
+    tag: str
+    part: int
+    score: str
+    gold: str | None
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +138,15 @@ class DecisionView:
 
 def reflect_messages(
     *,
-    kind: Literal["failures", "successes"],
+    kind: Kind,
     skill: str,
     task: TaskPlan,
     trajectories: Sequence[TrajectoryView],
     edit_budget: int,
+    lapses: bool = False,
+    rule_counts: bool = False,
+    lookups: int = 0,
+    others: int = 0,
     rejected: Sequence[str] = (),
     meta: str = "",
     sections: Sequence[SectionView] = (),
@@ -143,12 +159,26 @@ def reflect_messages(
         task: inputs and outputs.
         trajectories: one minibatch.
         edit_budget: the most edits that the reply may hold.
+        lapses: whether failures are to be classed as defects of the skill or lapses in following it.
+        rule_counts: whether rules are to be marked as helpful and harmful.
+        lookups: how many questions may be asked of the trajectories; then their steps are not shown.
+        others: how many more trajectories of the batch may be looked up.
         rejected: edits that were tried and why they failed, a line each.
         meta: the optimizer's own memory.
         sections: the sections that may be edited, with their limits.
     """
     shared = _shared(skill, task, sections, meta, rejected)
-    return _render("reflect", kind=kind, trajectories=trajectories, edit_budget=edit_budget, **shared)
+    return _render(
+        "reflect",
+        kind=kind,
+        trajectories=trajectories,
+        edit_budget=edit_budget,
+        lapses=lapses,
+        rule_counts=rule_counts,
+        lookups=lookups,
+        others=others,
+        **shared,
+    )
 
 
 def aggregate_messages(
@@ -209,23 +239,38 @@ def budget_messages(
     return _render("budget", edits=rows, edit_budget=most, **_shared(skill, task, sections, meta, rejected))
 
 
+def rewrite_messages(
+    *,
+    skill: str,
+    task: TaskPlan,
+    edits: Sequence[EditView],
+    rewritten: Sequence[str],
+    rejected: Sequence[str] = (),
+    meta: str = "",
+    sections: Sequence[SectionView] = (),
+) -> Messages:
+    """Ask for the sections `rewritten` written anew, so that they do what the chosen edits suggest."""
+    shared = _shared(skill, task, sections, meta, rejected)
+    limits = {section.name: section.limit for section in sections}
+    named = [(name, limits.get(name)) for name in rewritten]
+    return _render("rewrite", edits=[_edit_json(view) for view in edits], rewritten=named, **shared)
+
+
 def slow_update_messages(
     *,
     skill: str,
     task: TaskPlan,
     section: str,
-    guidance: str,
     limit: int | None,
     pairs: Sequence[PairView],
     meta: str = "",
     sections: Sequence[SectionView] = (),
     rejected: Sequence[str] = (),
 ) -> Messages:
-    """Ask for a new text of the slow section `section`, whose text is `guidance`, from pairs of answers."""
+    """Ask for a new text of the slow section `section`, whose text the skill shows, from pairs of answers."""
     return _render(
         "slow_update",
         section=section,
-        guidance=guidance,
         limit=limit,
         pairs=pairs,
         **_shared(skill, task, sections, meta, rejected),
@@ -245,6 +290,14 @@ def meta_skill_messages(
     """Ask what the optimizer wants to remember about which edits helped; `memory` is what it wrote before."""
     shared = _shared(skill, task, sections, memory, rejected)
     return _render("meta_skill", decisions=decisions, pairs=pairs, **shared)
+
+
+def lookup_messages(
+    messages: Sequence[Mapping[str, str]], *, asked: str, hits: Sequence[HitView], text: str, left: int
+) -> Messages:
+    """The same conversation with a lookup and its answer: trajectories, a text, and how many lookups are left."""
+    answer = _template("lookup").render(hits=hits, text=text, left=left).strip()
+    return (*(dict(m) for m in messages), {"role": "assistant", "content": asked}, _user(answer))
 
 
 def reask_messages(messages: Sequence[Mapping[str, str]], reply: str, problem: str) -> Messages:

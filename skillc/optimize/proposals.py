@@ -8,8 +8,9 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from skillc.document.edits import Add, Delete, Edit, Move, Replace, edit_to_json
-from skillc.optimize.replies import ProposedEdit
+from skillc.document.edits import Add, Delete, Edit, Move, Replace, apply_edits, edit_to_json
+from skillc.document.skill import Document
+from skillc.optimize.replies import MalformedReply, ProposedEdit
 
 Verdict = Literal["cures", "cures none", "unscreened"]
 
@@ -106,6 +107,25 @@ def read_proposals(edits: Sequence[ProposedEdit], examples: Mapping[str, str]) -
             cures = tuple(dict.fromkeys(examples[tag] for tag in proposed.cures if tag in examples))
             proposals.append(Proposal(edit, cures, max(1, proposed.support)))
     return proposals
+
+
+def check_edits(skill: Document, edits: Sequence[ProposedEdit]) -> None:
+    """Refuses edits that the document would refuse, each by itself; those that repeat it are no fault.
+
+    Raises:
+        MalformedReply: with the reasons.
+    """
+    problems = []
+    for i, proposed in enumerate(edits):
+        edit = read_edit(proposed)
+        if edit is None:
+            problems.append(f"`edits.{i}`: `{proposed.op}` lacks what it needs")
+            continue
+        (report,) = apply_edits(skill, (edit,)).reports
+        if not report.applied and not report.repeats:
+            problems.append(f"`edits.{i}`: {report.message}")
+    if problems:
+        raise MalformedReply("; ".join(problems))
 
 
 def wording(edit: Edit) -> str:

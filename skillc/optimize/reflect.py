@@ -2,119 +2,127 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-
-from pydantic import JsonValue
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from skillc.data.example import Example
 from skillc.metrics.cells import MICRO, Scored
 from skillc.optimize.briefing import briefing
 from skillc.optimize.engine import Engine, Place, State
-from skillc.optimize.prompting import TrajectoryView, reflect_messages
-from skillc.optimize.proposals import Proposal, read_proposals
+from skillc.optimize.lapses import reminders, without_lapses
+from skillc.optimize.lookups import GLANCE, Library, ask_with_lookups
+from skillc.optimize.prompting import Kind, TrajectoryView, reflect_messages
+from skillc.optimize.proposals import Proposal, check_edits, read_proposals
 from skillc.optimize.replies import ReflectReply
 from skillc.optimize.rollouts import Outcome, gather
+from skillc.optimize.rule_counts import Mark, read_marks
+from skillc.optimize.sight import trajectory_view
 from skillc.plan.schema import Plan
-from skillc.tokens import count_tokens
 
 Measured = tuple[Example, Outcome]
 
 
+@dataclass(frozen=True, slots=True)
+class Reflection:
+    """What one minibatch taught: proposals, the lapses among its cases, and marks of rules."""
+
+    kind: Kind
+    proposals: tuple[Proposal, ...] = ()
+    lapses: int = 0
+    marks: tuple[Mark, ...] = ()
+
+
 async def reflect(
-    engine: Engine, state: State, measured: Sequence[Measured], place: Place, edits: int
-) -> list[list[Proposal]]:
-    """Proposals of each minibatch, in minibatch order: failures first, then successes.
+    engine: Engine, state: State, measured: Sequence[Measured], place: Place, edits: int, *, first: int = 0
+) -> list[Reflection]:
+    """One reflection of each minibatch, in minibatch order: failures first, then successes.
 
-    Rollouts that were not measured are left out: nobody knows whether they failed.
+    Rollouts that were not measured are left out: nobody knows whether they failed. `first` is the ordinal of the first
+    minibatch in this step.
     """
-    failures = [pair for pair in measured if _is_failure(engine.plan, pair[1]) is True]
-    successes = [pair for pair in measured if _is_failure(engine.plan, pair[1]) is False]
-    size = engine.plan.optimize.minibatch
-    jobs = [("failures", part) for part in _parts(failures, size)]
-    if engine.plan.optimize.successes and failures:
-        jobs += [("successes", part) for part in _parts(successes, size)]
+    optimize = engine.plan.optimize
+    failures = [pair for pair in measured if is_failure(engine.plan, pair[1]) is True]
+    successes = [pair for pair in measured if is_failure(engine.plan, pair[1]) is False]
+    jobs: list[tuple[Kind, Sequence[Measured]]] = [("failures", part) for part in _parts(failures, optimize.minibatch)]
+    if optimize.successes and failures:
+        jobs += [("successes", part) for part in _parts(successes, optimize.minibatch)]
     engine.observer.stage("reflect", len(jobs))
-    return await gather([_one(engine, state, kind, part, place, i, edits) for i, (kind, part) in enumerate(jobs)])
-
-
-async def _one(
-    engine: Engine, state: State, kind: str, part: Sequence[Measured], place: Place, ordinal: int, edits: int
-) -> list[Proposal]:
-    plan = engine.plan
-    views = [trajectory_view(plan, f"t{i}", *pair) for i, pair in enumerate(part, 1)]
-    messages = reflect_messages(
-        kind="failures" if kind == "failures" else "successes",
-        trajectories=views,
-        edit_budget=edits,
-        **briefing(engine, state),
-    )
-    reply = await engine.optimizer.ask(
-        ReflectReply, messages, stage="reflect", sample=(place.epoch, place.step, ordinal)
-    )
-    if reply is None:
-        return []
-    ids = {view.tag: example.id for view, (example, _) in zip(views, part, strict=True)}
-    return read_proposals(reply.edits, ids)
-
-
-def trajectory_view(plan: Plan, tag: str, example: Example, outcome: Outcome) -> TrajectoryView:
-    """What the program lets the optimizer see of one rollout, trimmed to the declared limit."""
-    sees = plan.optimize.sees
-    goal = outcome.cells[plan.goal.name]
-    score = f"{goal.value / MICRO:g}" if isinstance(goal, Scored) else "not measured"
-    limit = plan.optimize.trajectory_limit
-    return TrajectoryView(
-        tag=tag,
-        inputs=shown_inputs(plan, example),
-        answer=shown_answer(plan, outcome),
-        gold=shown_gold(plan, example),
-        feedback=outcome.feedback if "feedback" in sees else None,
-        trajectory=trimmed(outcome.reply, limit) if "trajectory" in sees else None,
-        score=score,
+    return await gather(
+        [
+            _Reflector(engine, state, kind, part, measured, edits).run((place.epoch, place.step, i))
+            for i, (kind, part) in enumerate(jobs, first)
+        ]
     )
 
 
-def shown_inputs(plan: Plan, example: Example) -> dict[str, str]:
-    """The example's inputs as texts, each trimmed."""
-    limit = plan.optimize.trajectory_limit
-    return {name: trimmed(_shown(value), limit) for name, value in example.inputs.items()}
+class _Reflector:
+    """One minibatch before the optimizer."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        state: State,
+        kind: Kind,
+        part: Sequence[Measured],
+        batch: Sequence[Measured],
+        edits: int,
+    ) -> None:
+        self._engine, self._state, self._kind, self._edits = engine, state, kind, edits
+        self._part = part
+        # What may be looked up: the minibatch under its own names, then the rest of the batch.
+        own = {example.id for example, _ in part}
+        self._all = [*part, *(pair for pair in batch if pair[0].id not in own)]
+
+    async def run(self, sample: tuple[int, ...]) -> Reflection:
+        optimize, optimizer = self._engine.plan.optimize, self._engine.optimizer
+        messages = self._messages()
+        if optimize.lookups:
+            reply = await ask_with_lookups(
+                optimizer, messages, self._library(), optimize.lookups, sample=sample, check=self._check
+            )
+        else:
+            reply = await optimizer.ask(ReflectReply, messages, stage="reflect", sample=sample, check=self._check)
+        return self._read(reply) if reply is not None else Reflection(self._kind)
+
+    def _messages(self) -> Sequence[Mapping[str, str]]:
+        optimize = self._engine.plan.optimize
+        limit = min(GLANCE, optimize.trajectory_limit) if optimize.lookups else optimize.trajectory_limit
+        return reflect_messages(
+            kind=self._kind,
+            trajectories=self._views(self._part, limit),
+            edit_budget=self._edits,
+            lapses=optimize.lapses and self._kind == "failures",
+            rule_counts=optimize.rule_counts,
+            lookups=optimize.lookups,
+            others=len(self._all) - len(self._part),
+            **briefing(self._engine, self._state),
+        )
+
+    def _views(self, pairs: Sequence[Measured], limit: int | None) -> list[TrajectoryView]:
+        return [trajectory_view(self._engine.plan, f"t{i}", *pair, limit=limit) for i, pair in enumerate(pairs, 1)]
+
+    def _library(self) -> Library:
+        views = self._views([pair for pair in self._all if pair[1].measured], None)
+        return Library({view.tag: view for view in views}, self._engine.plan.optimize.trajectory_limit)
+
+    def _check(self, reply: ReflectReply) -> None:
+        check_edits(self._state.incumbent, reply.edits)
+
+    def _read(self, reply: ReflectReply) -> Reflection:
+        optimize = self._engine.plan.optimize
+        ids = {f"t{i}": example.id for i, (example, _) in enumerate(self._part, 1)}
+        edits, lapses = list(reply.edits), reply.lapses if optimize.lapses and self._kind == "failures" else ()
+        if lapses:
+            # The budget is one for both; what cites more cases comes first, and the optimizer's own order breaks ties.
+            edits = sorted([*without_lapses(edits, lapses), *reminders(lapses)], key=lambda edit: -len(edit.cures))
+        marks = read_marks(reply.marks, self._state.incumbent, ids) if optimize.rule_counts else ()
+        proposals = read_proposals(edits[: self._edits], ids)
+        lapsed = {tag for lapse in lapses for tag in lapse.cases if tag in ids}
+        return Reflection(self._kind, tuple(proposals), len(lapsed), marks)
 
 
-def shown_answer(plan: Plan, outcome: Outcome) -> str:
-    """What the target answered, or its reply where no answer could be read from it."""
-    if outcome.answer is not None:
-        return _shown(outcome.answer)
-    return trimmed(outcome.reply, plan.optimize.trajectory_limit)
-
-
-def shown_gold(plan: Plan, example: Example) -> str | None:
-    """The right answer, None where the program withholds it."""
-    return _shown(example.gold) if "gold" in plan.optimize.sees else None
-
-
-def _shown(value: object) -> str:
-    """A value as a reader wants it: the bare text of a single answer, JSON of anything larger."""
-    if isinstance(value, str):
-        return value
-    if hasattr(value, "items"):
-        entries: dict[str, JsonValue] = dict(value.items())
-        if len(entries) == 1:
-            return _shown(next(iter(entries.values())))
-        return json.dumps(entries, ensure_ascii=False)
-    return json.dumps(value, ensure_ascii=False)
-
-
-def trimmed(text: str, limit: int) -> str:
-    """A text of at most about `limit` tokens: its beginning and its end, with a note of what is left out."""
-    tokens = count_tokens(text)
-    if tokens <= limit:
-        return text
-    half = max(1, len(text) * limit // tokens // 2)
-    return f"{text[:half]}\n[{tokens - limit} tokens left out]\n{text[-half:]}"
-
-
-def _is_failure(plan: Plan, outcome: Outcome) -> bool | None:
+def is_failure(plan: Plan, outcome: Outcome) -> bool | None:
+    """Whether the goal fell short of its best value, None where it was not measured."""
     goal = outcome.cells[plan.goal.name]
     if not isinstance(goal, Scored):
         return None

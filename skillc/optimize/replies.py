@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 Op = Literal["add", "replace", "delete", "move"]
-ReplyKind = Literal["reflect", "aggregate", "select", "slow_update", "meta_skill", "budget"]
+ReplyKind = Literal["reflect", "look", "aggregate", "select", "rewrite", "slow_update", "meta_skill", "budget"]
 
 _MOST_PROBLEMS = 5
 _OP_WORDS = {"append": "add", "insert": "add", "update": "replace", "edit": "replace", "remove": "delete"}
@@ -43,6 +43,11 @@ def _op(value: object) -> object:
 def _bare(value: object) -> object:
     """`[r1]` is how the skill shows the id `r1`, and so some models copy it."""
     return value.strip().strip("[]`").strip() or None if isinstance(value, str) else value
+
+
+def _listed(value: object) -> object:
+    """Null is how some models write an empty list."""
+    return () if value is None else value
 
 
 Text = Annotated[str, BeforeValidator(_text)]
@@ -92,11 +97,66 @@ class ProposedEdit(_Tolerant):
         return self
 
 
+class LapseReply(_Tolerant):
+    """A failure to follow a rule that would have been right: `rule`, the `cases`, and the line that reminds of it."""
+
+    reminder: Annotated[str, Field(min_length=1)]
+    rule: Name = None
+    cases: Tags = ()
+
+
+class MarkReply(_Tolerant):
+    """Tags of the trajectories on which a rule helped, and on which it misled."""
+
+    rule: Name
+    helped: Tags = ()
+    misled: Tags = ()
+
+
 class ReflectReply(_Tolerant):
-    """What one reflection on a minibatch proposes."""
+    """What one reflection on a minibatch proposes; `lapses` and `marks` only where they were asked for."""
 
     edits: tuple[ProposedEdit, ...]
     summary: Text = ""
+    lapses: Annotated[tuple[LapseReply, ...], BeforeValidator(_listed)] = ()
+    marks: Annotated[tuple[MarkReply, ...], BeforeValidator(_listed)] = ()
+
+
+class Lookup(_Tolerant):
+    """One question to the trajectories.
+
+    Attributes:
+        op: list them, read a part of one, or search for a text in all.
+        tag: which one to read.
+        part: which of its parts, from 1.
+        text: what to search for.
+    """
+
+    op: Annotated[Literal["list", "read", "search"], BeforeValidator(_op)]
+    tag: Name = None
+    part: int = Field(default=1, ge=1)
+    text: Text = ""
+
+    @model_validator(mode="after")
+    def _complete(self) -> Lookup:
+        if self.op == "read" and not self.tag:
+            raise ValueError("`read` needs `tag`, the name of a trajectory")
+        if self.op == "search" and not self.text.strip():
+            raise ValueError("`search` needs `text`")
+        return self
+
+
+class LookReply(ReflectReply):
+    """A reflection that may look something up first: a lookup, or the edits."""
+
+    edits: tuple[ProposedEdit, ...] = ()
+    lookup: Lookup | None = None
+
+    @model_validator(mode="after")
+    def _either(self) -> LookReply:
+        if self.lookup is None and "edits" not in self.model_fields_set:
+            raise ValueError("there is neither `lookup` nor `edits`")
+        return self
 
 
 class AggregateReply(_Tolerant):
@@ -109,6 +169,43 @@ class SelectReply(_Tolerant):
     """Indices of edits, the best first."""
 
     chosen: tuple[int, ...]
+
+
+class RewrittenRule(_Tolerant):
+    """A rule of a rewritten section: `rule` names the old one that it keeps or replaces; without `text` it stays."""
+
+    rule: Name = None
+    text: Text = ""
+    topic: str | None = None
+    rationale: Text = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _line(cls, value: object) -> object:
+        """Some models write a rule as a line: `[r3] the text`."""
+        if not isinstance(value, str):
+            return value
+        found = re.fullmatch(r"\s*(?:[-*+]\s+)?(?:\[([\w-]+)\]\s*)?(.*?)\s*", value, re.DOTALL)
+        return {"rule": found[1], "text": found[2]} if found else value
+
+    @model_validator(mode="after")
+    def _complete(self) -> RewrittenRule:
+        if not (self.rule or self.text.strip()):
+            raise ValueError("a rule needs `text`, or `rule`, the id of the rule that stays as it is")
+        return self
+
+
+class RewrittenSection(_Tolerant):
+    """A section written anew: all its rules, in order."""
+
+    section: str
+    rules: tuple[RewrittenRule, ...]
+
+
+class RewriteReply(_Tolerant):
+    """Sections written anew."""
+
+    sections: tuple[RewrittenSection, ...]
 
 
 class SlowUpdateReply(_Tolerant):
@@ -129,11 +226,13 @@ class BudgetReply(_Tolerant):
     edits: int = Field(ge=0)
 
 
-Reply = ReflectReply | AggregateReply | SelectReply | SlowUpdateReply | MetaSkillReply | BudgetReply
+Reply = ReflectReply | AggregateReply | SelectReply | RewriteReply | SlowUpdateReply | MetaSkillReply | BudgetReply
 REPLIES: dict[ReplyKind, type[Reply]] = {
     "reflect": ReflectReply,
+    "look": LookReply,
     "aggregate": AggregateReply,
     "select": SelectReply,
+    "rewrite": RewriteReply,
     "slow_update": SlowUpdateReply,
     "meta_skill": MetaSkillReply,
     "budget": BudgetReply,
@@ -165,7 +264,7 @@ def _keyed(kind: ReplyKind, value: object) -> object:
     """A bare list under the key that it stands for."""
     if not isinstance(value, list):
         return value
-    return {"chosen" if kind == "select" else "edits": value}
+    return {{"select": "chosen", "rewrite": "sections"}.get(kind, "edits"): value}
 
 
 def _values(text: str) -> Iterator[object]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pydantic import JsonValue
+
 from skillc.data.example import Example
 from skillc.document.edits import rewrite
 from skillc.document.skill import Document, Section
@@ -14,9 +16,9 @@ from skillc.optimize.briefing import briefing
 from skillc.optimize.decide import Patch, settle
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.prompting import PairView, slow_update_messages
-from skillc.optimize.reflect import shown_answer, shown_gold, shown_inputs
-from skillc.optimize.replies import SlowUpdateReply
+from skillc.optimize.replies import MalformedReply, SlowUpdateReply
 from skillc.optimize.seeds import seed_for, shuffled
+from skillc.optimize.sight import shown_answer, shown_feedback, shown_gold, shown_inputs
 
 Change = Literal["regressed", "still_failing", "improved", "still_right"]
 
@@ -76,26 +78,33 @@ async def _rewrite(
     engine.observer.stage("slow update", 1)
     messages = slow_update_messages(
         section=section.name,
-        guidance=section.text,
         limit=section.limit,
         pairs=pair_views(engine, state, first, pairs),
         **briefing(engine, state),
     )
     sample = (place.epoch, place.step, ordinal)
-    reply = await engine.optimizer.ask(SlowUpdateReply, messages, stage="slow update", sample=sample)
+
+    def check(reply: SlowUpdateReply) -> None:
+        (report,) = rewrite(state.incumbent, section.name, reply.guidance).reports
+        if not report.applied and not report.repeats:
+            raise MalformedReply(report.message)
+
+    reply = await engine.optimizer.ask(SlowUpdateReply, messages, stage="slow update", sample=sample, check=check)
     if reply is None or not reply.guidance.strip() or reply.guidance.strip() == section.text.strip():
         return state
     written = rewrite(state.incumbent, section.name, reply.guidance)
     if not written.reports[-1].applied:
         engine.observer.note(f"slow update: {written.reports[-1].message}")
         return state
-    patch = Patch((), written.document, {"guidance": reply.guidance, "section": section.name})
+    shown: dict[str, JsonValue] = {"guidance": reply.guidance, "section": section.name}
+    patch = Patch((), written.document, shown, f"guidance of {section.name}: {reply.guidance.strip()}")
     return await settle(engine, state, patch, [pair.example for pair in pairs], place, slow=True)
 
 
 def pair_views(engine: Engine, state: State, first: Document, pairs: Sequence[Pair]) -> list[PairView]:
     """The pairs as the optimizer sees them: what changed, and the answers under the first and the last skill."""
     plan, views = engine.plan, []
+    limit = plan.optimize.trajectory_limit
     for i, pair in enumerate(pairs, 1):
         before = engine.rollouts.known(first, pair.example)
         after = engine.rollouts.known(state.incumbent, pair.example)
@@ -105,11 +114,11 @@ def pair_views(engine: Engine, state: State, first: Document, pairs: Sequence[Pa
             PairView(
                 tag=f"t{i}",
                 kind=pair.change,
-                inputs=shown_inputs(plan, pair.example),
-                before=shown_answer(plan, before),
-                after=shown_answer(plan, after),
+                inputs=shown_inputs(pair.example, limit),
+                before=shown_answer(plan, before, limit),
+                after=shown_answer(plan, after, limit),
                 gold=shown_gold(plan, pair.example),
-                feedback=after.feedback if "feedback" in plan.optimize.sees else None,
+                feedback=shown_feedback(plan, after),
             )
         )
     return views

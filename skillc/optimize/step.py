@@ -8,15 +8,17 @@ from dataclasses import replace
 from pydantic import JsonValue
 
 from skillc.data.example import Example
-from skillc.document.edits import Report, apply_edits
 from skillc.document.skill import digest
 from skillc.metrics.cells import MICRO
-from skillc.optimize.aggregate import aggregate
+from skillc.optimize.accumulate import learn
+from skillc.optimize.aggregate import aggregate, joined
 from skillc.optimize.budget import choose_budget
-from skillc.optimize.decide import Patch, settle, with_rejected
+from skillc.optimize.decide import settle, with_rejected
 from skillc.optimize.engine import Engine, Place, Rejected, State, mean
-from skillc.optimize.proposals import Proposal, wording
-from skillc.optimize.reflect import reflect
+from skillc.optimize.proposals import wording
+from skillc.optimize.reflect import Reflection
+from skillc.optimize.rewrite import write_patch
+from skillc.optimize.rule_counts import counted, harmful, to_json
 from skillc.optimize.schedule import edit_budget
 from skillc.optimize.screen import screen
 from skillc.optimize.select import select
@@ -28,11 +30,11 @@ async def step(engine: Engine, state: State, batch: Sequence[Example], place: Pl
     Raises:
         BudgetReached: a cap does not admit a call; the open step is dropped.
     """
-    engine.observer.stage("rollout", len(batch))
-    outcomes = await engine.rollouts.measure(state.incumbent, batch, stage="rollout")
     budget = edit_budget(engine.plan.optimize.edits, place.step - 1, place.total)
-    parts = await reflect(engine, state, list(zip(batch, outcomes, strict=True)), place, budget)
-    merged = await aggregate(engine, state, parts, place, budget)
+    reflections = await learn(engine, state, batch, place, budget)
+    merged = await aggregate(engine, state, reflections, place, budget)
+    state = counted(state, [mark for reflection in reflections for mark in reflection.marks])
+    merged = joined([*merged, *harmful(state, budget)])
     screened = await screen(engine, state, merged, batch)
     state = replace(state, screened=screened.counts)
     dropped = [p for p in screened.proposals if p.verdict == "cures none"]
@@ -40,23 +42,22 @@ async def step(engine: Engine, state: State, batch: Sequence[Example], place: Pl
     budget = await choose_budget(engine, state, screened.proposals, budget, place)
     chosen = select(state.incumbent, screened.proposals, budget)
     shown: dict[str, JsonValue] = {"proposed": len(merged), "screened_out": [p.to_json() for p in dropped]}
+    shown |= _learnt(engine, state, reflections)
     if not chosen:
         return _empty(engine, state, place, shown, failures=_failures(engine, state, batch))
-    reports = apply_edits(state.incumbent, [p.edit for p in chosen])
-    patch = Patch(
-        edits=tuple(p.edit for p in chosen),
-        candidate=reports.document,
-        shown={**shown, "edits": _told(chosen, reports.reports)},
-    )
+    patch = await write_patch(engine, state, chosen, place, shown)
     return await settle(engine, state, patch, batch, place)
 
 
-def _told(chosen: Sequence[Proposal], reports: Sequence[Report]) -> list[JsonValue]:
-    """Each edit with what it did to the document."""
-    return [
-        {**proposal.to_json(), "report": report.message, "rule": report.rule}
-        for proposal, report in zip(chosen, reports, strict=True)
-    ]
+def _learnt(engine: Engine, state: State, reflections: Sequence[Reflection]) -> dict[str, JsonValue]:
+    """What the history tells of the mechanisms that are on."""
+    optimize = engine.plan.optimize
+    told: dict[str, JsonValue] = {}
+    if optimize.lapses:
+        told["lapses"] = sum(reflection.lapses for reflection in reflections)
+    if optimize.rule_counts:
+        told["rule_counts"] = to_json(state)
+    return told
 
 
 def _failures(engine: Engine, state: State, batch: Sequence[Example]) -> int:

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from skillc.plan.call_sizes import CallSizes, call_sizes, reservation
+from skillc.plan.call_sizes import CallSizes, call_sizes, most_edits, reservation
+from skillc.plan.merges import merges, most_merges
 from skillc.plan.schema import Plan, PricePlan
 from skillc.plan.sizes import Sizes
 from skillc.plan.spend import Bound, Spend, total
-from skillc.plan.steps import epochs_of, open_ended, steps_of, steps_per_epoch, wave_size
+from skillc.plan.steps import epochs_of, open_ended, step_size, steps_of, steps_per_epoch, wave_size
 
 # A run that decides less than this has tried nothing (ENGINE section 4).
 LEAST_DECISIONS = 3
-FAN_IN = 8
 
 # What the estimates take for granted: a third of a batch fails, as many edits are screened as a candidate may carry, a
 # quarter of the candidates is accepted, and the gates of a rejected one are decided on half of its rollouts (ENGINE
@@ -177,7 +177,7 @@ class _Counter:
     def __init__(self, plan: Plan, sizes: Sizes, each: CallSizes) -> None:
         self._plan, self._sizes, self._each = plan, sizes, each
         self._optimize = plan.optimize
-        self._batch = min(plan.optimize.batch, sizes.train)
+        self._batch = min(step_size(plan), sizes.train)
         self._validation = sizes.validation * plan.optimize.samples
         staged = {gate.stage for gate in plan.gates if gate.for_ is None}
         self._gates_on_batch = "batch" in staged
@@ -186,7 +186,7 @@ class _Counter:
     def largest(self, role: str) -> Spend:
         """The largest call that a role may be sent."""
         each = self._each
-        asked = (each.reflect, each.aggregate, each.slow_update, each.meta_skill)
+        asked = (each.reflect, each.aggregate, each.rewrite, each.slow_update, each.meta_skill)
         if role == "optimizer":
             return max((bound.most for bound in asked), key=lambda spend: spend.prompt)
         return each.rollout.most
@@ -231,23 +231,32 @@ class _Counter:
         """All stages: the least for a few decisions, the estimate for `expected` steps, the most for `steps`."""
         each, optimize, sizes = self._each, self._optimize, self._sizes
         least, parts = self.least(steps), self._parts(self._batch)
-        tries = optimize.edits.start * optimize.screen
-        merges = [_merges(count) for count in parts]
+        tries = most_edits(self._plan) * optimize.screen
+        merging = merges(*self._failing_and_not(self._batch)), most_merges(parts[2])
+        # Deletions of harmful rules are screened too, as many as a candidate may carry.
+        lists = parts[2] + (1 if optimize.rule_counts else 0)
+        turns = 1 + optimize.lookups
         tried, most_tried = self._tried()
         test = 2 * sizes.test
         asked = 1 if optimize.edits.kind == "model" else 0
+        written = optimize.candidates if optimize.update != "edits" else 0
         again = steps * _REASKED
         found = [
             Stage("baseline", "target", each.first.times(*[self._validation] * 3)),
             Stage("rollout", "target", each.rollout.times(0, self._seen(expected), self._seen(steps))),
-            Stage("reflect", "optimizer", each.reflect.times(0, expected * parts[1], again * parts[2])),
-            Stage("aggregate", "optimizer", each.aggregate.times(0, expected * merges[1], again * merges[2])),
+            Stage(
+                "reflect",
+                "optimizer",
+                each.reflect.times(0, expected * parts[1] * (1 + optimize.lookups // 2), again * parts[2] * turns),
+            ),
+            Stage("aggregate", "optimizer", each.aggregate.times(0, expected * merging[0], again * merging[1])),
             Stage(
                 "screen",
                 "target",
-                each.rollout.times(0, expected * tries, steps * parts[2] * tries),
+                each.rollout.times(0, expected * tries, steps * lists * tries),
             ),
             Stage("select", "optimizer", each.select.times(0, expected * asked, again * asked)),
+            Stage("rewrite", "optimizer", each.rewrite.times(0, expected * written, again * written)),
             Stage("gate", "target", each.rollout.times(0, expected * tried, steps * most_tried)),
             self._slow_update(steps, expected),
             self._meta_skill(steps, expected),
@@ -265,13 +274,27 @@ class _Counter:
         return tuple(stage for stage in found if stage.bound.most.calls)
 
     def _parts(self, batch: int) -> tuple[int, int, int]:
-        """Reflections of a step: minibatches of failures, and of successes where there is a failure."""
+        """Reflections of a step of so many examples: at least, about, at most.
+
+        Each batch has its own minibatches: of failures, and of successes where there is a failure.
+        """
         size = self._optimize.minibatch
-        failing = -(-batch * FAILING.numerator // FAILING.denominator)
-        most = -(-batch // size)
+        each = [min(self._optimize.batch, batch - i) for i in range(0, batch, self._optimize.batch)]
+        most = sum(-(-part // size) for part in each)
+        about = sum(self._failing_and_not(batch))
         if not self._optimize.successes:
-            return 1, -(-failing // size), most
-        return most, -(-failing // size) + -(-(batch - failing) // size), most + (1 if batch > 1 else 0)
+            return 1, about, most
+        return -(-batch // size), about, most + sum(part > 1 for part in each)
+
+    def _failing_and_not(self, batch: int) -> tuple[int, int]:
+        """Minibatches of failures and of successes in a step of so many examples, about."""
+        size, failures, successes = self._optimize.minibatch, 0, 0
+        for start in range(0, batch, self._optimize.batch):
+            part = min(self._optimize.batch, batch - start)
+            failing = -(-part * FAILING.numerator // FAILING.denominator)
+            failures += -(-failing // size)
+            successes += -(-(part - failing) // size) if self._optimize.successes else 0
+        return failures, successes
 
     def _seen(self, steps: int) -> int:
         """Training rollouts of so many steps; the last batch of an epoch may be smaller."""
@@ -314,13 +337,3 @@ class _Counter:
         last = epochs_of(self._plan) - 1
         about, most = min(self._epoch_ends(expected), last), min(self._epoch_ends(steps), last)
         return Stage("meta skill", "optimizer", self._each.meta_skill.times(0, about, most * _REASKED))
-
-
-def _merges(lists: int) -> int:
-    """Calls of a merge tree of fan-in 8; a group of one is passed on as it is."""
-    calls = 0
-    while lists > 1:
-        whole, rest = divmod(lists, FAN_IN)
-        calls += whole + (rest > 1)
-        lists = whole + (rest > 0)
-    return calls

@@ -15,7 +15,7 @@ from skillc.plan.initial import initial_document
 from skillc.plan.schema import Plan, PricePlan
 from skillc.plan.sizes import Sizes
 from skillc.plan.spend import Bound, Spend, call
-from skillc.plan.steps import steps_per_epoch
+from skillc.plan.steps import step_size, steps_per_epoch
 
 # Tokens of what stands around a prompt's own content, as measured on the compiled modules and on skillc's prompts.
 _LEAST_AROUND_ROLLOUT, _AROUND_ROLLOUT = 150, 320
@@ -28,11 +28,15 @@ _A_DECISION = 60
 _A_HEADING = 8
 _A_TRAJECTORY = 100
 _A_VERDICT = 150
-_MEMORY = 2_000
+# Tokens that a prompt shows of the optimizer's own memory, and of the rejected-edit buffer.
+MEMORY_LIMIT = 2_000
+REJECTED_LIMIT = 4_000
+_A_LOOKUP = 80
+_A_HIT = 100
 # The optimizer reads the skill with ids and rationales.
 _ANNOTATED = 2
-# Steps whose rejected edits a prompt is reckoned to carry, about and at most.
-_REMEMBERED, _MOST_REMEMBERED = 40, 200
+# Steps whose rejected edits a prompt is reckoned to carry.
+_REMEMBERED = 40
 # What a section without a limit is taken to grow to.
 OPEN_SECTION = 2_000
 
@@ -55,6 +59,7 @@ class CallSizes:
     reflect: Bound
     aggregate: Bound
     select: Bound
+    rewrite: Bound
     slow_update: Bound
     meta_skill: Bound
 
@@ -71,17 +76,19 @@ class _Sizer:
 
     def all(self) -> CallSizes:
         optimize = self._plan.optimize
-        edits = optimize.edits.start
-        listed, most_listed = 4 * edits * _AN_EDIT, 16 * edits * _AN_EDIT
+        edits = most_edits(self._plan)
+        lists = -(-step_size(self._plan) // optimize.minibatch) + optimize.accumulate
+        listed, most_listed = 4 * edits * _AN_EDIT, (lists + 1) * edits * _AN_EDIT
         epoch = steps_per_epoch(self._plan, self._sizes.train)
         low, _, _ = self._skill
         return CallSizes(
             rollout=self._rollout(*self._skill),
             first=self._rollout(low, low, low),
             bare=self._rollout(0, 0, 0),
-            reflect=self._asked(optimize.minibatch, reply=edits * _AN_EDIT + 40),
+            reflect=self._asked(optimize.minibatch, *self._looked_up(), reply=edits * _AN_EDIT + 40),
             aggregate=self._asked(0, listed, most_listed, reply=2 * edits * _AN_EDIT),
             select=self._asked(0, listed, most_listed, reply=20),
+            rewrite=self._asked(0, edits * _AN_EDIT, reply=self._rewritten()),
             slow_update=self._asked(min(optimize.slow_update_samples, self._sizes.train), reply=self._slow_limit()),
             meta_skill=self._asked(0, epoch * _A_DECISION, epoch * edits * _AN_EDIT, reply=300),
         )
@@ -118,7 +125,9 @@ class _Sizer:
         answers = 2 * min(plan.models["target"].max_reply, limit) + 2 * sizes.outputs.most
         rejected, most_rejected = self._rejected()
         about = _AROUND_OPTIMIZER + _ANNOTATED * middle + rejected + extra + trajectories * one
-        most = _AROUND_OPTIMIZER + _ANNOTATED * high + most_rejected + max(extra, most_extra) + _MEMORY
+        most = _AROUND_OPTIMIZER + _ANNOTATED * high + most_rejected + max(extra, most_extra) + MEMORY_LIMIT
+        # The largest is a question that is asked again: it holds the reply that could not be used.
+        most += longest
         return Bound(
             call(_LEAST_AROUND_OPTIMIZER + low + (one if trajectories else 0), 1, price),
             call(about, min(reply, longest), price),
@@ -129,18 +138,34 @@ class _Sizer:
         """Tokens of the rejected-edit buffer, halfway through the run and at most."""
         if not self._plan.optimize.rejected_buffer:
             return 0, 0
-        edits = self._plan.optimize.edits.start
+        edits = most_edits(self._plan)
         about = min(self._steps, _REMEMBERED) * edits * _A_REJECTED_EDIT // 2
-        return about, min(self._steps, _MOST_REMEMBERED) * 3 * edits * _A_REJECTED_EDIT
+        return min(about, REJECTED_LIMIT), REJECTED_LIMIT
+
+    def _looked_up(self) -> tuple[int, int]:
+        """Tokens of a reflection's lookups with their answers, halfway through and at most."""
+        optimize = self._plan.optimize
+        largest = max(optimize.trajectory_limit, optimize.batch * _A_HIT) + _A_LOOKUP
+        return optimize.lookups * (4 * _A_HIT + _A_LOOKUP) // 2, optimize.lookups * largest
+
+    def _rewritten(self) -> int:
+        """Tokens of the sections that a rewrite writes anew."""
+        limits = [s.limit or OPEN_SECTION for s in self._plan.skill.sections if s.mode == "trainable"]
+        return sum(limits) if self._plan.optimize.update == "rewrite_all" else max(limits, default=0)
 
     def _slow_limit(self) -> int:
         limits = [section.limit or OPEN_SECTION for section in self._plan.skill.sections if section.mode == "slow"]
         return max(limits, default=0)
 
 
+def most_edits(plan: Plan) -> int:
+    """The largest edit budget of any step."""
+    return max(plan.optimize.edits.start, plan.optimize.edits.end)
+
+
 def _skill_tokens(plan: Plan) -> tuple[int, int, int]:
     """Tokens of the initial skill, of one halfway to its limits, and of one at its limits."""
-    initial = initial_document(plan.skill)
+    initial = initial_document(plan)
     start = tokens(initial)
     most = start
     for section in initial.sections:

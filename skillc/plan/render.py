@@ -15,7 +15,8 @@ from skillc.plan.advice import plan_advice
 from skillc.plan.bounds import Bounds
 from skillc.plan.digest import plan_digest
 from skillc.plan.evidence import grouped_by
-from skillc.plan.schema import FieldPlan, ModelPlan, Plan, PricePlan, SchedulePlan, TypePlan
+from skillc.plan.initial import sections_of
+from skillc.plan.schema import FieldPlan, ModelPlan, OptimizePlan, Plan, PricePlan, SchedulePlan, TypePlan
 from skillc.plan.spend import Bound, Spend
 
 FORMAT_VERSION = 1
@@ -145,7 +146,7 @@ def type_text(type_: TypePlan) -> str:
 def _skill(plan: Plan) -> list[Row]:
     about = "trainable" if plan.skill.about_trainable else "frozen"
     rows: list[Row] = [(about, "about")]
-    for section in plan.skill.sections:
+    for section in sections_of(plan):
         limit = f"at most {figures.count(section.limit)} tokens" if section.limit is not None else ""
         open_ = "no limit" if section.mode != "frozen" and not limit else ""
         rows.append((section.mode, section.name, limit or open_))
@@ -223,6 +224,8 @@ def _loop(plan: Plan, bounds: Bounds) -> list[Row]:
         "meta skill": optimize.meta_skill,
         "rejected-edit buffer": optimize.rejected_buffer,
         "successes": optimize.successes,
+        "reminders of lapses": optimize.lapses,
+        "counts of rules": optimize.rule_counts,
     }
     steps = figures.count(bounds.steps)
     if bounds.open_ended:
@@ -230,7 +233,7 @@ def _loop(plan: Plan, bounds: Bounds) -> list[Row]:
     rows: list[Row] = [
         ("method", optimize.method),
         ("steps", steps),
-        ("batch", f"{optimize.batch} examples, reflected on {optimize.minibatch} at a time"),
+        ("batch", f"{_batch(optimize)}, reflected on {optimize.minibatch} at a time"),
         ("edits", _schedule(optimize.edits)),
         ("screen", f"each edit alone on {optimize.screen} failures" if optimize.screen else "off"),
         ("samples", f"{optimize.samples} per example"),
@@ -242,9 +245,20 @@ def _loop(plan: Plan, bounds: Bounds) -> list[Row]:
         rows.insert(4, ("candidates", f"{optimize.candidates} a step"))
     if optimize.retries:
         rows.insert(4, ("retries", f"{optimize.retries} a step"))
+    if optimize.update != "edits":
+        rewritten = "one section" if optimize.update == "rewrite_section" else "all trainable sections"
+        rows.append(("update", f"{rewritten} rewritten from the chosen edits"))
+    if optimize.lookups:
+        rows.append(("lookups", f"at most {optimize.lookups} a reflection"))
     if optimize.accept == "always":
         rows.append(("accept", "always: the gates do not decide"))
     return rows
+
+
+def _batch(optimize: OptimizePlan) -> str:
+    if optimize.accumulate == 1:
+        return f"{optimize.batch} examples"
+    return f"{optimize.accumulate} of {optimize.batch} examples a step"
 
 
 def _schedule(edits: SchedulePlan) -> str:

@@ -9,9 +9,14 @@ OPEN_ENDED_EPOCHS = 1_000
 _SMALLEST_WAVE, _LARGEST_WAVE = 8, 32
 
 
+def step_size(plan: Plan) -> int:
+    """Training examples of one step: its batches together."""
+    return plan.optimize.batch * plan.optimize.accumulate
+
+
 def steps_per_epoch(plan: Plan, train: int) -> int:
     """Steps that go once through `train` training examples."""
-    return -(-train // plan.optimize.batch)
+    return -(-train // step_size(plan))
 
 
 def open_ended(plan: Plan) -> bool:

@@ -45,7 +45,8 @@ def old_rules(draw):
 WANTED = st.lists(
     st.builds(
         WantedRule,
-        text=st.sampled_from(WORDS).map(lambda word: word) | st.sampled_from(["new one", "new two", "Apple.", "Elsewhere"]),
+        text=st.sampled_from(WORDS).map(lambda word: word)
+        | st.sampled_from(["new one", "new two", "Apple.", "Elsewhere"]),
         topic=st.sampled_from(["", "North", "south", "West", None]),
         rule=st.sampled_from([None, "a0", "a1", "a2", "[A3]", "gone"]),
     ),
@@ -93,7 +94,9 @@ def test_the_same_text_again_is_no_edit():
 
 def test_a_named_rule_is_replaced_and_an_unknown_name_makes_a_new_rule():
     skill = document([("a0", "apple", None), ("a1", "pear", None)])
-    edits = edits_to(skill, "rules", [WantedRule("green apple", rule="a0", rationale="r"), WantedRule("plum", rule="x9")])
+    edits = edits_to(
+        skill, "rules", [WantedRule("green apple", rule="a0", rationale="r"), WantedRule("plum", rule="x9")]
+    )
     assert edits == (
         Delete("a1", "the rewrite leaves it out"),
         Replace("a0", "green apple", "r"),

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from plan_samples import PRICES, SIZES, plan
 
 from skillc.language.terms import CallTerm, Constant, MetricTerm, Operation, WordTerm
-from skillc.plan.bounds import _merges, bounds
+from skillc.plan.bounds import bounds
+from skillc.plan.merges import merges, most_merges
 from skillc.plan.schema import GatePlan, ModelPlan, OptimizePlan, PricePlan, SchedulePlan
 from skillc.plan.sizes import Extent, Sizes
 from skillc.plan.spend import Spend, call
@@ -148,9 +149,22 @@ def test_few_calls_are_admitted_by_a_small_cap():
     assert bounds(plan(budget={"cost": None}), SIZES, PRICES).in_flight["optimizer"] is None
 
 
-@pytest.mark.parametrize(("lists", "merges"), [(0, 0), (1, 0), (2, 1), (8, 1), (9, 2), (16, 3), (64, 9), (65, 10)])
-def test_merges_of_a_tree_of_fan_in_8(lists, merges):
-    assert _merges(lists) == merges
+@pytest.mark.parametrize(("lists", "calls_"), [(0, 0), (1, 0), (2, 1), (8, 1), (9, 2), (16, 3), (64, 9), (65, 10)])
+def test_merges_of_a_tree_of_fan_in_8(lists, calls_):
+    assert merges(lists, 0) == calls_
+
+
+def test_kinds_are_merged_by_themselves_until_one_call_holds_all():
+    assert merges(5, 3) == 1
+    assert merges(5, 4) == 3
+    assert merges(8, 1) == 2
+    assert merges(1, 16) == 2 + 1
+    assert most_merges(9) == 3
+
+
+@given(st.integers(0, 40), st.integers(0, 40))
+def test_the_most_merges_is_the_most(failures, successes):
+    assert merges(failures, successes) <= most_merges(failures + successes)
 
 
 OPTIMIZE = st.builds(

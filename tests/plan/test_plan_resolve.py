@@ -84,7 +84,7 @@ def test_the_initial_document_splits_trainable_text_into_rules():
         entity("section", "rules", words=("trainable",), value="- Greet by name.\n- Say what happens next."),
     )
     found = resolved(skill=replace(skill, children=sections)).plan
-    document = initial_document(found.skill)
+    document = initial_document(found)
     assert document.name == "route-tickets"
     assert [rule.text for rule in document.sections[1].rules] == ["Greet by name.", "Say what happens next."]
     assert document.sections[0].text == "You route tickets."

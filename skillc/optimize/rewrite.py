@@ -1,0 +1,151 @@
+"""How a candidate is written (`update`): the chosen edits as they are, or sections rewritten from them.
+
+A rewrite is expressed as edits against the incumbent, so that limits, locked sections, history, the rejected-edit
+buffer and merging work as with any other patch. Reminders are not rewritten: they are edits in every mode.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue
+
+from skillc.document.edits import Add, Edit, apply_edits, edit_to_json
+from skillc.document.lint import Refused
+from skillc.document.rewrites import WantedRule, edits_to
+from skillc.document.skill import Document
+from skillc.optimize.briefing import briefing
+from skillc.optimize.decide import Patch
+from skillc.optimize.engine import Engine, Place, State
+from skillc.optimize.prompting import EditView, rewrite_messages
+from skillc.optimize.proposals import Proposal, as_proposed, wording
+from skillc.optimize.replies import MalformedReply, RewriteReply
+from skillc.plan.initial import REMINDERS
+
+
+async def write_patch(
+    engine: Engine,
+    state: State,
+    chosen: Sequence[Proposal],
+    place: Place,
+    shown: Mapping[str, JsonValue],
+    *,
+    ordinal: int = 0,
+) -> Patch:
+    """The candidate of a step, with what the history tells of it.
+
+    Args:
+        engine: the surroundings.
+        state: its incumbent is what is changed.
+        chosen: what the candidate shall do, the best first.
+        place: where in the run.
+        shown: what the history tells besides.
+        ordinal: of the candidate, where a step has several.
+    """
+    if engine.plan.optimize.update != "edits":
+        reminding = [p for p in chosen if engine.plan.optimize.lapses and section_of(state.incumbent, p) == REMINDERS]
+        suggested = [p for p in chosen if p not in reminding]
+        edits = await _rewritten(engine, state, suggested, place, ordinal) if suggested else None
+        if edits is not None:
+            return _rewrite_patch(state, edits, suggested, reminding, shown)
+    applied = apply_edits(state.incumbent, [p.edit for p in chosen])
+    told: list[JsonValue] = [
+        {**proposal.to_json(), "report": report.message, "rule": report.rule}
+        for proposal, report in zip(chosen, applied.reports, strict=True)
+    ]
+    return Patch(tuple(p.edit for p in chosen), applied.document, {**shown, "edits": told})
+
+
+def _rewrite_patch(
+    state: State,
+    edits: Sequence[Edit],
+    suggested: Sequence[Proposal],
+    reminding: Sequence[Proposal],
+    shown: Mapping[str, JsonValue],
+) -> Patch:
+    every = (*edits, *(p.edit for p in reminding))
+    applied = apply_edits(state.incumbent, every)
+    told: list[JsonValue] = [
+        {**edit_to_json(edit), "report": report.message, "rule": report.rule}
+        for edit, report in zip(every, applied.reports, strict=True)
+    ]
+    record: dict[str, JsonValue] = {**shown, "suggestions": list[JsonValue](p.to_json() for p in suggested), "edits": told}
+    # The buffer remembers the ideas; the words of a whole section would fill every later prompt.
+    text = "; ".join(["rewrite from: " + " | ".join(wording(p.edit) for p in suggested), *map(_wording, reminding)])
+    return Patch(every, applied.document, record, text)
+
+
+def _wording(proposal: Proposal) -> str:
+    return wording(proposal.edit)
+
+
+def section_of(skill: Document, proposal: Proposal) -> str | None:
+    """The section that a proposal changes."""
+    if isinstance(proposal.edit, Add):
+        return proposal.edit.section
+    section = skill.section_of(proposal.edit.rule)
+    return section.name if section else None
+
+
+async def _rewritten(
+    engine: Engine, state: State, suggested: Sequence[Proposal], place: Place, ordinal: int
+) -> tuple[Edit, ...] | None:
+    """The edits of a rewrite, None where the optimizer gave none that fits."""
+    sections = sections_to_rewrite(engine, state.incumbent, suggested)
+    engine.observer.stage("rewrite", 1)
+    messages = rewrite_messages(
+        edits=[
+            EditView(as_proposed(p), p.cured, p.screened) if p.screened else EditView(as_proposed(p)) for p in suggested
+        ],
+        rewritten=sections,
+        **briefing(engine, state),
+    )
+
+    def check(reply: RewriteReply) -> None:
+        edits = read_rewrite(state.incumbent, reply, sections)
+        if isinstance(edits, Refused):
+            raise MalformedReply(edits.reason)
+
+    sample = (place.epoch, place.step, ordinal)
+    reply = await engine.optimizer.ask(RewriteReply, messages, stage="rewrite", sample=sample, check=check)
+    edits = read_rewrite(state.incumbent, reply, sections) if reply is not None else None
+    if isinstance(edits, Refused):
+        engine.observer.note(f"rewrite: {edits.reason}; the edits are made as they were chosen")
+        return None
+    return edits
+
+
+def sections_to_rewrite(engine: Engine, skill: Document, suggested: Sequence[Proposal]) -> list[str]:
+    """`rewrite_all`: every trainable section but the reminders; `rewrite_section`: the one with most suggestions."""
+    optimize = engine.plan.optimize
+    trainable = [s.name for s in skill.sections if s.mode == "trainable"]
+    found = [name for name in trainable if not (optimize.lapses and name == REMINDERS)]
+    if optimize.update == "rewrite_all":
+        return found
+    counts = Counter(section_of(skill, proposal) for proposal in suggested)
+    return [max(found, key=lambda name: counts[name])]
+
+
+def read_rewrite(skill: Document, reply: RewriteReply, sections: Sequence[str]) -> tuple[Edit, ...] | Refused:
+    """The edits that a rewrite amounts to, or why it cannot be: another section, over a limit, nothing changed."""
+    edits: list[Edit] = []
+    document = skill
+    for part in reply.sections:
+        if part.section not in sections:
+            asked = ", ".join(f"`{name}`" for name in sections)
+            return Refused(f"section `{part.section}` was not to be rewritten, but {asked}")
+        wanted = [
+            WantedRule(rule.text, rule.topic, rule.rule if rule.rule in skill.ids else None, rule.rationale)
+            if rule.text
+            else WantedRule(rule=rule.rule, topic=rule.topic)
+            for rule in part.rules
+        ]
+        found = edits_to(document, part.section, wanted)
+        if isinstance(found, Refused):
+            return found
+        edits += found
+        document = apply_edits(document, found).document
+    if not edits:
+        return Refused("the rewrite changes nothing")
+    return tuple(edits)

@@ -1,0 +1,74 @@
+"""What the program lets the optimizer see of a rollout (`sees`), as texts that a prompt can hold."""
+
+from __future__ import annotations
+
+import json
+
+from pydantic import JsonValue
+
+from skillc.data.example import Example
+from skillc.metrics.cells import MICRO, Scored
+from skillc.optimize.prompting import TrajectoryView
+from skillc.optimize.rollouts import Outcome
+from skillc.plan.schema import Plan
+from skillc.tokens import count_tokens
+
+
+def trajectory_view(plan: Plan, tag: str, example: Example, outcome: Outcome, *, limit: int | None) -> TrajectoryView:
+    """One rollout, its texts trimmed to `limit` tokens each, or whole with None."""
+    goal = outcome.cells[plan.goal.name]
+    steps = trimmed(outcome.reply, limit) if "trajectory" in plan.optimize.sees else None
+    return TrajectoryView(
+        tag=tag,
+        inputs=shown_inputs(example, limit),
+        answer=shown_answer(plan, outcome, limit),
+        gold=shown_gold(plan, example),
+        feedback=shown_feedback(plan, outcome),
+        trajectory=steps,
+        score=f"{goal.value / MICRO:g}" if isinstance(goal, Scored) else "not measured",
+    )
+
+
+def shown_inputs(example: Example, limit: int | None) -> dict[str, str]:
+    """The example's inputs as texts, each trimmed."""
+    return {name: trimmed(_shown(value), limit) for name, value in example.inputs.items()}
+
+
+def shown_answer(plan: Plan, outcome: Outcome, limit: int | None) -> str:
+    """What the target answered; its reply where no answer could be read from it, unless trajectories are withheld."""
+    if outcome.answer is not None:
+        return trimmed(_shown(outcome.answer), limit)
+    return trimmed(outcome.reply, limit) if "trajectory" in plan.optimize.sees else "(no answer could be read)"
+
+
+def shown_gold(plan: Plan, example: Example) -> str | None:
+    """The right answer, None where the program withholds it."""
+    return _shown(example.gold) if "gold" in plan.optimize.sees else None
+
+
+def shown_feedback(plan: Plan, outcome: Outcome) -> str | None:
+    """The metrics' feedback, None where the program withholds it. Where it withholds gold, theirs does not tell it."""
+    return outcome.feedback if "feedback" in plan.optimize.sees else None
+
+
+def _shown(value: object) -> str:
+    """A value as a reader wants it: the bare text of a single answer, JSON of anything larger."""
+    if isinstance(value, str):
+        return value
+    if hasattr(value, "items"):
+        entries: dict[str, JsonValue] = dict(value.items())
+        if len(entries) == 1:
+            return _shown(next(iter(entries.values())))
+        return json.dumps(entries, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def trimmed(text: str, limit: int | None) -> str:
+    """A text of at most about `limit` tokens: its beginning and its end, with a note of what is left out."""
+    if limit is None or len(text) <= limit:
+        return text
+    tokens = count_tokens(text)
+    if tokens <= limit:
+        return text
+    half = max(1, len(text) * limit // tokens // 2)
+    return f"{text[:half]}\n[{tokens - limit} tokens left out]\n{text[-half:]}"
