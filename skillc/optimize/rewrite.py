@@ -70,7 +70,8 @@ def _rewrite_patch(
         {**edit_to_json(edit), "report": report.message, "rule": report.rule}
         for edit, report in zip(every, applied.reports, strict=True)
     ]
-    record: dict[str, JsonValue] = {**shown, "suggestions": list[JsonValue](p.to_json() for p in suggested), "edits": told}
+    suggestions: list[JsonValue] = [p.to_json() for p in suggested]
+    record: dict[str, JsonValue] = {**shown, "suggestions": suggestions, "edits": told}
     # The buffer remembers the ideas; the words of a whole section would fill every later prompt.
     text = "; ".join(["rewrite from: " + " | ".join(wording(p.edit) for p in suggested), *map(_wording, reminding)])
     return Patch(every, applied.document, record, text)

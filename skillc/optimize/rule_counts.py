@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
 
-from skillc.document.edits import Delete
+from skillc.document.edits import Add, Delete
 from skillc.document.skill import Document
 from skillc.optimize.engine import State
 from skillc.optimize.proposals import Proposal, wording
@@ -69,17 +69,20 @@ def notes(state: State) -> dict[str, str]:
     }
 
 
-def harmful(state: State, most: int) -> list[Proposal]:
+def harmful(state: State, proposals: Sequence[Proposal], most: int) -> list[Proposal]:
     """Deletions of rules that mislead more than they help, the greatest harm first, at most so many.
 
-    Each cites the examples that it misled, so that it is screened like any edit. One that was rejected before is left
-    out.
+    Each cites the examples that it misled, so that it is screened like any edit. A rule that a proposal mends already
+    is left alone, and so is one whose deletion was rejected before.
     """
+    mended = {proposal.edit.rule for proposal in proposals if not isinstance(proposal.edit, Add)}
     tried = {part for entry in state.rejected for part in entry.text.split("; ")}
     found = []
     for rule, (helped, misled) in tallies(state, state.incumbent).items():
         edit = Delete(rule, f"count: helped {helped}, misled {misled}")
-        if misled > helped and misled >= ENOUGH_HARM and wording(edit) not in tried:
+        if rule in mended or wording(edit) in tried:
+            continue
+        if misled > helped and misled >= ENOUGH_HARM:
             seen = state.counts[rule, _text(state.incumbent, rule)]
             cures = tuple(sorted(example for example, good in seen.items() if not good))
             found.append(Proposal(edit, cures, support=misled - helped))

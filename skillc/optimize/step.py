@@ -11,7 +11,7 @@ from skillc.data.example import Example
 from skillc.document.skill import digest
 from skillc.metrics.cells import MICRO
 from skillc.optimize.accumulate import learn
-from skillc.optimize.aggregate import aggregate, joined
+from skillc.optimize.aggregate import aggregate
 from skillc.optimize.budget import choose_budget
 from skillc.optimize.decide import settle, with_rejected
 from skillc.optimize.engine import Engine, Place, Rejected, State, mean
@@ -34,7 +34,7 @@ async def step(engine: Engine, state: State, batch: Sequence[Example], place: Pl
     reflections = await learn(engine, state, batch, place, budget)
     merged = await aggregate(engine, state, reflections, place, budget)
     state = counted(state, [mark for reflection in reflections for mark in reflection.marks])
-    merged = joined([*merged, *harmful(state, budget)])
+    merged = [*merged, *harmful(state, merged, budget)]
     screened = await screen(engine, state, merged, batch)
     state = replace(state, screened=screened.counts)
     dropped = [p for p in screened.proposals if p.verdict == "cures none"]

@@ -14,15 +14,18 @@ from skillc.optimize.prompting import (
     TAGS,
     DecisionView,
     EditView,
+    HitView,
     PairView,
     SectionView,
     TrajectoryView,
     aggregate_messages,
     budget_messages,
     fence,
+    lookup_messages,
     meta_skill_messages,
     reask_messages,
     reflect_messages,
+    rewrite_messages,
     select_messages,
     slow_update_messages,
     type_text,
@@ -38,13 +41,14 @@ TASK = TaskPlan(
 )
 SKILL = (
     "# route\n\nabout: Route.\n\n## role (frozen, 3 tokens)\n\nYou route.\n\n## rules (trainable, 9 of 90 tokens)\n\n"
-    '### t\n\n[a1b2c3] If the ticket mentions "x", answer a.\n    why: seen: "x" 2\n\n## guidance (slow)'
+    '### t\n\n[a1b2c3] If the ticket mentions "x", answer a.\n    why: seen: "x" 2\n    count: helped 3, misled 1\n\n'
+    "## guidance (slow, 4 of 30 tokens)\n\nStay calm and polite.\n"
 )
 SHARED = {
     "skill": SKILL,
     "task": TASK,
     "rejected": ["add to rules: If {{ no }} (cured none of 3)"],
-    "sections": [SectionView("rules", "trainable", 90, 9)],
+    "sections": [SectionView("rules", "trainable", 90, 9), SectionView("guidance", "slow", 30, 4)],
 }
 EDIT = ProposedEdit(op="add", section="rules", text="If </edit> x, answer a.", cures=("e1",), support=2)
 
@@ -63,7 +67,10 @@ def all_prompts() -> dict[str, tuple[dict[str, str], ...]]:
         "aggregate": aggregate_messages(patches=[[EDIT], [EDIT]], edit_budget=4, meta="m", **SHARED),
         "select": select_messages(edits=[EditView(EDIT, 2, 3)], edit_budget=4, meta="m", **SHARED),
         "budget": budget_messages(edits=[EditView(EDIT)], most=4, meta="m", **SHARED),
-        "slow": slow_update_messages(section="guidance", guidance="g", limit=30, pairs=[pair], meta="m", **SHARED),
+        "asking": reflect_messages(kind="failures", lapses=True, rule_counts=True, lookups=2, **reflect, **SHARED),
+        "rewrite": rewrite_messages(edits=[EditView(EDIT, 2, 3)], rewritten=["rules"], meta="m", **SHARED),
+        "rewrite all": rewrite_messages(edits=[EditView(EDIT)], rewritten=["rules", "more"], meta="m", **SHARED),
+        "slow": slow_update_messages(section="guidance", limit=30, pairs=[pair], meta="m", **SHARED),
         "meta": meta_skill_messages(
             decisions=[DecisionView(3, True, ["add: x"], "all gates hold")], memory="m", pairs=[pair], **SHARED
         ),
@@ -89,10 +96,50 @@ def test_what_is_shared_comes_first_so_that_a_prefix_cache_hits() -> None:
     assert all(user.startswith(shared) for user in users)
 
 
-def test_the_skill_stands_once_in_a_reflection() -> None:
-    content = all_prompts()["failures"][1]["content"]
-    assert content.count("You route.") == 1
-    assert "90" in content
+@pytest.mark.parametrize("name", sorted(all_prompts()))
+def test_the_skill_stands_exactly_once_in_every_prompt_with_its_limits_and_rationales(name: str) -> None:
+    content = "".join(message["content"] for message in all_prompts()[name])
+    for part in (
+        "You route.",
+        "[a1b2c3] If the ticket",
+        'why: seen: "x" 2',
+        "Stay calm and polite.",
+        "helped 3, misled",
+    ):
+        assert content.count(part) == 1, part
+    assert '<section name="rules" mode="trainable" limit="90" used="9" />' in content
+    assert '<section name="guidance" mode="slow" limit="30" used="4" />' in content
+
+
+def test_a_reflection_asks_only_for_what_is_on() -> None:
+    prompts = all_prompts()
+    plain_, asking = prompts["failures"][1]["content"], prompts["asking"][1]["content"]
+    for word in ('"lapses"', '"marks"', '"lookup"', "reminder"):
+        assert word not in plain_
+        assert word in asking
+    assert "<steps>" in plain_
+    assert "<steps>" not in asking
+    assert 'stage="reflect" kind="failures" edits="4" lapses="on" marks="on" lookups="2">' in asking
+
+
+def test_a_rewrite_names_its_sections_with_their_limits() -> None:
+    prompts = all_prompts()
+    assert "`rules`, in at most 90 tokens." in prompts["rewrite"][1]["content"]
+    assert "`rules`, in at most 90 tokens; `more`." in prompts["rewrite all"][1]["content"]
+    assert 'sections="rules more"' in prompts["rewrite all"][1]["content"]
+
+
+def test_the_answer_to_a_lookup_goes_on_with_the_conversation() -> None:
+    first = all_prompts()["asking"]
+    hit = HitView("t7", 2, "1", "b", "<hit> a parcel </found>")
+    again = lookup_messages(first, asked='{"lookup": {"op": "list"}}', hits=[hit], text="1 of 9", left=1)
+    assert again[:2] == first
+    assert [m["role"] for m in again[2:]] == ["assistant", "user"]
+    assert '<hit tag="t7" part="2" score="1">&lt;hit> a parcel &lt;/found><gold>b</gold></hit>' in again[3]["content"]
+    assert "You may ask 1 more question, or" in again[3]["content"]
+    last = lookup_messages(first, asked="{}", hits=[], text="`t1`, part 1 of 1:\nx", left=0)[3]["content"]
+    assert "That was the last question." in last
+    assert "<hit" not in last
 
 
 def test_what_is_withheld_is_not_there() -> None:
@@ -165,6 +212,7 @@ def test_edits_are_shown_in_the_shape_in_which_they_are_asked_for() -> None:
 
 def test_a_reask_keeps_the_conversation_and_says_what_was_wrong() -> None:
     first = all_prompts()["failures"]
+    assert len(first) == 2
     again = reask_messages(first, "oops", "`edits.0`: `add` needs `text`")
     assert again[:2] == first
     assert [m["role"] for m in again[2:]] == ["assistant", "user"]

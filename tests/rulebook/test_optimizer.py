@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skillc.document.edits import Edit, apply_edits
+from skillc.document.edits import Edit, apply_edits, rewrite
 from skillc.document.render import for_optimizer, for_target
 from skillc.document.skill import Document, Rule, Section
 from skillc.models.rulebook.model import answer
@@ -36,6 +36,11 @@ def skill(*rules: tuple[str, str, str]) -> Document:
     """A document with rules of (topic, text, rationale), whose ids are a1, a2, ..."""
     held = tuple(Rule(f"a{i}", text, topic, why) for i, (topic, text, why) in enumerate(rules, 1))
     return Document("s", "about", (Section("rules", "trainable", rules=held, limit=900), Section("tips", "slow")))
+
+
+def with_tips(text: str) -> Document:
+    """The skill with a text in its slow section."""
+    return rewrite(skill(), "tips", text).document
 
 
 def case(tag: str, note: str, gold: str | None, answered: str = "red", feedback: str | None = None) -> TrajectoryView:
@@ -224,16 +229,15 @@ def test_slow_update_writes_a_default_for_what_no_rule_decides() -> None:
         PairView("c2", "still_right", {"note": "who"}, "red", "red", "red", None),
     ]
     messages = slow_update_messages(
-        skill=for_optimizer(skill()),
+        skill=for_optimizer(with_tips("Keep calm.\n- Otherwise, answer red.")),
         task=TASK,
         section="tips",
-        guidance="Keep calm.\n- Otherwise, answer red.",
         limit=90,
         pairs=pairs,
     )
     assert read_reply("slow_update", answer(messages)).guidance == "Keep calm.\nOtherwise, answer blue."
     unchanged = slow_update_messages(
-        skill=for_optimizer(skill()), task=TASK, section="tips", guidance="Keep calm.", limit=90, pairs=pairs[1:]
+        skill=for_optimizer(with_tips("Keep calm.")), task=TASK, section="tips", limit=90, pairs=pairs[1:]
     )
     assert read_reply("slow_update", answer(unchanged)).guidance == "Keep calm."
 

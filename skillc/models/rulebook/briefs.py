@@ -60,7 +60,9 @@ class Brief:
         edits: proposed edits by patch, as JSON objects.
         kinds: of the patches.
         request: attributes of the request.
-        guidance, memory: present texts.
+        texts: of the slow sections, by name.
+        limits: of the sections that have one, in tokens, by name.
+        memory: its own, of earlier epochs.
         decisions: accepted or not, with the texts of the edits.
     """
 
@@ -74,9 +76,15 @@ class Brief:
     edits: tuple[tuple[Mapping[str, object], ...], ...]
     kinds: tuple[str, ...]
     request: Mapping[str, str]
-    guidance: str
+    texts: Mapping[str, str]
+    limits: Mapping[str, int]
     memory: str
     decisions: tuple[tuple[bool, tuple[str, ...]], ...]
+
+    @property
+    def guidance(self) -> str:
+        """The present text of the slow section that the request is about."""
+        return self.texts.get(self.request.get("section", ""), "")
 
     @property
     def budget(self) -> int:
@@ -113,7 +121,8 @@ def read_brief(prompt: str) -> Brief:
         kinds=tuple(row.get("kind", "failures") for row, _ in _each(_inside(prompt, "patches"), "patch"))
         or ("failures",),
         request=dict(_ATTRIBUTE.findall(found[1])) if found else {},
-        guidance=plain(_inside(prompt, "guidance")),
+        texts=_texts(skill),
+        limits=_limits(prompt),
         memory=plain(_inside(prompt, "memory")),
         decisions=tuple(_decisions(prompt)),
     )
@@ -130,9 +139,36 @@ def _each(text: str, tag: str) -> list[tuple[dict[str, str], str]]:
     return [(dict(_ATTRIBUTE.findall(m[1] or "")), m[2]) for m in found]
 
 
+def attributes_of(text: str) -> dict[str, str]:
+    """The attributes of a tag."""
+    return dict(_ATTRIBUTE.findall(text))
+
+
 def _section_names(prompt: str) -> tuple[str, ...]:
-    rows = (dict(_ATTRIBUTE.findall(m[1])) for m in re.finditer(r"<section ([^>]*)/>", prompt))
+    rows = _section_rows(prompt)
     return tuple(row["name"] for row in rows if row.get("mode", "trainable") == "trainable" and "name" in row)
+
+
+def _section_rows(prompt: str) -> list[dict[str, str]]:
+    return [dict(_ATTRIBUTE.findall(m[1])) for m in re.finditer(r"<section ([^>]*)/>", prompt)]
+
+
+def _limits(prompt: str) -> dict[str, int]:
+    return {row["name"]: int(row["limit"]) for row in _section_rows(prompt) if row.get("limit", "").isdigit()}
+
+
+def _texts(skill: str) -> dict[str, str]:
+    """The texts of the slow sections."""
+    found: dict[str, list[str]] = {}
+    open_: list[str] = []
+    for line in skill.splitlines():
+        heading = _HEADING.match(line)
+        if heading:
+            open_ = found.setdefault(heading[1], []) if heading[2] == "slow" else []
+        else:
+            open_.append(line)
+    texts = {name: "\n".join(lines).strip() for name, lines in found.items()}
+    return {name: "" if text == "(empty)" else text for name, text in texts.items()}
 
 
 def _labels(text: str) -> tuple[str, ...]:

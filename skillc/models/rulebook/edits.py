@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ MOST_SIGNS = 12
 ENOUGH = 2  # cases that make a sign clear
 DOUBT = 0.34  # the most evidence for other labels, as a share of a sign's own
 _WORTH_EXTENDING = 3
+_TRIED_OFTEN = 3
+_REMEMBERED = re.compile(r"^(\w+): (\d+) of (\d+) edits", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,15 @@ def is_rejected(brief: Brief, text: str) -> bool:
     return any(text in line for line in brief.rejected)
 
 
-def first_edits(edits: Sequence[Edit], budget: int) -> list[Edit]:
-    """As many as the reply may hold, each text once."""
+def first_edits(brief: Brief, edits: Sequence[Edit], budget: int) -> list[Edit]:
+    """As many as the reply may hold, each text once; the kinds that its memory speaks against come last."""
     unique = {(edit["op"], edit.get("rule"), edit.get("text")): edit for edit in reversed(edits)}
-    return [edit for edit in edits if unique[edit["op"], edit.get("rule"), edit.get("text")] is edit][:budget]
+    once = [edit for edit in edits if unique[edit["op"], edit.get("rule"), edit.get("text")] is edit]
+    in_vain = ops_in_vain(brief.memory)
+    return sorted(once, key=lambda edit: edit["op"] in in_vain)[:budget]
+
+
+def ops_in_vain(memory: str) -> frozenset[str]:
+    """What edits did that was tried often enough and never accepted, by the memory that `meta_skill` writes."""
+    counts = ((m[1], int(m[2]), int(m[3])) for m in _REMEMBERED.finditer(memory))
+    return frozenset(op for op, accepted, tried in counts if accepted == 0 and tried >= _TRIED_OFTEN)

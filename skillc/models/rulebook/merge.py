@@ -55,7 +55,7 @@ def aggregate(brief: Brief) -> dict[str, object]:
                 edits += write(brief, book, finding)
     edits += _joined(evidence.others)
     edits.sort(key=lambda edit: -len(_names(edit.get("cures"))))
-    return {"edits": first_edits(edits, brief.budget)}
+    return {"edits": first_edits(brief, edits, brief.budget)}
 
 
 def _read(brief: Brief, book: Book, edit: Mapping[str, object], evidence: _Evidence) -> None:

@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from skillc.models.rulebook.briefs import Brief, read_brief
 from skillc.models.rulebook.induce import deciding, normals
+from skillc.models.rulebook.lookups import with_lookups
 from skillc.models.rulebook.merge import aggregate
 from skillc.models.rulebook.propose import reflect
 from skillc.models.rulebook.reading import texts
+from skillc.models.rulebook.rewriting import rewrite
 from skillc.models.rulebook.sentences import read_sentence
 from skillc.models.rulebook.wording import default_text
 
@@ -26,7 +28,10 @@ def answer_optimizer(messages: Sequence[Mapping[str, object]]) -> str:
     """The reply to an optimizer's prompt; `{}` for a stage that is not known."""
     brief = read_brief(texts(messages, "user")[0])
     stage = STAGES.get(brief.request.get("stage", ""))
-    return json.dumps(stage(brief) if stage else {}, ensure_ascii=False)
+    reply = stage(brief) if stage else {}
+    if brief.request.get("lookups"):
+        reply = with_lookups(brief, messages, reply)
+    return json.dumps(reply, ensure_ascii=False)
 
 
 def select(brief: Brief) -> dict[str, object]:
@@ -71,7 +76,7 @@ def _is_default(line: str) -> bool:
 
 
 def meta_skill(brief: Brief) -> dict[str, object]:
-    """How many patches were accepted, by what they did. rulebook does not read it: it is there for whoever looks."""
+    """How many patches were accepted, by what they did; what was tried in vain is then proposed last."""
     if not brief.decisions:
         return {"memory": brief.memory}
     accepted = sum(ok for ok, _ in brief.decisions)
@@ -88,6 +93,7 @@ STAGES: dict[str, Callable[[Brief], dict[str, object]]] = {
     "aggregate": aggregate,
     "select": select,
     "budget": budget,
+    "rewrite": rewrite,
     "slow_update": slow_update,
     "meta_skill": meta_skill,
 }

@@ -8,6 +8,7 @@ from skillc.models.rulebook.briefs import Brief, Case
 from skillc.models.rulebook.edits import ENOUGH, MOST_SIGNS, Edit, Finding, first_edits, strongest_first, write
 from skillc.models.rulebook.formats import format_edits
 from skillc.models.rulebook.induce import Book, Sign, best_signs, book_of, deciding, normals, tally
+from skillc.models.rulebook.marks import lapse_replies, lapses_of, marks_of
 from skillc.models.rulebook.repair import repairs
 from skillc.models.rulebook.slots import HINTS, Slot, slot_for
 from skillc.models.rulebook.wording import evidence_text, rule_text
@@ -19,15 +20,20 @@ def reflect(brief: Brief) -> dict[str, object]:
     """Edits for one minibatch, with a summary in a sentence."""
     if not brief.sections or not brief.inputs:
         return {"summary": "no section may be edited", "edits": []}
+    marked: dict[str, object] = {"marks": marks_of(brief)} if brief.request.get("marks") else {}
     if brief.request.get("kind") != "failures":
-        return {"summary": "what the right answers had in common", "edits": _protecting(brief)}
-    known = [case for case in brief.cases if case.gold is not None]
+        return {"summary": "what the right answers had in common", "edits": _protecting(brief), **marked}
+    lapses = lapses_of(brief) if brief.request.get("lapses") else []
+    lapsed = {case.tag for _, _, cases in lapses for case in cases}
+    known = [case for case in brief.cases if case.gold is not None and case.tag not in lapsed]
     edits = _for_labels(brief, known) if brief.labels else format_edits(brief, known)
     missed = Counter(case.gold for case in known).most_common(1)
     summary = (
         f"{missed[0][0]} was missed most, {missed[0][1]} of {len(known)}" if missed else "no right answer is known"
     )
-    return {"summary": summary, "edits": first_edits(edits, brief.budget)}
+    if lapses:
+        marked["lapses"] = lapse_replies(lapses)
+    return {"summary": summary, "edits": first_edits(brief, edits, brief.budget), **marked}
 
 
 def _for_labels(brief: Brief, cases: list[Case]) -> list[Edit]:

@@ -1,0 +1,128 @@
+"""Rewriting: the chosen edits are worked into a section, rules that give one answer become one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from skillc.models.rulebook.briefs import Brief, SkillRule
+from skillc.models.rulebook.edits import MOST_SIGNS
+from skillc.models.rulebook.induce import book_of
+from skillc.models.rulebook.sentences import read_sentence
+from skillc.models.rulebook.slots import CLEAR
+from skillc.models.rulebook.wording import evidence_text, ordered_signs, read_evidence, rule_text
+from skillc.tokens import count_tokens
+
+_NEW = "new"
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A rule on its way into the rewritten section; `id` is empty for a new one."""
+
+    id: str
+    topic: str
+    text: str
+    why: str
+
+
+def rewrite(brief: Brief) -> dict[str, object]:
+    """Each section that was asked for, with the edits that fit below its limit."""
+    edits = brief.edits[0] if brief.edits else ()
+    names = brief.request.get("sections", "").split()
+    sections = []
+    for name in names:
+        old = [rule for rule in brief.rules if rule.section == name]
+        lines = _joined(brief, _edited(brief, name, old, edits))
+        if lines:
+            sections.append({"section": name, "rules": [_reply(line, old) for line in lines]})
+    return {"sections": sections}
+
+
+def _reply(line: _Line, old: Sequence[SkillRule]) -> dict[str, object]:
+    before = next((rule for rule in old if rule.id == line.id), None)
+    if before is not None and before.text == line.text:
+        return {"rule": line.id}
+    reply: dict[str, object] = {"text": line.text, "topic": line.topic, "rationale": line.why}
+    return {"rule": line.id, **reply} if line.id else reply
+
+
+def _edited(brief: Brief, name: str, old: Sequence[SkillRule], edits: Sequence[Mapping[str, object]]) -> list[_Line]:
+    """The section's lines after all edits that fit, one by one."""
+    lines = [_Line(rule.id, rule.topic, rule.text, rule.why) for rule in old]
+    limit = brief.limits.get(name)
+    for edit in edits:
+        after = _grouped(_after(lines, name, edit))
+        if limit is None or _tokens(after) <= max(limit, _tokens(lines)):
+            lines = after
+    return lines
+
+
+def _after(lines: Sequence[_Line], name: str, edit: Mapping[str, object]) -> list[_Line]:
+    op, text, why = edit.get("op"), str(edit.get("text", "")), str(edit.get("rationale", ""))
+    rule, after = str(edit.get("rule", "")), str(edit.get("after", ""))
+    if op == "add" and edit.get("section") == name and all(line.text != text for line in lines):
+        return _inserted(lines, _Line("", str(edit.get("topic", "")), text, why), after)
+    own = next((line for line in lines if line.id == rule and rule), None)
+    if own is None or op == "add":
+        return list(lines)
+    if op == "replace":
+        return [replace(own, text=text, why=why or own.why) if line is own else line for line in lines]
+    rest = [line for line in lines if line is not own]
+    return _inserted(rest, own, after) if op == "move" else rest
+
+
+def _inserted(lines: Sequence[_Line], line: _Line, after: str) -> list[_Line]:
+    if after == "start":
+        return [line, *lines]
+    at = next((i for i, other in enumerate(lines, 1) if other.id == after and after), len(lines))
+    return [*lines[:at], line, *lines[at:]]
+
+
+def _grouped(lines: Sequence[_Line]) -> list[_Line]:
+    """Lines of one topic together, those without a topic first, as a section holds them."""
+    topics = dict.fromkeys(("", *(line.topic for line in lines)))
+    return [line for topic in topics for line in lines if line.topic == topic]
+
+
+def _tokens(lines: Sequence[_Line]) -> int:
+    topics = {line.topic for line in lines if line.topic}
+    return sum(count_tokens(f"- {line.text}") for line in lines) + sum(count_tokens(f"### {t}") for t in topics)
+
+
+def _joined(brief: Brief, lines: Sequence[_Line]) -> list[_Line]:
+    """Clear signs that give one answer by words of one field as one rule, where the first of them stands."""
+    joined: list[_Line] = []
+    for line in lines:
+        both = ((i, _both(brief, other, line)) for i, other in enumerate(joined))
+        at, one = next(((i, found) for i, found in both if found is not None), (0, None))
+        if one is None:
+            joined.append(line)
+        else:
+            joined[at] = one
+    return joined
+
+
+def _both(brief: Brief, first: _Line, second: _Line) -> _Line | None:
+    one, other = _signs(brief, first), _signs(brief, second)
+    if first.topic != second.topic or first.topic != CLEAR or one is None or other is None or one[:2] != other[:2]:
+        return None
+    field, answer, signs = one
+    every = list(dict.fromkeys((*signs, *other[2])))
+    if len(every) > MOST_SIGNS:
+        return None
+    seen: Counter[str] = Counter(dict.fromkeys(every, 1)) | read_evidence(first.why) | read_evidence(second.why)
+    counts = {sign: seen[sign] for sign in every}
+    text = rule_text(field, ordered_signs(every, counts), answer)
+    return _Line(first.id or second.id, first.topic, text, evidence_text(counts))
+
+
+def _signs(brief: Brief, line: _Line) -> tuple[str, str, tuple[str, ...]] | None:
+    """The field, the answer and the signs of a rule that is a plain list of signs."""
+    alone = SkillRule(_NEW, "", line.topic, line.text, line.why, read_sentence(line.text, brief.inputs))
+    book = book_of(replace(brief, rules=(alone,)))
+    signs = book.signs.get(_NEW)
+    if not signs or alone.read is None:
+        return None
+    return signs[0].field, alone.read.answer, tuple(sign.trigger for sign in signs)
