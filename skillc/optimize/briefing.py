@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from skillc.document.render import for_optimizer
+from skillc.document.skill import Document
 from skillc.optimize.engine import Engine, Rejected, State
 from skillc.optimize.prompting import SectionView
 from skillc.optimize.rule_counts import notes
@@ -40,15 +41,19 @@ def briefing(engine: Engine, state: State) -> Briefing:
         task=engine.plan.task,
         sections=sections,
         meta=state.meta,
-        rejected=shown_rejected(state.rejected) if engine.plan.optimize.rejected_buffer else [],
+        rejected=shown_rejected(state.incumbent, state.rejected) if engine.plan.optimize.rejected_buffer else [],
     )
 
 
-def shown_rejected(entries: Sequence[Rejected]) -> list[str]:
-    """The rejected-edit buffer as a prompt shows it, oldest first. It lasts the run; the newest entries are shown."""
+def shown_rejected(skill: Document, entries: Sequence[Rejected]) -> list[str]:
+    """The rejected-edit buffer as a prompt shows it, oldest first. It lasts the run; the newest entries are shown.
+
+    What was put aside once and stands in the skill now is left out.
+    """
+    present = {f"add to {section.name}: {rule.text}" for section in skill.sections for rule in section.rules}
     lines: list[str] = []
     left = REJECTED_LIMIT
-    for entry in reversed(entries):
+    for entry in reversed([entry for entry in entries if entry.text not in present]):
         line = f"{trimmed(' '.join(entry.text.split()), _ENTRY)} ({entry.reason})"
         left -= count_tokens(line)
         if left < 0:

@@ -1,0 +1,116 @@
+"""An engine with a scripted optimizer and a scripted target, for tests of single stages."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
+
+from fractions import Fraction
+
+from conftest_cli import PROGRAM, WORDS, rows
+
+from skillc.frontend import estimate, plan_file
+from skillc.metrics.evaluate import Meter
+from skillc.models.failures import CallFailed
+from skillc.optimize.ask import Optimizer
+from skillc.optimize.engine import Engine, Place, State
+from skillc.optimize.observer import Silent
+from skillc.optimize.patience import Patience
+from skillc.optimize.rollouts import Rollouts
+from skillc.plan.initial import initial_document
+from skillc.program.rollout import Rollout
+
+PLACE = Place(epoch=1, step=1, total=8)
+KIND_OF = {word: kind for kind, words in WORDS.items() for word in words}
+
+
+def word_of(example):
+    """The word of an example that says what kind it is."""
+    return next(word for word in KIND_OF if word in example.inputs["text"])
+
+
+def reads_words(skill, example):
+    """A target that knows a word where the skill names it, and says `fruit` elsewhere."""
+    word = word_of(example)
+    return KIND_OF[word] if word in (skill or "") else "fruit"
+
+
+class Script:
+    """A client whose optimizer replies as told, and which keeps every call.
+
+    Args:
+        reply: gives the reply to a call: a text, or a value for JSON, or an exception to raise.
+    """
+
+    def __init__(self, reply):
+        self._reply = reply
+        self.calls = []
+        self.flying = self.most_flying = 0
+
+    async def complete(self, call):
+        self.calls.append(call)
+        self.flying += 1
+        self.most_flying = max(self.most_flying, self.flying)
+        await asyncio.sleep(0.001)
+        self.flying -= 1
+        reply = self._reply(call)
+        if isinstance(reply, CallFailed):
+            raise reply
+        return SimpleNamespace(text=reply if isinstance(reply, str) else json.dumps(reply))
+
+    @property
+    def prompts(self):
+        """Every prompt as one text, with the stage that asked."""
+        return [(call.stage, "\n".join(message.content for message in call.messages)) for call in self.calls]
+
+    def of(self, stage):
+        """The prompts of a stage."""
+        return [text for each, text in self.prompts if each == stage]
+
+
+class Workshop:
+    """An engine in a folder, with a state at the initial skill."""
+
+    def __init__(self, folder, reply, *, program=PROGRAM, settings=(), answer=reads_words, data=None):
+        (folder / "things.skill").write_text(program)
+        (folder / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in data or rows()))
+        planned = plan_file(folder / "things.skill", settings=settings)
+        self.plan, self.dataset = planned.plan, estimate(planned).dataset
+        self.bounds = estimate(planned).bounds
+        self.script, self.observer = Script(reply), Silent()
+
+        async def run(skill, example, sample, stage):
+            self.rollouts += 1
+            given = answer(skill, example)
+            return Rollout({"kind": given}, f"I say {given}")
+
+        self.rollouts = 0
+        self.engine = Engine(
+            plan=self.plan,
+            dataset=self.dataset,
+            rollouts=Rollouts(self.plan, run, Meter(self.plan, folder), self.observer),
+            optimizer=Optimizer(self.script, self.observer),
+            observer=self.observer,
+            wave=8,
+            planned=8,
+            reserve=SimpleNamespace(set_aside=lambda: None, open_reserve=lambda: None),
+        )
+        skill = initial_document(self.plan)
+        self.state = State(skill, skill, skill, Patience(None, Fraction(0), Fraction(0)))
+
+    @property
+    def train(self):
+        """The training examples."""
+        return self.dataset.train
+
+    def measure_validation(self):
+        """Measures the incumbent on the validation split, as the baseline does."""
+        asyncio.run(self.engine.rollouts.measure(self.state.incumbent, self.dataset.validation, stage="baseline"))
+
+    def measured(self, examples):
+        """The examples with their outcomes under the incumbent."""
+        outcomes = asyncio.run(self.engine.rollouts.measure(self.state.incumbent, examples, stage="rollout"))
+        return list(zip(examples, outcomes, strict=True))
