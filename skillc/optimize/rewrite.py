@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pydantic import JsonValue
 
@@ -95,10 +96,12 @@ async def _rewritten(
     """The edits of a rewrite, None where the optimizer gave none that fits."""
     sections = sections_to_rewrite(engine, state.incumbent, suggested)
     engine.observer.stage("rewrite", 1)
+    views = [
+        EditView(as_proposed(replace(p, cures=())), p.cured if p.screened else None, p.screened or None)
+        for p in suggested
+    ]
     messages = rewrite_messages(
-        edits=[
-            EditView(as_proposed(p), p.cured, p.screened) if p.screened else EditView(as_proposed(p)) for p in suggested
-        ],
+        edits=views,
         rewritten=sections,
         **briefing(engine, state),
     )

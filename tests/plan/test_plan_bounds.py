@@ -69,6 +69,35 @@ def test_the_model_as_schedule_is_asked_once_a_step():
     assert calls(found, "select") == (0, 16, 32)
 
 
+def test_a_rewrite_asks_once_for_each_candidate():
+    found = bounds(plan(optimize={"update": "rewrite_section", "candidates": 2}), SIZES, PRICES)
+    assert calls(found, "rewrite") == (0, 32, 64)
+
+
+def test_lookups_multiply_the_reflections():
+    found = bounds(plan(optimize={"lookups": 2}), SIZES, PRICES)
+    assert calls(found, "reflect") == (3 * 5, 16 * 6 * 2, 16 * 6 * 2 * 3)
+    plain = bounds(plan(), SIZES, PRICES)
+    assert found.stage("reflect").bound.most.prompt > 3 * plain.stage("reflect").bound.most.prompt
+
+
+def test_accumulated_batches_are_one_step_with_minibatches_of_their_own():
+    found = bounds(plan(optimize={"batch": 20, "accumulate": 2}), SIZES, PRICES)
+    assert found.steps == 16
+    assert calls(found, "rollout") == (3 * 40, 4 * 160, 4 * 160)
+    assert calls(found, "reflect") == (3 * 5, 16 * 6, 16 * 8 * 2)
+
+
+def test_deletions_of_harmful_rules_are_screened_too():
+    found = bounds(plan(optimize={"rule_counts": True}), SIZES, PRICES)
+    assert calls(found, "screen") == (0, 16 * 4 * 3, 16 * 28 * 3)
+
+
+def test_a_growing_edit_budget_is_bounded_by_its_end():
+    found = bounds(plan(optimize={"edits": SchedulePlan(kind="linear", start=2, end=4)}), SIZES, PRICES)
+    assert calls(found, "screen") == (0, 16 * 4 * 3, 16 * 24 * 3)
+
+
 def test_without_a_test_split_there_is_no_final_test():
     found = bounds(plan(), replace(SIZES, test=0, groups=0), PRICES)
     assert "final test" not in [stage.name for stage in found.stages]
@@ -178,6 +207,11 @@ OPTIMIZE = st.builds(
     successes=st.booleans(),
     slow_update=st.booleans(),
     meta_skill=st.booleans(),
+    update=st.sampled_from(["edits", "rewrite_section", "rewrite_all"]),
+    accumulate=st.integers(1, 4),
+    lapses=st.booleans(),
+    lookups=st.integers(0, 3),
+    rule_counts=st.booleans(),
 )
 BUDGET = st.fixed_dictionaries(
     {"epochs": st.none() | st.integers(1, 4), "steps": st.none() | st.integers(1, 30), "calls": st.integers(1, 9000)}

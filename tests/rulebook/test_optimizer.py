@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from typing import Any
 
 from skillc.document.edits import Edit, apply_edits, rewrite
 from skillc.document.render import for_optimizer, for_target
@@ -10,12 +12,16 @@ from skillc.models.rulebook.sentences import read_rules
 from skillc.optimize.prompting import (
     DecisionView,
     EditView,
+    HitView,
     PairView,
+    SectionView,
     TrajectoryView,
     aggregate_messages,
     budget_messages,
+    lookup_messages,
     meta_skill_messages,
     reflect_messages,
+    rewrite_messages,
     select_messages,
     slow_update_messages,
 )
@@ -251,3 +257,118 @@ def test_meta_skill_counts_decisions() -> None:
         "add: 1 of 2 edits were in accepted patches.",
         "move: 1 of 1 edits were in accepted patches.",
     ]
+
+
+RULES = (
+    ("Clear signs", 'If the note mentions "kettle", answer green.', 'seen: "kettle" 3'),
+    ("Clear signs", 'If the note mentions "lamp", answer blue.', 'seen: "lamp" 2'),
+    ("Hints", 'If the note mentions "loud", answer red.', ""),
+)
+
+
+def asked(document: Document, cases: Sequence[TrajectoryView], **options: object) -> dict[str, Any]:
+    """The whole reply to a reflection with a mechanism on."""
+    kind = str(options.pop("kind", "failures"))
+    shared = {"skill": for_optimizer(document), "task": TASK, "trajectories": cases, "edit_budget": 8}
+    return dict(json.loads(answer(reflect_messages(kind=kind, **shared, **options))))
+
+
+def test_a_failure_to_follow_a_right_rule_is_a_lapse_and_no_reason_for_an_edit() -> None:
+    cases = [
+        case("t1", "a kettle", "green", "red"),
+        case("t2", "a toaster", "blue", "red"),
+        case("t3", "a lamp", "blue"),
+    ]
+    reply = asked(skill(*RULES), cases, lapses=True)
+    assert [(lapse["rule"], lapse["cases"]) for lapse in reply["lapses"]] == [("a1", ["t1"]), ("a2", ["t3"])]
+    assert all("green" in lapse["reminder"] or "blue" in lapse["reminder"] for lapse in reply["lapses"])
+    assert {tag for edit in reply["edits"] for tag in edit["cures"]} == {"t2"}
+    assert "lapses" not in asked(skill(*RULES), cases)
+
+
+def test_a_reminder_is_no_rule() -> None:
+    (lapse,) = asked(skill(*RULES), [case("t1", "a kettle", "green", "red")], lapses=True)["lapses"]
+    assert read_rules(lapse["reminder"], ("note",)) == ()
+
+
+def test_rules_are_marked_where_they_helped_and_where_they_misled() -> None:
+    cases = [
+        case("t1", "a kettle", "blue", "green"),
+        case("t2", "a kettle, rusty", "green", "red"),
+        case("t3", "x", "red"),
+    ]
+    (mark,) = asked(skill(*RULES), cases, rule_counts=True)["marks"]
+    assert mark == {"rule": "a1", "helped": ["t2"], "misled": ["t1"]}
+    right = asked(skill(*RULES), [case("t1", "a lamp", "blue", "blue")], rule_counts=True, kind="successes")
+    assert right["marks"] == [{"rule": "a2", "helped": ["t1"], "misled": []}]
+
+
+def test_signs_are_looked_up_and_given_up_where_right_cases_speak_against_them() -> None:
+    cases = [case("t1", "a toaster hums", "blue"), case("t2", "toaster hums", "blue")]
+    shared = {"skill": for_optimizer(skill()), "task": TASK, "trajectories": cases, "edit_budget": 8}
+    messages = reflect_messages(kind="failures", lookups=2, others=9, **shared)
+    first = json.loads(answer(messages))
+    word = first["lookup"]["text"]
+    assert first["lookup"]["op"] == "search"
+    hits = [HitView(f"t{i}", 1, "1", "red", f"the {word}") for i in range(5, 9)]
+    told = lookup_messages(messages, asked=json.dumps(first), hits=hits, text="4 of 9", left=1)
+    second = json.loads(answer(told))
+    assert second["lookup"]["text"] != word
+    calm = lookup_messages(told, asked=json.dumps(second), hits=[], text="0 of 9", left=0)
+    final = json.loads(answer(calm))
+    assert "lookup" not in final
+    assert final["edits"]
+    assert not any(f'"{word}"' in edit["text"] for edit in final["edits"])
+    assert any(f'"{word}"' in edit.text for edit in reflect(skill(), cases))
+
+
+def rewritten(document: Document, *edits: ProposedEdit, limit: int = 900) -> list[dict[str, Any]]:
+    messages = rewrite_messages(
+        skill=for_optimizer(document),
+        task=TASK,
+        edits=[EditView(edit) for edit in edits],
+        rewritten=["rules"],
+        sections=[SectionView("rules", "trainable", limit, 40)],
+    )
+    (section,) = json.loads(answer(messages))["sections"]
+    return list(section["rules"])
+
+
+def test_a_rewrite_makes_the_edits_and_joins_rules_of_one_answer() -> None:
+    document = skill(*RULES)
+    added = ProposedEdit(
+        op="add", section="rules", text='If the note mentions "pan", answer green.', topic="Clear signs"
+    )
+    dropped = ProposedEdit(op="delete", rule="a3")
+    assert rewritten(document, added, dropped) == [
+        {
+            "rule": "a1",
+            "text": 'If the note mentions "kettle" or "pan", answer green.',
+            "topic": "Clear signs",
+            "rationale": 'seen: "kettle" 3, "pan" 1',
+        },
+        {"rule": "a2"},
+    ]
+
+
+def test_a_rewrite_stays_below_its_limit() -> None:
+    document = skill(*RULES)
+    long = [ProposedEdit(op="add", section="rules", text=f"Rule {i}: " + "word " * 20, topic="x") for i in range(9)]
+    kept = rewritten(document, *long, limit=100)
+    assert [rule.get("rule") for rule in kept][:3] == ["a1", "a2", "a3"]
+    assert 3 < len(kept) < 7
+
+
+def test_its_memory_of_what_was_never_accepted_puts_such_edits_last() -> None:
+    document = skill(("Clear signs", 'If the note mentions "kettle", answer green.', 'seen: "kettle" 3'))
+    cases = [case("t1", "a toaster", "green"), case("t2", "my toaster", "green"), case("t3", "a lamp", "blue")]
+    shared = {"skill": for_optimizer(document), "task": TASK, "trajectories": cases, "edit_budget": 8}
+
+    def ops(memory: str) -> list[str]:
+        return [
+            edit["op"] for edit in json.loads(answer(reflect_messages(kind="failures", meta=memory, **shared)))["edits"]
+        ]
+
+    assert ops("")[0] == "replace"
+    assert ops("replace: 0 of 4 edits were in accepted patches.")[-1] == "replace"
+    assert ops("replace: 1 of 4 edits were in accepted patches.") == ops("")
