@@ -17,7 +17,7 @@ async def choose_budget(engine: Engine, state: State, proposals: Sequence[Propos
         return budget
     engine.observer.stage("edit budget", 1)
     messages = budget_messages(
-        edits=[EditView(as_proposed(p), p.cured, p.screened) for p in proposals],
+        edits=[EditView(as_proposed(p), p.cured if p.screened else None, p.screened or None) for p in proposals],
         most=budget,
         **briefing(engine, state),
     )

@@ -15,6 +15,7 @@ from skillc.plan.chance import chance_of_accept, comparison, inflation, margin_o
 from skillc.plan.evidence import calls, conjuncts, fields_of, walk
 from skillc.plan.schema import Plan
 from skillc.plan.sizes import POOLED_BELOW, Sizes
+from skillc.plan.steps import step_size
 
 # Fewer groups than this can't give a significant result (ENGINE section 6).
 LEAST_GROUPS = 6
@@ -48,13 +49,14 @@ def plan_advice(plan: Plan, sizes: Sizes, bounds: Bounds) -> Iterator[Advice]:
 
 
 def _loop(plan: Plan, sizes: Sizes, bounds: Bounds) -> Iterator[Advice]:
-    patience, batch = plan.budget.patience, plan.optimize.batch
+    patience, batch = plan.budget.patience, step_size(plan)
     if patience is not None and patience > bounds.steps:
         message = f"`patience` is {patience} steps, and there are {bounds.steps}, so it never ends the run"
         hint = "lower it, or allow more epochs"
         yield Advice("SK552", Severity.WARNING, message, ("budget", None, "patience"), hint)
     if batch > sizes.train:
-        message = f"a batch is {batch} examples, and train has {sizes.train}"
+        held = "a batch is" if plan.optimize.accumulate == 1 else "the batches of a step are"
+        message = f"{held} {batch} examples, and train has {sizes.train}"
         hint = (
             f"write `batch = {max(1, sizes.train // 2)}` or less: with one batch an epoch there is little to learn from"
         )
