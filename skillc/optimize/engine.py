@@ -30,9 +30,19 @@ class Reserve(Protocol):
         """Frees it, for the final test."""
 
 
+class Interrupted(Exception):  # noqa: N818
+    """The user wants the run to end; the open decision is dropped."""
+
+
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """The fixed surroundings of a run. `wave` is the rollouts sent at once, `planned` the decisions there may be."""
+    """The fixed surroundings of a run.
+
+    Attributes:
+        wave: rollouts of one candidate that are sent at once.
+        planned: the decisions there may be.
+        dearest: nano-dollars that one rollout costs at worst; None where the price is not known.
+    """
 
     plan: Plan
     dataset: Dataset
@@ -42,6 +52,7 @@ class Engine:
     wave: int
     planned: int
     reserve: Reserve
+    dearest: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +88,10 @@ class Undecided:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The loop between two decisions. Every step takes one and gives the next."""
+    """The loop between two decisions. Every step takes one and gives the next.
+
+    `flips` counts by validation example the decided candidates that scored otherwise than their incumbent.
+    """
 
     initial: Document
     incumbent: Document
@@ -90,6 +104,7 @@ class State:
     undecided: tuple[Undecided, ...] = ()
     screened: Mapping[str, int] = field(default_factory=dict)
     decided: Mapping[tuple[str, str], Mapping[str, JsonValue]] = field(default_factory=dict)
+    flips: Mapping[str, int] = field(default_factory=dict)
 
 
 def mean(engine: Engine, skill: Document | None, metric: str) -> Fraction | None:

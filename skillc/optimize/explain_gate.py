@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+import numpy as np
+
 from skillc.language.show import show_term
 from skillc.language.terms import CallTerm, FieldTerm, MeanTerm, MetricTerm, Operation, State, Term, WordTerm
 from skillc.optimize.evidence import Evidence, SplitEvidence
@@ -18,7 +20,7 @@ from skillc.optimize.gates import decide, value
 from skillc.optimize.intervals import Interval, Truth
 
 _COMPOSED = ("min", "max", "clamp")
-_IN_PERCENT = ("improved", "regressed", "change", "confidence")
+_IN_PERCENT = ("improved", "regressed", "change", "overlap", "confidence")
 _GAP = 3
 
 
@@ -29,6 +31,21 @@ def draw(term: Term, evidence: Evidence) -> str:
     first, so a mean over a part would mislead.
     """
     return "\n\n".join(_draw(comparison, evidence) for comparison in _comparisons(term, evidence))
+
+
+def brief(term: Term, evidence: Evidence) -> str:
+    """As `draw` on one line, with each operand replaced by what is known of it: `0.35 to 0.81 > 0.8 + 2%`."""
+    return "; ".join(_filled_in(comparison, evidence) for comparison in _comparisons(term, evidence))
+
+
+def _filled_in(comparison: Term, evidence: Evidence) -> str:
+    line, rest = "", show_term(comparison)
+    for operand in _operands(comparison):
+        before, _, rest = rest.partition(show_term(operand))
+        interval = value(operand, evidence)
+        group = _group(operand, evidence, interval)
+        line += before + _interval(interval, operand) + (f" in `{group}`" if group is not None else "")
+    return line + rest
 
 
 def _comparisons(term: Term, evidence: Evidence) -> Iterator[Term]:
@@ -121,6 +138,8 @@ def _number(end: Fraction | float, term: Term) -> str:
         return f"{float(end):,.0f} tokens"
     if function == "cost":
         return f"${_digits(end, 6)}"
+    if function == "latency":
+        return f"{_digits(end, 3)} s"
     return f"{_digits(end * 100, 2)}%" if function in _IN_PERCENT else _digits(end, 4)
 
 
@@ -161,9 +180,10 @@ def _measured(term: Term, evidence: Evidence) -> str:
     """` (63 of 80)`: the examples on which everything that the quantity reads was measured; empty where all were."""
     split = _split(term, evidence)
     columns = [split.column(state, metric) for state, metric in _reads(term)]
-    pairs = [zip(column.low, column.high, strict=True) for column in columns]
-    known = sum(all(low == high for low, high in example) for example in zip(*pairs, strict=True))
-    return f" ({known} of {len(split.examples)})" if columns and known < len(split.examples) else ""
+    if not columns:
+        return ""
+    known = int(np.logical_and.reduce([column.low == column.high for column in columns]).sum())
+    return f" ({known} of {len(split.examples)})" if known < len(split.examples) else ""
 
 
 def _reads(term: Term) -> list[tuple[State, str]]:

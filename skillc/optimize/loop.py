@@ -13,8 +13,8 @@ from skillc.document.edits import apply_edits
 from skillc.document.skill import Document
 from skillc.models.failures import BudgetReached
 from skillc.optimize.baseline import baseline
-from skillc.optimize.decide import Patch, settle
-from skillc.optimize.engine import Engine, Place, State, mean
+from skillc.optimize.decide import CutOff, Patch, settle, standing
+from skillc.optimize.engine import Engine, Interrupted, Place, State, mean
 from skillc.optimize.gate import check_requires, hopeless
 from skillc.optimize.meta_skill import meta_skill
 from skillc.optimize.observer import Observer
@@ -24,10 +24,6 @@ from skillc.optimize.seeds import batches
 from skillc.optimize.slow_update import longitudinal, slow_update
 from skillc.optimize.step import step
 from skillc.plan.steps import epochs_of, steps_of
-
-
-class Interrupted(Exception):  # noqa: N818
-    """The user wants the run to end; the open decision is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +63,9 @@ class _Listener:
     def decided(self, record: Mapping[str, JsonValue]) -> None:
         self.decisions.append(record)
         self._observer.decided(record)
+
+    def completed(self, record: Mapping[str, JsonValue]) -> None:
+        self._observer.completed(record)
 
     def stop_wanted(self) -> str | None:
         return self._observer.stop_wanted()
@@ -113,6 +112,8 @@ async def _epoch(engine: Engine, state: State, epoch: int, total: int) -> tuple[
             return state, reason
         try:
             state = await step(engine, state, batch, Place(epoch, number, total))
+        except CutOff as cut:
+            return cut.state, cut.reason
         except BudgetReached as cap:
             return state, cap.cap
         except Interrupted:
@@ -140,6 +141,8 @@ async def _epoch_end(
             state = await slow_update(engine, state, first, pairs, replace(place, kind="slow update"))
         if optimize.meta_skill and decisions and epoch < epochs_of(engine.plan):
             state = await meta_skill(engine, state, decisions, place)
+    except CutOff as cut:
+        return cut.state, cut.reason
     except BudgetReached as cap:
         return state, cap.cap
     except Interrupted:
@@ -154,5 +157,6 @@ async def _retry(engine: Engine, state: State, place: Place) -> State:
         applied = apply_edits(state.incumbent, patch.edits)
         if all(report.applied for report in applied.reports):
             shown: dict[str, JsonValue] = {"edits": [wording(edit) for edit in patch.edits]}
-            state = await settle(engine, state, Patch(patch.edits, applied.document, shown), (), place)
+            with standing(state):
+                state = await settle(engine, state, Patch(patch.edits, applied.document, shown), (), place)
     return state

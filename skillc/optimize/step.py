@@ -13,17 +13,17 @@ from skillc.document.skill import digest
 from skillc.metrics.cells import MICRO
 from skillc.optimize.aggregate import aggregate
 from skillc.optimize.budget import choose_budget
-from skillc.optimize.decide import Patch, settle, with_rejected
+from skillc.optimize.bundles import bundles
+from skillc.optimize.decide import Patch, settle_pool, with_rejected
 from skillc.optimize.engine import Engine, Place, Rejected, State, mean
 from skillc.optimize.proposals import Proposal, wording
 from skillc.optimize.reflect import reflect
 from skillc.optimize.schedule import edit_budget
 from skillc.optimize.screen import screen
-from skillc.optimize.select import select
 
 
 async def step(engine: Engine, state: State, batch: Sequence[Example], place: Place) -> State:
-    """The state after one step; exactly one decision is told to the observer.
+    """The state after one step; a decision for each of its candidates is told to the observer.
 
     Raises:
         BudgetReached: a cap does not admit a call; the open step is dropped.
@@ -38,17 +38,21 @@ async def step(engine: Engine, state: State, batch: Sequence[Example], place: Pl
     dropped = [p for p in screened.proposals if p.verdict == "cures none"]
     state = with_rejected(state, [Rejected(wording(p.edit), f"cured none of {p.screened}") for p in dropped])
     budget = await choose_budget(engine, state, screened.proposals, budget, place)
-    chosen = select(state.incumbent, screened.proposals, budget)
+    pool = bundles(state.incumbent, screened.proposals, budget, engine.plan.optimize.candidates)
     shown: dict[str, JsonValue] = {"proposed": len(merged), "screened_out": [p.to_json() for p in dropped]}
-    if not chosen:
+    if not pool:
         return _empty(engine, state, place, shown, failures=_failures(engine, state, batch))
+    patches = [_patch(state, bundle, shown) for bundle in pool]
+    return await settle_pool(engine, state, patches, batch, place)
+
+
+def _patch(state: State, chosen: Sequence[Proposal], shown: Mapping[str, JsonValue]) -> Patch:
     reports = apply_edits(state.incumbent, [p.edit for p in chosen])
-    patch = Patch(
+    return Patch(
         edits=tuple(p.edit for p in chosen),
         candidate=reports.document,
         shown={**shown, "edits": _told(chosen, reports.reports)},
     )
-    return await settle(engine, state, patch, batch, place)
 
 
 def _told(chosen: Sequence[Proposal], reports: Sequence[Report]) -> list[JsonValue]:

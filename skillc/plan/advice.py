@@ -109,7 +109,8 @@ def null_accepts(plan: Plan, bounds: Bounds) -> str | None:
 def _stricter(plan: Plan, bounds: Bounds) -> str | None:
     goal = plan.goal.name
     strict = f"confidence(candidate.{goal} > incumbent.{goal}) >= 95%"
-    margin = margin_of(plan, bounds.sizes.validation, bounds.expected_steps)
+    decisions = bounds.expected_steps * plan.optimize.candidates
+    margin = margin_of(plan, bounds.sizes.validation, decisions)
     if margin is not None and margin > 1:
         return None
     return f"the final test tells; `{strict}` lets less through" if plan.goal.declared else "the final test tells"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Stage = Literal["text", "batch", "validation"]
 
 _DEARNESS: dict[Stage, int] = {"text": 0, "batch": 1, "validation": 2}
-_ON_TEXT = frozenset({"tokens", "change"})
+_ON_TEXT = frozenset({"tokens", "change", "overlap"})
 _COMPOSED = frozenset({"min", "max", "clamp"})
 
 
