@@ -8,6 +8,7 @@ candidate.score > incumbent.score + 2%
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -21,6 +22,7 @@ from skillc.optimize.intervals import Interval, Truth
 
 _COMPOSED = ("min", "max", "clamp")
 _IN_PERCENT = ("improved", "regressed", "change", "overlap", "confidence")
+_ORDERS = (">", ">=", "<", "<=")
 _GAP = 3
 
 
@@ -34,18 +36,33 @@ def draw(term: Term, evidence: Evidence) -> str:
 
 
 def brief(term: Term, evidence: Evidence) -> str:
-    """As `draw` on one line, with each operand replaced by what is known of it: `0.35 to 0.81 > 0.8 + 2%`."""
+    """As `draw` on one line, with each operand replaced by what is known of it: `0.35 to 0.81 > 0.8 + 2%`.
+
+    Where a comparison of two bare quantities fails, an open one is told by the end that decides: `at most 0.8 > 0.8`.
+    """
     return "; ".join(_filled_in(comparison, evidence) for comparison in _comparisons(term, evidence))
 
 
 def _filled_in(comparison: Term, evidence: Evidence) -> str:
     line, rest = "", show_term(comparison)
+    failed = isinstance(comparison, Operation) and decide(comparison, evidence) is Truth.FALSE
     for operand in _operands(comparison):
         before, _, rest = rest.partition(show_term(operand))
         interval = value(operand, evidence)
         group = _group(operand, evidence, interval)
+        if failed:
+            interval = _deciding(interval, operand, comparison)
         line += before + _interval(interval, operand) + (f" in `{group}`" if group is not None else "")
     return line + rest
+
+
+def _deciding(interval: Interval, operand: Term, comparison: Term) -> Interval:
+    """The end by which a comparison fails: of the side that should be greater the upper one, of the other the lower."""
+    sides = comparison.operands if isinstance(comparison, Operation) and comparison.operator in _ORDERS else ()
+    if operand not in sides or interval.lo == interval.hi:
+        return interval
+    upper = (operand == sides[0]) == (comparison.operator in (">", ">="))
+    return Interval(-math.inf, interval.hi) if upper else Interval(interval.lo, math.inf)
 
 
 def _comparisons(term: Term, evidence: Evidence) -> Iterator[Term]:

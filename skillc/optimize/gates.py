@@ -25,7 +25,7 @@ from skillc.language.terms import (
 )
 from skillc.optimize.evidence import Evidence, SplitEvidence
 from skillc.optimize.intervals import EVERYTHING, Interval, Truth, greatest, least
-from skillc.plan.evidence import calls
+from skillc.plan.evidence import reads_batch
 from skillc.plan.schema import GatePlan
 
 
@@ -83,11 +83,7 @@ def _without_batch(term: Term) -> Term | None:
         if len(rest) > 1 or (rest and term.operator == "not"):
             return Operation(term.operator, tuple(rest))
         return rest[0] if rest else None
-    return None if _reads_batch(term) else term
-
-
-def _reads_batch(term: Term) -> bool:
-    return any(call.option("on") == WordTerm("batch") for call in calls(term))
+    return None if reads_batch(term) else term
 
 
 def decide(term: Term, evidence: Evidence) -> Truth:
@@ -103,7 +99,7 @@ def decide(term: Term, evidence: Evidence) -> Truth:
         return min(truths) if term.operator == "and" else max(truths)
     if term.operator == "not":
         return decide(term.operands[0], evidence).negated()
-    if not evidence.batch.examples and _reads_batch(term):
+    if not evidence.batch.examples and reads_batch(term):
         return Truth.UNKNOWN
     left, right = (value(operand, evidence) for operand in term.operands)
     answers: dict[str, Callable[[], Truth]] = {

@@ -17,6 +17,7 @@ from skillc.optimize.gates import decide_all
 from skillc.optimize.intervals import Interval, Truth
 from skillc.optimize.order import validation_order
 from skillc.optimize.rollouts import gather
+from skillc.plan.evidence import reads_batch
 from skillc.plan.schema import GatePlan
 
 REQUEUES = 2
@@ -126,7 +127,7 @@ class _Pool:
 
     async def on_batch(self) -> bool:
         """The gates on the training batch; whether nobody is left."""
-        if self._batch and any(gate.stage == "batch" for gate in self._gates):
+        if self._batch and any(reads_batch(gate.term) for gate in self._gates):
             self._engine.observer.stage("gate on batch", len(self._batch) * len(self._racing))
             await gather(
                 [

@@ -46,6 +46,11 @@ def calls(term: Term) -> Iterator[CallTerm]:
     return (part for part in walk(term) if isinstance(part, CallTerm))
 
 
+def reads_batch(term: Term) -> bool:
+    """Whether a term asks for the training batch anywhere; a gate that asks for validation too is decided there."""
+    return any(call.option("on") == WordTerm("batch") for call in calls(term))
+
+
 def fields_of(term: Term) -> tuple[str, ...]:
     """The fields that `by = field` names in a term."""
     return tuple(dict.fromkeys(by.name for call in calls(term) if isinstance(by := call.option("by"), FieldTerm)))
