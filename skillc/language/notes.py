@@ -184,4 +184,6 @@ def _free_to_copy(report: Report, entities: Sequence[Entity], gates: Sequence[Ch
 
 def _answers_in_words(entities: Sequence[Entity]) -> bool:
     outputs = (child for entity in entities if entity.kind == "task" for child in entity.children)
-    return any(each.kind == "output" and each.type is not None and each.type.kind in ("text", "json") for each in outputs)
+    return any(
+        each.kind == "output" and each.type is not None and each.type.kind in ("text", "json") for each in outputs
+    )

@@ -69,7 +69,7 @@ def credit(
 
 
 def screened(engine: Engine, state: State, edit: Edit, batch: Sequence[Example]) -> Moved | None:
-    """What an edit alone did to the training examples of a batch on which both texts were measured; None where it was not tried.
+    """What an edit alone did to the examples of a batch on which it was tried; None where it was not.
 
     An example counts by its goal under the incumbent with the edit, against the incumbent itself.
     """

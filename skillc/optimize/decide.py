@@ -180,16 +180,17 @@ def _pair(state: State, patch: Patch) -> tuple[str, str]:
     return digest(state.incumbent), digest(patch.candidate)
 
 
-def _tell(
-    engine: Engine, state: State, decided: Sequence[_Decided], batch: Sequence[Example], place: Place
-) -> State:
-    """Tells the decisions, in the order of the pool, and counts them; rejects are kept for when they come again."""
+def _tell(engine: Engine, state: State, decided: Sequence[_Decided], batch: Sequence[Example], place: Place) -> State:
+    """Tells the decisions, in the order of the pool, and counts them; rejects are kept for when they come again.
+
+    What an accepted candidate flipped is not counted: it is how the incumbent is from now on, and flips no more easily.
+    """
     for i, each in enumerate(decided):
         pool: dict[str, JsonValue] = {"pool": {"candidate": i + 1, "of": len(decided)}} if len(decided) > 1 else {}
         engine.observer.decided({**_record(engine, state, each, batch, place), **pool})
         state = replace(state, decisions=state.decisions + 1)
     rejects = {_pair(state, each.patch): each.known for each in decided if each.result == "reject"}
-    found = [each.flips for each in decided if each.flips is not None]
+    found = [each.flips for each in decided if each.flips is not None and each.result != "accept"]
     return replace(state, decided={**state.decided, **rejects}, flips=counted(state.flips, found))
 
 

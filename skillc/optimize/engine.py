@@ -90,7 +90,7 @@ class Undecided:
 class State:
     """The loop between two decisions. Every step takes one and gives the next.
 
-    `flips` counts by validation example the decided candidates that scored otherwise than their incumbent.
+    `flips` counts by validation example the candidates that scored otherwise than their incumbent and did not win.
     """
 
     initial: Document

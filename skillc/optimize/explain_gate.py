@@ -58,10 +58,11 @@ def _filled_in(comparison: Term, evidence: Evidence) -> str:
 
 def _deciding(interval: Interval, operand: Term, comparison: Term) -> Interval:
     """The end by which a comparison fails: of the side that should be greater the upper one, of the other the lower."""
-    sides = comparison.operands if isinstance(comparison, Operation) and comparison.operator in _ORDERS else ()
-    if operand not in sides or interval.lo == interval.hi:
+    if not isinstance(comparison, Operation) or comparison.operator not in _ORDERS or interval.lo == interval.hi:
         return interval
-    upper = (operand == sides[0]) == (comparison.operator in (">", ">="))
+    if operand not in comparison.operands:
+        return interval
+    upper = (operand == comparison.operands[0]) == (comparison.operator in (">", ">="))
     return Interval(-math.inf, interval.hi) if upper else Interval(interval.lo, math.inf)
 
 

@@ -56,7 +56,7 @@ def _moved(engine: Engine, candidate: Document, incumbent: Document, example: Ex
 
 
 def counted(before: Mapping[str, int], found: Sequence[Flips]) -> Mapping[str, int]:
-    """How often each example flipped over the decided candidates, with further ones counted in."""
+    """How often each example flipped, with further candidates counted in."""
     counts = dict(before)
     for each in found:
         for name in (*each.gained, *each.lost):

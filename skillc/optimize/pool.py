@@ -130,10 +130,7 @@ class _Pool:
         if self._batch and any(reads_batch(gate.term) for gate in self._gates):
             self._engine.observer.stage("gate on batch", len(self._batch) * len(self._racing))
             await gather(
-                [
-                    self._engine.rollouts.measure(racer.candidate, self._batch, stage="gate")
-                    for racer in self._racing
-                ]
+                [self._engine.rollouts.measure(racer.candidate, self._batch, stage="gate") for racer in self._racing]
             )
             for racer in self._racing:
                 racer.evidence.batch.learn("candidate", self._batch)
@@ -187,9 +184,7 @@ class _Pool:
 
     def _missing(self, racer: _Racer, cells: Sequence[Cell]) -> list[Cell]:
         known = self._engine.rollouts.known
-        return [
-            cell for cell in cells if (outcome := known(racer.candidate, *cell)) is None or not outcome.measured
-        ]
+        return [cell for cell in cells if (outcome := known(racer.candidate, *cell)) is None or not outcome.measured]
 
     async def _send(self, cells: dict[int, list[Cell]], incumbent: list[Cell]) -> None:
         """Sends cells of the racers by place, and of the incumbent, all at once; waits for all of them."""

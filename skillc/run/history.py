@@ -41,7 +41,9 @@ def read_history(path: Path) -> list[dict[str, JsonValue]]:
 def with_completion(decisions: Sequence[Record], completion: Record) -> list[Record]:
     """The decisions with the whole validation of one folded in: its goal is then known, not only bounded."""
     return [
-        {**decision, "completed": completion["goal"]} if decision.get("decision") == completion["completed"] else decision
+        {**decision, "completed": completion["goal"]}
+        if decision.get("decision") == completion["completed"]
+        else decision
         for decision in decisions
     ]
 

@@ -122,7 +122,7 @@ def evidence(examples, samples, cells, sent, batch=None):
 # ---- exact evaluation -----------------------------------------------------------------------------
 
 
-class Undefined(Exception):
+class UndefinedError(Exception):
     """A division by zero: no value, so no truth."""
 
 
@@ -157,7 +157,7 @@ class Exact:
         a, b = parts
         if term.operator == "/":
             if b == 0:
-                raise Undefined
+                raise UndefinedError
             return a / b
         return {"+": a + b, "-": a - b, "*": a * b}[term.operator]
 

@@ -103,10 +103,10 @@ class Script:
     async def __call__(self, text, example, sample, stage):
         if self.cap is not None and len(self.sent) >= self.cap:
             raise BudgetReached("calls", "no more calls")
-        self.sent.append((stage, self.names[text], example.id, sample))
+        self.sent.append((stage, self.names.get(text, text), example.id, sample))
         for _ in range(self._random.randrange(4)):
             await asyncio.sleep(0)
-        found = self.scores(self.names[text], example.id, sample)
+        found = self.scores(self.names.get(text, text), example.id, sample)
         if found is None:
             return Rollout(None, "", failure="transport")
         return Rollout({"scores": found, "say": found.get("say", "")}, "said", cost=1000)

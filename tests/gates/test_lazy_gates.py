@@ -4,7 +4,7 @@ from fractions import Fraction
 from unittest.mock import patch
 
 import pytest
-from gate_worlds import METRICS, Exact, Undefined, evidence, example, gates, worlds
+from gate_worlds import METRICS, Exact, UndefinedError, evidence, example, gates, worlds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,7 +33,7 @@ def named(terms):
 @settings(max_examples=300, deadline=None)
 @given(gates, worlds())
 def test_a_lazily_decided_gate_equals_the_fully_evaluated_one(gate, world):
-    """Evidence that is kept up to date wave by wave, against evidence that is read anew, wave by wave and at the end."""
+    """Evidence that is kept up to date, against evidence that is read anew: wave by wave, and at the end."""
     examples, samples, cells, order, wave = world
     by_id = {item.id: item for item in examples}
     full = decide(gate, evidence(examples, samples, cells, set(order)))
@@ -58,7 +58,7 @@ def test_full_evaluation_is_what_plain_numbers_say(gate, world):
     full = decide(gate, evidence(examples, samples, cells, set(order)))
     try:
         exact = Exact(examples, samples, cells, SMALLEST).holds(gate)
-    except Undefined:
+    except UndefinedError:
         return
     assert full is (Truth.TRUE if exact else Truth.FALSE)
 
@@ -81,7 +81,7 @@ def test_a_definite_answer_with_unmeasured_cells_is_that_of_every_completion(gat
     }
     try:
         assert Exact(examples, samples, whole, SMALLEST).holds(gate) == (known is Truth.TRUE)
-    except Undefined:
+    except UndefinedError:
         return
 
 

@@ -205,7 +205,9 @@ def test_the_hook_comes_before_the_first_call_of_the_wave():
 
 
 def test_gates_on_the_batch_come_before_validation():
-    cures = Operation(">", (CallTerm("improved", (MetricTerm("m"),), (("on", WordTerm("batch")),)), Constant(Fraction(0))))
+    cures = Operation(
+        ">", (CallTerm("improved", (MetricTerm("m"),), (("on", WordTerm("batch")),)), Constant(Fraction(0)))
+    )
 
     def scores(name, i):
         return int(i >= 10) if name != "c1" else 1
