@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,10 +15,11 @@ from skillc.document.edits import Edit, apply_edits
 from skillc.document.skill import Document, digest, tokens
 from skillc.models.failures import BudgetReached
 from skillc.optimize.credit import associated, credit, kept
-from skillc.optimize.engine import Engine, Interrupted, Place, Rejected, State, Undecided
+from skillc.optimize.engine import Engine, Place, Rejected, State, Undecided
 from skillc.optimize.flips import Flips, counted
 from skillc.optimize.gate import Decision, complete, goal_of, shown
 from skillc.optimize.intervals import Interval
+from skillc.optimize.observer import cut_by
 from skillc.optimize.pool import race
 from skillc.optimize.proposals import wording
 
@@ -36,7 +38,7 @@ class CutOff(Exception):  # noqa: N818
 
     Attributes:
         state: the state with that decision.
-        reason: the cap that was reached, or `interrupted`.
+        reason: the cap that was reached, `interrupted` or `time`.
     """
 
     def __init__(self, state: State, reason: str) -> None:
@@ -46,7 +48,7 @@ class CutOff(Exception):  # noqa: N818
 
 
 @contextmanager
-def standing(state: State) -> Iterator[None]:
+def standing(engine: Engine, state: State) -> Iterator[None]:
     """Whatever ends the run inside leaves it in this state, with all decisions that were told.
 
     Raises:
@@ -56,8 +58,8 @@ def standing(state: State) -> Iterator[None]:
         yield
     except BudgetReached as cap:
         raise CutOff(state, cap.cap) from cap
-    except Interrupted as wish:
-        raise CutOff(state, "interrupted") from wish
+    except asyncio.CancelledError:
+        raise CutOff(state, cut_by(engine.observer)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ async def settle_pool(
         if patch is None:
             break
         # No candidate was accepted, so what follows sends nothing.
-        with standing(await _after(engine, state, decided, place)):
+        with standing(engine, await _after(engine, state, decided, place)):
             tried = await _decide(engine, state, (patch,), batch, slow=slow)
         state = _tell(engine, state, tried, batch, place)
         decided = [*decided, *tried]
@@ -251,7 +253,7 @@ async def _after(engine: Engine, state: State, decided: Sequence[_Decided], plac
 
 async def _accepted(engine: Engine, state: State, patch: Patch, place: Place, number: int) -> State:
     """The accept stands from here on, also where the run is cut off before the candidate's validation is complete."""
-    with standing(_with_incumbent(engine, state, patch, place)):
+    with standing(engine, _with_incumbent(engine, state, patch, place)):
         await complete(engine, patch.candidate, stage="validation")
     state = _with_incumbent(engine, state, patch, place)
     engine.observer.completed({"completed": number, "goal": shown(goal_of(engine, patch.candidate))})

@@ -30,10 +30,6 @@ class Reserve(Protocol):
         """Frees it, for the final test."""
 
 
-class Interrupted(Exception):  # noqa: N818
-    """The user wants the run to end; the open decision is dropped."""
-
-
 @dataclass(frozen=True, slots=True)
 class Engine:
     """The fixed surroundings of a run.

@@ -10,8 +10,8 @@ from skillc.data.example import Example
 from skillc.document.skill import Document, digest
 from skillc.metrics.cells import MICRO
 from skillc.models.failures import BudgetReached
-from skillc.optimize.engine import Engine, Interrupted
-from skillc.optimize.loop import Trained
+from skillc.optimize.engine import Engine
+from skillc.optimize.loop import Interrupted, Trained
 from skillc.optimize.rollouts import gather
 from skillc.optimize.verdict import PairedScore, Verdict, judge, without_test
 

@@ -14,7 +14,7 @@ from skillc.document.skill import Document
 from skillc.models.failures import BudgetReached
 from skillc.optimize.baseline import baseline
 from skillc.optimize.decide import CutOff, Patch, settle, standing
-from skillc.optimize.engine import Engine, Interrupted, Place, State, mean
+from skillc.optimize.engine import Engine, Place, State, mean
 from skillc.optimize.gate import check_requires, hopeless
 from skillc.optimize.meta_skill import meta_skill
 from skillc.optimize.observer import Observer
@@ -24,6 +24,10 @@ from skillc.optimize.seeds import batches
 from skillc.optimize.slow_update import longitudinal, slow_update
 from skillc.optimize.step import step
 from skillc.plan.steps import epochs_of, steps_of
+
+
+class Interrupted(Exception):  # noqa: N818
+    """The user wants the run to end; the open decision is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +161,6 @@ async def _retry(engine: Engine, state: State, place: Place) -> State:
         applied = apply_edits(state.incumbent, patch.edits)
         if all(report.applied for report in applied.reports):
             shown: dict[str, JsonValue] = {"edits": [wording(edit) for edit in patch.edits]}
-            with standing(state):
+            with standing(engine, state):
                 state = await settle(engine, state, Patch(patch.edits, applied.document, shown), (), place)
     return state

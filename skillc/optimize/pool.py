@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from skillc.data.example import Example
 from skillc.document.change import change
-from skillc.document.skill import Document
+from skillc.document.skill import Document, digest
 from skillc.language.terms import State as LanguageState
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.evidence import Evidence
@@ -144,18 +144,18 @@ class _Pool:
         self._engine.observer.stage("gate", len(cells) * len(self._racing))
         if first_wave is not None:
             first_wave()
-        again = self._unmeasured_before()
+        again: Sequence[tuple[Document, list[Cell]]] = self._unmeasured_before()
         for start in range(0, len(cells), self._engine.wave):
             wave = cells[start : start + self._engine.wave]
             await self._send({racer.place: wave for racer in self._racing}, again)
-            again = []
+            again = ()
             if self._settled():
                 return
         for _ in range(REQUEUES):
             missing = {racer.place: self._missing(racer, cells) for racer in self._racing}
             if not any(missing.values()):
                 break
-            await self._send(missing, [])
+            await self._send(missing, ())
             if self._settled():
                 return
         self._close()
@@ -172,25 +172,31 @@ class _Pool:
 
     # ---- sending ----
 
-    def _unmeasured_before(self) -> list[Cell]:
-        """Cells of the incumbent that were sent once and came to nothing; they are tried again once a step."""
-        engine, incumbent = self._engine, self._state.incumbent
+    def _unmeasured_before(self) -> list[tuple[Document, list[Cell]]]:
+        """Cells of the incumbent and the best that were sent once and came to nothing: tried again once a step."""
+        engine, state = self._engine, self._state
+        known = {digest(skill): skill for skill in (state.incumbent, state.best)}
         return [
-            (example, sample)
-            for example in engine.dataset.validation
-            for sample in range(engine.plan.optimize.samples)
-            if (outcome := engine.rollouts.known(incumbent, example, sample)) and not outcome.measured
+            (
+                skill,
+                [
+                    (example, sample)
+                    for example in engine.dataset.validation
+                    for sample in range(engine.plan.optimize.samples)
+                    if (outcome := engine.rollouts.known(skill, example, sample)) and not outcome.measured
+                ],
+            )
+            for skill in known.values()
         ]
 
     def _missing(self, racer: _Racer, cells: Sequence[Cell]) -> list[Cell]:
         known = self._engine.rollouts.known
         return [cell for cell in cells if (outcome := known(racer.candidate, *cell)) is None or not outcome.measured]
 
-    async def _send(self, cells: dict[int, list[Cell]], incumbent: list[Cell]) -> None:
-        """Sends cells of the racers by place, and of the incumbent, all at once; waits for all of them."""
+    async def _send(self, cells: dict[int, list[Cell]], again: Sequence[tuple[Document, list[Cell]]]) -> None:
+        """Sends cells of the racers by place, and of other skills, all at once; waits for all of them."""
         measure = self._engine.rollouts.measure
-        jobs = [(self._racers[place].candidate, own) for place, own in cells.items()]
-        jobs.append((self._state.incumbent, incumbent))
+        jobs = [*((self._racers[place].candidate, own) for place, own in cells.items()), *again]
         await gather(
             [
                 measure(skill, [example for example, s in own if s == sample], stage="gate", sample=sample)
@@ -198,11 +204,11 @@ class _Pool:
                 for sample in sorted({sample for _, sample in own})
             ]
         )
-        again = [example for example, _ in incumbent]
+        repeated = [example for _, own in again for example, _ in own]
         for racer in self._racing:
             racer.evidence.learn("candidate", [example for example, _ in cells.get(racer.place, ())])
-            for state in _STATES if again else ():
-                racer.evidence.learn(state, again)
+            for state in _STATES if repeated else ():
+                racer.evidence.learn(state, repeated)
 
     # ---- deciding ----
 

@@ -60,7 +60,7 @@ def _change(engine: Engine, first: Document, state: State, example: Example) -> 
 async def slow_update(engine: Engine, state: State, first: Document, pairs: Sequence[Pair], place: Place) -> State:
     """Guidance for each slow section, through the gates like any edit; it never counts for patience."""
     for ordinal, section in enumerate(s for s in state.incumbent.sections if s.mode == "slow"):
-        with standing(state):
+        with standing(engine, state):
             state = await _rewrite(engine, state, section, first, pairs, place, ordinal)
     return state
 

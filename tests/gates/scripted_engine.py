@@ -88,12 +88,13 @@ class Script:
 
     Attributes:
         sent: (stage, skill, example, sample), in the order in which the calls were made.
-        cap: calls after which the budget is reached; None for no cap.
+        cap: calls after which `stop` is raised, as a rule a budget that is reached; None for no cap.
     """
 
     def __init__(self, scores, *, seed=0, cap=None):
         self.scores, self.sent, self.cap = scores, [], cap
         self.names = {}
+        self.stop = BudgetReached("calls", "no more calls")
         self._random = random.Random(seed)
 
     def name(self, document, name):
@@ -102,7 +103,7 @@ class Script:
 
     async def __call__(self, text, example, sample, stage):
         if self.cap is not None and len(self.sent) >= self.cap:
-            raise BudgetReached("calls", "no more calls")
+            raise self.stop
         self.sent.append((stage, self.names.get(text, text), example.id, sample))
         for _ in range(self._random.randrange(4)):
             await asyncio.sleep(0)

@@ -16,6 +16,7 @@ from skillc.optimize.decide import CutOff, Patch, is_better, settle, settle_pool
 from skillc.optimize.engine import Place
 from skillc.optimize.gate import goal_of
 from skillc.optimize.loop import _retry
+from skillc.optimize.observer import Silent
 from skillc.optimize.patience import Patience
 from skillc.run.history import with_completion
 
@@ -93,6 +94,18 @@ def test_a_cap_inside_the_completion_leaves_the_accept_standing():
     assert goal.hi == 1 > goal.lo
     assert [record["result"] for record in world.told] == ["accept"]
     assert world.run.observer.completions == []
+
+
+def test_a_user_who_stops_the_completion_keeps_the_accept():
+    class Asked(Silent):
+        def stop_wanted(self):
+            return "interrupted"
+
+    world = World({"cure": (some(*range(20)), [])}, observer=Asked())
+    world.script.cap, world.script.stop = 6, asyncio.CancelledError()
+    with pytest.raises(CutOff) as cut:
+        world.settle(patch("cure"))
+    assert (cut.value.reason, cut.value.state.accepted) == ("interrupted", 1)
 
 
 def test_a_cap_before_the_decision_leaves_nothing_of_it():
