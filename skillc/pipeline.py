@@ -30,6 +30,7 @@ from skillc.optimize.final import Arm, Tested, final_test
 from skillc.optimize.loop import Trained, train
 from skillc.optimize.observer import Observer, cut_by
 from skillc.optimize.rollouts import Rollouts
+from skillc.plan.call_sizes import dearest_rollout
 from skillc.plan.digest import plan_digest, run_id, run_parts
 from skillc.plan.initial import initial_document
 from skillc.plan.lock import (
@@ -49,12 +50,12 @@ from skillc.plan.lock import (
 )
 from skillc.plan.schema import Plan
 from skillc.plan.spend import Spend
-from skillc.plan.steps import steps_of, wave_size
+from skillc.plan.steps import decisions_of, wave_size
 from skillc.program.artifact import check_folder, write_artifact
 from skillc.program.rollout import Runner
 from skillc.run.about import begin, changed_since_unfinished, finish
 from skillc.run.folder import RunFolder
-from skillc.run.history import history_text, read_history, write_history
+from skillc.run.history import history_text, read_history, with_completion, write_history
 from skillc.run.journal import Journal, Record
 from skillc.run.replay import Replay
 from skillc.run.stop import Stop
@@ -127,8 +128,20 @@ class _Recorder:
         self.decisions.append(record)
         self._observer.decided(record)
 
+    def completed(self, record: Record) -> None:
+        self._replay.decided()
+        self._journal.record(record)
+        self.decisions = with_completion(self.decisions, record)
+        self._observer.completed(record)
+
     def stop_wanted(self) -> str | None:
         return self._stop.reason or self._observer.stop_wanted()
+
+
+def _dearest(job: Job) -> int | None:
+    """Nano-dollars that one rollout may cost at most, by the plan; None where the price is not known."""
+    cost = dearest_rollout(job.planned.plan, job.estimated.sizes, job.estimated.bounds.prices)
+    return None if cost is None else math.ceil(cost * 10**9)
 
 
 def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None = None) -> Compiled:
@@ -168,8 +181,9 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
                 optimizer=Optimizer(client, recorder, replay),
                 observer=recorder,
                 wave=wave_size(plan, len(dataset.validation)),
-                planned=max(1, steps_of(plan, len(dataset.train)) * plan.optimize.candidates),
+                planned=max(1, decisions_of(plan, len(dataset.train))),
                 reserve=_Closing(client, job.estimated),
+                dearest=_dearest(job),
             )
             trained, tested = asyncio.run(_train_and_test(engine, initial, old, name, stop))
             replay.decided()

@@ -187,6 +187,13 @@ _RUN = (
         POSITIVE,
         reads_candidate=True,
     ),
+    Builtin(
+        "overlap",
+        Level.RUN,
+        (_given("state", "state"),),
+        "the share of a skill's trained words that stand, five in a row, in a training example's inputs or answers",
+        "",
+    ),
     Builtin("cost", Level.RUN, (_given("state", "state"),), "mean list price of a rollout", "$", POSITIVE),
     Builtin("latency", Level.RUN, (_given("state", "state"),), "mean time of a rollout", "s", POSITIVE, since="0.3"),
     Builtin(

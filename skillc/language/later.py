@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from skillc.language.builtins import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS
-from skillc.language.checked import Amount, Checked, CheckedGate, CheckedMetric, Entity, Invocation, Setting, Word
+from skillc.language.checked import Checked, CheckedGate, CheckedMetric, Entity, Invocation, Setting, Word
 from skillc.language.show import walk
 from skillc.language.source import Source, Span
 from skillc.language.terms import CallTerm
@@ -13,9 +13,6 @@ from skillc.language.terms import CallTerm
 METHODS = {"gepa": "0.2", "miprov2": "0.2", "one_shot": "0.2"}
 ROLLOUTS = {"environment": "0.5", "react": "0.5", "code": "0.5", "codex": "0.5", "command": "0.5"}
 ACCEPTS = {"always": "0.2"}
-# Settings of `optimize` whose machinery comes later, with the number that needs none of it.
-COUNTS = {"candidates": 1, "retries": 0}
-COUNTS_SINCE = "0.2"
 SERVERS = {"vllm": "0.3"}
 SECOND_SKILL = "0.5"
 ON_DEMAND = "0.5"
@@ -56,7 +53,7 @@ def _of_entity(entity: Entity) -> list[Later]:
     if entity.kind == "task":
         return _chosen(entity, "rollout", ROLLOUTS)
     if entity.kind == "optimize":
-        return [*_chosen(entity, "method", METHODS), *_chosen(entity, "accept", ACCEPTS), *_counted(entity)]
+        return [*_chosen(entity, "method", METHODS), *_chosen(entity, "accept", ACCEPTS)]
     if entity.kind == "model":
         return _chosen(entity, "serve", SERVERS)
     return []
@@ -68,15 +65,6 @@ def _chosen(entity: Entity, name: str, versions: dict[str, str]) -> list[Later]:
     if setting is None or word is None or word not in versions:
         return []
     return [Later(f"`{name} = {word}`", setting.source, setting.span, versions[word])]
-
-
-def _counted(entity: Entity) -> list[Later]:
-    found = []
-    for name, plain in COUNTS.items():
-        setting = entity.settings.get(name)
-        if setting is not None and isinstance(setting.value, Amount) and setting.value.value > plain:
-            found.append(Later(f"`{name}`", setting.source, setting.span, COUNTS_SINCE))
-    return found
 
 
 def _word(setting: Setting) -> str | None:

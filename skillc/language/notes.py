@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from skillc.language.checked import CheckedGate, CheckedMetric, Entity, Shares
+from skillc.language.checked import CheckedGate, CheckedMetric, Entity, Items, Shares, Word
 from skillc.language.facts import amount
 from skillc.language.missing import is_library
 from skillc.language.modules import Module
@@ -33,6 +33,7 @@ def leave_notes(
         _undecidable(report, gate)
         _kept_already(report, gate, entities)
     _long_patience(report, entities)
+    _free_to_copy(report, entities, gates)
 
 
 def _read_by(term: Term) -> Iterator[str]:
@@ -163,3 +164,26 @@ def _train(data: Entity | None) -> int | None:
         return None
     first = split.value.parts[0]
     return int(first.value) if first.unit == "examples" else None
+
+
+# ---- copying --------------------------------------------------------------------------------------
+
+
+def _free_to_copy(report: Report, entities: Sequence[Entity], gates: Sequence[CheckedGate]) -> None:
+    """The optimizer is shown right answers that are texts, and no gate looks at what it copies."""
+    optimize = next((entity for entity in entities if entity.kind == "optimize"), None)
+    sees = optimize.settings.get("sees") if optimize is not None else None
+    if sees is None or not isinstance(sees.value, Items) or Word("gold") not in sees.value.items:
+        return
+    read = any(isinstance(each, CallTerm) and each.function == "overlap" for g in gates for each in walk(g.term))
+    if not read and _answers_in_words(entities):
+        message = "the optimizer sees the right answers, and no gate keeps it from copying them into the skill"
+        hint = "add `gate own_words = overlap(candidate) <= 20%`, or leave `gold` out"
+        report.note("SK509", sees.source, sees.span, message, hint=hint)
+
+
+def _answers_in_words(entities: Sequence[Entity]) -> bool:
+    outputs = (child for entity in entities if entity.kind == "task" for child in entity.children)
+    return any(
+        each.kind == "output" and each.type is not None and each.type.kind in ("text", "json") for each in outputs
+    )

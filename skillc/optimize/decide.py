@@ -1,18 +1,26 @@
-"""A candidate meets its gates, and the state takes what follows: accept, reject or undecided."""
+"""Candidates meet their gates, and the state takes what follows: accept, reject, beaten or undecided."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from pydantic import JsonValue
 
 from skillc.data.example import Example
-from skillc.document.edits import Edit
+from skillc.document.edits import Edit, apply_edits
 from skillc.document.skill import Document, digest, tokens
-from skillc.optimize.engine import Engine, Place, Rejected, State, Undecided, mean
-from skillc.optimize.gate import Decision, Trial, complete
+from skillc.models.failures import BudgetReached
+from skillc.optimize.credit import associated, credit, kept
+from skillc.optimize.engine import Engine, Place, Rejected, State, Undecided
+from skillc.optimize.flips import Flips, counted
+from skillc.optimize.gate import Decision, complete, goal_of, shown
+from skillc.optimize.intervals import Interval
+from skillc.optimize.observer import cut_by
+from skillc.optimize.pool import race
 from skillc.optimize.proposals import wording
 
 
@@ -30,44 +38,244 @@ class Patch:
     text: str = ""
 
 
-async def settle(
-    engine: Engine, state: State, patch: Patch, batch: Sequence[Example], place: Place, *, slow: bool = False
-) -> State:
-    """Decides a patch and gives the state after it; the decision is told to the observer.
+class CutOff(Exception):  # noqa: N818
+    """The run ends behind a decision that stands.
 
-    A candidate that was decided against this very incumbent before keeps that decision, at no cost.
+    Attributes:
+        state: the state with that decision.
+        reason: the cap that was reached, `interrupted` or `time`.
     """
-    pair = (digest(state.incumbent), digest(patch.candidate))
-    before = mean(engine, state.incumbent, engine.plan.goal.name) or Fraction(0)
-    known = state.decided.get(pair)
-    if known is None:
-        decision = await Trial(engine, state, patch.candidate, batch, slow=slow).decide()
-        known = {**decision.to_json(), "reason": reason(decision)}
-    if known["result"] == "accept":
+
+    def __init__(self, state: State, reason: str) -> None:
+        super().__init__(reason)
+        self.state = state
+        self.reason = reason
+
+
+@contextmanager
+def standing(engine: Engine, state: State) -> Iterator[None]:
+    """Whatever ends the run inside leaves it in this state, with all decisions that were told.
+
+    Raises:
+        CutOff: a cap was reached, or the user ended the run.
+    """
+    try:
+        yield
+    except BudgetReached as cap:
+        raise CutOff(state, cap.cap) from cap
+    except asyncio.CancelledError:
+        raise CutOff(state, cut_by(engine.observer)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """A patch with what is known of it: by a race of its own, or by an earlier one against the same incumbent."""
+
+    patch: Patch
+    known: Mapping[str, JsonValue]
+    flips: Flips | None
+
+    @property
+    def result(self) -> str:
+        return str(self.known["result"])
+
+
+async def settle(
+    engine: Engine,
+    state: State,
+    patch: Patch,
+    batch: Sequence[Example],
+    place: Place,
+    *,
+    slow: bool = False,
+    first_wave: Callable[[], None] | None = None,
+) -> State:
+    """As `settle_pool`, for one patch."""
+    return await settle_pool(engine, state, (patch,), batch, place, slow=slow, first_wave=first_wave)
+
+
+async def settle_pool(
+    engine: Engine,
+    state: State,
+    patches: Sequence[Patch],
+    batch: Sequence[Example],
+    place: Place,
+    *,
+    slow: bool = False,
+    first_wave: Callable[[], None] | None = None,
+) -> State:
+    """Decides patches against each other and gives the state after it; each decision is told to the observer.
+
+    A candidate that was rejected against this very incumbent before keeps that decision, at no cost. Where gates
+    rejected and none was accepted, up to `retries` smaller patches meet the gates too.
+
+    Args:
+        engine: the run's surroundings.
+        state: the state before.
+        patches: one or more, with distinct candidates.
+        batch: training examples for the gates on the batch.
+        place: where in the run this is.
+        slow: whether the gates marked `for slow` decide.
+        first_wave: as in `race`; it is not called for smaller patches.
+
+    Raises:
+        CutOff: a cap or the user ended the run behind a decision that stands.
+        BudgetReached: a cap ended the run before the decision; nothing of it remains.
+    """
+    decided = await _decide(engine, state, patches, batch, slow=slow, first_wave=first_wave)
+    state = _tell(engine, state, decided, batch, place)
+    tried = decided
+    for _ in range(engine.plan.optimize.retries):
+        patch = _smaller(engine, state, tried)
+        if patch is None:
+            break
+        # No candidate was accepted, so what follows sends nothing.
+        with standing(engine, await _after(engine, state, decided, place)):
+            tried = await _decide(engine, state, (patch,), batch, slow=slow)
+        state = _tell(engine, state, tried, batch, place)
+        decided = [*decided, *tried]
+    return await _after(engine, state, decided, place)
+
+
+def _smaller(engine: Engine, state: State, decided: Sequence[_Decided]) -> Patch | None:
+    """The best of the rejected patches without the edits that go with breakage; None where one was accepted."""
+    if any(each.result == "accept" for each in decided):
+        return None
+    raced = [(each.patch, each.flips) for each in decided if each.result == "reject" and each.flips is not None]
+    if not raced:
+        return None
+    patch, found = max(raced, key=lambda pair: len(pair[1].gained) - len(pair[1].lost))
+    parts, _ = associated(engine, state, patch.edits, patch.candidate, found)
+    stay = kept(parts)
+    edits = tuple(patch.edits[i] for i in stay)
+    applied = apply_edits(state.incumbent, edits)
+    known = {digest(state.incumbent), *(digest(each.patch.candidate) for each in decided)}
+    if not edits or digest(applied.document) in known or not all(report.applied for report in applied.reports):
+        return None
+    told = patch.shown.get("edits")
+    named = [told[i] for i in stay] if isinstance(told, list) and len(told) == len(patch.edits) else []
+    return Patch(edits, applied.document, {**patch.shown, "edits": named, "smaller": len(patch.edits) - len(edits)})
+
+
+# ---- deciding -------------------------------------------------------------------------------------
+
+
+async def _decide(
+    engine: Engine,
+    state: State,
+    patches: Sequence[Patch],
+    batch: Sequence[Example],
+    *,
+    slow: bool,
+    first_wave: Callable[[], None] | None = None,
+) -> list[_Decided]:
+    before = [state.decided.get(_pair(state, patch)) for patch in patches]
+    racing = [patch.candidate for patch, known in zip(patches, before, strict=True) if known is None]
+    raced = await race(engine, state, racing, batch, slow=slow, first_wave=first_wave) if racing else []
+    decisions = iter(raced)
+    return [
+        _Decided(patch, known, None) if known is not None else _raced(patch, next(decisions))
+        for patch, known in zip(patches, before, strict=True)
+    ]
+
+
+def _raced(patch: Patch, decision: Decision) -> _Decided:
+    return _Decided(patch, {**decision.to_json(), "reason": reason(decision)}, decision.flips)
+
+
+def _pair(state: State, patch: Patch) -> tuple[str, str]:
+    return digest(state.incumbent), digest(patch.candidate)
+
+
+def _tell(engine: Engine, state: State, decided: Sequence[_Decided], batch: Sequence[Example], place: Place) -> State:
+    """Tells the decisions, in the order of the pool, and counts them; rejects are kept for when they come again.
+
+    What an accepted candidate flipped is not counted: it is how the incumbent is from now on, and flips no more easily.
+    """
+    for i, each in enumerate(decided):
+        pool: dict[str, JsonValue] = {"pool": {"candidate": i + 1, "of": len(decided)}} if len(decided) > 1 else {}
+        engine.observer.decided({**_record(engine, state, each, batch, place), **pool})
+        state = replace(state, decisions=state.decisions + 1)
+    rejects = {_pair(state, each.patch): each.known for each in decided if each.result == "reject"}
+    found = [each.flips for each in decided if each.flips is not None and each.result != "accept"]
+    return replace(state, decided={**state.decided, **rejects}, flips=counted(state.flips, found))
+
+
+def reason(decision: Decision) -> str:
+    """A decision in a few words, for the rejected-edit buffer and the history."""
+    if decision.result == "accept":
+        return "all gates hold"
+    if decision.result == "undecided":
+        return "the gates could not be decided: rollouts stayed unmeasured"
+    if decision.result == "beaten":
+        return f"candidate {(decision.beaten_by or 0) + 1} of the pool was better"
+    found = decision.flips
+    seen = f"; {len(found.gained)} gained and {len(found.lost)} lost of {found.known}" if found.known else ""
+    return f"gate `{decision.blame}` failed{seen}"
+
+
+def _record(
+    engine: Engine, state: State, decided: _Decided, batch: Sequence[Example], place: Place
+) -> dict[str, JsonValue]:
+    patch, found = decided.patch, decided.flips
+    credited = credit(engine, state, patch.edits, patch.candidate, found, batch) if patch.edits and found else {}
+    return {
+        "decision": state.decisions + 1,
+        "place": str(place),
+        "epoch": place.epoch,
+        "kind": place.kind,
+        **decided.known,
+        "incumbent": digest(state.incumbent),
+        "candidate": digest(patch.candidate),
+        "tokens": tokens(patch.candidate),
+        **patch.shown,
+        **credited,
+    }
+
+
+# ---- what follows ---------------------------------------------------------------------------------
+
+
+async def _after(engine: Engine, state: State, decided: Sequence[_Decided], place: Place) -> State:
+    before = goal_of(engine, state.incumbent)
+    state = with_rejected(state, [entry for each in decided if each.result == "reject" for entry in _entries(each)])
+    winner = next((each for each in decided if each.result == "accept"), None)
+    if winner is not None:
+        number = state.decisions - len(decided) + 1 + [each is winner for each in decided].index(True)
+        return await _accepted(engine, state, winner.patch, place, number)
+    if all(each.result == "undecided" for each in decided):
+        patience = state.patience.after("undecided", _least(before))
+    else:
+        # A step counts once, however many candidates it had; what is no step only ends a row of undecided ones.
+        stepped = place.kind == "step"
+        patience = state.patience.after("reject", _least(before)) if stepped else state.patience.decided()
+    state = replace(state, patience=patience)
+    if place.kind == "retry":
+        return state
+    waiting = [Undecided(e.patch.edits, place) for e in decided if e.result == "undecided" and e.patch.edits]
+    return replace(state, undecided=(*state.undecided, *waiting))
+
+
+async def _accepted(engine: Engine, state: State, patch: Patch, place: Place, number: int) -> State:
+    """The accept stands from here on, also where the run is cut off before the candidate's validation is complete."""
+    with standing(engine, _with_incumbent(engine, state, patch, place)):
         await complete(engine, patch.candidate, stage="validation")
-    after = mean(engine, patch.candidate, engine.plan.goal.name) if known["result"] == "accept" else None
-    engine.observer.decided(_record(state, patch, place, known, before, after))
-    state = replace(state, decisions=state.decisions + 1, decided={**state.decided, pair: known})
-    if known["result"] == "accept":
-        return _accepted(engine, state, patch, after or before, place)
-    if known["result"] == "undecided":
-        waiting = state.undecided if place.kind == "retry" else (*state.undecided, Undecided(patch.edits, place))
-        return replace(state, undecided=waiting, patience=state.patience.after("undecided", before))
-    return _rejected(state, patch, str(known["reason"]), before, place)
+    state = _with_incumbent(engine, state, patch, place)
+    engine.observer.completed({"completed": number, "goal": shown(goal_of(engine, patch.candidate))})
+    return state
 
 
-def _accepted(engine: Engine, state: State, patch: Patch, goal: Fraction, place: Place) -> State:
+def _with_incumbent(engine: Engine, state: State, patch: Patch, place: Place) -> State:
     best = patch.candidate if is_better(engine, patch.candidate, state.best) else state.best
-    patience = state.patience.after("accept", goal) if place.kind == "step" else state.patience
+    patience = state.patience.decided()
+    if place.kind == "step":
+        patience = state.patience.after("accept", _least(goal_of(engine, patch.candidate)))
     return replace(state, incumbent=patch.candidate, best=best, accepted=state.accepted + 1, patience=patience)
 
 
-def _rejected(state: State, patch: Patch, why: str, goal: Fraction, place: Place) -> State:
-    text = patch.text or "; ".join(wording(edit) for edit in patch.edits)
-    if not text:
-        return state
-    patience = state.patience.after("reject", goal) if place.kind == "step" else state.patience
-    return replace(with_rejected(state, [Rejected(text, why)]), patience=patience)
+def _entries(decided: _Decided) -> list[Rejected]:
+    text = decided.patch.text or "; ".join(wording(edit) for edit in decided.patch.edits)
+    return [Rejected(text, str(decided.known["reason"]))] if text else []
 
 
 def with_rejected(state: State, entries: Sequence[Rejected]) -> State:
@@ -78,46 +286,13 @@ def with_rejected(state: State, entries: Sequence[Rejected]) -> State:
 
 
 def is_better(engine: Engine, candidate: Document, best: Document) -> bool:
-    """Whether an accepted skill becomes the best: a higher goal, then fewer tokens; the earlier keeps its place."""
-    goal = engine.plan.goal.name
-    ours, theirs = mean(engine, candidate, goal), mean(engine, best, goal)
-    if ours is None or theirs is None or ours < theirs:
-        return False
-    return ours > theirs or tokens(candidate) < tokens(best)
+    """Whether an accepted skill becomes the best: a higher goal, then fewer tokens; the earlier keeps its place.
+
+    Goals are compared by their lower bounds, so that what was not measured never makes a skill better.
+    """
+    ours, theirs = goal_of(engine, candidate).lo, goal_of(engine, best).lo
+    return ours > theirs or (ours == theirs and tokens(candidate) < tokens(best))
 
 
-def reason(decision: Decision) -> str:
-    """A decision in a few words, for the rejected-edit buffer and the history."""
-    if decision.result == "accept":
-        return "all gates hold"
-    if decision.result == "undecided":
-        return "the gates could not be decided: rollouts stayed unmeasured"
-    seen = f"; {decision.gains} gained and {decision.losses} lost of {decision.evaluated}" if decision.evaluated else ""
-    return f"gate `{decision.blame}` failed{seen}"
-
-
-def shown(value: Fraction | None) -> str | None:
-    """A goal's mean as the history writes it: six digits, the same for the same value."""
-    return None if value is None else f"{float(value):.6f}".rstrip("0").rstrip(".")
-
-
-def _record(
-    state: State,
-    patch: Patch,
-    place: Place,
-    known: Mapping[str, JsonValue],
-    before: Fraction,
-    after: Fraction | None,
-) -> dict[str, JsonValue]:
-    return {
-        "decision": state.decisions + 1,
-        "place": str(place),
-        "epoch": place.epoch,
-        "kind": place.kind,
-        **known,
-        "goal": {"incumbent": shown(before), "candidate": shown(after)},
-        "incumbent": digest(state.incumbent),
-        "candidate": digest(patch.candidate),
-        "tokens": tokens(patch.candidate),
-        **patch.shown,
-    }
+def _least(goal: Interval) -> Fraction:
+    return goal.lo if isinstance(goal.lo, Fraction) else Fraction(0)

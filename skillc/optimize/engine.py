@@ -32,7 +32,13 @@ class Reserve(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """The fixed surroundings of a run. `wave` is the rollouts sent at once, `planned` the decisions there may be."""
+    """The fixed surroundings of a run.
+
+    Attributes:
+        wave: rollouts of one candidate that are sent at once.
+        planned: the decisions there may be.
+        dearest: nano-dollars that one rollout costs at worst; None where the price is not known.
+    """
 
     plan: Plan
     dataset: Dataset
@@ -42,6 +48,7 @@ class Engine:
     wave: int
     planned: int
     reserve: Reserve
+    dearest: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,7 @@ class State:
 
     Attributes:
         counts: by a rule's id and its text, the training examples on which it helped (True) or misled (False).
+        flips: by validation example, the candidates that scored otherwise than their incumbent and did not win.
     """
 
     initial: Document
@@ -95,6 +103,7 @@ class State:
     screened: Mapping[str, int] = field(default_factory=dict)
     counts: Mapping[tuple[str, str], Mapping[str, bool]] = field(default_factory=dict)
     decided: Mapping[tuple[str, str], Mapping[str, JsonValue]] = field(default_factory=dict)
+    flips: Mapping[str, int] = field(default_factory=dict)
 
 
 def mean(engine: Engine, skill: Document | None, metric: str) -> Fraction | None:

@@ -1,25 +1,31 @@
-"""What a gate may read: cells of the skills on a split, and their texts. Built anew for each decision, read lazily."""
+"""What a gate may read: cells of the skills on a split, and their texts. Read once, then kept up to date by wave."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
+import numpy as np
+
 from skillc.data.example import Example
 from skillc.language.terms import State
 from skillc.metrics.cells import MICRO, Cell, Scored
+from skillc.optimize.confidence import Confidence
+from skillc.optimize.groups import Groups, Ints
 from skillc.optimize.intervals import EVERYTHING, Interval
 
 SMALLEST_GROUP = 20
 OTHER = "other"
+_NANO = 10**9
+_MOST_EXACT = 2**62
 
 # The cells of one rollout by metric, None where it was not run: (state, example, sample) -> cells.
 Lookup = Callable[[State, Example, int], Mapping[str, Cell] | None]
-# The price of one rollout in nano-dollars, None where it is unknown.
-Prices = Callable[[State, Example, int], int | None]
+# What one rollout took (nano-dollars, nanoseconds), None where it is unknown.
+Amounts = Callable[[State, Example, int], int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +36,24 @@ class Range:
     high: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Column:
     """A metric of one skill by example: the least and the greatest sum over the samples, in millionths."""
 
-    low: tuple[int, ...]
-    high: tuple[int, ...]
+    low: Ints
+    high: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Spent:
+    """What a skill's rollouts cost by example, as far as it is known, and of how many samples it is not."""
+
+    known: Ints
+    missing: Ints
+
+
+def _unknown(state: State, example: Example, sample: int) -> None:
+    return None
 
 
 @dataclass(frozen=True)
@@ -47,33 +65,85 @@ class SplitEvidence:
         samples: rollouts per example.
         lookup: the cells; absent and unmeasured ones stand for the metric's whole range.
         ranges: by metric.
-        prices: what rollouts cost.
+        prices: what rollouts cost, in nano-dollars.
+        dearest: the most that one may cost; what is known to have cost more counts as this. None where nothing is
+            known of it.
+        times: how long the attempt took that gave the reply, in nanoseconds.
     """
 
     examples: tuple[Example, ...]
     samples: int
     lookup: Lookup
     ranges: Mapping[str, Range]
-    prices: Prices = lambda state, example, sample: None
+    prices: Amounts = _unknown
+    dearest: int | None = None
+    times: Amounts = _unknown
     _columns: dict[tuple[State, str], Column] = field(default_factory=dict, repr=False, compare=False)
+    _costs: dict[State, _Spent] = field(default_factory=dict, repr=False, compare=False)
+    _groups: dict[str, Groups] = field(default_factory=dict, repr=False, compare=False)
+
+    # ---- cells ----
 
     def column(self, state: State, metric: str) -> Column:
-        """The bounds of a metric for a skill, example by example."""
+        """The bounds of a metric for a skill, example by example; `learn` keeps them true."""
         key = (state, metric)
         if key not in self._columns:
             bounds = [self._bounds(state, metric, example) for example in self.examples]
-            self._columns[key] = Column(tuple(low for low, _ in bounds), tuple(high for _, high in bounds))
+            exact = self._exact(metric)
+            low, high = (np.array([pair[end] for pair in bounds], dtype=exact) for end in (0, 1))
+            self._columns[key] = Column(low, high)
         return self._columns[key]
+
+    def learn(self, state: State, examples: Iterable[Example]) -> None:
+        """Reads again what is known of a skill on some examples, because they were measured."""
+        places = [(self._places[example.id], example) for example in examples]
+        for (of, metric), column in self._columns.items():
+            if of == state:
+                for i, example in places:
+                    column.low[i], column.high[i] = self._bounds(state, metric, example)
+        spent = self._costs.get(state)
+        if spent is not None:
+            for i, example in places:
+                spent.known[i], spent.missing[i] = self._price(state, example)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {example.id: i for i, example in enumerate(self.examples)}
+
+    def _exact(self, metric: str) -> type[np.int64] | type[object]:
+        whole = self.ranges[metric]
+        most = 2 * max(abs(whole.low), abs(whole.high)) * self.samples * max(1, len(self.examples))
+        return np.int64 if most < _MOST_EXACT else object
 
     def _bounds(self, state: State, metric: str, example: Example) -> tuple[int, int]:
         whole, low, high = self.ranges[metric], 0, 0
         for sample in range(self.samples):
             cells = self.lookup(state, example, sample)
             cell = cells.get(metric) if cells is not None else None
-            known = isinstance(cell, Scored)
-            low += cell.value if isinstance(cell, Scored) and known else whole.low
-            high += cell.value if isinstance(cell, Scored) and known else whole.high
+            if isinstance(cell, Scored):
+                low += cell.value
+                high += cell.value
+            else:
+                low += whole.low
+                high += whole.high
         return low, high
+
+    def mean(self, low: Ints, high: Ints) -> Interval:
+        """The mean over examples of sums over samples, in the metric's unit; anything, where there is no example."""
+        return self._interval(int(low.sum()), int(high.sum()), len(low)) if len(low) else EVERYTHING
+
+    def means(self, low: Ints, high: Ints, by: str) -> list[Interval]:
+        """As `mean`, of each group of a field."""
+        groups = self.groups(by)
+        sums = zip(groups.sums(low), groups.sums(high), groups.sizes, strict=True)
+        return [self._interval(int(least), int(most), size) for least, most, size in sums]
+
+    def _interval(self, low: int, high: int, count: int) -> Interval:
+        whole = count * self.samples * MICRO
+        least = Fraction(low, whole)
+        return Interval(least, least if low == high else Fraction(high, whole))
+
+    # ---- groups ----
 
     def named_groups(self, name: str) -> list[tuple[str, list[int]]]:
         """Indices of the examples by the value of a field; values with fewer than 20 examples are pooled as `other`."""
@@ -84,39 +154,70 @@ class SplitEvidence:
         small = sorted(i for group in by_value.values() if len(group) < SMALLEST_GROUP for i in group)
         return [*large, (OTHER, small)] if small else large
 
-    def groups(self, name: str) -> list[list[int]]:
-        """Indices of the examples by group, as `named_groups`."""
-        return [group for _, group in self.named_groups(name)]
+    def groups(self, name: str) -> Groups:
+        """The examples by the value of a field, as `named_groups`."""
+        if name not in self._groups:
+            self._groups[name] = Groups.of(group for _, group in self.named_groups(name))
+        return self._groups[name]
 
     @cached_property
-    def split_groups(self) -> list[list[int]]:
-        """Indices of the examples by split group, in order of the groups' names."""
+    def split_groups(self) -> Groups:
+        """The examples by split group, in order of the groups' names."""
         by_group: dict[str, list[int]] = {}
         for i, example in enumerate(self.examples):
             by_group.setdefault(example.group, []).append(i)
-        return [by_group[name] for name in sorted(by_group)]
+        return Groups.of(by_group[name] for name in sorted(by_group))
 
-    def mean(self, low: tuple[int, ...], high: tuple[int, ...], indices: list[int] | None = None) -> Interval:
-        """The mean over examples of sums over samples, in the metric's unit; anything, where there is no example."""
-        count = len(low) if indices is None else len(indices)
-        if count == 0:
-            return EVERYTHING
-        ends = (sum(values if indices is None else [values[i] for i in indices]) for values in (low, high))
-        return Interval(*(Fraction(end, count * self.samples * MICRO) for end in ends))
+    # ---- money and time ----
 
     def cost(self, state: State) -> Interval:
-        """Dollars per rollout at list price; what is unknown lies anywhere above 0."""
-        prices = [self.prices(state, example, s) for example in self.examples for s in range(self.samples)]
-        known = Fraction(sum(price for price in prices if price is not None), max(1, len(prices)) * 10**9)
-        return Interval(known, math.inf if None in prices else known)
+        """Dollars per rollout at list price; what is unknown lies between 0 and the most that a rollout may cost."""
+        if not self.examples:
+            return EVERYTHING
+        spent = self._spent(state)
+        whole = len(self.examples) * self.samples * _NANO
+        low, missing = Fraction(int(spent.known.sum()), whole), int(spent.missing.sum())
+        if self.dearest is None:
+            return Interval(low, math.inf if missing else low)
+        return Interval(low, low + Fraction(missing * self.dearest, whole))
+
+    def latency(self, state: State) -> Interval:
+        """Seconds per rollout, by the attempt that gave the reply; unknown until every rollout was run."""
+        times = [self.times(state, example, s) for example in self.examples for s in range(self.samples)]
+        known = [time for time in times if time is not None]
+        if not times or len(known) < len(times):
+            return Interval(Fraction(0), math.inf)
+        return Interval.point(Fraction(sum(known), len(times) * _NANO))
+
+    def _spent(self, state: State) -> _Spent:
+        if state not in self._costs:
+            read = [self._price(state, example) for example in self.examples]
+            known, missing = (np.array([pair[i] for pair in read], dtype=object) for i in (0, 1))
+            self._costs[state] = _Spent(known, missing)
+        return self._costs[state]
+
+    def _price(self, state: State, example: Example) -> tuple[int, int]:
+        """What the samples of an example are known to have cost, and of how many it is not known."""
+        prices = [self.prices(state, example, sample) for sample in range(self.samples)]
+        known = [price for price in prices if price is not None]
+        if self.dearest is not None:
+            known = [min(price, self.dearest) for price in known]
+        return sum(known), len(prices) - len(known)
 
 
 @dataclass(frozen=True, slots=True)
 class TextEvidence:
-    """What is known of the skills' texts: their tokens, and the candidate's change as a share. None is unknown."""
+    """What is known of the skills' texts; None is unknown.
+
+    Attributes:
+        tokens: of each skill.
+        change: the candidate's, as a share.
+        overlap: of each skill with the training examples, as a share; only where a gate asks for it.
+    """
 
     tokens: Mapping[State, int | None]
     change: Fraction | None
+    overlap: Mapping[State, Fraction | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,3 +236,18 @@ class Evidence:
     texts: TextEvidence
     planned: int = 1
     seed: int = 0
+    _paired: dict[tuple[State, State, str], Confidence] = field(default_factory=dict, repr=False, compare=False)
+
+    def learn(self, state: State, examples: Sequence[Example]) -> None:
+        """Reads again what is known of a skill on some validation examples, because they were measured."""
+        self.validation.learn(state, examples)
+
+    def confidence(self, over: State, under: State, metric: str, *, tries: int) -> Interval:
+        """How sure a paired test by split group is that one skill's mean is above another's."""
+        key, split = (over, under, metric), self.validation
+        if key not in self._paired:
+            self._paired[key] = Confidence(len(split.split_groups.sizes), self.seed)
+        above, below = split.column(over, metric), split.column(under, metric)
+        low = split.split_groups.sums(above.low - below.high)
+        high = split.split_groups.sums(above.high - below.low)
+        return self._paired[key].interval(low, high, tries=tries)

@@ -8,8 +8,11 @@ candidate.score > incumbent.score + 2%
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
+
+import numpy as np
 
 from skillc.language.show import show_term
 from skillc.language.terms import CallTerm, FieldTerm, MeanTerm, MetricTerm, Operation, State, Term, WordTerm
@@ -18,7 +21,8 @@ from skillc.optimize.gates import decide, value
 from skillc.optimize.intervals import Interval, Truth
 
 _COMPOSED = ("min", "max", "clamp")
-_IN_PERCENT = ("improved", "regressed", "change", "confidence")
+_IN_PERCENT = ("improved", "regressed", "change", "overlap", "confidence")
+_ORDERS = (">", ">=", "<", "<=")
 _GAP = 3
 
 
@@ -29,6 +33,37 @@ def draw(term: Term, evidence: Evidence) -> str:
     first, so a mean over a part would mislead.
     """
     return "\n\n".join(_draw(comparison, evidence) for comparison in _comparisons(term, evidence))
+
+
+def brief(term: Term, evidence: Evidence) -> str:
+    """As `draw` on one line, with each operand replaced by what is known of it: `0.35 to 0.81 > 0.8 + 2%`.
+
+    Where a comparison of two bare quantities fails, an open one is told by the end that decides: `at most 0.8 > 0.8`.
+    """
+    return "; ".join(_filled_in(comparison, evidence) for comparison in _comparisons(term, evidence))
+
+
+def _filled_in(comparison: Term, evidence: Evidence) -> str:
+    line, rest = "", show_term(comparison)
+    failed = isinstance(comparison, Operation) and decide(comparison, evidence) is Truth.FALSE
+    for operand in _operands(comparison):
+        before, _, rest = rest.partition(show_term(operand))
+        interval = value(operand, evidence)
+        group = _group(operand, evidence, interval)
+        if failed:
+            interval = _deciding(interval, operand, comparison)
+        line += before + _interval(interval, operand) + (f" in `{group}`" if group is not None else "")
+    return line + rest
+
+
+def _deciding(interval: Interval, operand: Term, comparison: Term) -> Interval:
+    """The end by which a comparison fails: of the side that should be greater the upper one, of the other the lower."""
+    if not isinstance(comparison, Operation) or comparison.operator not in _ORDERS or interval.lo == interval.hi:
+        return interval
+    if operand not in comparison.operands:
+        return interval
+    upper = (operand == comparison.operands[0]) == (comparison.operator in (">", ">="))
+    return Interval(-math.inf, interval.hi) if upper else Interval(interval.lo, math.inf)
 
 
 def _comparisons(term: Term, evidence: Evidence) -> Iterator[Term]:
@@ -121,6 +156,8 @@ def _number(end: Fraction | float, term: Term) -> str:
         return f"{float(end):,.0f} tokens"
     if function == "cost":
         return f"${_digits(end, 6)}"
+    if function == "latency":
+        return f"{_digits(end, 3)} s"
     return f"{_digits(end * 100, 2)}%" if function in _IN_PERCENT else _digits(end, 4)
 
 
@@ -161,9 +198,10 @@ def _measured(term: Term, evidence: Evidence) -> str:
     """` (63 of 80)`: the examples on which everything that the quantity reads was measured; empty where all were."""
     split = _split(term, evidence)
     columns = [split.column(state, metric) for state, metric in _reads(term)]
-    pairs = [zip(column.low, column.high, strict=True) for column in columns]
-    known = sum(all(low == high for low, high in example) for example in zip(*pairs, strict=True))
-    return f" ({known} of {len(split.examples)})" if columns and known < len(split.examples) else ""
+    if not columns:
+        return ""
+    known = int(np.logical_and.reduce([column.low == column.high for column in columns]).sum())
+    return f" ({known} of {len(split.examples)})" if known < len(split.examples) else ""
 
 
 def _reads(term: Term) -> list[tuple[State, str]]:

@@ -1,8 +1,8 @@
-"""Stage 7: the declared gates on one candidate, cheapest evidence first, decided as soon as they can be."""
+"""Stage 7: what the gates of a candidate may look at, and what they say."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -10,142 +10,73 @@ from typing import Literal
 from pydantic import JsonValue
 
 from skillc.data.example import Example
-from skillc.document.change import change
 from skillc.document.skill import Document, tokens
 from skillc.errors import SkillcError
 from skillc.language.terms import State as LanguageState
+from skillc.language.terms import StateTerm, Term
 from skillc.metrics.cells import MICRO, Cell
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.evidence import Evidence, Range, SplitEvidence, TextEvidence
+from skillc.optimize.flips import Flips
 from skillc.optimize.gates import decide, decide_all
-from skillc.optimize.intervals import Truth
-from skillc.optimize.order import validation_order
-from skillc.optimize.rollouts import Rollouts
+from skillc.optimize.intervals import Interval, Truth
+from skillc.optimize.overlap import overlap
+from skillc.optimize.rollouts import Outcome, Rollouts
+from skillc.plan.evidence import calls
 from skillc.plan.schema import GatePlan, Plan
 
-REQUEUES = 2
-
-Result = Literal["accept", "reject", "undecided"]
+Result = Literal["accept", "reject", "beaten", "undecided"]
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the gates say, and on what evidence.
+    """What the gates say of a candidate, and on what evidence.
 
     Attributes:
+        result: `beaten` is a candidate of a pool that another one left behind; no gate spoke against it.
         blame: the first gate, in declared order, that does not hold; None where all hold or none is known to fail.
-        evaluated: validation rollouts of the candidate that were known when the answer was.
-        gains, losses: validation examples on which the candidate's goal was above, below the incumbent's.
+        beaten_by: place in the pool of the one that left it behind.
+        of: examples of the validation split.
+        flips: what the candidate changed on them, as far as it was measured.
+        incumbent, goal: the means of the goal for the incumbent and for the candidate, as known at the decision.
         truths: by gate, as far as it was looked at.
+        drawn: by name each gate that failed or stayed open, with the value of each operand under it.
+        brief: the same on one line.
     """
 
     result: Result
     blame: str | None
-    evaluated: int
+    beaten_by: int | None
     of: int
-    gains: int
-    losses: int
+    flips: Flips
+    incumbent: Interval
+    goal: Interval
     truths: tuple[tuple[str, str], ...]
-    evidence: Evidence
+    drawn: tuple[tuple[str, str], ...]
+    brief: str
 
     def to_json(self) -> dict[str, JsonValue]:
         """Pure values for the journal."""
         return {
             "result": self.result,
             "blame": self.blame,
-            "evaluated": self.evaluated,
+            "evaluated": self.flips.known,
             "of": self.of,
-            "gains": self.gains,
-            "losses": self.losses,
+            "gains": len(self.flips.gained),
+            "losses": len(self.flips.lost),
             "gates": dict(self.truths),
+            "goal": {"incumbent": shown(self.incumbent), "candidate": shown(self.goal)},
+            **({"drawn": dict(self.drawn), "brief": self.brief} if self.drawn else {}),
         }
 
 
-class Trial:
-    """One candidate before its gates."""
-
-    def __init__(
-        self, engine: Engine, state: State, candidate: Document, batch: Sequence[Example], *, slow: bool
-    ) -> None:
-        self._engine = engine
-        self._state = state
-        self._candidate = candidate
-        self._batch = tuple(batch)
-        self.gates = gates_for(engine.plan, slow=slow)
-        order = validation_order(
-            engine.dataset.validation,
-            lambda example: engine.rollouts.score(state.incumbent, example, engine.plan.goal.name),
-            seed=engine.plan.data.seed,
-        )
-        self._cells = [(example, sample) for sample in range(engine.plan.optimize.samples) for example in order]
-
-    async def decide(self) -> Decision:
-        """Runs the stages in turn; the answer is that of full evaluation, and comes as early as it can."""
-        for stage in ("text", "batch"):
-            gates = [gate for gate in self.gates if gate.stage == stage]
-            if stage == "batch" and gates:
-                self._engine.observer.stage("gate on batch", len(self._batch))
-                await self._engine.rollouts.measure(self._candidate, self._batch, stage="gate")
-            if self._truth(gates) is Truth.FALSE:
-                return self._decision("reject")
-        return await self._validate()
-
-    async def _validate(self) -> Decision:
-        waves = [self._cells[i : i + self._engine.wave] for i in range(0, len(self._cells), self._engine.wave)]
-        self._engine.observer.stage("gate", len(self._cells))
-        for wave in [[], *waves]:
-            await self._send(wave)
-            decided = self._settled()
-            if decided is not None:
-                return decided
-        for _ in range(REQUEUES):
-            await self._send([cell for cell in self._cells if not self._measured(cell)])
-            decided = self._settled()
-            if decided is not None:
-                return decided
-        return self._decision("undecided")
-
-    async def _send(self, cells: Sequence[tuple[Example, int]]) -> None:
-        for sample in sorted({sample for _, sample in cells}):
-            examples = [example for example, s in cells if s == sample]
-            await self._engine.rollouts.measure(self._candidate, examples, stage="gate", sample=sample)
-
-    def _measured(self, cell: tuple[Example, int]) -> bool:
-        outcome = self._engine.rollouts.known(self._candidate, *cell)
-        return outcome is not None and outcome.measured
-
-    def _settled(self) -> Decision | None:
-        truth = self._truth(self.gates)
-        if truth is Truth.TRUE:
-            return self._decision("accept")
-        return self._decision("reject") if truth is Truth.FALSE else None
-
-    def _truth(self, gates: Sequence[GatePlan]) -> Truth:
-        return decide_all(gates, self.evidence()).truth
-
-    def evidence(self) -> Evidence:
-        """All that is known now."""
-        states = skills(self._state, self._candidate)
-        texts = TextEvidence(
-            tokens={name: tokens(skill) for name, skill in states.items()},
-            change=change(self._state.incumbent, self._candidate),
-        )
-        return evidence(self._engine, states, self._batch, texts)
-
-    def _decision(self, result: Result) -> Decision:
-        found = self.evidence()
-        decided = decide_all(self.gates, found)
-        gains, losses, known = compare(self._engine, self._candidate, self._state.incumbent)
-        return Decision(
-            result=result,
-            blame=decided.blame if result == "reject" else None,
-            evaluated=known,
-            of=len(self._engine.dataset.validation),
-            gains=gains,
-            losses=losses,
-            truths=tuple((name, truth.name.lower()) for name, truth in decided.truths),
-            evidence=found,
-        )
+def shown(value: Interval | Fraction | None) -> JsonValue:
+    """A mean as the history writes it: six digits, the same for the same value; both ends where it is open."""
+    if isinstance(value, Interval):
+        if isinstance(value.lo, float) or isinstance(value.hi, float):
+            return None
+        return shown(value.lo) if value.lo == value.hi else [shown(value.lo), shown(value.hi)]
+    return None if value is None else f"{float(value):.6f}".rstrip("0").rstrip(".")
 
 
 Skills = Mapping[LanguageState, Document]
@@ -161,31 +92,55 @@ def evidence(engine: Engine, known: Skills, batch: Sequence[Example], texts: Tex
     plan = engine.plan
     ranges = {m.name: Range(round(m.low * MICRO), round(m.high * MICRO)) for m in plan.metrics}
 
-    def lookup(state: LanguageState, example: Example, sample: int) -> Mapping[str, Cell] | None:
+    def outcome(state: LanguageState, example: Example, sample: int) -> Outcome | None:
         skill = known.get(state)
-        outcome = engine.rollouts.known(skill, example, sample) if skill is not None else None
-        return outcome.cells if outcome is not None else None
+        return engine.rollouts.known(skill, example, sample) if skill is not None else None
+
+    def lookup(state: LanguageState, example: Example, sample: int) -> Mapping[str, Cell] | None:
+        found = outcome(state, example, sample)
+        return found.cells if found is not None else None
 
     def price(state: LanguageState, example: Example, sample: int) -> int | None:
-        skill = known.get(state)
-        outcome = engine.rollouts.known(skill, example, sample) if skill is not None else None
-        return outcome.cost if outcome is not None else None
+        found = outcome(state, example, sample)
+        return found.cost if found is not None and found.measured else None
+
+    def split(examples: Sequence[Example], samples: int) -> SplitEvidence:
+        return SplitEvidence(tuple(examples), samples, lookup, ranges, price, engine.dearest)
 
     return Evidence(
-        validation=SplitEvidence(tuple(engine.dataset.validation), plan.optimize.samples, lookup, ranges, price),
-        batch=SplitEvidence(tuple(batch), 1, lookup, ranges, price),
+        validation=split(engine.dataset.validation, plan.optimize.samples),
+        batch=split(batch, 1),
         texts=texts,
         planned=engine.planned,
         seed=plan.data.seed,
     )
 
 
+def texts(engine: Engine, known: Skills, change: Fraction | None) -> TextEvidence:
+    """What the gates may read of the texts of skills; `change` is the candidate's, None where there is none yet."""
+    asked = _overlaps(term for term in (*(g.term for g in engine.plan.gates), *(r.term for r in engine.plan.requires)))
+    return TextEvidence(
+        tokens={name: tokens(skill) for name, skill in known.items()},
+        change=change,
+        overlap={
+            name: overlap(skill, engine.dataset.train, engine.plan.task)
+            for name, skill in known.items()
+            if name in asked
+        },
+    )
+
+
+def _overlaps(terms: Iterable[Term]) -> set[LanguageState]:
+    """The skills whose overlap with the training examples is asked for."""
+    found = (call for term in terms for call in calls(term) if call.function == "overlap")
+    return {argument.state for call in found for argument in call.arguments if isinstance(argument, StateTerm)}
+
+
 def hopeless(engine: Engine, state: State) -> bool:
     """Whether no candidate at all could pass: a gate already fails with nothing known about one."""
     known: dict[LanguageState, Document] = dict(skills(state, state.incumbent))
     del known["candidate"]
-    unknown = TextEvidence({name: tokens(skill) for name, skill in known.items()}, None)
-    found = evidence(engine, known, (), unknown)
+    found = evidence(engine, known, (), texts(engine, known, None))
     gates = [gate for gate in gates_for(engine.plan, slow=False) if gate.stage != "batch"]
     return decide_all(gates, found).truth is Truth.FALSE
 
@@ -196,9 +151,10 @@ def check_requires(engine: Engine, state: State) -> None:
     Raises:
         SkillcError: one does not hold; it is named with its text.
     """
-    states = skills(state, state.initial)
-    texts = TextEvidence({name: tokens(skill) for name, skill in states.items()}, Fraction(0))
-    found = evidence(engine, states, (), texts)
+    if not engine.plan.requires:
+        return
+    known = skills(state, state.initial)
+    found = evidence(engine, known, (), texts(engine, known, Fraction(0)))
     for require in engine.plan.requires:
         if decide(require.term, found) is not Truth.TRUE:
             raise SkillcError(f"`require {require.name}` does not hold for the initial skill: {require.text}")
@@ -212,19 +168,11 @@ def gates_for(plan: Plan, *, slow: bool) -> tuple[GatePlan, ...]:
     return tuple(gate for gate in plan.gates if gate.for_ is None)
 
 
-def compare(engine: Engine, candidate: Document, incumbent: Document) -> tuple[int, int, int]:
-    """Validation examples on which the candidate gains, loses, and on which it was measured."""
-    gains = losses = known = 0
-    goal = engine.plan.goal.name
-    for example in engine.dataset.validation:
-        after = engine.rollouts.score(candidate, example, goal)
-        before = engine.rollouts.score(incumbent, example, goal)
-        if after is None or before is None:
-            continue
-        known += 1
-        gains += after > before
-        losses += after < before
-    return gains, losses, known
+def goal_of(engine: Engine, skill: Document) -> Interval:
+    """The mean of the goal on the whole validation split; what is not measured may be anything in its range."""
+    known = evidence(engine, {"candidate": skill}, (), TextEvidence({}, None)).validation
+    column = known.column("candidate", engine.plan.goal.name)
+    return known.mean(column.low, column.high)
 
 
 async def complete(engine: Engine, skill: Document, *, stage: str) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from types import MappingProxyType
+
+import numpy as np
 
 from skillc.errors import SkillcError
 from skillc.language.terms import (
@@ -15,14 +18,14 @@ from skillc.language.terms import (
     MeanTerm,
     MetricTerm,
     Operation,
+    State,
     StateTerm,
     Term,
     WordTerm,
 )
-from skillc.optimize.confidence import confidence
 from skillc.optimize.evidence import Evidence, SplitEvidence
 from skillc.optimize.intervals import EVERYTHING, Interval, Truth, greatest, least
-from skillc.plan.evidence import calls
+from skillc.plan.evidence import reads_batch
 from skillc.plan.schema import GatePlan
 
 
@@ -41,15 +44,31 @@ class Decided:
     truths: tuple[tuple[str, Truth], ...]
 
 
-def decide_all(gates: Sequence[GatePlan], evidence: Evidence) -> Decided:
-    """The answer of all gates on what is known."""
-    truths = tuple((gate.name, _decide_applicable(gate.term, evidence)) for gate in gates)
+_NOTHING: Mapping[str, Truth] = MappingProxyType({})
+
+
+def decide_all(gates: Sequence[GatePlan], evidence: Evidence, before: Mapping[str, Truth] = _NOTHING) -> Decided:
+    """The answer of all gates on what is known.
+
+    Args:
+        gates: in declared order.
+        evidence: what is known.
+        before: the definite answers on less evidence, which stay whatever else becomes known.
+    """
+    truths = tuple(
+        (gate.name, before[gate.name] if gate.name in before else _decide_applicable(gate.term, evidence))
+        for gate in gates
+    )
     blame = next((name for name, truth in truths if truth is Truth.FALSE), None)
     return Decided(min((truth for _, truth in truths), default=Truth.TRUE), blame, truths)
 
 
 def _decide_applicable(term: Term, evidence: Evidence) -> Truth:
-    """As `decide`; where there is no batch, the rest of the gate decides, and nothing fails for the lack of it."""
+    """As `decide`; where there is no batch, the rest of the gate may still hold, and nothing fails for the lack of it.
+
+    The rest is the gate with each comparison that reads the batch taken for what its `and` or `or` does not depend on,
+    so it never holds where the gate fails whatever a batch would say.
+    """
     truth = decide(term, evidence)
     if truth is not Truth.UNKNOWN or evidence.batch.examples:
         return truth
@@ -64,8 +83,7 @@ def _without_batch(term: Term) -> Term | None:
         if len(rest) > 1 or (rest and term.operator == "not"):
             return Operation(term.operator, tuple(rest))
         return rest[0] if rest else None
-    reads = any(call.option("on") == WordTerm("batch") for call in calls(term))
-    return None if reads else term
+    return None if reads_batch(term) else term
 
 
 def decide(term: Term, evidence: Evidence) -> Truth:
@@ -81,6 +99,8 @@ def decide(term: Term, evidence: Evidence) -> Truth:
         return min(truths) if term.operator == "and" else max(truths)
     if term.operator == "not":
         return decide(term.operands[0], evidence).negated()
+    if not evidence.batch.examples and reads_batch(term):
+        return Truth.UNKNOWN
     left, right = (value(operand, evidence) for operand in term.operands)
     answers: dict[str, Callable[[], Truth]] = {
         ">": lambda: left.above(right),
@@ -111,9 +131,9 @@ def value(term: Term, evidence: Evidence) -> Interval:
     raise TypeError(f"not a quantity of run level: {term}")
 
 
-def _mean(split: SplitEvidence, term: MeanTerm, indices: list[int] | None = None) -> Interval:
+def _mean(split: SplitEvidence, term: MeanTerm) -> Interval:
     column = split.column(term.state, term.metric)
-    return split.mean(column.low, column.high, indices)
+    return split.mean(column.low, column.high)
 
 
 def _operation(term: Operation, evidence: Evidence) -> Interval:
@@ -146,14 +166,24 @@ def _call(term: CallTerm, evidence: Evidence) -> Interval:
         return _confidence(term, evidence)
     if term.function == "change":
         return EVERYTHING if evidence.texts.change is None else Interval.point(evidence.texts.change)
-    if term.function in ("tokens", "cost"):
+    if term.function in ("tokens", "overlap", "cost", "latency"):
         (argument,) = term.arguments
         if isinstance(argument, StateTerm):
-            if term.function == "cost":
-                return evidence.validation.cost(argument.state)
-            count = evidence.texts.tokens.get(argument.state)
-            return Interval(Fraction(0), math.inf) if count is None else Interval.point(count)
+            return _of_skill(term.function, argument.state, evidence)
     raise SkillcError(f"this version of skillc cannot measure `{term.function}` in a gate")
+
+
+def _of_skill(function: str, state: State, evidence: Evidence) -> Interval:
+    """A quantity of one skill that is no metric."""
+    if function == "cost":
+        return evidence.validation.cost(state)
+    if function == "latency":
+        return evidence.validation.latency(state)
+    if function == "tokens":
+        count = evidence.texts.tokens.get(state)
+        return Interval(Fraction(0), math.inf) if count is None else Interval.point(count)
+    share = evidence.texts.overlap.get(state)
+    return Interval(Fraction(0), Fraction(1)) if share is None else Interval.point(share)
 
 
 def _moved(term: CallTerm, evidence: Evidence) -> Interval:
@@ -164,12 +194,11 @@ def _moved(term: CallTerm, evidence: Evidence) -> Interval:
     after, before = split.column("candidate", metric.name), split.column("incumbent", metric.name)
     if term.function == "regressed":
         after, before = before, after
-    low = tuple(max(0, a - b) for a, b in zip(after.low, before.high, strict=True))
-    high = tuple(max(0, a - b) for a, b in zip(after.high, before.low, strict=True))
+    low, high = np.maximum(0, after.low - before.high), np.maximum(0, after.high - before.low)
     by = term.option("by")
     if not isinstance(by, FieldTerm):
         return split.mean(low, high)
-    groups = [split.mean(low, high, group) for group in split.groups(by.name)] or [EVERYTHING]
+    groups = split.means(low, high, by.name) or [EVERYTHING]
     return greatest(groups) if term.function == "regressed" else least(groups)
 
 
@@ -178,8 +207,8 @@ def _worst(term: CallTerm, evidence: Evidence) -> Interval:
     mean, by = term.arguments[0], term.option("by")
     assert isinstance(mean, MeanTerm)
     assert isinstance(by, FieldTerm)
-    groups = evidence.validation.groups(by.name)
-    return least([_mean(evidence.validation, mean, group) for group in groups] or [EVERYTHING])
+    column = evidence.validation.column(mean.state, mean.metric)
+    return least(evidence.validation.means(column.low, column.high, by.name) or [EVERYTHING])
 
 
 def _confidence(term: CallTerm, evidence: Evidence) -> Interval:
@@ -190,9 +219,5 @@ def _confidence(term: CallTerm, evidence: Evidence) -> Interval:
         left, right = right, left
     assert isinstance(left, MeanTerm)
     assert isinstance(right, MeanTerm)
-    split = evidence.validation
-    over, under = split.column(left.state, left.metric), split.column(right.state, right.metric)
-    low = [sum(over.low[i] - under.high[i] for i in group) for group in split.split_groups]
-    high = [sum(over.high[i] - under.low[i] for i in group) for group in split.split_groups]
     tries = evidence.planned if term.option("over") == WordTerm("run") else 1
-    return confidence(low, high, seed=evidence.seed, tries=tries)
+    return evidence.confidence(left.state, right.state, left.metric, tries=tries)

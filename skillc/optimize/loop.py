@@ -12,7 +12,7 @@ from skillc.document.edits import apply_edits
 from skillc.document.skill import Document
 from skillc.models.failures import BudgetReached
 from skillc.optimize.baseline import baseline
-from skillc.optimize.decide import Patch, settle
+from skillc.optimize.decide import CutOff, Patch, settle, standing
 from skillc.optimize.engine import Engine, Place, State, mean
 from skillc.optimize.gate import check_requires, hopeless
 from skillc.optimize.meta_skill import meta_skill
@@ -67,6 +67,9 @@ class _Listener:
         self.decisions.append(record)
         self._observer.decided(record)
 
+    def completed(self, record: Mapping[str, JsonValue]) -> None:
+        self._observer.completed(record)
+
     def stop_wanted(self) -> str | None:
         return self._observer.stop_wanted()
 
@@ -112,6 +115,8 @@ async def _epoch(engine: Engine, state: State, epoch: int, total: int) -> tuple[
             return state, reason
         try:
             state = await step(engine, state, batch, Place(epoch, number, total))
+        except CutOff as cut:
+            return cut.state, cut.reason
         except BudgetReached as cap:
             return state, cap.cap
         except Interrupted:
@@ -139,6 +144,8 @@ async def _epoch_end(
             state = await slow_update(engine, state, first, pairs, replace(place, kind="slow update"))
         if optimize.meta_skill and decisions and epoch < epochs_of(engine.plan):
             state = await meta_skill(engine, state, decisions, place)
+    except CutOff as cut:
+        return cut.state, cut.reason
     except BudgetReached as cap:
         return state, cap.cap
     except Interrupted:
@@ -153,5 +160,6 @@ async def _retry(engine: Engine, state: State, place: Place) -> State:
         applied = apply_edits(state.incumbent, patch.edits)
         if all(report.applied for report in applied.reports):
             shown: dict[str, JsonValue] = {"edits": [wording(edit) for edit in patch.edits]}
-            state = await settle(engine, state, Patch(patch.edits, applied.document, shown), (), place)
+            with standing(engine, state):
+                state = await settle(engine, state, Patch(patch.edits, applied.document, shown), (), place)
     return state

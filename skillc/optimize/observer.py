@@ -24,6 +24,9 @@ class Observer(Protocol):
     def decided(self, record: Mapping[str, JsonValue]) -> None:
         """One decision, as pure values."""
 
+    def completed(self, record: Mapping[str, JsonValue]) -> None:
+        """The validation of an accepted candidate is complete: number of the decision and goal, as pure values."""
+
     def stop_wanted(self) -> str | None:
         """Why the run should end here (`time`, `interrupted`), or None. What is open is cancelled and dropped."""
 
@@ -44,6 +47,7 @@ class Silent:
 
     def __init__(self) -> None:
         self.decisions: list[dict[str, JsonValue]] = []
+        self.completions: list[dict[str, JsonValue]] = []
         self.notes: list[str] = []
 
     def stage(self, name: str, total: int) -> None:
@@ -59,6 +63,10 @@ class Silent:
     def decided(self, record: Mapping[str, JsonValue]) -> None:
         """Kept."""
         self.decisions.append(dict(record))
+
+    def completed(self, record: Mapping[str, JsonValue]) -> None:
+        """Kept."""
+        self.completions.append(dict(record))
 
     def stop_wanted(self) -> str | None:
         """Never."""

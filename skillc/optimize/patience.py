@@ -35,6 +35,10 @@ class Patience:
             return replace(self, waited=0, undecided=0, reference=goal)
         return replace(self, waited=self.waited + 1, undecided=0)
 
+    def decided(self) -> Patience:
+        """The state after a decision that is no step's: it only ends a row of undecided ones."""
+        return replace(self, undecided=0)
+
     @property
     def reason(self) -> str | None:
         """Why the run ends here, or None."""

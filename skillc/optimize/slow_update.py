@@ -13,7 +13,7 @@ from skillc.document.edits import rewrite
 from skillc.document.skill import Document, Section
 from skillc.metrics.cells import MICRO
 from skillc.optimize.briefing import briefing
-from skillc.optimize.decide import Patch, settle
+from skillc.optimize.decide import Patch, settle, standing
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.prompting import PairView, slow_update_messages
 from skillc.optimize.replies import MalformedReply, SlowUpdateReply
@@ -62,7 +62,8 @@ def _change(engine: Engine, first: Document, state: State, example: Example) -> 
 async def slow_update(engine: Engine, state: State, first: Document, pairs: Sequence[Pair], place: Place) -> State:
     """Guidance for each slow section, through the gates like any edit; it never counts for patience."""
     for ordinal, section in enumerate(s for s in state.incumbent.sections if s.mode == "slow"):
-        state = await _rewrite(engine, state, section, first, pairs, place, ordinal)
+        with standing(engine, state):
+            state = await _rewrite(engine, state, section, first, pairs, place, ordinal)
     return state
 
 

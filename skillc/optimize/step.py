@@ -13,19 +13,20 @@ from skillc.metrics.cells import MICRO
 from skillc.optimize.accumulate import learn
 from skillc.optimize.aggregate import aggregate
 from skillc.optimize.budget import choose_budget
-from skillc.optimize.decide import settle, with_rejected
+from skillc.optimize.bundles import bundles
+from skillc.optimize.decide import Patch, settle_pool, with_rejected
 from skillc.optimize.engine import Engine, Place, Rejected, State, mean
 from skillc.optimize.proposals import wording
 from skillc.optimize.reflect import Reflection
 from skillc.optimize.rewrite import write_patch
+from skillc.optimize.rollouts import gather
 from skillc.optimize.rule_counts import counted, harmful, to_json
 from skillc.optimize.schedule import edit_budget
 from skillc.optimize.screen import screen
-from skillc.optimize.select import select
 
 
 async def step(engine: Engine, state: State, batch: Sequence[Example], place: Place) -> State:
-    """The state after one step; exactly one decision is told to the observer.
+    """The state after one step; a decision for each of its candidates is told to the observer.
 
     Raises:
         BudgetReached: a cap does not admit a call; the open step is dropped.
@@ -40,13 +41,17 @@ async def step(engine: Engine, state: State, batch: Sequence[Example], place: Pl
     dropped = [p for p in screened.proposals if p.verdict == "cures none"]
     state = with_rejected(state, [Rejected(wording(p.edit), f"cured none of {p.screened}") for p in dropped])
     budget = await choose_budget(engine, state, screened.proposals, budget, place)
-    chosen = select(state.incumbent, screened.proposals, budget)
+    pool = bundles(state.incumbent, screened.proposals, budget, engine.plan.optimize.candidates)
     shown: dict[str, JsonValue] = {"proposed": len(merged), "screened_out": [p.to_json() for p in dropped]}
     shown |= _learnt(engine, state, reflections)
-    if not chosen:
+    if not pool:
         return _empty(engine, state, place, shown, failures=_failures(engine, state, batch))
-    patch = await write_patch(engine, state, chosen, place, shown)
-    return await settle(engine, state, patch, batch, place)
+    jobs = [write_patch(engine, state, bundle, place, shown, ordinal=i) for i, bundle in enumerate(pool)]
+    patches: dict[str, Patch] = {}
+    for patch in await gather(jobs):
+        # Two rewrites may come to the same text.
+        patches.setdefault(digest(patch.candidate), patch)
+    return await settle_pool(engine, state, list(patches.values()), batch, place)
 
 
 def _learnt(engine: Engine, state: State, reflections: Sequence[Reflection]) -> dict[str, JsonValue]:

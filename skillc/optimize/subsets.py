@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,43 +35,94 @@ def subset_sums(columns: Sequence[Sequence[int]], count: int, seed: bytes) -> np
     Raises:
         SkillcError: the sums pass 2**62, where they would no longer be exact.
     """
-    if any(sum(abs(value) for value in values) >= _MOST_EXACT for values in columns):
-        raise SkillcError(
-            "the differences are too large to be summed exactly", hint="give the metric a smaller range with `clamp`"
-        )
-    groups = len(columns[0])
-    table = np.zeros((len(columns), -(-groups // 8) * 8), dtype=np.int64)
-    table[:, :groups] = columns
-    sums: npt.NDArray[np.int64] | None = None
-    seen: Bytes | None = None
-    for i, eight in enumerate(_eights(groups, count, seed)):
-        looked_up = (table[:, 8 * i : 8 * i + 8] @ _BITS.T)[:, eight]
-        sums = looked_up if sums is None else sums + looked_up
-        seen = eight if seen is None else seen | eight
-    assert sums is not None
-    assert seen is not None
-    return sums[:, seen != 0]
+    return RunningSums(len(columns), len(columns[0]), count, seed).at(columns)
 
 
-def _eights(groups: int, count: int, seed: bytes) -> Iterator[Bytes]:
-    """For each eight groups in turn, a byte per subset that says which of them it holds. Empty subsets may occur."""
-    if 2**groups - 1 <= count:
+class RunningSums:
+    """Sums over the subsets for columns that change a little at a time: only groups that changed are added again.
+
+    Args:
+        columns: how many columns there are.
+        groups: integers of each.
+        count: how many subsets to draw; fewer are used where fewer are possible.
+        seed: which ones.
+    """
+
+    def __init__(self, columns: int, groups: int, count: int, seed: bytes) -> None:
+        self._drawing = (groups, count, seed)
+        self._values = np.zeros((columns, -(-groups // 8) * 8), dtype=np.int64)
+        self._sums = np.zeros((columns, _size(groups, count)), dtype=np.int64)
+
+    def at(self, columns: Sequence[Sequence[int] | npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
+        """The sum of each column over each subset, exact. Shape (columns, subsets that are not empty).
+
+        Raises:
+            SkillcError: the sums pass 2**62, where they would no longer be exact.
+        """
+        groups = self._drawing[0]
+        _check_exact(columns)
+        moved = np.zeros_like(self._values)
+        moved[:, :groups] = columns
+        moved -= self._values
+        changed = np.flatnonzero(np.any(moved.reshape(len(moved), -1, 8), axis=(0, 2))).tolist()
+        for i, eight in zip(changed, _some_eights(*self._drawing, changed), strict=True):
+            self._sums += (moved[:, 8 * i : 8 * i + 8] @ _BITS.T)[:, eight]
+        self._values += moved
+        return self._sums[:, _not_empty(*self._drawing)]
+
+
+def _check_exact(columns: Sequence[Sequence[int] | npt.NDArray[Any]]) -> None:
+    """Python's integers where 64 bits might not do."""
+    for values in columns:
+        if isinstance(values, np.ndarray) and values.dtype == np.int64:
+            most = max(int(values.max(initial=0)), -int(values.min(initial=0)))
+            if most * len(values) < _MOST_EXACT:
+                continue
+        if sum(abs(int(value)) for value in values) >= _MOST_EXACT:
+            raise SkillcError(
+                "the differences are too large to be summed exactly",
+                hint="give the metric a smaller range with `clamp`",
+            )
+
+
+@lru_cache(maxsize=4)
+def _not_empty(groups: int, count: int, seed: bytes) -> npt.NDArray[np.bool_]:
+    """Which of the subsets hold a group."""
+    seen = np.zeros(_size(groups, count), dtype=np.uint8)
+    for eight in _some_eights(groups, count, seed, range(-(-groups // 8))):
+        seen |= eight
+    return np.not_equal(seen, 0)
+
+
+def _size(groups: int, count: int) -> int:
+    """How many subsets are drawn, empty ones included."""
+    return 2**groups if _all_of_them(groups, count) else count
+
+
+def _all_of_them(groups: int, count: int) -> bool:
+    return bool(2**groups - 1 <= count)
+
+
+def _some_eights(groups: int, count: int, seed: bytes, which: Sequence[int]) -> Iterator[Bytes]:
+    """For some eights of the groups, a byte per subset that says which of them it holds."""
+    if _all_of_them(groups, count):
         every = np.arange(2**groups)
-        yield from ((every >> shift & 255).astype(np.uint8) for shift in range(0, groups, 8))
+        yield from ((every >> 8 * i & 255).astype(np.uint8) for i in which)
     elif groups * count <= 8 * _MOST_KEPT:
-        yield from _kept(groups, count, seed)
+        kept = _kept(groups, count, seed)
+        yield from (kept[i] for i in which)
     else:
-        yield from _drawn(groups, count, seed)
+        yield from (_drawn(i, groups, count, seed) for i in which)
 
 
 @lru_cache(maxsize=2)
 def _kept(groups: int, count: int, seed: bytes) -> tuple[Bytes, ...]:
-    return tuple(_drawn(groups, count, seed))
+    return tuple(_drawn(i, groups, count, seed) for i in range(-(-groups // 8)))
 
 
-def _drawn(groups: int, count: int, seed: bytes) -> Iterator[Bytes]:
+def _drawn(eight: int, groups: int, count: int, seed: bytes) -> Bytes:
     """The bits are those of SHAKE-256, so they are the same on every machine and with every version of numpy."""
-    for first in range(0, groups, 8):
-        stream = hashlib.shake_256(seed + first.to_bytes(4, "big")).digest(count)
-        mask = (1 << min(8, groups - first)) - 1
-        yield np.frombuffer(stream, dtype=np.uint8) & np.uint8(mask)
+    first = 8 * eight
+    stream = hashlib.shake_256(seed + first.to_bytes(4, "big")).digest(count)
+    mask = (1 << min(8, groups - first)) - 1
+    return np.frombuffer(stream, dtype=np.uint8) & np.uint8(mask)

@@ -19,7 +19,6 @@ from skillc.plan.steps import step_size
 
 # Fewer groups than this can't give a significant result (ENGINE section 6).
 LEAST_GROUPS = 6
-_UNBOUNDED = frozenset({"cost", "latency"})
 _FEW_IN_FLIGHT = 4
 
 # Where in the program: kind, name, setting.
@@ -43,7 +42,7 @@ def plan_advice(plan: Plan, sizes: Sizes, bounds: Bounds) -> Iterator[Advice]:
     yield from _groups(plan, sizes)
     yield from _noise(plan, bounds)
     yield from _test(plan, sizes)
-    yield from _unbounded(plan)
+    yield from _unbounded(plan, bounds)
     yield from _drift(plan)
     yield from _flights(plan, bounds)
 
@@ -111,7 +110,8 @@ def null_accepts(plan: Plan, bounds: Bounds) -> str | None:
 def _stricter(plan: Plan, bounds: Bounds) -> str | None:
     goal = plan.goal.name
     strict = f"confidence(candidate.{goal} > incumbent.{goal}) >= 95%"
-    margin = margin_of(plan, bounds.sizes.validation, bounds.expected_steps)
+    decisions = bounds.expected_steps * plan.optimize.candidates
+    margin = margin_of(plan, bounds.sizes.validation, decisions)
     if margin is not None and margin > 1:
         return None
     return f"the final test tells; `{strict}` lets less through" if plan.goal.declared else "the final test tells"
@@ -126,11 +126,15 @@ def _test(plan: Plan, sizes: Sizes) -> Iterator[Advice]:
         yield Advice("SK561", Severity.WARNING, message, ("data", None, "group"), "add data, or split more finely")
 
 
-def _unbounded(plan: Plan) -> Iterator[Advice]:
+def _unbounded(plan: Plan, bounds: Bounds) -> Iterator[Advice]:
     for gate in plan.gates:
-        named = sorted({call.function for call in calls(gate.term)} & _UNBOUNDED)
-        if named:
-            message = f"`{named[0]}` has no upper bound, so the gate `{gate.name}` can't be decided early"
+        named = {call.function for call in calls(gate.term)}
+        if "cost" in named and bounds.prices.get("target") is None:
+            message = f"the price of `{plan.models['target'].model}` is not known, so the gate `{gate.name}` stays open"
+            hint = "declare it: `price { input = $1; output = $4 }`, in dollars per million tokens"
+            yield Advice("SK556", Severity.WARNING, message, ("gate", gate.name, None), hint)
+        elif "latency" in named:
+            message = f"`latency` has no upper bound, so the gate `{gate.name}` can't be decided early"
             yield Advice("SK556", Severity.NOTE, message, ("gate", gate.name, None))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from skillc.plan.call_sizes import CallSizes, call_sizes, most_edits, reservation
+from skillc.plan.evidence import reads_batch
 from skillc.plan.merges import merges, most_merges
 from skillc.plan.schema import Plan, PricePlan
 from skillc.plan.sizes import Sizes
@@ -180,7 +181,7 @@ class _Counter:
         self._batch = min(step_size(plan), sizes.train)
         self._validation = sizes.validation * plan.optimize.samples
         staged = {gate.stage for gate in plan.gates if gate.for_ is None}
-        self._gates_on_batch = "batch" in staged
+        self._gates_on_batch = any(reads_batch(gate.term) for gate in plan.gates if gate.for_ is None)
         self._gates_on_validation = "validation" in staged
 
     def largest(self, role: str) -> Spend:
@@ -302,13 +303,16 @@ class _Counter:
         return epochs * self._sizes.train + rest * self._batch
 
     def _tried(self) -> tuple[int, int]:
-        """Rollouts that the gates of one step take, about and at most; an accept completes its validation."""
+        """Rollouts that the gates of one step take, about and at most; an accept completes its validation.
+
+        What fails and is sent again is not counted: only a reply is charged.
+        """
         optimize = self._optimize
         on_batch = self._batch if self._gates_on_batch else 0
         share = _GATED if self._gates_on_validation else ACCEPTED
-        again = 1 + optimize.retries * (1 - ACCEPTED)
-        estimate = (on_batch + self._validation * share) * optimize.candidates * again
-        return round(estimate), (on_batch + self._validation) * optimize.candidates * (1 + optimize.retries)
+        decided = optimize.candidates + optimize.retries * (1 - ACCEPTED)
+        most = (on_batch + self._validation) * (optimize.candidates + optimize.retries)
+        return round((on_batch + self._validation * share) * decided), most
 
     def _epoch_ends(self, steps: int) -> int:
         return steps // steps_per_epoch(self._plan, self._sizes.train)
@@ -319,7 +323,7 @@ class _Counter:
         if not (sections and self._optimize.slow_update):
             return Stage("slow update", "both", Bound())
         compared = min(self._optimize.slow_update_samples, self._sizes.train)
-        gated = compared if any(gate.stage == "batch" for gate in self._plan.gates) else 0
+        gated = compared if any(reads_batch(gate.term) for gate in self._plan.gates) else 0
         rollouts = 2 * compared + sections * gated
         about, most = self._epoch_ends(expected), self._epoch_ends(steps)
         tested = self._each.rollout.times(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from skillc.document.skill import tokens
 from skillc.language.terms import WordTerm
@@ -190,6 +191,19 @@ def _judges(plan: Plan) -> Iterator[str]:
             if each.function == "judge":
                 model = each.option("model")
                 yield model.word if isinstance(model, WordTerm) else getattr(model, "name", "judge")
+
+
+def dearest_rollout(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None]) -> Fraction | None:
+    """Dollars that one rollout costs at worst, each of its calls as it is reserved; None where nobody says the price.
+
+    The longest example under a skill at its limits, and the whole reply.
+    """
+    price = prices.get("target")
+    if price is None:
+        return None
+    most = _AROUND_ROLLOUT + _skill_tokens(plan)[2] + sizes.inputs.most
+    cost = reservation(plan, "target", call(most, 0, price), price).cost
+    return None if cost is None else cost * _turns(plan.task.rollout.settings)
 
 
 def reservation(plan: Plan, role: str, largest: Spend, price: PricePlan | None) -> Spend:

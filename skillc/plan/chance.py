@@ -74,7 +74,7 @@ def _margins(plan: Plan, term: Term, examples: int, decisions: int) -> Iterator[
         if isinstance(above, CallTerm) and above.function == "confidence" and isinstance(below, Constant):
             alpha = 1 - below.value
             if above.option("over") == WordTerm("run"):
-                alpha /= max(1, decisions * plan.optimize.candidates)
+                alpha /= max(1, decisions)
             if 0 < alpha < 1:
                 yield _NORMAL.inv_cdf(1 - float(alpha))
         elif (points := points_above(above, below)) is not None:

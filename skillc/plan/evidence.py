@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Stage = Literal["text", "batch", "validation"]
 
 _DEARNESS: dict[Stage, int] = {"text": 0, "batch": 1, "validation": 2}
-_ON_TEXT = frozenset({"tokens", "change"})
+_ON_TEXT = frozenset({"tokens", "change", "overlap"})
 _COMPOSED = frozenset({"min", "max", "clamp"})
 
 
@@ -44,6 +44,11 @@ def parts(term: Term) -> tuple[Term, ...]:
 def calls(term: Term) -> Iterator[CallTerm]:
     """All calls in a term."""
     return (part for part in walk(term) if isinstance(part, CallTerm))
+
+
+def reads_batch(term: Term) -> bool:
+    """Whether a term asks for the training batch anywhere; a gate that asks for validation too is decided there."""
+    return any(call.option("on") == WordTerm("batch") for call in calls(term))
 
 
 def fields_of(term: Term) -> tuple[str, ...]:

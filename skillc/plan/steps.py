@@ -37,6 +37,18 @@ def steps_of(plan: Plan, train: int) -> int:
     return possible if plan.budget.steps is None else min(possible, plan.budget.steps)
 
 
+def decisions_of(plan: Plan, train: int) -> int:
+    """Decisions that the run may take with `train` training examples, each candidate of a pool counted.
+
+    Every step decides its candidates and up to `retries` smaller patches; at an epoch's end each slow section may be
+    rewritten, and two parents may be merged.
+    """
+    optimize = plan.optimize
+    slow = sum(section.mode == "slow" for section in plan.skill.sections) if optimize.slow_update else 0
+    ends = steps_of(plan, train) // steps_per_epoch(plan, train)
+    return steps_of(plan, train) * (optimize.candidates + optimize.retries) + ends * (slow + optimize.merge)
+
+
 def wave_size(plan: Plan, validation_size: int) -> int:
     """Rollouts of one wave: as declared, else a tenth of the validation split, between 8 and 32."""
     if plan.optimize.wave is not None:

@@ -38,6 +38,16 @@ def read_history(path: Path) -> list[dict[str, JsonValue]]:
     return lines
 
 
+def with_completion(decisions: Sequence[Record], completion: Record) -> list[Record]:
+    """The decisions with the whole validation of one folded in: its goal is then known, not only bounded."""
+    return [
+        {**decision, "completed": completion["goal"]}
+        if decision.get("decision") == completion["completed"]
+        else decision
+        for decision in decisions
+    ]
+
+
 def history_text(old: Sequence[Record], run: str, decisions: Sequence[Record]) -> str:
     """The new content of the file: other runs' lines as they stand, then this run's decisions.
 

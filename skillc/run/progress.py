@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-_STYLE = {"accept": "green", "reject": "red", "undecided": "yellow", "empty": "dim"}
+_STYLE = {"accept": "green", "reject": "red", "beaten": "dim", "undecided": "yellow", "empty": "dim"}
 
 
 class Terminal:
@@ -28,6 +28,7 @@ class Terminal:
         self._spent = spent
         self._deadline = deadline
         self._began = time.monotonic()
+        self._open = False
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -64,11 +65,20 @@ class Terminal:
 
     def decided(self, record: Mapping[str, JsonValue]) -> None:
         """A decision was made: one line."""
+        goal = record.get("goal")
+        self._open = isinstance(goal, dict) and isinstance(goal.get("candidate"), list)
         self._console.print(decision_line(record), soft_wrap=True)
 
     def stop_wanted(self) -> str | None:
         """Never: a terminal only shows."""
         return None
+
+    def completed(self, record: Mapping[str, JsonValue]) -> None:
+        """The validation of an accepted candidate is complete: one line, where the decision came before that."""
+        if not self._open:
+            return
+        line = Text(" " * 27).append(f"= {_percent(record['goal'])} on all of validation", style="dim")
+        self._console.print(line, soft_wrap=True)
 
     def _status(self) -> str:
         if self._deadline is None:
@@ -80,22 +90,39 @@ class Terminal:
 def decision_line(record: Mapping[str, JsonValue]) -> Text:
     """One decision as a line: where, what, the goal before and after, the evidence, the reason."""
     result = str(record["result"])
-    line = Text(f"  {record['place']!s:<14} ", no_wrap=True, overflow="ellipsis")
+    line = Text(f"  {_place(record):<14} ", no_wrap=True, overflow="ellipsis")
     line.append(f"{result:<10}", style=_STYLE.get(result, ""))
     goal = record.get("goal")
     if isinstance(goal, dict):
-        after = goal.get("candidate")
-        line.append(
-            f"{_percent(goal.get('incumbent'))}{' → ' + _percent(after) if after is not None else ''}".ljust(17)
-        )
+        after = f" → {_percent(goal.get('candidate'))}" if result == "accept" else ""
+        line.append(f"{_percent(goal.get('incumbent'))}{after}".ljust(17))
     if record.get("of"):
         line.append(f" +{record['gains']} −{record['losses']} on {record['evaluated']} of {record['of']}", style="dim")
-    blame = record.get("blame")
-    why = f"gate `{blame}` failed" if blame else record.get("reason") if result in ("empty", "undecided") else None
+    why = _why(record)
     if why:
         line.append(f"   {why}", style="dim")
     return line
 
 
+def _place(record: Mapping[str, JsonValue]) -> str:
+    """`step 3/24`, with a letter for the candidate of a pool."""
+    pool = record.get("pool")
+    number = pool.get("candidate") if isinstance(pool, dict) else None
+    return f"{record['place']}" + (f" {chr(96 + number)}" if isinstance(number, int) and 0 < number <= 26 else "")
+
+
+def _why(record: Mapping[str, JsonValue]) -> str:
+    """The gate that failed with the values under it, or whatever else is to be said."""
+    brief = f": {record['brief']}" if record.get("brief") else ""
+    if record.get("blame"):
+        return f"gate `{record['blame']}` failed{brief}"
+    if record["result"] in ("empty", "undecided", "beaten"):
+        return f"{record.get('reason', '')}{brief}"
+    return ""
+
+
 def _percent(value: JsonValue) -> str:
+    """A mean in percent; of one that is known in part the least that it can be."""
+    if isinstance(value, list):
+        return f"{_percent(value[0]).rstrip(' %')}+ %"
     return f"{float(value) * 100:5.1f} %" if isinstance(value, str | int | float) else "–"

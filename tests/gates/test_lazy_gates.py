@@ -4,127 +4,85 @@ from fractions import Fraction
 from unittest.mock import patch
 
 import pytest
+from gate_worlds import METRICS, Exact, UndefinedError, evidence, example, gates, worlds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillc.data.example import Example
 from skillc.errors import SkillcError
-from skillc.language.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
+from skillc.language.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
 from skillc.metrics.cells import MICRO, Scored, Unmeasured
 from skillc.optimize.evidence import Evidence, Range, SplitEvidence, TextEvidence
-from skillc.optimize.gates import decide, decide_all
-from skillc.optimize.intervals import Truth
+from skillc.optimize.gates import decide, decide_all, value
+from skillc.optimize.intervals import Interval, Truth
 from skillc.plan.schema import GatePlan
 
-STATES = ("candidate", "incumbent", "best", "initial")
-METRICS = {"m": Range(0, MICRO), "wide": Range(-2 * MICRO, 3 * MICRO)}
-
-
-RUN = (("over", WordTerm("run")),)
-
-
-def example(i, groups):
-    return Example(f"e{i}", {}, {}, {"f": f"v{groups[i] % 3}"}, f"g{groups[i]}")
-
-
-def means():
-    return st.builds(MeanTerm, st.sampled_from(STATES), st.sampled_from(sorted(METRICS)))
-
-
-def moved():
-    options = st.sampled_from([(), (("by", FieldTerm("f")),), (("on", WordTerm("batch")),)])
-    names = st.sampled_from(["improved", "regressed"])
-    return st.builds(lambda n, m, o: CallTerm(n, (MetricTerm(m),), o), names, st.sampled_from(sorted(METRICS)), options)
-
-
-def sure():
-    claim = st.builds(
-        lambda o, m: Operation(o, (MeanTerm("candidate", m), MeanTerm("incumbent", m))),
-        st.sampled_from([">", "<", ">="]),
-        st.sampled_from(sorted(METRICS)),
-    )
-    return st.builds(lambda c, o: CallTerm("confidence", (c,), o), claim, st.sampled_from([(), RUN]))
-
-
-constants = st.fractions(min_value=-1, max_value=2, max_denominator=10).map(Constant)
-texts = st.sampled_from([CallTerm(f, (StateTerm("candidate"),)) for f in ("tokens", "change", "cost")])
-worst = st.builds(lambda m: CallTerm("worst", (m,), (("by", FieldTerm("f")),)), means())
-
-
-def sums(parts):
-    binary = st.builds(lambda o, a, b: Operation(o, (a, b)), st.sampled_from("+-*/"), parts, parts)
-    calls = st.builds(lambda f, a, b: CallTerm(f, (a, b)), st.sampled_from(["min", "max"]), parts, parts)
-    clamped = st.builds(
-        lambda x, a, b: CallTerm("clamp", (x, *sorted((a, b), key=_value))), parts, constants, constants
-    )
-    return binary | calls | clamped | st.builds(lambda x: Operation("negate", (x,)), parts)
-
-
-def _value(constant):
-    return constant.value
-
-
-quantities = st.recursive(means() | moved() | worst | constants | texts | sure(), sums, max_leaves=3)
-comparisons = st.builds(
-    lambda o, a, b: Operation(o, (a, b)), st.sampled_from([">", ">=", "<", "<=", "==", "!="]), quantities, quantities
-)
-
-
-def logic(parts):
-    both = st.builds(lambda o, a, b: Operation(o, (a, b)), st.sampled_from(["and", "or"]), parts, parts)
-    return both | st.builds(lambda a: Operation("not", (a,)), parts)
-
-
-gates = st.recursive(comparisons, logic, max_leaves=3)
-
-
-@st.composite
-def worlds(draw):
-    n, samples = draw(st.integers(1, 8)), draw(st.integers(1, 2))
-    groups = draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
-    cells = {}
-    for state in STATES:
-        for i in range(n):
-            for sample in range(samples):
-                values = {m: draw(st.integers(r.low // MICRO, r.high // MICRO)) * MICRO for m, r in METRICS.items()}
-                lost = state == "candidate" and draw(st.integers(0, 19)) == 0
-                cells[state, f"e{i}", sample] = {
-                    m: Unmeasured("transport") if lost else Scored(v) for m, v in values.items()
-                }
-    order = draw(st.permutations([(f"e{i}", s) for i in range(n) for s in range(samples)]))
-    return [example(i, groups) for i in range(n)], samples, cells, order, draw(st.integers(1, 4))
-
-
-def evidence(examples, samples, cells, sent, batch=None):
-    def lookup(state, item, sample):
-        if state == "candidate" and (item.id, sample) not in sent:
-            return None
-        return cells.get((state, item.id, sample))
-
-    def price(state, item, sample):
-        return None if lookup(state, item, sample) is None else 1000 + len(item.id) * sample
-
-    split = SplitEvidence(tuple(examples), samples, lookup, METRICS, price)
-    seen = SplitEvidence(tuple(examples[:3] if batch is None else batch), 1, lookup, METRICS, price)
-    return Evidence(split, seen, TextEvidence(dict.fromkeys(STATES, 40), Fraction(1, 5)), planned=3, seed=7)
+SMALLEST = 2
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _groups_of_two_stand_alone():
-    with patch("skillc.optimize.evidence.SMALLEST_GROUP", 2):
+    with patch("skillc.optimize.evidence.SMALLEST_GROUP", SMALLEST):
         yield
 
 
-@settings(max_examples=400, deadline=None)
+def named(terms):
+    return [GatePlan(name=f"g{i}", term=t, text="", stage="validation") for i, t in enumerate(terms)]
+
+
+@settings(max_examples=300, deadline=None)
 @given(gates, worlds())
 def test_a_lazily_decided_gate_equals_the_fully_evaluated_one(gate, world):
+    """Evidence that is kept up to date, against evidence that is read anew: wave by wave, and at the end."""
     examples, samples, cells, order, wave = world
+    by_id = {item.id: item for item in examples}
     full = decide(gate, evidence(examples, samples, cells, set(order)))
-    for start in range(0, len(order) + 1, wave):
-        early = decide(gate, evidence(examples, samples, cells, set(order[:start])))
-        if early is not Truth.UNKNOWN:
-            assert early is full
-            break
+    sent = set()
+    running, definite = evidence(examples, samples, cells, sent), {}
+    for start in range(0, len(order) + wave, wave):
+        early = decide_all(named([gate]), running, definite)
+        definite.update((name, truth) for name, truth in early.truths if truth is not Truth.UNKNOWN)
+        assert early.truth is decide(gate, evidence(examples, samples, cells, set(sent)))
+        assert early.truth in (Truth.UNKNOWN, full)
+        arrived = order[start : start + wave]
+        sent.update(arrived)
+        running.learn("candidate", [by_id[name] for name, _ in arrived])
+        running.batch.learn("candidate", [by_id[n] for n, _ in arrived if n in {i.id for i in running.batch.examples}])
+    assert early.truth is full
+
+
+@settings(max_examples=300, deadline=None)
+@given(gates, worlds(lost=0))
+def test_full_evaluation_is_what_plain_numbers_say(gate, world):
+    examples, samples, cells, order, _ = world
+    full = decide(gate, evidence(examples, samples, cells, set(order)))
+    try:
+        exact = Exact(examples, samples, cells, SMALLEST).holds(gate)
+    except UndefinedError:
+        return
+    assert full is (Truth.TRUE if exact else Truth.FALSE)
+
+
+@settings(max_examples=150, deadline=None)
+@given(gates, worlds(lost=3), st.data())
+def test_a_definite_answer_with_unmeasured_cells_is_that_of_every_completion(gate, world, data):
+    examples, samples, cells, order, _ = world
+    known = decide(gate, evidence(examples, samples, cells, set(order)))
+    if known is Truth.UNKNOWN or "cost" in str(gate):
+        return
+    whole = {
+        key: {
+            m: Scored(data.draw(st.integers(METRICS[m].low // MICRO, METRICS[m].high // MICRO)) * MICRO)
+            if isinstance(cell, Unmeasured)
+            else cell
+            for m, cell in found.items()
+        }
+        for key, found in cells.items()
+    }
+    try:
+        assert Exact(examples, samples, whole, SMALLEST).holds(gate) == (known is Truth.TRUE)
+    except UndefinedError:
+        return
 
 
 @settings(max_examples=150, deadline=None)
@@ -132,7 +90,7 @@ def test_a_lazily_decided_gate_equals_the_fully_evaluated_one(gate, world):
 def test_gates_together_are_lazy_too_and_the_blame_is_the_first_that_fails(terms, world, has_batch):
     examples, samples, cells, order, wave = world
     batch = None if has_batch else ()
-    plans = [GatePlan(name=f"g{i}", term=t, text="", stage="validation") for i, t in enumerate(terms)]
+    plans = named(terms)
     full = decide_all(plans, evidence(examples, samples, cells, set(order), batch))
     failed = [name for name, truth in full.truths if truth is Truth.FALSE]
     assert full.blame == (failed[0] if failed else None)
@@ -172,8 +130,16 @@ def test_without_a_batch_what_reads_it_does_not_apply_and_nothing_fails_for_it(t
     cells = {("incumbent", f"e{i}", 0): {"m": Scored(0)} for i in range(4)}
     cells |= {("candidate", f"e{i}", 0): {"m": Scored(MICRO * gains)} for i in range(4)}
     sent = {(f"e{i}", 0) for i in range(4)}
-    gate = GatePlan(name="g", term=term, text="", stage="validation")
-    assert decide_all([gate], evidence(examples, 1, cells, sent, ())).truth is truth
+    assert decide_all(named([term]), evidence(examples, 1, cells, sent, ())).truth is truth
+
+
+def test_without_a_batch_the_range_of_what_reads_it_decides_nothing():
+    """`clamp` bounds the gain on a batch to 0, so the comparison could be decided; it does not apply all the same."""
+    gain = CallTerm("improved", (MetricTerm("m"),), (("on", WordTerm("batch")),))
+    term = Operation(">", (MeanTerm("candidate", "m"), CallTerm("clamp", (gain, *[Constant(Fraction(0))] * 2))))
+    cells = {(state, "e0", 0): {"m": Scored(0)} for state in ("candidate", "incumbent")}
+    for sent in (set(), {("e0", 0)}):
+        assert decide_all(named([term]), evidence([example(0, [0])], 1, cells, sent, ())).truth is Truth.TRUE
 
 
 def test_a_hopeless_candidate_is_rejected_on_the_incumbents_failures():
@@ -193,7 +159,54 @@ def test_small_groups_are_pooled():
         assert split.named_groups("f") == [("big", list(range(20))), ("other", list(range(20, 25)))]
 
 
+def test_sums_past_64_bits_stay_exact():
+    huge = 2**70
+    examples = tuple(example(i, [0, 1, 2]) for i in range(3))
+    cells = {"e0": huge - 1, "e1": -huge, "e2": 2}
+    split = SplitEvidence(examples, 1, lambda s, e, _: {"m": Scored(cells[e.id])}, {"m": Range(-huge, huge)})
+    known = Evidence(split, split, TextEvidence({}, None))
+    assert value(MeanTerm("candidate", "m"), known) == Interval.point(Fraction(1, 3 * MICRO))
+
+
+# ---- money and time -------------------------------------------------------------------------------
+
+
+def priced(prices, dearest, times=None):
+    examples = tuple(example(i, [0] * 4) for i in range(4))
+
+    def price(state, item, sample):
+        return prices.get(item.id)
+
+    known = {} if times is None else {"times": lambda state, item, sample: times.get(item.id)}
+    split = SplitEvidence(examples, 1, lambda *_: None, METRICS, price, dearest, **known)
+    return Evidence(split, split, TextEvidence({}, None)), prices, examples
+
+
+def test_the_cost_of_an_unknown_cell_lies_between_nothing_and_the_worst_case():
+    known, prices, examples = priced({"e0": 10, "e1": 30}, 100)
+    term = CallTerm("cost", (StateTerm("candidate"),))
+    assert value(term, known) == Interval(Fraction(40, 4 * 10**9), Fraction(240, 4 * 10**9))
+    prices["e2"] = 500
+    known.learn("candidate", examples)
+    assert value(term, known) == Interval(Fraction(140, 4 * 10**9), Fraction(240, 4 * 10**9))
+
+
+def test_a_gate_on_cost_is_decided_early_and_never_without_a_price():
+    term = Operation("<=", (CallTerm("cost", (StateTerm("candidate"),)), Constant(Fraction(60, 10**9), "$")))
+    assert decide(term, priced({"e0": 10, "e1": 20}, 100)[0]) is Truth.TRUE
+    assert decide(term, priced({"e0": 100, "e1": 90, "e2": 80}, 100)[0]) is Truth.FALSE
+    assert decide(term, priced({"e0": 10, "e1": 20}, None)[0]) is Truth.UNKNOWN
+    assert decide(term, priced({"e0": 100, "e1": 90, "e2": 80}, None)[0]) is Truth.FALSE
+
+
+def test_latency_waits_for_complete_evidence():
+    term = Operation("<=", (CallTerm("latency", (StateTerm("candidate"),)), Constant(Fraction(2), "s")))
+    times = {"e0": 9 * 10**9, "e1": 9 * 10**9, "e2": 9 * 10**9}
+    assert decide(term, priced({}, None, times)[0]) is Truth.UNKNOWN
+    assert decide(term, priced({}, None, {**times, "e3": 0})[0]) is Truth.FALSE
+
+
 def test_a_function_of_a_later_version_is_a_message():
-    gate = Operation("<", (CallTerm("latency", (StateTerm("candidate"),)), Constant(Fraction(2), "s")))
-    with pytest.raises(SkillcError, match="cannot measure `latency`"):
+    gate = Operation("<", (CallTerm("flip_rate", (MetricTerm("m"),)), Constant(Fraction(2))))
+    with pytest.raises(SkillcError, match="cannot measure `flip_rate`"):
         decide(gate, evidence([example(0, [0])], 1, {}, set()))

@@ -30,6 +30,7 @@ CALLS = {
     ),
     "gates.small_step": ("", "change(candidate) <= 30%"),
     "gates.compact": ("2k tokens", "tokens(candidate) <= 2000 tokens"),
+    "gates.own_words": ("10%", "overlap(candidate) <= 10%"),
     "gates.cheap": ("", "cost(candidate) <= 1.1 * cost(incumbent)"),
     "gates.cures": ("correct", "improved(correct, on = batch) > 0"),
     "gates.short": ("reply, 300 tokens", "clamp(1 - tokens(reply) / 300 tokens, 0, 1)"),

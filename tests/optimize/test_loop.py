@@ -13,7 +13,7 @@ from conftest_cli import PROGRAM, rows
 from skillc.errors import SkillcError
 from skillc.frontend import estimate, plan_file
 from skillc.models.client import Client
-from skillc.models.failures import CallFailed
+from skillc.models.failures import BudgetReached, CallFailed
 from skillc.optimize.observer import Silent
 from skillc.pipeline import Job, compile_job
 
@@ -148,3 +148,64 @@ def test_an_unmeasured_validation_example_is_quarantined_and_listed(tmp_path):
     iter_ids = iter([dataset.validation[0].id[1:]])
     result, _, _, _ = compiled(tmp_path, fails=fails, program=program)
     assert result.lock.quarantined == (dataset.validation[0].id,)
+
+
+def test_three_undecided_steps_in_a_row_stop_the_run(tmp_path):
+    result, _, watch, _ = compiled(
+        tmp_path, settings=("budget.epochs=3",), fails=lambda role, stage, text, number: stage == "gate"
+    )
+    assert [d["result"] for d in watch.decisions] == ["undecided"] * 3
+    assert result.lock.stopped == "undecided after decision 3"
+
+
+def test_a_cap_inside_the_completion_of_an_accept_keeps_it(tmp_path):
+    def cap(role, stage, text, number):
+        if stage == "validation":
+            raise BudgetReached("calls", "no more calls")
+        return False
+
+    result, _, watch, _ = compiled(tmp_path, fails=cap, settings=("budget.steps=4", "optimize.wave=4"))
+    accepted = [d for d in watch.decisions if d["result"] == "accept"]
+    assert len(accepted) == len(watch.completions) + 1 == result.trained.state.accepted
+    assert watch.decisions[-1] == accepted[-1]
+    assert result.lock.stopped == f"calls after decision {accepted[-1]['decision']}"
+    assert result.lock.skill.best == accepted[-1]["candidate"]
+    last = json.loads((tmp_path / "skills" / "sort-things" / "history.jsonl").read_text().splitlines()[-1])
+    assert (last["result"], "completed" in last) == ("accept", False)
+
+
+def test_an_accept_is_completed_in_the_history(tmp_path):
+    result, _, watch, _ = compiled(tmp_path)
+    lines = (tmp_path / "skills" / "sort-things" / "history.jsonl").read_text().splitlines()
+    accepted = [line for line in map(json.loads, lines) if line["result"] == "accept"]
+    assert len(accepted) == len(watch.completions) == result.trained.state.accepted > 0
+    assert [line["completed"] for line in accepted] == [record["goal"] for record in watch.completions]
+    assert all(line["credit"]["edits"] for line in accepted if line["kind"] == "step")
+
+
+def test_pools_and_smaller_patches_keep_within_the_bounds(tmp_path):
+    settings = ("budget.steps=4", "optimize.candidates=3", "optimize.retries=2")
+    result, _, watch, _ = compiled(tmp_path, settings=settings)
+    pools = [d for d in watch.decisions if "pool" in d]
+    assert {d["pool"]["of"] for d in pools} & {2, 3}
+    assert result.trained.state.decisions == len(watch.decisions) == watch.decisions[-1]["decision"]
+    by_step = {}
+    for decision in watch.decisions:
+        if decision["kind"] == "step":
+            by_step.setdefault(decision["place"], []).append(decision["result"])
+    assert all(results.count("accept") <= 1 for results in by_step.values())
+    assert all(len(results) <= 5 for results in by_step.values())
+    planned = plan_file(tmp_path / "things.skill", settings=settings)
+    most = estimate(planned).bounds.most
+    assert result.lock.charged.calls <= most.calls
+
+
+def test_the_winner_of_a_pool_is_never_worse_than_a_lone_candidate_would_be(tmp_path):
+    """The first step meets the same edits with one candidate and with three."""
+    firsts = []
+    for count in (1, 3):
+        (tmp_path / str(count)).mkdir()
+        settings = ("budget.steps=1", f"optimize.candidates={count}")
+        _, _, watch, _ = compiled(tmp_path / str(count), settings=settings)
+        firsts.append(max((float(record["goal"]) for record in watch.completions), default=0.0))
+    assert firsts[1] >= firsts[0]

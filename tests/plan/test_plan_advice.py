@@ -102,8 +102,16 @@ def test_chance_in_the_targets_answers_asks_for_samples():
 
 
 def test_a_gate_over_an_unbounded_quantity():
+    slow = Operation("<", (CallTerm("latency", (StateTerm("candidate"),)), Constant(Fraction(1), "s")))
+    assert found(plan(gates=(gate(BETTER), gate(slow, "quick"))))["SK556"].severity is Severity.NOTE
+
+
+def test_a_gate_on_cost_needs_a_price():
     cost = Operation("<", (CallTerm("cost", (StateTerm("candidate"),)), Constant(Fraction(1), "$")))
-    assert found(plan(gates=(gate(BETTER), gate(cost, "cheap"))))["SK556"].severity is Severity.NOTE
+    gates = (gate(BETTER), gate(cost, "cheap"))
+    assert "SK556" not in found(plan(gates=gates))
+    unpriced = found(plan(gates=gates), prices={**PRICES, "target": None})["SK556"]
+    assert (unpriced.severity, "is not known" in unpriced.message) == (Severity.WARNING, True)
 
 
 def test_a_test_split_that_can_show_nothing():

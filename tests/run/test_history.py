@@ -3,7 +3,7 @@ import json
 import pytest
 
 from skillc.errors import SkillcError
-from skillc.run.history import history_text, read_history
+from skillc.run.history import history_text, read_history, with_completion
 
 
 def test_the_same_run_gives_the_same_bytes_and_others_stay(tmp_path):
@@ -22,3 +22,10 @@ def test_a_merge_conflict_is_named_with_its_line(tmp_path):
     with pytest.raises(SkillcError, match="line 2") as problem:
         read_history(path)
     assert "both sides" in problem.value.hint
+
+
+def test_a_completion_is_folded_into_its_decision():
+    decisions = [{"decision": 1, "result": "accept"}, {"decision": 2, "result": "reject"}]
+    folded = with_completion(decisions, {"completed": 1, "goal": "0.75"})
+    assert folded == [{"decision": 1, "result": "accept", "completed": "0.75"}, decisions[1]]
+    assert decisions[0] == {"decision": 1, "result": "accept"}

@@ -54,4 +54,14 @@ CODES: tuple[Code, ...] = (
         program().replace("epochs = 4", "patience = 4 steps"),
         program(),
     ),
+    _code(
+        509,
+        "answers that may be copied into the skill",
+        "A note: `sees` shows the optimizer the right answers, they are texts, and no gate looks at what it copies of "
+        "them. A skill that repeats its training examples does well on those and on nothing else. "
+        "`overlap(candidate)` is the share of the words of the trainable and slow sections that stand, five or more in "
+        "a row, in a training example's inputs or answers.",
+        program("optimize { sees = [gold, feedback] }"),
+        program("optimize { sees = [gold, feedback] }", gate="overlap(candidate) <= 20%"),
+    ),
 )

@@ -54,8 +54,9 @@ CODES: tuple[Code, ...] = (
         "SK556",
         "gates",
         "a gate over a quantity without an upper bound",
-        "A gate is decided as soon as no result that is still missing could change the answer. Money and time have no "
-        "upper bound, so a gate that reads them can be decided on complete evidence only.",
+        "A gate is decided as soon as no result that is still missing could change the answer. Time has no upper "
+        "bound, so a gate that reads it can be decided on complete evidence only. What a rollout costs is bounded by "
+        "the plan, but only where the target's price is known: without one a gate on `cost` is never decided.",
     ),
     Code(
         "SK557",

@@ -1,0 +1,159 @@
+"""Which edit cured and which broke what: by the screen for each edit alone, by the gate for the bundle.
+
+The screen runs an edit alone, so what changes there is its doing. A gate runs all edits of a candidate together: what
+changes there is the bundle's doing, and whose words stand in an example is a hint, never proof. So the credit of a gate
+is called an association; it may propose a smaller patch, which has to pass the gates like any other.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from skillc.data.example import Example
+from skillc.document.edits import Add, Edit, Replace, apply_edits
+from skillc.document.skill import Document
+from skillc.optimize.engine import Engine, State
+from skillc.optimize.flips import Flips
+
+_WORD = re.compile(r"\w+")
+_MOST_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Ids of examples that came out better and worse."""
+
+    cured: tuple[str, ...] = ()
+    broke: tuple[str, ...] = ()
+
+    @property
+    def net(self) -> int:
+        """Cured less broken."""
+        return len(self.cured) - len(self.broke)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Counts, and the first ids of each."""
+        return {
+            "cured": len(self.cured),
+            "broke": len(self.broke),
+            "examples": {"cured": list(self.cured[:_MOST_NAMED]), "broke": list(self.broke[:_MOST_NAMED])},
+        }
+
+
+def credit(
+    engine: Engine,
+    state: State,
+    edits: Sequence[Edit],
+    candidate: Document,
+    found: Flips,
+    batch: Sequence[Example],
+) -> dict[str, JsonValue]:
+    """What the history tells of each edit of a candidate, in the order of the edits.
+
+    `screen` is what the edit did alone on training examples, None where it was not tried alone. `association` is what
+    changed on validation where the edit's own words stand; `shared` what the edits cannot be told apart by.
+    """
+    own, shared = associated(engine, state, edits, candidate, found)
+    alone = [screened(engine, state, edit, batch) for edit in edits]
+    each: list[JsonValue] = [
+        {"screen": tried.to_json() if tried is not None else None, "association": part.to_json()}
+        for tried, part in zip(alone, own, strict=True)
+    ]
+    return {"credit": {"edits": each, "shared": shared.to_json()}}
+
+
+def screened(engine: Engine, state: State, edit: Edit, batch: Sequence[Example]) -> Moved | None:
+    """What an edit alone did to the examples of a batch on which it was tried; None where it was not.
+
+    An example counts by its goal under the incumbent with the edit, against the incumbent itself.
+    """
+    alone = apply_edits(state.incumbent, (edit,)).document
+    goal = engine.plan.goal.name
+    cured, broke, tried = [], [], False
+    for example in batch:
+        after = engine.rollouts.score(alone, example, goal)
+        before = engine.rollouts.score(state.incumbent, example, goal) if after is not None else None
+        if after is None or before is None:
+            continue
+        tried = True
+        if after > before:
+            cured.append(example.id)
+        elif after < before:
+            broke.append(example.id)
+    return Moved(tuple(cured), tuple(broke)) if tried else None
+
+
+def associated(
+    engine: Engine, state: State, edits: Sequence[Edit], candidate: Document, found: Flips
+) -> tuple[list[Moved], Moved]:
+    """What changed on validation, by the edit of which most words stand in the example or in its answers.
+
+    Only words that no other edit of the bundle has tell edits apart. An example that speaks of none, or of several
+    alike, is shared by all. The only edit of a bundle has all of it.
+
+    Returns:
+        A part for each edit, and what is shared.
+    """
+    if len(edits) == 1:
+        return [Moved(found.gained, found.lost)], Moved()
+    own = _own_words(state.incumbent, edits)
+    by_id = {example.id: example for example in engine.dataset.validation}
+    parts: list[tuple[list[str], list[str]]] = [([], []) for _ in range(len(edits) + 1)]
+    for side, names in enumerate((found.gained, found.lost)):
+        for name in names:
+            said = _said(engine, state, candidate, by_id[name])
+            spoken = [len(words & said) for words in own]
+            most = max(spoken, default=0)
+            alone = most > 0 and spoken.count(most) == 1
+            parts[spoken.index(most) if alone else -1][side].append(name)
+    *each, shared = (Moved(tuple(cured), tuple(broke)) for cured, broke in parts)
+    return each, shared
+
+
+def kept(parts: Sequence[Moved]) -> list[int]:
+    """Which edits of a rejected patch stay: without those that broke more than they cured, else without the worst.
+
+    Fewer than all and at least one, in their order; none where there is only one.
+    """
+    if len(parts) < 2:
+        return []
+    harmful = {i for i, part in enumerate(parts) if part.net < 0}
+    if not harmful or len(harmful) == len(parts):
+        # Of equals the last goes, which the selection ranked lowest.
+        worst = min(range(len(parts)), key=lambda i: (parts[i].net, -i))
+        harmful = {worst}
+    return [i for i in range(len(parts)) if i not in harmful]
+
+
+def _own_words(incumbent: Document, edits: Sequence[Edit]) -> list[frozenset[str]]:
+    """The words of each edit that no other one has: of its text, and of the rule that it takes away."""
+    words = [_words(_text(incumbent, edit)) for edit in edits]
+    counts = Counter(word for each in words for word in each)
+    return [frozenset(word for word in each if counts[word] == 1) for each in words]
+
+
+def _text(incumbent: Document, edit: Edit) -> str:
+    new = edit.text if isinstance(edit, Add | Replace) else ""
+    rule = None if isinstance(edit, Add) else incumbent.rule(edit.rule)
+    return f"{new} {rule.text if rule is not None else ''}"
+
+
+def _said(engine: Engine, state: State, candidate: Document, example: Example) -> frozenset[str]:
+    """The words of an example's inputs and of the answers under both skills."""
+    outcomes = [engine.rollouts.known(skill, example) for skill in (state.incumbent, candidate)]
+    answers = [outcome.answer for outcome in outcomes if outcome is not None and outcome.answer is not None]
+    return _words(*map(_flat, (example.inputs, *answers)))
+
+
+def _flat(values: Mapping[str, JsonValue]) -> str:
+    return " ".join(value if isinstance(value, str) else json.dumps(value, default=str) for value in values.values())
+
+
+def _words(*texts: str) -> frozenset[str]:
+    return frozenset(word for text in texts for word in _WORD.findall(text.casefold()))

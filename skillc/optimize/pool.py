@@ -1,0 +1,268 @@
+"""Candidates race: all of one pool in one order, in lockstep, until the gates and the goal leave one or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from skillc.data.example import Example
+from skillc.document.change import change
+from skillc.document.skill import Document, digest
+from skillc.language.terms import State as LanguageState
+from skillc.optimize.engine import Engine, State
+from skillc.optimize.evidence import Evidence
+from skillc.optimize.explain_gate import brief, draw
+from skillc.optimize.flips import flips
+from skillc.optimize.gate import Decision, Result, evidence, gates_for, skills, texts
+from skillc.optimize.gates import decide_all
+from skillc.optimize.intervals import Interval, Truth
+from skillc.optimize.order import validation_order
+from skillc.optimize.rollouts import gather
+from skillc.plan.evidence import reads_batch
+from skillc.plan.schema import GatePlan
+
+REQUEUES = 2
+
+Cell = tuple[Example, int]
+_STATES: tuple[LanguageState, ...] = ("incumbent", "best", "initial")
+
+
+async def race(
+    engine: Engine,
+    state: State,
+    candidates: Sequence[Document],
+    batch: Sequence[Example],
+    *,
+    slow: bool = False,
+    first_wave: Callable[[], None] | None = None,
+) -> list[Decision]:
+    """Decides a pool of candidates against the incumbent; one candidate is a pool of one.
+
+    A candidate leaves when a gate fails, or when the goal of another, for which all gates hold, can no longer be
+    reached. Of those for which all gates hold the one with the highest goal is accepted; ties go to fewer tokens, then
+    to the earlier place. Winner and decisions are those of full evaluation.
+
+    Args:
+        engine: the run's surroundings.
+        state: the loop's.
+        candidates: distinct texts.
+        batch: training examples for the gates on the batch; empty where there are none.
+        slow: whether the gates marked `for slow` decide.
+        first_wave: called once, right before the first wave on validation is sent, and never without one.
+
+    Returns:
+        A decision for each candidate, in their order; at most one is `accept`.
+    """
+    pool = _Pool(engine, state, candidates, batch, slow=slow)
+    if pool.leave_by("text") or await pool.on_batch():
+        return pool.decisions()
+    await pool.on_validation(first_wave)
+    return pool.decisions()
+
+
+class _Racer:
+    """One candidate with what is known of it."""
+
+    def __init__(self, place: int, candidate: Document, known: Evidence, gates: Sequence[GatePlan], goal: str) -> None:
+        self.place = place
+        self.candidate = candidate
+        self.evidence = known
+        self.result: Result | None = None
+        self.beaten_by: int | None = None
+        self._gates = gates
+        self._goal = goal
+        self._definite: dict[str, Truth] = {}
+
+    def truth(self, stage: str | None = None) -> Truth:
+        """What the gates say, all of them or those of one stage."""
+        gates = [gate for gate in self._gates if stage in (None, gate.stage)]
+        decided = decide_all(gates, self.evidence, self._definite)
+        self._definite.update((name, truth) for name, truth in decided.truths if truth is not Truth.UNKNOWN)
+        return decided.truth
+
+    def goal(self, state: LanguageState = "candidate") -> Interval:
+        """The mean of the goal, as known now."""
+        split = self.evidence.validation
+        column = split.column(state, self._goal)
+        return split.mean(column.low, column.high)
+
+    @property
+    def thrift(self) -> tuple[int, int]:
+        """What settles a tie: fewer tokens, then the earlier place."""
+        return self.evidence.texts.tokens["candidate"] or 0, self.place
+
+    def out_of_reach(self, other: _Racer) -> bool:
+        """Whether this one's goal can no longer come before that of another, for which all gates hold."""
+        best, theirs = self.goal().hi, other.goal().lo
+        return theirs > best or (theirs == best and other.thrift < self.thrift)
+
+
+class _Pool:
+    """The candidates of one decision, those that are still in the race and those that left it."""
+
+    def __init__(
+        self, engine: Engine, state: State, candidates: Sequence[Document], batch: Sequence[Example], *, slow: bool
+    ) -> None:
+        self._engine, self._state, self._batch = engine, state, tuple(batch)
+        self._gates = gates_for(engine.plan, slow=slow)
+        self._racers = [self._entered(place, candidate) for place, candidate in enumerate(candidates)]
+
+    def _entered(self, place: int, candidate: Document) -> _Racer:
+        known = skills(self._state, candidate)
+        read = texts(self._engine, known, change(self._state.incumbent, candidate))
+        goal = self._engine.plan.goal.name
+        return _Racer(place, candidate, evidence(self._engine, known, self._batch, read), self._gates, goal)
+
+    @property
+    def _racing(self) -> list[_Racer]:
+        return [racer for racer in self._racers if racer.result is None]
+
+    # ---- stages ----
+
+    def leave_by(self, stage: str) -> bool:
+        """Lets go whom a gate of a stage refuses; whether nobody is left."""
+        for racer in self._racing:
+            if racer.truth(stage) is Truth.FALSE:
+                racer.result = "reject"
+        return not self._racing
+
+    async def on_batch(self) -> bool:
+        """The gates on the training batch; whether nobody is left."""
+        if self._batch and any(reads_batch(gate.term) for gate in self._gates):
+            self._engine.observer.stage("gate on batch", len(self._batch) * len(self._racing))
+            await gather(
+                [self._engine.rollouts.measure(racer.candidate, self._batch, stage="gate") for racer in self._racing]
+            )
+            for racer in self._racing:
+                racer.evidence.batch.learn("candidate", self._batch)
+        return self.leave_by("batch")
+
+    async def on_validation(self, first_wave: Callable[[], None] | None) -> None:
+        """The gates on validation, wave by wave; what stays unmeasured is sent again, two rounds."""
+        if self._settled():
+            return
+        cells = self._cells()
+        self._engine.observer.stage("gate", len(cells) * len(self._racing))
+        if first_wave is not None:
+            first_wave()
+        again: Sequence[tuple[Document, list[Cell]]] = self._unmeasured_before()
+        for start in range(0, len(cells), self._engine.wave):
+            wave = cells[start : start + self._engine.wave]
+            await self._send({racer.place: wave for racer in self._racing}, again)
+            again = ()
+            if self._settled():
+                return
+        for _ in range(REQUEUES):
+            missing = {racer.place: self._missing(racer, cells) for racer in self._racing}
+            if not any(missing.values()):
+                break
+            await self._send(missing, ())
+            if self._settled():
+                return
+        self._close()
+
+    def _cells(self) -> list[Cell]:
+        engine, state = self._engine, self._state
+        order = validation_order(
+            engine.dataset.validation,
+            lambda example: engine.rollouts.score(state.incumbent, example, engine.plan.goal.name),
+            seed=engine.plan.data.seed,
+            flips=lambda example: state.flips.get(example.id, 0),
+        )
+        return [(example, sample) for sample in range(engine.plan.optimize.samples) for example in order]
+
+    # ---- sending ----
+
+    def _unmeasured_before(self) -> list[tuple[Document, list[Cell]]]:
+        """Cells of the incumbent and the best that were sent once and came to nothing: tried again once a step."""
+        engine, state = self._engine, self._state
+        known = {digest(skill): skill for skill in (state.incumbent, state.best)}
+        return [
+            (
+                skill,
+                [
+                    (example, sample)
+                    for example in engine.dataset.validation
+                    for sample in range(engine.plan.optimize.samples)
+                    if (outcome := engine.rollouts.known(skill, example, sample)) and not outcome.measured
+                ],
+            )
+            for skill in known.values()
+        ]
+
+    def _missing(self, racer: _Racer, cells: Sequence[Cell]) -> list[Cell]:
+        known = self._engine.rollouts.known
+        return [cell for cell in cells if (outcome := known(racer.candidate, *cell)) is None or not outcome.measured]
+
+    async def _send(self, cells: dict[int, list[Cell]], again: Sequence[tuple[Document, list[Cell]]]) -> None:
+        """Sends cells of the racers by place, and of other skills, all at once; waits for all of them."""
+        measure = self._engine.rollouts.measure
+        jobs = [*((self._racers[place].candidate, own) for place, own in cells.items()), *again]
+        await gather(
+            [
+                measure(skill, [example for example, s in own if s == sample], stage="gate", sample=sample)
+                for skill, own in jobs
+                for sample in sorted({sample for _, sample in own})
+            ]
+        )
+        repeated = [example for _, own in again for example, _ in own]
+        for racer in self._racing:
+            racer.evidence.learn("candidate", [example for example, _ in cells.get(racer.place, ())])
+            for state in _STATES if repeated else ():
+                racer.evidence.learn(state, repeated)
+
+    # ---- deciding ----
+
+    def _settled(self) -> bool:
+        """Lets go whom a gate refuses or another one left behind; whether the race is over."""
+        holding = []
+        for racer in self._racing:
+            truth = racer.truth()
+            if truth is Truth.FALSE:
+                racer.result = "reject"
+            elif truth is Truth.TRUE:
+                holding.append(racer)
+        for racer in self._racing:
+            ahead = next((other for other in holding if other is not racer and racer.out_of_reach(other)), None)
+            if ahead is not None:
+                racer.result, racer.beaten_by = "beaten", ahead.place
+        left = self._racing
+        if len(left) == 1 and left[0] in holding:
+            left[0].result = "accept"
+        return not self._racing
+
+    def _close(self) -> None:
+        """Everything was sent: the best of those that hold is accepted by its lower bound, open gates stay open."""
+        holding = [racer for racer in self._racing if racer.truth() is Truth.TRUE]
+        best = min(holding, key=lambda racer: (-racer.goal().lo, racer.thrift), default=None)
+        for racer in self._racing:
+            if racer is best:
+                racer.result = "accept"
+            elif best is not None and racer in holding:
+                racer.result, racer.beaten_by = "beaten", best.place
+            else:
+                racer.result = "undecided"
+
+    def decisions(self) -> list[Decision]:
+        """What became of each."""
+        return [self._decision(racer) for racer in self._racers]
+
+    def _decision(self, racer: _Racer) -> Decision:
+        assert racer.result is not None
+        decided = decide_all(self._gates, racer.evidence)
+        blame = decided.blame if racer.result == "reject" else None
+        truths = dict(decided.truths)
+        open_ = [gate for gate in self._gates if truths[gate.name] is Truth.UNKNOWN]
+        failed = [gate for gate in self._gates if gate.name == blame]
+        told = failed or (open_ if racer.result == "undecided" else [])
+        return Decision(
+            result=racer.result,
+            blame=blame,
+            beaten_by=racer.beaten_by,
+            of=len(self._engine.dataset.validation),
+            flips=flips(self._engine, racer.candidate, self._state.incumbent),
+            incumbent=racer.goal("incumbent"),
+            goal=racer.goal(),
+            truths=tuple((name, truth.name.lower()) for name, truth in decided.truths),
+            drawn=tuple((gate.name, draw(gate.term, racer.evidence)) for gate in told),
+            brief="; ".join(brief(gate.term, racer.evidence) for gate in told),
+        )

@@ -1,0 +1,149 @@
+"""An engine whose rollouts answer from a table: what the gates and the loop see, without any model."""
+
+import asyncio
+import random
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from skillc.data.dataset import Dataset
+from skillc.document.render import for_target
+from skillc.document.skill import document_of
+from skillc.language.terms import FieldTerm, MeanTerm, Operation
+from skillc.metrics.cells import MICRO, Scored
+from skillc.models.failures import BudgetReached
+from skillc.optimize.engine import Engine, State
+from skillc.optimize.observer import Silent
+from skillc.optimize.patience import Patience
+from skillc.optimize.rollouts import Rollouts
+from skillc.plan.evidence import stage_of
+from skillc.plan.schema import (
+    BudgetPlan,
+    DataPlan,
+    FieldPlan,
+    GatePlan,
+    MetricPlan,
+    ModelPlan,
+    OptimizePlan,
+    Plan,
+    SectionPlan,
+    SkillPlan,
+    TaskPlan,
+    TypePlan,
+)
+from skillc.program.rollout import Rollout
+
+BETTER = Operation(">", (MeanTerm("candidate", "m"), MeanTerm("incumbent", "m")))
+
+
+def skill(text, rules=""):
+    """A document that says `text`, with rules to edit."""
+    return document_of("things", "Sort things.", [("role", "frozen", text, None), ("rules", "trainable", rules, None)])
+
+
+def gate(term, name="better", for_=None):
+    return GatePlan(name=name, term=term, text="", stage=stage_of(term), **({"for_": for_} if for_ else {}))
+
+
+def plan(gates=(), *, optimize=None, budget=None, seed=7):
+    """A plan with the metrics `m` (0 to 1, the goal) and `wide` (-2 to 3)."""
+    text = TypePlan(kind="text")
+    return Plan(
+        task=TaskPlan(
+            inputs=(FieldPlan(name="ask", type=text, column="ask"),),
+            outputs=(FieldPlan(name="say", type=text, column="say"),),
+        ),
+        skill=SkillPlan(
+            name="things",
+            artifact="things",
+            about="Sort things.",
+            sections=(SectionPlan(name="role", mode="frozen"), SectionPlan(name="rules", mode="trainable")),
+        ),
+        models={role: ModelPlan(role=role, model="rulebook/v1") for role in ("target", "optimizer")},
+        data=DataPlan(source="x.jsonl", seed=seed),
+        metrics=(
+            MetricPlan(name="m", term=FieldTerm("say"), low=Fraction(0), high=Fraction(1), goal=True),
+            MetricPlan(name="wide", term=FieldTerm("say"), low=Fraction(-2), high=Fraction(3)),
+        ),
+        optimize=OptimizePlan(**(optimize or {})),
+        budget=BudgetPlan(**(budget or {"epochs": 2})),
+        gates=tuple(gates) or (gate(BETTER),),
+    )
+
+
+@dataclass(frozen=True)
+class Measured:
+    cells: dict
+    feedback: str = ""
+
+
+class Meter:
+    """The prediction is the score of each metric, in whole units."""
+
+    def measure(self, example, prediction, problem=None):
+        return Measured({name: Scored(round(value * MICRO)) for name, value in prediction["scores"].items()})
+
+
+class Script:
+    """Runs rollouts from `scores(skill, example, sample)`: metrics by name, or None for a call that always fails.
+
+    Attributes:
+        sent: (stage, skill, example, sample), in the order in which the calls were made.
+        cap: calls after which `stop` is raised, as a rule a budget that is reached; None for no cap.
+    """
+
+    def __init__(self, scores, *, seed=0, cap=None):
+        self.scores, self.sent, self.cap = scores, [], cap
+        self.names = {}
+        self.stop = BudgetReached("calls", "no more calls")
+        self._random = random.Random(seed)
+
+    def name(self, document, name):
+        self.names[for_target(document)] = name
+        return document
+
+    async def __call__(self, text, example, sample, stage):
+        if self.cap is not None and len(self.sent) >= self.cap:
+            raise self.stop
+        self.sent.append((stage, self.names.get(text, text), example.id, sample))
+        for _ in range(self._random.randrange(4)):
+            await asyncio.sleep(0)
+        found = self.scores(self.names.get(text, text), example.id, sample)
+        if found is None:
+            return Rollout(None, "", failure="transport")
+        return Rollout({"scores": found, "say": found.get("say", "")}, "said", cost=1000)
+
+
+class NoReserve:
+    def set_aside(self):
+        pass
+
+    def open_reserve(self):
+        pass
+
+
+def engine(program, script, examples, train=(), *, wave=4, observer=None, planned=3):
+    observer = observer or Silent()
+    return Engine(
+        plan=program,
+        dataset=Dataset(tuple(train), tuple(examples), (), ""),
+        rollouts=Rollouts(program, script, Meter(), observer),
+        optimizer=None,
+        observer=observer,
+        wave=wave,
+        planned=planned,
+        reserve=NoReserve(),
+        dearest=2000,
+    )
+
+
+def state(incumbent, **known):
+    """A state whose best and initial skill are the incumbent, unless others are given."""
+    start = State(incumbent, incumbent, incumbent, Patience(None, Fraction(0), Fraction(0)))
+    return replace(start, **known)
+
+
+async def measured(run, *skills):
+    """Measures skills on the whole validation split."""
+    for document in skills:
+        for sample in range(run.plan.optimize.samples):
+            await run.rollouts.measure(document, run.dataset.validation, stage="baseline", sample=sample)
