@@ -112,7 +112,7 @@ async def settle_pool(
     Args:
         engine: the run's surroundings.
         state: the state before.
-        patches: one or more, with distinct candidates.
+        patches: one or more; of those that make the same text the first is decided.
         batch: training examples for the gates on the batch.
         place: where in the run this is.
         slow: whether the gates marked `for slow` decide.
@@ -122,6 +122,8 @@ async def settle_pool(
         CutOff: a cap or the user ended the run behind a decision that stands.
         BudgetReached: a cap ended the run before the decision; nothing of it remains.
     """
+    distinct = {digest(patch.candidate): patch for patch in reversed(patches)}
+    patches = [patch for patch in patches if distinct[digest(patch.candidate)] is patch]
     decided = await _decide(engine, state, patches, batch, slow=slow, first_wave=first_wave)
     state = _tell(engine, state, decided, batch, place)
     tried = decided
@@ -154,7 +156,9 @@ def _smaller(engine: Engine, state: State, decided: Sequence[_Decided]) -> Patch
         return None
     told = patch.shown.get("edits")
     named = [told[i] for i in stay] if isinstance(told, list) and len(told) == len(patch.edits) else []
-    return Patch(edits, applied.document, {**patch.shown, "edits": named, "smaller": len(patch.edits) - len(edits)})
+    fewer = len(patch.edits) - len(edits)
+    text = f"{patch.text}, less {fewer} of its edits" if patch.text else ""
+    return Patch(edits, applied.document, {**patch.shown, "edits": named, "smaller": fewer}, text)
 
 
 # ---- deciding -------------------------------------------------------------------------------------

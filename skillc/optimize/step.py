@@ -14,7 +14,7 @@ from skillc.optimize.accumulate import learn
 from skillc.optimize.aggregate import aggregate
 from skillc.optimize.budget import choose_budget
 from skillc.optimize.bundles import bundles
-from skillc.optimize.decide import Patch, settle_pool, with_rejected
+from skillc.optimize.decide import settle_pool, with_rejected
 from skillc.optimize.engine import Engine, Place, Rejected, State, mean
 from skillc.optimize.proposals import wording
 from skillc.optimize.reflect import Reflection
@@ -46,12 +46,10 @@ async def step(engine: Engine, state: State, batch: Sequence[Example], place: Pl
     shown |= _learnt(engine, state, reflections)
     if not pool:
         return _empty(engine, state, place, shown, failures=_failures(engine, state, batch))
-    jobs = [write_patch(engine, state, bundle, place, shown, ordinal=i) for i, bundle in enumerate(pool)]
-    patches: dict[str, Patch] = {}
-    for patch in await gather(jobs):
-        # Two rewrites may come to the same text.
-        patches.setdefault(digest(patch.candidate), patch)
-    return await settle_pool(engine, state, list(patches.values()), batch, place)
+    patches = await gather(
+        [write_patch(engine, state, chosen, place, shown, ordinal=i) for i, chosen in enumerate(pool)]
+    )
+    return await settle_pool(engine, state, patches, batch, place)
 
 
 def _learnt(engine: Engine, state: State, reflections: Sequence[Reflection]) -> dict[str, JsonValue]:

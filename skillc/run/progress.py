@@ -105,10 +105,9 @@ def decision_line(record: Mapping[str, JsonValue]) -> Text:
 
 
 def _place(record: Mapping[str, JsonValue]) -> str:
-    """`step 3/24`, with a letter for the candidate of a pool."""
+    """`step 3/24`, of a pool with the candidate's number: `step 3/24 #2`."""
     pool = record.get("pool")
-    number = pool.get("candidate") if isinstance(pool, dict) else None
-    return f"{record['place']}" + (f" {chr(96 + number)}" if isinstance(number, int) and 0 < number <= 26 else "")
+    return f"{record['place']}" + (f" #{pool.get('candidate')}" if isinstance(pool, dict) else "")
 
 
 def _why(record: Mapping[str, JsonValue]) -> str:

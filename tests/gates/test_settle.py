@@ -147,6 +147,13 @@ def test_a_pool_without_an_accept_is_one_step_for_patience():
     assert world.settle(patch("bad"), patch("worse"), now=now).patience.waited == 1
 
 
+def test_two_patches_that_make_one_text_are_one_candidate():
+    world = World({"bad": ([], [])})
+    world.settle(patch("bad"), patch("bad"))
+    assert [d["result"] for d in world.told] == ["reject"]
+    assert "pool" not in world.told[0]
+
+
 def test_a_pool_of_one_carries_no_mark():
     world = World({"bad": ([], [])})
     world.settle(patch("bad"))

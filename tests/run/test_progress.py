@@ -45,8 +45,8 @@ def test_an_accept_on_all_evidence_has_one_line():
     assert "75.0 %" in shown
 
 
-def test_candidates_of_a_pool_have_letters_and_an_undecided_gate_its_values():
+def test_candidates_of_a_pool_have_numbers_and_an_undecided_gate_its_values():
     lost = {**DECIDED, "result": "undecided", "reason": "rollouts stayed unmeasured", "brief": "0.7 to 0.8 > 0.75"}
     line = decision_line({**lost, "pool": {"candidate": 2, "of": 3}}).plain
-    assert line.startswith("  step 3/24 b")
+    assert line.startswith("  step 3/24 #2")
     assert line.endswith("rollouts stayed unmeasured: 0.7 to 0.8 > 0.75")
