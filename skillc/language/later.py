@@ -10,7 +10,6 @@ from skillc.language.show import walk
 from skillc.language.source import Source, Span
 from skillc.language.terms import CallTerm
 
-METHODS = {"gepa": "0.2", "miprov2": "0.2", "one_shot": "0.2"}
 ROLLOUTS = {"environment": "0.5", "react": "0.5", "code": "0.5", "codex": "0.5", "command": "0.5"}
 ACCEPTS = {"always": "0.2"}
 # Settings of `optimize` whose machinery comes later, with the number that needs none of it.
@@ -56,7 +55,7 @@ def _of_entity(entity: Entity) -> list[Later]:
     if entity.kind == "task":
         return _chosen(entity, "rollout", ROLLOUTS)
     if entity.kind == "optimize":
-        return [*_chosen(entity, "method", METHODS), *_chosen(entity, "accept", ACCEPTS), *_counted(entity)]
+        return [*_chosen(entity, "accept", ACCEPTS), *_counted(entity)]
     if entity.kind == "model":
         return _chosen(entity, "serve", SERVERS)
     return []

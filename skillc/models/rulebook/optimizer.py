@@ -13,6 +13,7 @@ from skillc.models.rulebook.lookups import with_lookups
 from skillc.models.rulebook.merge import aggregate
 from skillc.models.rulebook.propose import reflect
 from skillc.models.rulebook.reading import texts
+from skillc.models.rulebook.rewrites import one_shot
 from skillc.models.rulebook.rewriting import rewrite
 from skillc.models.rulebook.sentences import read_sentence
 from skillc.models.rulebook.wording import default_text
@@ -96,4 +97,5 @@ STAGES: dict[str, Callable[[Brief], dict[str, object]]] = {
     "rewrite": rewrite,
     "slow_update": slow_update,
     "meta_skill": meta_skill,
+    "one_shot": one_shot,
 }
