@@ -20,7 +20,7 @@ FULL_EVERY = 5
 GEPA_MINIBATCH = 3
 _GEPA_OVER = 2 * GEPA_MINIBATCH
 # MIPROv2 describes the data ten examples at a time, in at most ten calls, and sums that up in one.
-DESCRIPTIONS = 11
+DESCRIBED, DESCRIPTIONS = 10, 11
 
 
 def rollouts_of(plan: Plan, train: int, validation: int) -> int:
@@ -41,7 +41,7 @@ class Trials:
 
 
 def trials_of(rollouts: int, validation: int, sections: int) -> Trials:
-    """As many as the rollouts pay, by MIPROv2's own rule: max(2 M log2 N, 1.5 N) trials of N candidates for M sections."""
+    """As many as the rollouts pay, by MIPROv2's own rule: max(2 M log2 N, 1.5 N) trials for N candidates, M sections."""
     minibatch = validation > _WHOLE_VALIDATION
 
     def cost(trials: int) -> int:
@@ -82,6 +82,16 @@ def most_questions(plan: Plan, train: int, validation: int) -> int:
         return rollouts // GEPA_MINIBATCH + 1
     sections = _sections(plan)
     return DESCRIPTIONS + trials_of(rollouts, validation, sections).candidates * sections
+
+
+def candidates_of(plan: Plan, train: int, validation: int) -> int:
+    """About how many skills the method chooses its result from on the validation split."""
+    if plan.optimize.method == "one_shot":
+        return 1
+    rollouts = rollouts_of(plan, train, validation)
+    if plan.optimize.method == "gepa":
+        return max(1, rollouts // (validation + _GEPA_OVER))
+    return trials_of(rollouts, validation, _sections(plan)).trials
 
 
 def _sections(plan: Plan) -> int:

@@ -47,7 +47,8 @@ def _improved(given: Mapping[str, str], sample: object) -> str:
 
 def _observed(given: Mapping[str, str], sample: object) -> str:
     """MIPROv2: rules that set the given examples' right answers apart."""
-    cases = [case for found in _DATUM.finditer(given["examples"]) if (case := _datum(found[1], found[2], len(found[0])))]
+    read = (_datum(found[1], found[2], f"d{i}") for i, found in enumerate(_DATUM.finditer(given["examples"])))
+    cases = [case for case in read if case is not None]
     labels = sorted({case.gold for case in cases if case.gold is not None})
     brief = replace(_brief((), ()), cases=tuple(cases), labels=tuple(labels), inputs=_names(cases))
     return written(edited((), edits_for(brief), _SECTION))
@@ -119,14 +120,14 @@ def _cases(text: str, labels: Sequence[str]) -> list[Case]:
     return cases
 
 
-def _datum(values: str, keys: str, tag: int) -> Case | None:
+def _datum(values: str, keys: str, tag: str) -> Case | None:
     """An example as DSPy shows it; its answer is the first value that is no input."""
     try:
         row, inputs = ast.literal_eval(values), ast.literal_eval(f"[{keys}]")
     except (ValueError, SyntaxError):
         return None
     gold = next((str(value) for name, value in row.items() if name not in inputs), None)
-    return Case(f"d{tag}", "", {name: str(row[name]) for name in inputs if name in row}, "", gold)
+    return Case(tag, "", {name: str(row[name]) for name in inputs if name in row}, "", gold)
 
 
 def _rules(text: str) -> list[str]:

@@ -130,7 +130,7 @@ class Bridge:
             self.error = self.error or problem
 
     def best(self) -> Document | None:
-        """Of the skills measured on the whole validation split, the one with the highest goal; the earliest of equals."""
+        """The skill with the highest goal of those measured on all of validation; the earliest of equals."""
         goals = {key: goal for key, skill in self.tried.items() if (goal := self._goal(skill)) is not None}
         return self.tried[max(goals, key=lambda key: goals[key])] if goals else None
 
