@@ -41,7 +41,7 @@ class Trials:
 
 
 def trials_of(rollouts: int, validation: int, sections: int) -> Trials:
-    """As many as the rollouts pay, by MIPROv2's own rule: max(2 M log2 N, 1.5 N) trials for N candidates, M sections."""
+    """As many as the rollouts pay, by MIPROv2's rule: max(2 M log2 N, 1.5 N) trials for N candidates, M sections."""
     minibatch = validation > _WHOLE_VALIDATION
 
     def cost(trials: int) -> int:

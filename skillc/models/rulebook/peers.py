@@ -140,5 +140,3 @@ def _names(cases: Sequence[Case]) -> tuple[str, ...]:
 
 def _lot(sample: object, rule: str) -> int:
     return hashlib.sha256(f"{sample}\0{rule}".encode()).digest()[0]
-
-

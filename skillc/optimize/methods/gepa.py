@@ -69,9 +69,7 @@ class SectionProposer:
         own = {id(predictor): name for name, predictor in bench.student.sections.items()}
         self._proposers = {
             component: InstructionProposer(
-                additional_instructions=guidance(
-                    bridge.engine.plan.task, bridge.initial, sections[own[id(predictor)]]
-                ),
+                additional_instructions=guidance(bridge.engine.plan.task, bridge.initial, sections[own[id(predictor)]]),
                 adapter=dspy.ChatAdapter(),
             )
             for component, predictor in bench.student.named_predictors()

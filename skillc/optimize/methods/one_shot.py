@@ -74,13 +74,17 @@ def one_shot_messages(
         trajectories: rollouts under it, right ones and wrong ones.
         best: the goal's best score, as people write it.
     """
-    prompt = _environment().get_template("one_shot.j2").render(
-        inputs=_fields(task.inputs),
-        outputs=_fields(task.outputs),
-        skill=for_optimizer(document),
-        sections=[SectionView(s.name, s.mode, s.limit, s.tokens) for s in open_sections(document)],
-        trajectories=trajectories,
-        best=best,
+    prompt = (
+        _environment()
+        .get_template("one_shot.j2")
+        .render(
+            inputs=_fields(task.inputs),
+            outputs=_fields(task.outputs),
+            skill=for_optimizer(document),
+            sections=[SectionView(s.name, s.mode, s.limit, s.tokens) for s in open_sections(document)],
+            trajectories=trajectories,
+            best=best,
+        )
     )
     system = _environment().get_template("one_shot_system.j2").render()
     return ({"role": "system", "content": system.strip()}, {"role": "user", "content": prompt.strip()})

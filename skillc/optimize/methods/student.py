@@ -128,8 +128,6 @@ def _unread(plan: Plan, text: str) -> dict[str, Any]:
     return {names[field.name]: text for field in plan.task.outputs}
 
 
-
-
 def document_of(bridge: Bridge, program: Any) -> tuple[Document, str | None]:
     """The skill in a module that an optimizer gave back, and what is wrong with its texts."""
     written = bridge.written(Student.texts.fget(program))  # type: ignore[attr-defined]
