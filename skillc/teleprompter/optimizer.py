@@ -234,7 +234,7 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
             trained = await (train(engine, initial) if own else train_by_method(engine, initial, client))
             tested = await final_test(trained, look=self._look(material))
         finally:
-            runner.close()
+            await runner.close()
         if tested.verdict.n:
             self._looks[_test_of(material)] = self._look(material)
         return trained, tested, tuple(observer.decisions)

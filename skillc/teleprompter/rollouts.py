@@ -52,12 +52,18 @@ class Job:
 
 
 class ModuleRunner:
-    """Runs rollouts on threads: a user's module is synchronous. Their calls are charged in the order of the asking."""
+    """Runs rollouts on threads, because a user's module is synchronous.
+
+    A rollout takes its place in line only when a thread is free for it: a module's second call stands behind places
+    that were taken before, and would wait for ever for one whose rollout has no thread. The first calls of rollouts are
+    charged in the order of the asking, later ones as they come.
+    """
 
     def __init__(self, job: Job, client: Client, threads: int) -> None:
         self._job = job
         self._client = client
         self._lms: dict[str, RoleLM] = {role: make_lm(client, role) for role in client.roles}
+        self._free = asyncio.Semaphore(threads)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="skillc module")
         self._documents: OrderedDict[str | None, Document | None] = OrderedDict({None: None})
         self._modules: OrderedDict[str | None, Any] = OrderedDict()
@@ -76,15 +82,15 @@ class ModuleRunner:
         Raises:
             PermanentFailure, BudgetReached, MetricError: as they are.
         """
-        module = self._module(text)
-        with self._client.turn():
-            context = contextvars.copy_context()
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._pool, context.run, self._run, module, example, sample, stage)
+        module, loop = self._module(text), asyncio.get_running_loop()
+        async with self._free:
+            with self._client.turn():
+                context = contextvars.copy_context()
+                return await loop.run_in_executor(self._pool, context.run, self._run, module, example, sample, stage)
 
-    def close(self) -> None:
-        """Lets the threads go."""
-        self._pool.shutdown(wait=False)
+    async def close(self) -> None:
+        """Waits for the modules that still run, so that none of them calls a model when the run is over."""
+        await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
 
     def _module(self, text: str | None) -> Any:
         module = self._modules.get(text)
