@@ -16,9 +16,9 @@ _FEWEST_CANDIDATES, _MOST_CANDIDATES = 2, 18
 _WHOLE_VALIDATION = 50
 MINIBATCH = 35
 FULL_EVERY = 5
-# GEPA asks before each round whether it may go on: reflection on 3 examples before and after, then validation.
+# GEPA asks before each round whether it may go on; a round is 3 examples before and after, then validation.
 GEPA_MINIBATCH = 3
-_GEPA_OVER = 2 * GEPA_MINIBATCH
+_GEPA_ROUND = 2 * GEPA_MINIBATCH
 # MIPROv2 describes the data ten examples at a time, in at most ten calls, and sums that up in one.
 DESCRIBED, DESCRIPTIONS = 10, 11
 
@@ -29,6 +29,11 @@ def rollouts_of(plan: Plan, train: int, validation: int) -> int:
     if open_ended(plan):
         return min(plan.budget.calls or OPEN_ENDED_ROLLOUTS, OPEN_ENDED_ROLLOUTS)
     return min(steps_of(plan, train) * whole, OPEN_ENDED_ROLLOUTS)
+
+
+def gepa_calls(rollouts: int, validation: int) -> int:
+    """Metric calls that GEPA may make for so many rollouts: it counts the baseline, which is known before it starts."""
+    return rollouts + validation
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,7 @@ def most_rollouts(plan: Plan, train: int, validation: int) -> int:
         return min(plan.optimize.batch, train)
     rollouts = rollouts_of(plan, train, validation)
     if plan.optimize.method == "gepa":
-        return (rollouts + _GEPA_OVER) * samples
+        return (rollouts + _GEPA_ROUND + validation) * samples
     trials = trials_of(rollouts, validation, _sections(plan)).trials
     # The demonstrations that MIPROv2 shows itself come from the initial skill on training examples, each run once.
     return train + trials * validation * samples
@@ -79,7 +84,7 @@ def most_questions(plan: Plan, train: int, validation: int) -> int:
         return 1
     rollouts = rollouts_of(plan, train, validation)
     if plan.optimize.method == "gepa":
-        return rollouts // GEPA_MINIBATCH + 1
+        return gepa_calls(rollouts, validation) // GEPA_MINIBATCH + 1
     sections = _sections(plan)
     return DESCRIPTIONS + trials_of(rollouts, validation, sections).candidates * sections
 
@@ -90,7 +95,7 @@ def candidates_of(plan: Plan, train: int, validation: int) -> int:
         return 1
     rollouts = rollouts_of(plan, train, validation)
     if plan.optimize.method == "gepa":
-        return max(1, rollouts // (validation + _GEPA_OVER))
+        return max(1, rollouts // (validation + _GEPA_ROUND))
     return trials_of(rollouts, validation, _sections(plan)).trials
 
 

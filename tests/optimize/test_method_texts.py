@@ -2,7 +2,7 @@
 
 import inspect
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skillc.document.skill import document_of
@@ -35,6 +35,7 @@ def test_dspys_docstring_indent_is_no_change():
     assert document_with(nested, texts).document is nested
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(rules=LINES, guidance_text=LINES)
 def test_any_text_changes_open_sections_or_is_a_problem(rules, guidance_text):
     written = document_with(SKILL, {"rules": rules, "guidance": guidance_text})

@@ -1,5 +1,6 @@
 """The peers' methods under the loop's ledger, gates and verdict."""
 
+import gc
 import hashlib
 import importlib.util
 import json
@@ -240,8 +241,10 @@ def test_a_method_is_a_function_of_plan_data_and_responses(tmp_path, method):
 
 
 @every_method
-def test_a_method_keeps_still(tmp_path, method, capfd):
-    compiled(tmp_path, method)
+@pytest.mark.parametrize("cap", ["", "budget.calls=230"])
+def test_a_method_keeps_still_even_when_it_is_cut_off(tmp_path, method, cap, capfd):
+    compiled(tmp_path, method, *[cap][: len(cap)])
+    gc.collect()
     shown = capfd.readouterr()
     assert shown.out == ""
     assert shown.err == ""

@@ -14,7 +14,7 @@ from skillc.optimize.methods.found import Found
 from skillc.optimize.methods.peer import Bench, require, search
 from skillc.optimize.methods.student import scored
 from skillc.optimize.methods.texts import guidance, open_sections
-from skillc.plan.methods import GEPA_MINIBATCH, most_rollouts, rollouts_of
+from skillc.plan.methods import GEPA_MINIBATCH, gepa_calls, most_rollouts, rollouts_of
 
 
 def check() -> None:
@@ -29,14 +29,14 @@ def check() -> None:
 async def improve(engine: Engine, initial: Document, client: Client) -> Found:
     """GEPA's best candidate on the validation split.
 
-    It may make as many metric calls as the plan's steps would make rollouts: a batch and a validation each. It reflects
-    with the optimizer model on what `sees` allows, one section at a time, and ends early where a skill is perfect.
+    It may make as many rollouts as the plan's steps would: a batch and a validation each. It reflects with the
+    optimizer model on what `sees` allows, one section at a time, and ends early where a skill is perfect.
 
     Raises:
         SkillcError: the run cannot go on.
     """
     train, validation = len(engine.dataset.train), len(engine.dataset.validation)
-    calls = rollouts_of(engine.plan, train, validation)
+    calls = gepa_calls(rollouts_of(engine.plan, train, validation), validation)
     return await search(
         engine, initial, client, lambda bench: _compile(bench, calls), most_rollouts(engine.plan, train, validation)
     )

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+import tqdm
+
 _QUIET: ContextVar[bool] = ContextVar("skillc_quiet", default=False)
 
 
@@ -31,15 +33,22 @@ class _Screen:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silences what this context prints, and DSPy's log, until it ends."""
+    """Silences what this context prints and draws, and DSPy's log, until it ends."""
     log = logging.getLogger("dspy")
-    level, streams = log.level, (sys.stdout, sys.stderr)
+    level, streams, drawn = log.level, (sys.stdout, sys.stderr), tqdm.tqdm.__init__
+
+    # A bar that a cut-off optimizer leaves behind draws itself once more when it is collected, so none is made.
+    def without_bars(bar: Any, *arguments: Any, **options: Any) -> None:
+        drawn(bar, *arguments, **({**options, "disable": True} if _QUIET.get() else options))
+
     token = _QUIET.set(True)
     sys.stdout, sys.stderr = _Screen(streams[0]), _Screen(streams[1])
+    tqdm.tqdm.__init__ = without_bars
     log.setLevel(logging.CRITICAL + 1)
     try:
         yield
     finally:
         sys.stdout, sys.stderr = streams
+        tqdm.tqdm.__init__ = drawn
         log.setLevel(level)
         _QUIET.reset(token)
