@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from skillc.plan.initial import sections_of
 from skillc.plan.schema import Plan
 from skillc.plan.steps import open_ended, steps_of
 
@@ -100,4 +101,4 @@ def candidates_of(plan: Plan, train: int, validation: int) -> int:
 
 
 def _sections(plan: Plan) -> int:
-    return sum(section.mode != "frozen" for section in plan.skill.sections)
+    return sum(section.mode != "frozen" for section in sections_of(plan))

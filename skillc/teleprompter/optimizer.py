@@ -173,7 +173,7 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
         with lms.client(plan, self.cache, self.num_threads) as client:
             trained, tested, history = _waited(self._run(student, instructions, material, lms, plan, client))
             ledger = client.ledger.snapshot()
-        best = put_in(student, texts_for(trained.state.best, plan.skill, instructions))
+        best = put_in(student, texts_for(trained.state.best, plan, instructions))
         best.skillc = SkillReport(
             verdict=tested.verdict,
             validation=tested.validation,
@@ -230,7 +230,7 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
                 reserve=_Closing(client, len(material.dataset.test), len(instructions)),
             )
             own = plan.optimize.method == "skillc"
-            initial = initial_document(plan.skill)
+            initial = initial_document(plan)
             trained = await (train(engine, initial) if own else train_by_method(engine, initial, client))
             tested = await final_test(trained, look=self._look(material))
         finally:
@@ -281,7 +281,7 @@ def _texts(
 ) -> Mapping[str, str]:
     """Each predictor's instruction; without a skill the sentence that DSPy makes from a signature's fields."""
     if document is not None:
-        return texts_for(document, plan.skill, instructions)
+        return texts_for(document, plan, instructions)
     fields = {name: predictor.signature for name, predictor in student.named_predictors()}
     return {name: _default(signature) for name, signature in fields.items()}
 

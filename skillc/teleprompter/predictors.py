@@ -13,7 +13,7 @@ from typing import Any, Literal
 from skillc.document.skill import Document
 from skillc.errors import SkillcError
 from skillc.plan.initial import initial_document
-from skillc.plan.schema import SectionPlan, SkillPlan
+from skillc.plan.schema import Plan, SectionPlan, SkillPlan
 
 LOCK, UNLOCK = "<!-- locked -->", "<!-- /locked -->"
 _MARK = re.compile(r"^[ \t]*<!--[ \t]*(/?)locked[ \t]*-->[ \t]*$", re.MULTILINE)
@@ -91,14 +91,20 @@ def skill_plan(instructions: Sequence[Instruction], name: str, limit: int | None
     return SkillPlan(name=name, artifact=name.replace("_", "-"), about=f"Instructions of {name}.", sections=sections)
 
 
-def texts_for(document: Document, skill: SkillPlan, instructions: Sequence[Instruction]) -> Mapping[str, str]:
-    """Each predictor's instruction under a document; where no part of it changed, the very text it had."""
-    initial = initial_document(skill)
+def texts_for(document: Document, plan: Plan, instructions: Sequence[Instruction]) -> Mapping[str, str]:
+    """Each predictor's instruction under a document; where no part of it changed, the very text it had.
+
+    What the loop wrote to a section of its own, as reminders are, stands at the end of every instruction.
+    """
+    initial = initial_document(plan)
+    own = {part.section for instruction in instructions for part in instruction.parts}
+    common = [section.body for section in document.sections if section.name not in own and section.body.strip()]
     texts = {}
     for instruction in instructions:
         names = [part.section for part in instruction.parts]
         changed = any(_body(document, name) != _body(initial, name) for name in names)
-        texts[instruction.predictor] = _joined(document, instruction.parts) if changed else instruction.text
+        text = _joined(document, instruction.parts) if changed else instruction.text
+        texts[instruction.predictor] = "\n\n".join([text, *common])
     return texts
 
 

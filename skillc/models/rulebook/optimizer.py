@@ -11,9 +11,9 @@ from skillc.models.rulebook.briefs import Brief, read_brief
 from skillc.models.rulebook.induce import deciding, normals
 from skillc.models.rulebook.lookups import with_lookups
 from skillc.models.rulebook.merge import aggregate
+from skillc.models.rulebook.one_shot import one_shot
 from skillc.models.rulebook.propose import reflect
 from skillc.models.rulebook.reading import texts
-from skillc.models.rulebook.rewrites import one_shot
 from skillc.models.rulebook.rewriting import rewrite
 from skillc.models.rulebook.sentences import read_sentence
 from skillc.models.rulebook.wording import default_text

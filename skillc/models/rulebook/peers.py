@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from skillc.models.rulebook.briefs import EXPECTED, Brief, Case, read_brief, value_of
+from skillc.models.rulebook.one_shot import Line, edited, edits_for, written
 from skillc.models.rulebook.reading import read_form, read_inputs, texts, write_answer
-from skillc.models.rulebook.rewrites import Line, edited, edits_for, written
 
 _SECTION = "instruction"
 _DATUM = re.compile(r"Example\((\{.*?\})\) \(input_keys=\{(.*?)\}\)", re.DOTALL)

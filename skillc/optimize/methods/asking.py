@@ -9,6 +9,7 @@ from dspy.lm15 import Request, Response
 from skillc.errors import SkillcError
 from skillc.models.client import Client
 from skillc.models.engine import RoleEngine, RoleLM, make_lm, scope
+from skillc.models.failures import CallFailed
 from skillc.optimize.methods.bridge import Bridge, Halt
 
 PROPOSE = "propose"
@@ -21,6 +22,7 @@ class AskingEngine(RoleEngine):
         super().__init__(client, "optimizer")
         self._bridge = bridge
         self.calls = 0
+        self.unanswered = 0
 
     def complete(self, request: Request) -> Response:
         """One reply.
@@ -34,6 +36,9 @@ class AskingEngine(RoleEngine):
         try:
             with scope(PROPOSE, (self.calls,)):
                 return super().complete(request)
+        except CallFailed:
+            self.unanswered += 1
+            raise
         except SkillcError as problem:
             self._bridge.fail(problem)
         raise Halt

@@ -139,11 +139,11 @@ class Bridge:
         most = self.engine.plan.goal.high * MICRO * self.engine.plan.optimize.samples * len(self._validation)
         return any(self._goal(skill) == most for skill in self.tried.values())
 
-    async def close(self) -> None:
-        """Lets no thread go on, cancels rollouts that nobody waits for any more, and waits until they are gone."""
+    async def close(self, *, cut: bool) -> None:
+        """Lets no thread go on, and waits for the rollouts that nobody waits for any more; `cut` cancels them."""
         self._closed = True
         tasks = list(self._flights.values())
-        for task in tasks:
+        for task in tasks if cut else ():
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 

@@ -20,10 +20,10 @@ from skillc.optimize.methods.bridge import SEARCH
 from skillc.optimize.methods.found import Found
 from skillc.optimize.methods.texts import document_with, open_sections, texts_of
 from skillc.optimize.prompting import Messages, SectionView, TrajectoryView, fence, type_text
-from skillc.optimize.reflect import trajectory_view
 from skillc.optimize.replies import OneShotReply
 from skillc.optimize.rollouts import Outcome
 from skillc.optimize.seeds import batches
+from skillc.optimize.sight import trajectory_view
 from skillc.plan.schema import FieldPlan, Plan, TaskPlan
 
 
@@ -60,7 +60,8 @@ async def improve(engine: Engine, initial: Document, client: Client) -> Found:
 def _views(plan: Plan, batch: Sequence[Example], outcomes: Sequence[Outcome]) -> list[TrajectoryView]:
     """The rollouts that were measured: of the others nobody knows whether they failed."""
     known = [(example, outcome) for example, outcome in zip(batch, outcomes, strict=True) if outcome.measured]
-    return [trajectory_view(plan, f"t{i}", *pair) for i, pair in enumerate(known, 1)]
+    limit = plan.optimize.trajectory_limit
+    return [trajectory_view(plan, f"t{i}", *pair, limit=limit) for i, pair in enumerate(known, 1)]
 
 
 def one_shot_messages(

@@ -20,6 +20,7 @@ from skillc.optimize.methods.bridge import Bridge, Halt
 from skillc.optimize.methods.found import Found
 from skillc.optimize.methods.quiet import quiet
 from skillc.optimize.methods.student import Item, Student, document_of, items
+from skillc.optimize.observer import cut_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +77,21 @@ async def search(engine: Engine, initial: Document, client: Client, peer: Peer, 
         threads=max(2, engine.wave),
     )
     engine.observer.stage(engine.plan.optimize.method, most)
+    program, broken, cut = None, None, True
     try:
         program, broken = await asyncio.to_thread(_run, peer, bench)
+        cut = False
+    except asyncio.CancelledError:
+        # The thread ends by itself, at its next question or rollout.
+        bridge.halt(cut_by(engine.observer))
     finally:
-        await bridge.close()
+        await bridge.close(cut=cut)
     if bridge.error is not None:
         raise bridge.error
     if broken is not None:
         engine.observer.note(f"{engine.plan.optimize.method} gave up: {broken}")
+    if asking.unanswered:
+        engine.observer.note(f"{asking.unanswered} of {asking.calls} questions to the optimizer were not answered")
     document, problem = document_of(bridge, program) if program is not None else (bridge.best() or initial, None)
     return Found(
         document=document,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -20,6 +21,7 @@ from skillc.optimize.gate import check_requires, gates_for, hopeless
 from skillc.optimize.loop import Interrupted, Trained
 from skillc.optimize.methods.found import Found
 from skillc.optimize.methods.texts import texts_of
+from skillc.optimize.observer import cut_by
 from skillc.optimize.patience import Patience
 from skillc.optimize.seeds import batches
 
@@ -59,13 +61,17 @@ async def train_by_method(engine: Engine, initial: Document, client: Client) -> 
     engine.reserve.set_aside()
     if hopeless(engine, state):
         return Trained(state, engine, "perfect", quarantined)
-    found = await method.improve(engine, initial, client)
+    stopped = "method"
     try:
-        state, stopped = await _decided(engine, state, found), found.stopped
+        found = await method.improve(engine, initial, client)
+        stopped = found.stopped
+        state = await _decided(engine, state, found)
     except BudgetReached as cap:
         stopped = cap.cap
     except Interrupted:
         stopped = "interrupted"
+    except asyncio.CancelledError:
+        stopped = cut_by(engine.observer)
     return Trained(state, engine, stopped, quarantined)
 
 
@@ -83,6 +89,8 @@ async def _decided(engine: Engine, state: State, found: Found) -> State:
     # A gate that reads the batch is decided on the run's first one.
     batch = batches(engine.dataset.train, engine.plan.optimize.batch, plan_seed=engine.plan.data.seed, epoch=1)[0]
     on_batch = any(gate.stage == "batch" for gate in gates_for(engine.plan, slow=False))
+    if on_batch and found.stopped in ("interrupted", "time"):
+        return state
     if on_batch:
         await engine.rollouts.measure(state.incumbent, batch, stage="gate")
     texts: dict[str, JsonValue] = {

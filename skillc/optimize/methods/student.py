@@ -15,8 +15,8 @@ from skillc.data.example import Example
 from skillc.document.skill import Document
 from skillc.optimize.methods.bridge import Bridge
 from skillc.optimize.methods.texts import texts_of
-from skillc.optimize.reflect import shown_answer, shown_gold, shown_inputs, trimmed
 from skillc.optimize.rollouts import Outcome
+from skillc.optimize.sight import shown_answer, shown_feedback, shown_gold, shown_inputs, trimmed
 from skillc.plan.schema import Plan
 from skillc.program.names import field_names
 from skillc.program.signature import signature_of
@@ -89,7 +89,7 @@ def items(plan: Plan, examples: Sequence[Example]) -> list[Item]:
 def shown(plan: Plan, example: Example) -> dict[str, str]:
     """The inputs under the names that the signature has for them, as texts, each trimmed."""
     names = field_names(plan.task)
-    return {names[name]: text for name, text in shown_inputs(plan, example).items()}
+    return {names[name]: text for name, text in shown_inputs(example, plan.optimize.trajectory_limit).items()}
 
 
 def score_of(gold: Any, prediction: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None) -> float:
@@ -106,9 +106,9 @@ def scored(gold: Any, prediction: Any, trace: Any = None, pred_name: Any = None,
 def feedback_of(plan: Plan, example: Example, outcome: Outcome, score: float) -> str:
     """What a method may read about one rollout, as far as `sees` allows."""
     lines = [f"The score is {score:g}, where 0 is the worst and 1 the best."]
-    if "feedback" in plan.optimize.sees and outcome.feedback:
-        lines.append(outcome.feedback)
-    gold = shown_gold(plan, example)
+    said, gold = shown_feedback(plan, outcome), shown_gold(plan, example)
+    if said:
+        lines.append(said)
     if gold is not None:
         lines.append(f"The right answer is `{gold}`.")
     if "trajectory" in plan.optimize.sees and plan.task.rollout.kind != "predict" and outcome.reply:
@@ -119,7 +119,7 @@ def feedback_of(plan: Plan, example: Example, outcome: Outcome, score: float) ->
 def _values(plan: Plan, outcome: Outcome) -> dict[str, Any]:
     names = field_names(plan.task)
     if outcome.answer is None:
-        return _unread(plan, shown_answer(plan, outcome))
+        return _unread(plan, shown_answer(plan, outcome, plan.optimize.trajectory_limit))
     return {names[name]: value for name, value in outcome.answer.items()}
 
 
