@@ -107,8 +107,6 @@ def plan_file(
         raise ProgramError(path, diagnostics)
     plan = override_models(resolved.plan, pairs(models, "--model", "target=openai/gpt-5.5-mini"))
     plan = override(plan, pairs(settings, "--set", "budget.cost=1"))
-    if runnable and plan.optimize.method != "skillc":
-        raise SkillcError("other methods come with skillc 0.2")
     return Planned(path, checked, put_offline(plan) if offline else plan, diagnostics)
 
 

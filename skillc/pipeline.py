@@ -28,6 +28,7 @@ from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine
 from skillc.optimize.final import Arm, Tested, final_test
 from skillc.optimize.loop import Trained, train
+from skillc.optimize.methods.run import train_by_method
 from skillc.optimize.observer import Observer, cut_by
 from skillc.optimize.rollouts import Rollouts
 from skillc.plan.call_sizes import dearest_rollout
@@ -185,7 +186,7 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
                 reserve=_Closing(client, job.estimated),
                 dearest=_dearest(job),
             )
-            trained, tested = asyncio.run(_train_and_test(engine, initial, old, name, stop))
+            trained, tested = asyncio.run(_train_and_test(engine, initial, old, name, client, stop))
             replay.decided()
         compiled = _write(job, trained, tested, recorder.decisions, client, name, old, meter)
         if trained.stopped != "interrupted":
@@ -199,11 +200,12 @@ def _left_unfinished(changed: Sequence[str]) -> str:
 
 
 async def _train_and_test(
-    engine: Engine, initial: Document, old: Lock | None, name: str, stop: Stop
+    engine: Engine, initial: Document, old: Lock | None, name: str, client: Client, stop: Stop
 ) -> tuple[Trained, Tested]:
+    own = engine.plan.optimize.method == "skillc"
     try:
         with stop.cuts(clock=True):
-            trained = await train(engine, initial)
+            trained = await (train(engine, initial) if own else train_by_method(engine, initial, client))
     except asyncio.CancelledError:
         raise SkillcError(
             f"stopped ({cut_by(engine.observer)}) before the initial skill was measured, so there is nothing to write",

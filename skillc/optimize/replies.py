@@ -10,7 +10,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 Op = Literal["add", "replace", "delete", "move"]
-ReplyKind = Literal["reflect", "look", "aggregate", "select", "rewrite", "slow_update", "meta_skill", "budget"]
+ReplyKind = Literal[
+    "reflect", "look", "aggregate", "select", "rewrite", "slow_update", "meta_skill", "budget", "one_shot"
+]
 
 _MOST_PROBLEMS = 5
 _OP_WORDS = {"append": "add", "insert": "add", "update": "replace", "edit": "replace", "remove": "delete"}
@@ -226,7 +228,22 @@ class BudgetReply(_Tolerant):
     edits: int = Field(ge=0)
 
 
-Reply = ReflectReply | AggregateReply | SelectReply | RewriteReply | SlowUpdateReply | MetaSkillReply | BudgetReply
+class OneShotReply(_Tolerant):
+    """Whole new texts by section."""
+
+    sections: dict[str, str]
+
+
+Reply = (
+    ReflectReply
+    | AggregateReply
+    | SelectReply
+    | RewriteReply
+    | SlowUpdateReply
+    | MetaSkillReply
+    | BudgetReply
+    | OneShotReply
+)
 REPLIES: dict[ReplyKind, type[Reply]] = {
     "reflect": ReflectReply,
     "look": LookReply,
@@ -236,6 +253,7 @@ REPLIES: dict[ReplyKind, type[Reply]] = {
     "slow_update": SlowUpdateReply,
     "meta_skill": MetaSkillReply,
     "budget": BudgetReply,
+    "one_shot": OneShotReply,
 }
 
 

@@ -13,6 +13,7 @@ from skillc.plan import figures
 from skillc.plan.bounds import Bounds
 from skillc.plan.chance import chance_of_accept, comparison, inflation, margin_of, points_above
 from skillc.plan.evidence import calls, conjuncts, fields_of, walk
+from skillc.plan.methods import candidates_of
 from skillc.plan.schema import Plan
 from skillc.plan.sizes import POOLED_BELOW, Sizes
 from skillc.plan.steps import step_size
@@ -93,6 +94,8 @@ def _noise(plan: Plan, bounds: Bounds) -> Iterator[Advice]:
 def null_accepts(plan: Plan, bounds: Bounds) -> str | None:
     """What the gates let through by chance over a whole run; None where no validation decides."""
     decisions = bounds.expected_steps * plan.optimize.candidates
+    if plan.optimize.method != "skillc":
+        decisions = candidates_of(plan, bounds.sizes.train, bounds.sizes.validation)
     examples = bounds.sizes.validation
     if not decisions or not examples or not any(gate.stage == "validation" for gate in plan.gates):
         return None

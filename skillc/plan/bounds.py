@@ -9,9 +9,11 @@ from fractions import Fraction
 from skillc.plan.call_sizes import CallSizes, call_sizes, most_edits, reservation
 from skillc.plan.evidence import reads_batch
 from skillc.plan.merges import merges, most_merges
+from skillc.plan.method_bounds import method_least, method_stages
 from skillc.plan.schema import Plan, PricePlan
 from skillc.plan.sizes import Sizes
 from skillc.plan.spend import Bound, Spend, total
+from skillc.plan.stages import Least, Stage
 from skillc.plan.steps import epochs_of, open_ended, step_size, steps_of, steps_per_epoch, wave_size
 
 # A run that decides less than this has tried nothing (ENGINE section 4).
@@ -26,54 +28,9 @@ EARLY = Fraction(1, 2)
 _GATED = ACCEPTED + (1 - ACCEPTED) * EARLY
 _REASKED = 2
 
+__all__ = ["Bounds", "Least", "Stage", "bounds"]
+
 FREE = PricePlan(input=Fraction(0), output=Fraction(0))
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """A stage of the loop, over the whole run.
-
-    Attributes:
-        role: whose calls it makes: `target`, `optimizer`, or `both`.
-    """
-
-    name: str
-    role: str
-    bound: Bound
-
-    @property
-    def each_step(self) -> bool:
-        """Whether it grows with the number of steps."""
-        return self.name not in ("baseline", "final test", "no skill")
-
-
-@dataclass(frozen=True, slots=True)
-class Least:
-    """The least a run with something to show must pay: a baseline, whole decisions, the final test of two skills.
-
-    Attributes:
-        once: training rollouts where the decisions go through the training split more than once: an incumbent that
-            stays is not run again on what it is known for. `rollouts` is then nothing.
-    """
-
-    baseline: Spend
-    once: Spend
-    decisions: int
-    rollouts: Spend
-    reflections: Spend
-    on_batch: Spend
-    validation: Spend
-    test: Spend
-
-    @property
-    def decision(self) -> Spend:
-        """One whole decision."""
-        return self.rollouts + self.reflections + self.on_batch + self.validation
-
-    @property
-    def total(self) -> Spend:
-        """All of it."""
-        return self.baseline + self.once + self.decision * self.decisions + self.test
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,13 +144,15 @@ class _Counter:
     def largest(self, role: str) -> Spend:
         """The largest call that a role may be sent."""
         each = self._each
-        asked = (each.reflect, each.aggregate, each.rewrite, each.slow_update, each.meta_skill)
+        asked = (each.reflect, each.aggregate, each.rewrite, each.slow_update, each.meta_skill, each.propose)
         if role == "optimizer":
             return max((bound.most for bound in asked), key=lambda spend: spend.prompt)
         return each.rollout.most
 
     def least(self, steps: int) -> Least:
         """The least that makes sense; where the last batch of an epoch is among the decisions, with batches like it."""
+        if self._optimize.method != "skillc":
+            return method_least(self._plan, self._sizes, self._each)
         rollout, decisions = self._each.rollout.least, min(LEAST_DECISIONS, steps)
         repeats = decisions * self._batch > self._sizes.train
         batch = (self._sizes.train % self._batch or self._batch) if repeats else self._batch
@@ -231,6 +190,8 @@ class _Counter:
     def stages(self, steps: int, expected: int) -> tuple[Stage, ...]:
         """All stages: the least for a few decisions, the estimate for `expected` steps, the most for `steps`."""
         each, optimize, sizes = self._each, self._optimize, self._sizes
+        if optimize.method != "skillc":
+            return method_stages(self._plan, sizes, each, self.least(steps))
         least, parts = self.least(steps), self._parts(self._batch)
         tries = most_edits(self._plan) * optimize.screen
         merging = merges(*self._failing_and_not(self._batch)), most_merges(parts[2])

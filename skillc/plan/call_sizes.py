@@ -13,6 +13,7 @@ from skillc.document.skill import tokens
 from skillc.language.terms import WordTerm
 from skillc.plan.evidence import calls
 from skillc.plan.initial import initial_document
+from skillc.plan.methods import DESCRIBED, DESCRIPTIONS, GEPA_MINIBATCH
 from skillc.plan.schema import Plan, PricePlan
 from skillc.plan.sizes import Sizes
 from skillc.plan.spend import Bound, Spend, call
@@ -52,6 +53,7 @@ class CallSizes:
         rollout: a whole rollout with the judges of its metrics, under some skill of the run.
         first: one under the initial skill.
         bare: one without any skill.
+        propose: a question of a peer's method for a whole new text.
     """
 
     rollout: Bound
@@ -63,6 +65,7 @@ class CallSizes:
     rewrite: Bound
     slow_update: Bound
     meta_skill: Bound
+    propose: Bound
 
 
 def call_sizes(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None], steps: int) -> CallSizes:
@@ -92,7 +95,17 @@ class _Sizer:
             rewrite=self._asked(0, edits * _AN_EDIT, reply=self._rewritten()),
             slow_update=self._asked(min(optimize.slow_update_samples, self._sizes.train), reply=self._slow_limit()),
             meta_skill=self._asked(0, epoch * _A_DECISION, epoch * edits * _AN_EDIT, reply=300),
+            propose=self._proposed(),
         )
+
+    def _proposed(self) -> Bound:
+        """A peer's question: a batch for a single rewrite, 3 examples for GEPA, 10 and all it noted for MIPROv2."""
+        optimize, longest = self._plan.optimize, self._plan.models["optimizer"].max_reply
+        shown = {"gepa": GEPA_MINIBATCH, "miprov2": DESCRIBED}.get(optimize.method, optimize.batch)
+        noted = DESCRIPTIONS * longest if optimize.method == "miprov2" else 0
+        limits = [s.limit or OPEN_SECTION for s in self._plan.skill.sections if s.mode != "frozen"]
+        reply = sum(limits) if optimize.method == "one_shot" else max(limits, default=0)
+        return self._asked(min(shown, self._sizes.train), 0, noted, reply=reply // 2)
 
     def _rollout(self, low: int, middle: int, high: int) -> Bound:
         """A rollout under a skill of at least, about, at most so many tokens."""

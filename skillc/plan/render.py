@@ -16,6 +16,7 @@ from skillc.plan.bounds import Bounds
 from skillc.plan.digest import plan_digest
 from skillc.plan.evidence import grouped_by
 from skillc.plan.initial import sections_of
+from skillc.plan.methods import most_questions, most_rollouts
 from skillc.plan.schema import FieldPlan, ModelPlan, OptimizePlan, Plan, PricePlan, SchedulePlan, TypePlan
 from skillc.plan.spend import Bound, Spend
 
@@ -219,6 +220,8 @@ def _gates(plan: Plan) -> list[Row]:
 
 def _loop(plan: Plan, bounds: Bounds) -> list[Row]:
     optimize = plan.optimize
+    if optimize.method != "skillc":
+        return _method(plan, bounds)
     on = {
         "slow update": optimize.slow_update and any(section.mode == "slow" for section in plan.skill.sections),
         "meta skill": optimize.meta_skill,
@@ -259,6 +262,22 @@ def _batch(optimize: OptimizePlan) -> str:
     if optimize.accumulate == 1:
         return f"{optimize.batch} examples"
     return f"{optimize.accumulate} of {optimize.batch} examples a step"
+
+
+def _method(plan: Plan, bounds: Bounds) -> list[Row]:
+    """What a peer's method reads of the loop's settings; its result is one decision."""
+    optimize, sizes = plan.optimize, bounds.sizes
+    rollouts = most_rollouts(plan, sizes.train, sizes.validation)
+    questions = most_questions(plan, sizes.train, sizes.validation)
+    asked = "1 question" if questions == 1 else f"{figures.count(questions)} questions"
+    return [
+        ("method", optimize.method),
+        ("search", f"at most {figures.count(rollouts)} rollouts and {asked}"),
+        ("decisions", "1: what the method gives back meets the gates"),
+        ("samples", f"{optimize.samples} per example"),
+        ("wave", f"{bounds.wave} rollouts"),
+        ("sees", ", ".join(optimize.sees) or "inputs and scores only"),
+    ]
 
 
 def _schedule(edits: SchedulePlan) -> str:

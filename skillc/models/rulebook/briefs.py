@@ -17,7 +17,7 @@ _TOPIC = re.compile(r"^### (.+)$")
 _FIELD = re.compile(r"^(input|output) (\S+): (.*)$", re.MULTILINE)
 _LABEL = re.compile(r'"(?:[^"\\]|\\.)*"')
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
-_EXPECTED = re.compile(
+EXPECTED = re.compile(
     r"(?:expected|should (?:be|have been)|right answer(?: is| was)?|gold)\s*:?\s*[`\"'“]([^`\"'”]+)[`\"'”]", re.I
 )
 
@@ -227,7 +227,7 @@ def _cases(prompt: str, labels: Sequence[str], outputs: Sequence[str]) -> list[C
 def _gold(body: str, labels: Sequence[str], outputs: Sequence[str]) -> str | None:
     if "<gold>" in body:
         return value_of(plain(_inside(body, "gold")), labels, outputs)
-    found = _EXPECTED.search(plain(_inside(body, "feedback")))
+    found = EXPECTED.search(plain(_inside(body, "feedback")))
     return value_of(found[1], labels, outputs) if found else None
 
 

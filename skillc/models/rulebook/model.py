@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from skillc.errors import SkillcError
 from skillc.models.rulebook.optimizer import answer_optimizer, is_request
+from skillc.models.rulebook.peers import answer_peer
 from skillc.models.rulebook.target import answer_target
 
 NAME = "v1"
@@ -40,6 +41,9 @@ def answer(messages: Sequence[Mapping[str, object]], parameters: Mapping[str, ob
     if is_request(messages):
         return answer_optimizer(messages)
     given = parameters or {}
+    peer = answer_peer(messages, given.get("sample", 0))
+    if peer is not None:
+        return peer
     noise, seed = given.get("noise") or 0.0, given.get("seed") or 0
     if isinstance(noise, bool) or not isinstance(noise, int | float) or not 0 <= noise <= 1:
         raise SkillcError(f"`noise` is a share between 0 and 1, not `{noise}`")

@@ -1,0 +1,204 @@
+"""The loop's rollouts for a method that runs in threads, and the one place where such a method is stopped.
+
+DSPy's optimizers take every exception for a wrong answer. `Halt` is none that they catch, so a reached cap ends a
+method at once; threads that still run meet it at their next rollout.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Mapping
+from concurrent.futures import CancelledError
+from typing import Any
+
+from skillc.data.example import Example
+from skillc.document.skill import Document, digest
+from skillc.errors import SkillcError
+from skillc.metrics.cells import MICRO, Scored
+from skillc.models.failures import BudgetReached
+from skillc.optimize.engine import Engine
+from skillc.optimize.loop import Interrupted
+from skillc.optimize.methods.texts import Written, document_with
+from skillc.optimize.rollouts import Outcome
+
+SEARCH = "search"
+# A rollout that could not be measured is run again so often; if more than a twentieth stay so, the method stops.
+_RETRIES = 1
+_MOST_LOST = 20
+_FEWEST = 60
+
+
+class Halt(BaseException):
+    """Ends a method from inside: no `except Exception` of another library holds it up."""
+
+
+class Bridge:
+    """Rollouts of candidate texts, asked for by any thread and made on the loop's own.
+
+    Equal rollouts that overlap are one; what the loop measured before is not run again.
+
+    Args:
+        engine: after the baseline.
+        initial: the document whose open sections the texts replace.
+        most: rollouts that may be made; one more halts the method.
+    """
+
+    def __init__(self, engine: Engine, initial: Document, most: int) -> None:
+        self.engine = engine
+        self.initial = initial
+        self.stopped: str | None = None
+        self.error: SkillcError | None = None
+        self.rollouts = 0
+        self.tried: dict[str, Document] = {}
+        self._most = most
+        self._lost = 0
+        self._closed = False
+        self._loop = asyncio.get_running_loop()
+        self._context = contextvars.copy_context()
+        self._written: dict[tuple[tuple[str, str], ...], Written] = {}
+        self._flights: dict[tuple[str, str], asyncio.Task[tuple[Outcome, ...]]] = {}
+        self._examples = {e.id: e for e in (*engine.dataset.train, *engine.dataset.validation)}
+        self._validation = {e.id for e in engine.dataset.validation}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Bridge:
+        return self
+
+    def example(self, id: str) -> Example:  # noqa: A002
+        """A training or validation example."""
+        return self._examples[id]
+
+    def written(self, texts: Mapping[str, str]) -> Written:
+        """The document with these texts; the same object for the same texts."""
+        key = tuple(texts.items())
+        if key not in self._written:
+            self._written[key] = document_with(self.initial, texts)
+        return self._written[key]
+
+    def outcomes(self, document: Document, example: Example) -> tuple[Outcome, ...]:
+        """One outcome for each sample; to be called from a thread.
+
+        Raises:
+            Halt: the method is to end.
+        """
+        self.check()
+        job = self._measured(document, example)
+        # A fresh context: DSPy's settings of the calling thread, its trace above all, are not the rollout's.
+        future = self._context.copy().run(asyncio.run_coroutine_threadsafe, job, self._loop)
+        try:
+            return future.result()
+        except CancelledError:
+            self.halt("interrupted")
+        except SkillcError as problem:
+            self.fail(problem)
+        except Interrupted:
+            self.halt("interrupted")
+        raise Halt
+
+    def score(self, document: Document, example: Example) -> float:
+        """The goal from 0, the worst, to 1, the best, over what was measured of the outcomes known.
+
+        What stayed unmeasured counts as the initial skill's score, so that a failing server speaks for nobody.
+        """
+        for skill in (document, self.initial):
+            known = [self._unit(skill, example, sample) for sample in range(self._samples(example))]
+            measured = [score for score in known if score is not None]
+            if measured:
+                return sum(measured) / len(measured)
+        return 0.5
+
+    def check(self) -> None:
+        """Passes unless the method is to end.
+
+        Raises:
+            Halt: it is.
+        """
+        if self.stopped is None and self.error is None:
+            self.stopped = self.engine.observer.stop_wanted()
+        if self._closed or self.stopped is not None or self.error is not None:
+            raise Halt
+
+    def halt(self, reason: str) -> None:
+        """Ends the method; the first reason counts."""
+        self.stopped = self.stopped or reason
+
+    def fail(self, problem: SkillcError) -> None:
+        """Ends the method on a reached cap, or the run on anything worse."""
+        if isinstance(problem, BudgetReached):
+            self.halt(problem.cap)
+        else:
+            self.error = self.error or problem
+
+    def best(self) -> Document | None:
+        """The skill with the highest goal of those measured on all of validation; the earliest of equals."""
+        goals = {key: goal for key, skill in self.tried.items() if (goal := self._goal(skill)) is not None}
+        return self.tried[max(goals, key=lambda key: goals[key])] if goals else None
+
+    def perfect(self) -> bool:
+        """Whether a skill got all of the validation split right."""
+        most = self.engine.plan.goal.high * MICRO * self.engine.plan.optimize.samples * len(self._validation)
+        return any(self._goal(skill) == most for skill in self.tried.values())
+
+    async def close(self, *, cut: bool) -> None:
+        """Lets no thread go on, and waits for the rollouts that nobody waits for any more; `cut` cancels them."""
+        self._closed = True
+        tasks = list(self._flights.values())
+        for task in tasks if cut else ():
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _measured(self, document: Document, example: Example) -> tuple[Outcome, ...]:
+        skill = digest(document)
+        self.tried.setdefault(skill, document)
+        key = (skill, example.id)
+        task = self._flights.get(key)
+        if task is None:
+            task = self._flights[key] = asyncio.ensure_future(self._measure(document, example))
+            task.add_done_callback(lambda _: self._flights.pop(key, None))
+        return await asyncio.shield(task)
+
+    async def _measure(self, document: Document, example: Example) -> tuple[Outcome, ...]:
+        found = []
+        for sample in range(self._samples(example)):
+            outcome = self.engine.rollouts.known(document, example, sample)
+            for _ in range(1 + _RETRIES):
+                if outcome is not None and outcome.measured:
+                    break
+                self._count()
+                (outcome,) = await self.engine.rollouts.measure(document, [example], stage=SEARCH, sample=sample)
+            assert outcome is not None
+            self._lost += not outcome.measured
+            if self._lost * _MOST_LOST > max(self.rollouts, _FEWEST):
+                self.halt("unmeasured")
+            found.append(outcome)
+        return tuple(found)
+
+    def _count(self) -> None:
+        if self.rollouts >= self._most:
+            self.halt("steps")
+            raise Interrupted
+        self.rollouts += 1
+
+    def _samples(self, example: Example) -> int:
+        return self.engine.plan.optimize.samples if example.id in self._validation else 1
+
+    def _unit(self, skill: Document, example: Example, sample: int) -> float | None:
+        goal = self.engine.plan.goal
+        outcome = self.engine.rollouts.known(skill, example, sample)
+        cell = outcome.cells.get(goal.name) if outcome else None
+        if not isinstance(cell, Scored):
+            return None
+        span = goal.high - goal.low
+        return float((cell.value - goal.low * MICRO) / (span * MICRO)) if span else 1.0
+
+    def _goal(self, skill: Document) -> int | None:
+        """The sum over the validation split, the unmeasured at its worst; None where it was not run on all of it."""
+        goal, total = self.engine.plan.goal, 0
+        for example in self.engine.dataset.validation:
+            for sample in range(self.engine.plan.optimize.samples):
+                outcome = self.engine.rollouts.known(skill, example, sample)
+                if outcome is None:
+                    return None
+                cell = outcome.cells[goal.name]
+                total += cell.value if isinstance(cell, Scored) else round(goal.low * MICRO)
+        return total

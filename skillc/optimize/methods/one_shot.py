@@ -1,0 +1,109 @@
+"""`method = one_shot`: the optimizer model rewrites all open sections once, after one batch of rollouts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from skillc.data.example import Example
+from skillc.document.render import for_optimizer
+from skillc.document.skill import Document
+from skillc.models.client import Client
+from skillc.models.failures import BudgetReached
+from skillc.optimize.engine import Engine
+from skillc.optimize.methods.asking import PROPOSE
+from skillc.optimize.methods.bridge import SEARCH
+from skillc.optimize.methods.found import Found
+from skillc.optimize.methods.texts import document_with, open_sections, texts_of
+from skillc.optimize.prompting import Messages, SectionView, TrajectoryView, fence, type_text
+from skillc.optimize.replies import OneShotReply
+from skillc.optimize.rollouts import Outcome
+from skillc.optimize.seeds import batches
+from skillc.optimize.sight import trajectory_view
+from skillc.plan.schema import FieldPlan, Plan, TaskPlan
+
+
+def check() -> None:
+    """Needs nothing that skillc does not."""
+
+
+async def improve(engine: Engine, initial: Document, client: Client) -> Found:
+    """The one rewrite. It sees the first batch of the run, each rollout as `sees` allows.
+
+    Raises:
+        SkillcError: the run cannot go on.
+    """
+    plan = engine.plan
+    batch = batches(engine.dataset.train, plan.optimize.batch, plan_seed=plan.data.seed, epoch=1)[0]
+    engine.observer.stage("one_shot", len(batch) + 1)
+    try:
+        outcomes = await engine.rollouts.measure(initial, batch, stage=SEARCH)
+        views, best = _views(plan, batch, outcomes), f"{float(plan.goal.high):g}"
+        messages = one_shot_messages(task=plan.task, document=initial, trajectories=views, best=best)
+        reply = await engine.optimizer.ask(OneShotReply, messages, stage=PROPOSE, sample=(1, 1, 0))
+    except BudgetReached as cap:
+        return Found(initial, cap.cap)
+    made = Found(initial, rollouts=len(batch), questions=1)
+    if reply is None:
+        return replace(made, stopped="failed", problem="the optimizer gave no rewrite that can be read")
+    stray = sorted(set(reply.sections) - set(texts_of(initial)))
+    if stray:
+        return replace(made, problem=f"the optimizer wrote `{stray[0]}`, which is no section that may change")
+    written = document_with(initial, reply.sections)
+    return replace(made, document=written.document, problem=written.problem, tried=1)
+
+
+def _views(plan: Plan, batch: Sequence[Example], outcomes: Sequence[Outcome]) -> list[TrajectoryView]:
+    """The rollouts that were measured: of the others nobody knows whether they failed."""
+    known = [(example, outcome) for example, outcome in zip(batch, outcomes, strict=True) if outcome.measured]
+    limit = plan.optimize.trajectory_limit
+    return [trajectory_view(plan, f"t{i}", *pair, limit=limit) for i, pair in enumerate(known, 1)]
+
+
+def one_shot_messages(
+    *, task: TaskPlan, document: Document, trajectories: Sequence[TrajectoryView], best: str
+) -> Messages:
+    """Ask for new texts of all open sections.
+
+    Args:
+        task: inputs and outputs.
+        document: the skill, with its frozen sections.
+        trajectories: rollouts under it, right ones and wrong ones.
+        best: the goal's best score, as people write it.
+    """
+    prompt = (
+        _environment()
+        .get_template("one_shot.j2")
+        .render(
+            inputs=_fields(task.inputs),
+            outputs=_fields(task.outputs),
+            skill=for_optimizer(document),
+            sections=[SectionView(s.name, s.mode, s.limit, s.tokens) for s in open_sections(document)],
+            trajectories=trajectories,
+            best=best,
+        )
+    )
+    system = _environment().get_template("one_shot_system.j2").render()
+    return ({"role": "system", "content": system.strip()}, {"role": "user", "content": prompt.strip()})
+
+
+def _fields(fields: Sequence[FieldPlan]) -> list[dict[str, str]]:
+    return [{"name": field.name, "type": type_text(field.type), "about": field.about or ""} for field in fields]
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "prompts"),
+        undefined=StrictUndefined,
+        autoescape=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["fence"] = fence
+    return environment

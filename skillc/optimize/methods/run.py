@@ -1,0 +1,115 @@
+"""A run by a peer's method: baseline, the method, its result before the declared gates, and the best skill."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from importlib import import_module
+from types import ModuleType
+
+from pydantic import JsonValue
+
+from skillc.document.skill import Document, digest
+from skillc.models.client import Client
+from skillc.models.failures import BudgetReached
+from skillc.optimize.baseline import baseline
+from skillc.optimize.decide import Patch, settle
+from skillc.optimize.engine import Engine, Place, State, mean
+from skillc.optimize.gate import check_requires, gates_for, hopeless
+from skillc.optimize.loop import Interrupted, Trained
+from skillc.optimize.methods.found import Found
+from skillc.optimize.methods.texts import texts_of
+from skillc.optimize.observer import cut_by
+from skillc.optimize.patience import Patience
+from skillc.optimize.seeds import batches
+
+Improve = Callable[[Engine, Document, Client], Awaitable[Found]]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method: what checks that it can run, and what runs it."""
+
+    check: Callable[[], None]
+    improve: Improve
+
+
+def method_named(name: str) -> Method:
+    """`gepa`, `miprov2` or `one_shot`; its module is imported now, and DSPy's optimizer when it runs."""
+    module: ModuleType = import_module(f"skillc.optimize.methods.{name}")
+    return Method(module.check, module.improve)
+
+
+async def train_by_method(engine: Engine, initial: Document, client: Client) -> Trained:
+    """What `loop.train` is for skillc's own method. The method's result is one decision, by the gates of the program.
+
+    A reached cap, the clock or Ctrl-C ends the method, and the best skill that it had measured whole is decided on.
+
+    Raises:
+        BudgetReached: the caps do not even admit the baseline.
+        PermanentFailure, MetricError, SkillcError: the run cannot go on; or the method's package is missing.
+    """
+    method = method_named(engine.plan.optimize.method)
+    method.check()
+    engine, quarantined = await baseline(engine, initial)
+    goal = mean(engine, initial, engine.plan.goal.name) or Fraction(0)
+    budget = engine.plan.budget
+    state = State(initial, initial, initial, Patience(budget.patience, budget.min_gain, goal))
+    check_requires(engine, state)
+    engine.reserve.set_aside()
+    if hopeless(engine, state):
+        return Trained(state, engine, "perfect", quarantined)
+    stopped = "method"
+    try:
+        found = await method.improve(engine, initial, client)
+        stopped = found.stopped
+        state = await _decided(engine, state, found)
+    except BudgetReached as cap:
+        stopped = cap.cap
+    except Interrupted:
+        stopped = "interrupted"
+    except asyncio.CancelledError:
+        stopped = cut_by(engine.observer)
+    return Trained(state, engine, stopped, quarantined)
+
+
+async def _decided(engine: Engine, state: State, found: Found) -> State:
+    """The state after the gates; a result that is no other skill is told as an empty step."""
+    place = Place(1, 1, 1, kind=engine.plan.optimize.method)
+    shown: dict[str, JsonValue] = {
+        "rollouts": found.rollouts,
+        "questions": found.questions,
+        "tried": found.tried,
+    }
+    same = digest(found.document) == digest(state.initial)
+    if found.problem is not None or same:
+        return _empty(engine, state, place, found.problem or "nothing better than the initial skill was found", shown)
+    # A gate that reads the batch is decided on the run's first one.
+    batch = batches(engine.dataset.train, engine.plan.optimize.batch, plan_seed=engine.plan.data.seed, epoch=1)[0]
+    on_batch = any(gate.stage == "batch" for gate in gates_for(engine.plan, slow=False))
+    if on_batch and found.stopped in ("interrupted", "time"):
+        return state
+    if on_batch:
+        await engine.rollouts.measure(state.incumbent, batch, stage="gate")
+    texts: dict[str, JsonValue] = {
+        name: text for name, text in texts_of(found.document).items() if text != texts_of(state.initial)[name]
+    }
+    patch = Patch((), found.document, {**shown, "sections": texts})
+    return await settle(engine, state, patch, batch if on_batch else (), place)
+
+
+def _empty(engine: Engine, state: State, place: Place, why: str, shown: Mapping[str, JsonValue]) -> State:
+    record: dict[str, JsonValue] = {
+        "decision": state.decisions + 1,
+        "place": str(place),
+        "epoch": place.epoch,
+        "kind": place.kind,
+        "result": "empty",
+        "reason": why,
+        "incumbent": digest(state.incumbent),
+        **shown,
+    }
+    engine.observer.decided(record)
+    return replace(state, decisions=state.decisions + 1)

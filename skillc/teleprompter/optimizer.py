@@ -1,0 +1,325 @@
+"""`SkillOptimizer`: skillc's loop, gates and verdict for a DSPy module."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import dspy
+from dspy.teleprompt.teleprompt import Teleprompter
+from pydantic import JsonValue
+
+from skillc.document.skill import Document
+from skillc.models.accounts import Amount
+from skillc.models.client import Client
+from skillc.optimize.ask import Optimizer
+from skillc.optimize.engine import Engine
+from skillc.optimize.final import Arm, Tested, final_test
+from skillc.optimize.loop import Trained, train
+from skillc.optimize.methods.run import train_by_method
+from skillc.optimize.observer import Silent
+from skillc.optimize.verdict import Verdict
+from skillc.plan.initial import initial_document
+from skillc.plan.schema import Plan
+from skillc.plan.steps import steps_of, wave_size
+from skillc.teleprompter.examples import Material, material_of
+from skillc.teleprompter.fields import field_plans
+from skillc.teleprompter.lms import UserLMs
+from skillc.teleprompter.predictors import Instruction, instructions_of, put_in, skill_plan, texts_for
+from skillc.teleprompter.rollouts import Job, ModuleRollouts, ModuleRunner, as_json
+from skillc.teleprompter.scoring import Answer, Metric, ModuleMeter, arguments_of, scored
+from skillc.teleprompter.settings import plan_for
+
+GATES = {"better": "candidate.score > incumbent.score"}
+BUDGET = {"epochs": 2, "patience": "8 steps"}
+
+_log = logging.getLogger("skillc")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class SkillReport:
+    """What a compile found out; `program.skillc` of the module that it gives back.
+
+    Attributes:
+        verdict: the best instructions against the first ones on the test set; `unverified` without one.
+        validation: the arms `none`, `initial` and `best` on the validation set, which the loop selected on.
+        test: the same on the test set; empty arms where it was not scored.
+        history: one record for each decision, as in `history.jsonl`.
+        ledger: calls, tokens and cost by role and stage.
+        stopped: why the loop ended.
+        skill: the instructions as sections and rules.
+    """
+
+    verdict: Verdict
+    validation: Mapping[str, Arm]
+    test: Mapping[str, Arm]
+    history: tuple[Mapping[str, JsonValue], ...]
+    ledger: Mapping[str, JsonValue]
+    stopped: str
+    skill: Document
+
+
+class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
+    """Improves the instructions of a module's predictors, keeps a change only if the gates hold, and tests the gain.
+
+    For example:
+
+        from skillc import SkillOptimizer
+
+        def metric(gold, pred, trace=None, pred_name=None, pred_trace=None):
+            right = gold.team == pred.team
+            return dspy.Prediction(score=float(right), feedback=f"the right team is {gold.team}")
+
+        optimizer = SkillOptimizer(
+            metric,
+            gates={"better": "candidate.score > incumbent.score", "short": "tokens(candidate) <= 800 tokens"},
+            budget={"epochs": 2, "calls": 5_000},
+            optimizer_lm=dspy.LM("openai/gpt-5.5"),
+        )
+        routed = optimizer.compile(router, trainset=train, valset=validation, testset=test)
+        print(routed.skillc.verdict)
+
+    Each predictor's instruction becomes a trainable section of rules, lines between `<!-- locked -->` and
+    `<!-- /locked -->` excepted, which stay as they are. A rollout is one call of the module under DSPy's settings, with
+    its LMs behind skillc's ledger: no cap is passed, not by one call. An exception that the module raises on a model's
+    answer is the worst score; a model that cannot be reached is no score.
+
+    Args:
+        metric: of `dspy.GEPA`'s signature, or (gold, pred[, trace]); gives a number, or `score` with `feedback`. It is
+            called once for each rollout.
+        gates: conditions by name, in skillc's language; the goal's name there is `score`.
+        budget: caps by name as in a program's `budget` block: `epochs`, `steps`, `calls`, `tokens`, `cost` ("$2"),
+            `time` ("20 min"), `patience`, `min_gain`.
+        optimize: settings of the `optimize` block: `batch`, `edits` ("cosine(4, 2)"), `method`, `sees`, ...
+        optimizer_lm: writes the rules; by default the target improves itself.
+        low: the metric's worst score.
+        high: its best.
+        limit: the most tokens of one trainable section; None sets no limit.
+        group: a key of the examples; those with one value count as one in the test.
+        prices: dollars per million tokens of prompt and of reply by role (`target`, `optimizer`), for caps on cost.
+        cache: a folder that keeps replies, so that a compile that is run again pays for nothing twice.
+        num_threads: rollouts at once.
+        seed: of all that is drawn.
+    """
+
+    def __init__(
+        self,
+        metric: Metric,
+        *,
+        gates: Mapping[str, str] | None = None,
+        budget: Mapping[str, object] | None = None,
+        optimize: Mapping[str, object] | None = None,
+        optimizer_lm: Any = None,
+        low: float = 0.0,
+        high: float = 1.0,
+        limit: int | None = 1500,
+        group: str | None = None,
+        prices: Mapping[str, tuple[float, float]] | None = None,
+        cache: str | Path | None = None,
+        num_threads: int = 8,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        arguments_of(metric)
+        self.metric = metric
+        self.gates = dict(GATES if gates is None else gates)
+        self.budget = dict(BUDGET if budget is None else budget)
+        self.optimize = dict(optimize or {})
+        self.optimizer_lm = optimizer_lm
+        self.low, self.high = low, high
+        self.limit = limit
+        self.group = group
+        self.prices = dict(prices or {})
+        self.cache = Path(cache) if cache is not None else None
+        self.num_threads = num_threads
+        self.seed = seed
+        self._looks: dict[tuple[str, ...], int] = {}
+
+    def compile(
+        self,
+        student: Any,
+        *,
+        trainset: Sequence[Any],
+        teacher: Any = None,
+        valset: Sequence[Any] | None = None,
+        testset: Sequence[Any] | None = None,
+        **_: Any,
+    ) -> Any:
+        """A deep copy of a module with the best instructions, and a `SkillReport` as its attribute `skillc`.
+
+        Args:
+            student: any module with predictors; it stays as it is.
+            trainset: examples to learn from.
+            teacher: not used.
+            valset: examples that the gates are decided on; by default a third of the training set.
+            testset: examples for the verdict, scored once at the end. Compiling again with the same test set counts as
+                another look at it, which asks more of the evidence.
+
+        Raises:
+            SkillcError: what the user can mend: examples, settings, models, the metric.
+            BudgetReached: the caps do not even admit the baseline.
+        """
+        instructions = instructions_of(student)
+        material = material_of(trainset, valset, testset, group=self.group, seed=self.seed)
+        lms = UserLMs(dspy.settings.lm, self.optimizer_lm, student)
+        plan = self._plan(student, instructions, material, lms)
+        with lms.client(plan, self.cache, self.num_threads) as client:
+            trained, tested, history = _waited(self._run(student, instructions, material, lms, plan, client))
+            ledger = client.ledger.snapshot()
+        best = put_in(student, texts_for(trained.state.best, plan, instructions))
+        best.skillc = SkillReport(
+            verdict=tested.verdict,
+            validation=tested.validation,
+            test=tested.test,
+            history=history,
+            ledger=ledger,
+            stopped=trained.stopped,
+            skill=trained.state.best,
+        )
+        return best
+
+    def _plan(self, student: Any, instructions: Sequence[Instruction], material: Material, lms: UserLMs) -> Plan:
+        example = material.dataset.train[0]
+        return plan_for(
+            skill=skill_plan(instructions, _name(student), self.limit),
+            inputs=field_plans(student, example.inputs),
+            outputs=field_plans(student, example.gold),
+            models=lms.plans(self.prices),
+            gates=self.gates,
+            budget=self.budget,
+            optimize=self.optimize,
+            low=self.low,
+            high=self.high,
+            seed=self.seed,
+        )
+
+    async def _run(
+        self,
+        student: Any,
+        instructions: Sequence[Instruction],
+        material: Material,
+        lms: UserLMs,
+        plan: Plan,
+        client: Client,
+    ) -> tuple[Trained, Tested, tuple[Mapping[str, JsonValue], ...]]:
+        observer = _Watch(plan)
+        job = Job(
+            student=student,
+            texts=lambda document: _texts(document, student, plan, instructions),
+            examples=material.originals,
+            score=self._scored,
+            own=lms.own,
+        )
+        runner = ModuleRunner(job, client, self.num_threads)
+        try:
+            engine = Engine(
+                plan=plan,
+                dataset=material.dataset,
+                rollouts=ModuleRollouts(plan, runner, ModuleMeter(plan, Path.cwd()), observer),
+                optimizer=Optimizer(client, observer),
+                observer=observer,
+                wave=wave_size(plan, len(material.dataset.validation)),
+                planned=max(1, steps_of(plan, len(material.dataset.train)) * plan.optimize.candidates),
+                reserve=_Closing(client, len(material.dataset.test), len(instructions)),
+            )
+            own = plan.optimize.method == "skillc"
+            initial = initial_document(plan)
+            trained = await (train(engine, initial) if own else train_by_method(engine, initial, client))
+            tested = await final_test(trained, look=self._look(material))
+        finally:
+            await runner.close()
+        if tested.verdict.n:
+            self._looks[_test_of(material)] = self._look(material)
+        return trained, tested, tuple(observer.decisions)
+
+    def _scored(self, gold: Any, prediction: Any, trace: Any, example: str) -> Answer:
+        score, feedback = scored(self.metric, gold, prediction, trace, low=self.low, high=self.high, example=example)
+        values = dict(prediction) if hasattr(prediction, "keys") else {"answer": prediction}
+        return Answer({name: as_json(value) for name, value in values.items()}, score, feedback)
+
+    def _look(self, material: Material) -> int:
+        return self._looks.get(_test_of(material), 0) + 1
+
+
+class _Watch(Silent):
+    """Notes go to the log; the clock may end the run."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__()
+        cap = plan.budget.time
+        self._end = None if cap is None else time.monotonic() + float(cap)
+
+    def note(self, message: str) -> None:
+        super().note(message)
+        _log.info(message)
+
+    def stop_wanted(self) -> str | None:
+        return "time" if self._end is not None and time.monotonic() >= self._end else None
+
+
+class _Closing:
+    """Calls for the final test of two modules, kept back in the ledger."""
+
+    def __init__(self, client: Client, examples: int, predictors: int) -> None:
+        self._ledger = client.ledger
+        self._amount = Amount(2 * examples * predictors)
+        self.open_reserve = client.ledger.open_reserve
+
+    def set_aside(self) -> None:
+        self._ledger.set_aside(self._amount)
+
+
+def _texts(
+    document: Document | None, student: Any, plan: Plan, instructions: Sequence[Instruction]
+) -> Mapping[str, str]:
+    """Each predictor's instruction; without a skill the sentence that DSPy makes from a signature's fields."""
+    if document is not None:
+        return texts_for(document, plan, instructions)
+    fields = {name: predictor.signature for name, predictor in student.named_predictors()}
+    return {name: _default(signature) for name, signature in fields.items()}
+
+
+def _default(signature: Any) -> str:
+    inputs, outputs = (
+        ", ".join(f"`{name}`" for name in names) for names in (signature.input_fields, signature.output_fields)
+    )
+    return f"Given the fields {inputs}, produce the fields {outputs}."
+
+
+def _name(student: Any) -> str:
+    words = "".join(c if c.isalnum() else "_" for c in type(student).__name__.lower()).strip("_")
+    return words if words[:1].isalpha() and words.isascii() else "module"
+
+
+def _test_of(material: Material) -> tuple[str, ...]:
+    return tuple(sorted(example.id for example in material.dataset.test))
+
+
+def _waited(job: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine, also where the caller stands in an event loop of its own, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(job)
+    results: list[T] = []
+    problems: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            results.append(asyncio.run(job))
+        except BaseException as problem:
+            problems.append(problem)
+
+    thread = threading.Thread(target=work, name="skillc")
+    thread.start()
+    thread.join()
+    if problems:
+        raise problems[0]
+    return results[0]

@@ -1,0 +1,185 @@
+"""Rollouts of a user's module: its predictors carry the candidate's texts, and the user's metric judges."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import dspy
+from dspy.utils.exceptions import AdapterParseError
+from pydantic import JsonValue, TypeAdapter
+
+from skillc.data.example import Example
+from skillc.document.render import for_target
+from skillc.document.skill import Document
+from skillc.metrics.cells import UnmeasuredKind
+from skillc.models.calls import Completion
+from skillc.models.client import Client
+from skillc.models.engine import RoleLM, make_lm, scope
+from skillc.models.failures import CallFailed, find_failure
+from skillc.optimize.rollouts import Outcome, Rollouts
+from skillc.program.rollout import Rollout
+from skillc.teleprompter.lms import TARGET
+from skillc.teleprompter.predictors import put_in
+
+_KEPT = 64
+_KINDS: dict[str, UnmeasuredKind] = {"transient": "transport", "malformed": "transport", "empty": "empty", "cut": "cut"}
+_JSON: TypeAdapter[Any] = TypeAdapter(Any)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What does not change between rollouts.
+
+    Attributes:
+        student: the user's module.
+        texts: each predictor's instruction under a document, None for no skill.
+        examples: the user's examples by id.
+        score: (gold, prediction, trace, id) to an answer; raises `MetricError`.
+        own: role of each predictor that has an LM of its own.
+    """
+
+    student: Any
+    texts: Callable[[Document | None], Mapping[str, str]]
+    examples: Mapping[str, Any]
+    score: Callable[[Any, Any, Any, str], Mapping[str, JsonValue]]
+    own: Mapping[str, str]
+
+
+class ModuleRunner:
+    """Runs rollouts on threads, because a user's module is synchronous.
+
+    A rollout takes its place in line only when a thread is free for it: a module's second call stands behind places
+    that were taken before, and would wait for ever for one whose rollout has no thread. The first calls of rollouts are
+    charged in the order of the asking, later ones as they come.
+    """
+
+    def __init__(self, job: Job, client: Client, threads: int) -> None:
+        self._job = job
+        self._client = client
+        self._lms: dict[str, RoleLM] = {role: make_lm(client, role) for role in client.roles}
+        self._free = asyncio.Semaphore(threads)
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="skillc module")
+        self._documents: OrderedDict[str | None, Document | None] = OrderedDict({None: None})
+        self._modules: OrderedDict[str | None, Any] = OrderedDict()
+
+    def know(self, document: Document) -> None:
+        """Remembers which document a text belongs to."""
+        text = for_target(document)
+        self._documents[text] = document
+        self._documents.move_to_end(text)
+        if len(self._documents) > _KEPT:
+            self._documents.pop(next(key for key in self._documents if key is not None))
+
+    async def __call__(self, text: str | None, example: Example, sample: int, stage: str) -> Rollout:
+        """One rollout.
+
+        Raises:
+            PermanentFailure, BudgetReached, MetricError: as they are.
+        """
+        module, loop = self._module(text), asyncio.get_running_loop()
+        async with self._free:
+            with self._client.turn():
+                context = contextvars.copy_context()
+                return await loop.run_in_executor(self._pool, context.run, self._run, module, example, sample, stage)
+
+    async def close(self) -> None:
+        """Waits for the modules that still run, so that none of them calls a model when the run is over."""
+        await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
+
+    def _module(self, text: str | None) -> Any:
+        module = self._modules.get(text)
+        if module is None:
+            module = self._modules[text] = put_in(self._job.student, self._job.texts(self._documents[text]))
+            for name, predictor in module.named_predictors():
+                if name in self._job.own:
+                    predictor.lm = self._lms[self._job.own[name]]
+            if len(self._modules) > _KEPT:
+                self._modules.popitem(last=False)
+        self._modules.move_to_end(text)
+        return module
+
+    def _run(self, module: Any, example: Example, sample: int, stage: str) -> Rollout:
+        gold = self._job.examples[example.id]
+        trace: list[Any] = []
+        settings = {"lm": self._lms[TARGET], "trace": trace, "disable_history": True, "track_usage": False}
+        with scope(stage, sample) as inside, dspy.context(**settings):
+            try:
+                prediction = module(**gold.inputs())
+            except Exception as raised:
+                return _failed(raised, inside.completions)
+            reply = _told(module, trace) or (inside.completions[-1].text if inside.completions else "")
+            try:
+                answer = self._job.score(gold, prediction, list(trace), example.id)
+            except CallFailed as failure:
+                return _rollout(inside.completions, reply, failure=_KINDS[failure.kind])
+        return _rollout(inside.completions, reply, prediction=answer)
+
+
+class ModuleRollouts(Rollouts):
+    """Tells the runner which document is being measured: a module needs its sections, not one text."""
+
+    _runner: ModuleRunner
+
+    async def measure(
+        self, skill: Document | None, examples: Sequence[Example], *, stage: str, sample: int = 0
+    ) -> list[Outcome]:
+        """As `Rollouts.measure`."""
+        if skill is not None:
+            self._runner.know(skill)
+        return await super().measure(skill, examples, stage=stage, sample=sample)
+
+
+def _failed(raised: Exception, completions: list[Completion]) -> Rollout:
+    """Our own errors go on; whatever else a module raises on a model's answer is a wrong answer, with its reason."""
+    failure = find_failure(raised)
+    reply = completions[-1].text if completions else ""
+    if isinstance(failure, CallFailed):
+        return _rollout(completions, reply, failure=_KINDS[failure.kind])
+    if failure is not None:
+        raise failure from None
+    if isinstance(raised, AdapterParseError):
+        return _rollout(completions, reply, problem="the reply has not the declared form")
+    said = " ".join(str(raised).split())[:300]
+    return _rollout(completions, reply, problem=f"the module raised {type(raised).__name__}: {said}")
+
+
+def _rollout(
+    completions: Sequence[Completion],
+    reply: str,
+    *,
+    prediction: Mapping[str, JsonValue] | None = None,
+    failure: UnmeasuredKind | None = None,
+    problem: str | None = None,
+) -> Rollout:
+    known = [completion.cost for completion in completions if completion.cost is not None]
+    return Rollout(
+        prediction=prediction,
+        reply=reply,
+        failure=failure,
+        problem=problem,
+        tokens=sum(completion.usage.total for completion in completions),
+        cost=sum(known) if len(known) == len(completions) else None,
+    )
+
+
+def _told(module: Any, trace: Sequence[Any]) -> str:
+    """What each predictor was given and answered, in order: a module's trajectory."""
+    names = {id(predictor): name for name, predictor in module.named_predictors()}
+    lines = []
+    for predictor, inputs, outputs in trace:
+        given = ", ".join(f"{name}={value!r}" for name, value in inputs.items())
+        told = ", ".join(f"{name}={value!r}" for name, value in dict(outputs).items())
+        lines.append(f"{names.get(id(predictor), 'another predictor')}({given}) answered {told}")
+    return "\n".join(lines)
+
+
+def as_json(value: Any) -> JsonValue:
+    """A value as JSON has it; what JSON cannot hold becomes its text."""
+    plain: JsonValue = _JSON.dump_python(value, mode="json", fallback=str)
+    return plain
