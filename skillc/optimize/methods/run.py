@@ -15,7 +15,7 @@ from skillc.document.skill import Document, digest
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached
 from skillc.optimize.baseline import baseline
-from skillc.optimize.decide import Patch, settle
+from skillc.optimize.decide import CutOff, Patch, settle
 from skillc.optimize.engine import Engine, Place, State, mean
 from skillc.optimize.gate import check_requires, gates_for, hopeless
 from skillc.optimize.loop import Interrupted, Trained
@@ -24,6 +24,7 @@ from skillc.optimize.methods.texts import texts_of
 from skillc.optimize.observer import cut_by
 from skillc.optimize.patience import Patience
 from skillc.optimize.seeds import batches
+from skillc.plan.evidence import reads_batch
 
 Improve = Callable[[Engine, Document, Client], Awaitable[Found]]
 
@@ -66,6 +67,8 @@ async def train_by_method(engine: Engine, initial: Document, client: Client) -> 
         found = await method.improve(engine, initial, client)
         stopped = found.stopped
         state = await _decided(engine, state, found)
+    except CutOff as cut:
+        state, stopped = cut.state, cut.reason
     except BudgetReached as cap:
         stopped = cap.cap
     except Interrupted:
@@ -88,7 +91,7 @@ async def _decided(engine: Engine, state: State, found: Found) -> State:
         return _empty(engine, state, place, found.problem or "nothing better than the initial skill was found", shown)
     # A gate that reads the batch is decided on the run's first one.
     batch = batches(engine.dataset.train, engine.plan.optimize.batch, plan_seed=engine.plan.data.seed, epoch=1)[0]
-    on_batch = any(gate.stage == "batch" for gate in gates_for(engine.plan, slow=False))
+    on_batch = any(reads_batch(gate.term) for gate in gates_for(engine.plan, slow=False))
     if on_batch and found.stopped in ("interrupted", "time"):
         return state
     if on_batch:
