@@ -12,7 +12,6 @@ from skillc.language.terms import CallTerm
 
 METHODS = {"gepa": "0.2", "miprov2": "0.2", "one_shot": "0.2"}
 ROLLOUTS = {"environment": "0.5", "react": "0.5", "code": "0.5", "codex": "0.5", "command": "0.5"}
-ACCEPTS = {"always": "0.2"}
 SERVERS = {"vllm": "0.3"}
 SECOND_SKILL = "0.5"
 ON_DEMAND = "0.5"
@@ -53,7 +52,7 @@ def _of_entity(entity: Entity) -> list[Later]:
     if entity.kind == "task":
         return _chosen(entity, "rollout", ROLLOUTS)
     if entity.kind == "optimize":
-        return [*_chosen(entity, "method", METHODS), *_chosen(entity, "accept", ACCEPTS)]
+        return _chosen(entity, "method", METHODS)
     if entity.kind == "model":
         return _chosen(entity, "serve", SERVERS)
     return []
