@@ -19,14 +19,14 @@ from skillc.data.dataset import Dataset
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned
-from skillc.metrics.cells import MICRO, Scored
+from skillc.metrics.cells import Scored, measured_mean
 from skillc.metrics.evaluate import Meter
 from skillc.metrics.sources import metric_sources
 from skillc.models.accounts import Amount
 from skillc.models.client import Client
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine
-from skillc.optimize.final import Arm, Tested, final_test
+from skillc.optimize.final import Arm, Tested, final_test, split_digest
 from skillc.optimize.loop import Trained, train
 from skillc.optimize.methods.run import train_by_method
 from skillc.optimize.observer import Observer, cut_by
@@ -217,7 +217,8 @@ async def _train_and_test(
 
 
 def _look(trained: Trained, name: str) -> LookLock:
-    return LookLock(run=name, initial=digest(trained.state.initial), best=digest(trained.state.best))
+    initial, best = digest(trained.state.initial), digest(trained.state.best)
+    return LookLock(run=name, initial=initial, best=best, test=split_digest(trained.engine.dataset.test))
 
 
 def _write(
@@ -316,7 +317,7 @@ def simple_baselines(plan: Plan, dataset: Dataset, meter: Meter) -> dict[str, Fr
             meter.measure(example, {plan.task.outputs[0].name: answer}).cells[plan.goal.name]
             for example, answer in zip(dataset.test, baseline.predictions, strict=True)
         ]
-        scores = [cell.value for cell in cells if isinstance(cell, Scored)]
-        if scores:
-            means[baseline.name] = Fraction(sum(scores), len(scores) * MICRO)
+        mean = measured_mean(cell.value if isinstance(cell, Scored) else None for cell in cells)
+        if mean.value is not None:
+            means[baseline.name] = mean.value
     return means

@@ -10,11 +10,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from skillc.document.render import for_target
 from skillc.optimize.final import Arm
 from skillc.optimize.verdict import Verdict
 
 if TYPE_CHECKING:
     from skillc.pipeline import Compiled
+    from skillc.sanity import Sanity
 
 _STYLE = {"improved": "bold green", "worse": "bold red", "no significant gain": "yellow", "unverified": "yellow"}
 _NAMES = {"none": "no skill", "initial": "initial skill", "best": "compiled skill"}
@@ -47,6 +49,29 @@ def table(compiled: Compiled, goal: str) -> RenderableType:
     for name, mean in compiled.baselines.items():
         rows.add_row(f"{name} (no model)", "", _percent(mean), style="dim")
     return Group(Text(), rows, Text(), _verdict(tested.verdict), _facts(compiled))
+
+
+def sanity_text(found: Sanity, goal: str) -> Text:
+    """The end of a sanity check: what came through each stage, what is broken, and the skill where it changed."""
+    funnel = found.funnel
+    stages = (
+        f"{funnel.failures} of {found.examples} failed, {funnel.answered} of {funnel.asked} reflections read, "
+        f"{funnel.edits} edits proposed, {funnel.fitting} fit the skill, {funnel.curing} passed the screen, "
+        f"{funnel.accepted} of {funnel.candidates} candidates accepted"
+    )
+    text = Text(f"sanity    {found.examples} training examples, trained and validated on alike; nothing is written\n")
+    text.append(f"{goal:<9} {_percent(found.before)} before, {_percent(found.after)} after\n")
+    text.append(f"stages    {stages}\n")
+    text.append("verdict   ")
+    text.append("unverified", style=_STYLE["unverified"])
+    broken = f"`{found.broken}` is broken: " if found.broken else ""
+    text.append(f"   {broken}{found.message}\n", style="red" if found.broken else "")
+    if found.hint:
+        text.append(f"          {found.hint}\n")
+    text.append(f"spent     {spent_line(found.spent)}")
+    if found.changed:
+        text.append(f"\n\n{for_target(found.skill).rstrip()}", style="dim")
+    return text
 
 
 def _score(arm: Arm) -> str:

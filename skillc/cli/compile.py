@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from skillc.cli.options import changes
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from skillc.frontend import Estimated, Planned
 
 _VERDICTS = ("improved",)
 
@@ -18,6 +24,7 @@ _VERDICTS = ("improved",)
 @click.option("--require", type=click.Choice(_VERDICTS), help="Exit with status 1 unless this is the verdict.")
 @click.option("--fresh", is_flag=True, help="Ask the models anew, whatever earlier runs were answered.")
 @click.option("--force", is_flag=True, help="Write over a SKILL.md that skillc did not write.")
+@click.option("--sanity", is_flag=True, help="Only see whether feedback reaches the skill; writes nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; progress goes to standard error.")
 def compile(  # noqa: A001 - the verb's name
     program: Path,
@@ -28,9 +35,13 @@ def compile(  # noqa: A001 - the verb's name
     require: str | None,
     fresh: bool,
     force: bool,
+    sanity: bool,
     as_json: bool,
 ) -> int:
     """Improve the skill of PROGRAM, test it on held-out examples, and write it with its lock and history.
+
+    With --sanity it trains and validates on the same few training examples, in two steps and a handful of calls, and
+    says which stage is broken where the skill does not change: status 0 or 1. Nothing is written.
 
     Exit status: 0 done, 1 the --require is not met, 2 an error, 3 stopped by the budget, 130 interrupted (the same
     command goes on).
@@ -40,12 +51,17 @@ def compile(  # noqa: A001 - the verb's name
     from rich.console import Console
 
     from skillc.cli.running import run_job, show_diagnostics
+    from skillc.errors import SkillcError
     from skillc.frontend import estimate, plan_file
     from skillc.report import summary, table
 
     console = Console(stderr=True, highlight=False)
     planned = plan_file(program, models=models, settings=settings, offline=offline, runnable=True)
     estimated = estimate(planned)
+    if sanity:
+        if require is not None:
+            raise SkillcError("`--sanity` proves nothing, so `--require` has nothing to ask", hint="leave one out")
+        return _sanity(planned, estimated, console, offline=offline, as_json=as_json)
     show_diagnostics([*planned.diagnostics, *estimated.diagnostics])
     compiled = run_job(planned, estimated, console, output=output, offline=offline, fresh=fresh, force=force)
     if as_json:
@@ -57,3 +73,23 @@ def compile(  # noqa: A001 - the verb's name
     if compiled.trained.stopped in ("calls", "tokens", "cost", "time"):
         return 3
     return 1 if require is not None and compiled.tested.verdict.verdict != require else 0
+
+
+def _sanity(planned: Planned, estimated: Estimated, console: Console, *, offline: bool, as_json: bool) -> int:
+    import json
+
+    from rich.console import Console
+
+    from skillc.cli.running import run_sanity
+    from skillc.document.render import for_target
+    from skillc.report import sanity_text
+    from skillc.sanity import prepared
+
+    found = run_sanity(prepared(planned, estimated), estimated, console, offline=offline)
+    if as_json:
+        click.echo(json.dumps(found.to_json(for_target(found.skill)), ensure_ascii=False, indent=2))
+    else:
+        Console(highlight=False, soft_wrap=True).print(sanity_text(found, planned.plan.goal.name))
+    if found.stopped == "interrupted":
+        return 130
+    return 0 if found.broken is None else 1

@@ -22,6 +22,7 @@ from skillc.pipeline import Compiled, Job, compile_job
 from skillc.report import spent_line
 from skillc.run.progress import Terminal
 from skillc.run.stop import Stop
+from skillc.sanity import Sanity, check_sanity
 
 
 def run_job(
@@ -52,6 +53,21 @@ def run_job(
         stop = Stop(cap)
         with terminal, _interruptible(stop, terminal), _noted(terminal):
             return compile_job(job, terminal, client, stop)
+
+
+def run_sanity(planned: Planned, estimated: Estimated, console: Console, *, offline: bool) -> Sanity:
+    """Checks whether feedback reaches the skill, showing progress on the console. Nothing is written, no reply kept.
+
+    Raises:
+        SkillcError: whatever the user can mend.
+    """
+    plan = planned.plan
+    cap = float(plan.budget.time) if plan.budget.time is not None else None
+    with Client(plan, cache_folder=None, offline=offline) as client:
+        terminal = Terminal(console, spent=lambda: spent_line(client.ledger.snapshot()), deadline=cap)
+        stop = Stop(cap)
+        with terminal, _interruptible(stop, terminal), _noted(terminal):
+            return check_sanity(planned, estimated, terminal, client, stop)
 
 
 @contextmanager

@@ -190,9 +190,9 @@ class Sorter:
             self._error("SK210", first.span, f"`{kind.word}` has no name", hint=f"write {_shape(kind)}")
         elif kind.suffixes and first.text == kind.suffixes[0][0]:
             end = suffix[-1]
-            self._error(
-                "SK201", end.span, f"`for {end.text}` is nothing that a gate can be for", hint="write `for slow`"
-            )
+            # With a pool of parents there is a gate that keeps, and nothing about it to declare.
+            hint = "`parents = pareto` keeps by itself" if end.text == "keep" else "write `for slow`"
+            self._error("SK201", end.span, f"`for {end.text}` is nothing that a gate can be for", hint=hint)
         else:
             assert name is not None
             joined = "_".join(word.text for word in (name, *suffix))

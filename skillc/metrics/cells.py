@@ -5,7 +5,9 @@ Scores are integers of a millionth, so that sums do not depend on the order of a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 MICRO = 1_000_000
@@ -28,3 +30,23 @@ class Unmeasured:
 
 
 Cell = Scored | Unmeasured
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """The mean of a metric over the `n` examples that were measured; None where none was."""
+
+    value: Fraction | None
+    n: int
+
+
+def measured_mean(scores: Iterable[int | None], *, samples: int = 1) -> Mean:
+    """The mean over what was measured: displayed, and never the side of a gate, whose denominator is fixed.
+
+    Args:
+        scores: of each example the sum over its samples, in millionths; None where one of them was not measured.
+        samples: rollouts per example.
+    """
+    measured = [score for score in scores if score is not None]
+    count = len(measured)
+    return Mean(Fraction(sum(measured), count * samples * MICRO) if measured else None, count)

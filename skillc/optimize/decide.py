@@ -19,8 +19,10 @@ from skillc.optimize.engine import Engine, Place, Rejected, State, Undecided
 from skillc.optimize.flips import Flips, counted
 from skillc.optimize.gate import Decision, complete, goal_of, shown
 from skillc.optimize.intervals import Interval
+from skillc.optimize.keep import against_anchor, worth_keeping
 from skillc.optimize.observer import cut_by
-from skillc.optimize.pool import race
+from skillc.optimize.parents import with_member
+from skillc.optimize.pool import race, take
 from skillc.optimize.proposals import wording
 
 
@@ -30,12 +32,14 @@ class Patch:
 
     Attributes:
         text: what the rejected-edit buffer holds of it; the edits' wordings where it is empty.
+        parents: digests of what it was made from; the incumbent's where there is none.
     """
 
     edits: tuple[Edit, ...]
     candidate: Document
     shown: Mapping[str, JsonValue]
     text: str = ""
+    parents: tuple[str, ...] = ()
 
 
 class CutOff(Exception):  # noqa: N818
@@ -107,7 +111,8 @@ async def settle_pool(
     """Decides patches against each other and gives the state after it; each decision is told to the observer.
 
     A candidate that was rejected against this very incumbent before keeps that decision, at no cost. Where gates
-    rejected and none was accepted, up to `retries` smaller patches meet the gates too.
+    rejected and none was accepted, up to `retries` smaller patches meet the gates too. The gates compare with the
+    incumbent, or with the accepted skill behind it where it is a parent that was only kept.
 
     Args:
         engine: the run's surroundings.
@@ -124,6 +129,9 @@ async def settle_pool(
     """
     distinct = {digest(patch.candidate): patch for patch in reversed(patches)}
     patches = [patch for patch in patches if distinct[digest(patch.candidate)] is patch]
+    own = (digest(state.incumbent),)
+    patches = [replace(patch, parents=patch.parents or own) for patch in patches]
+    state = await against_anchor(engine, state, batch, slow=slow)
     decided = await _decide(engine, state, patches, batch, slow=slow, first_wave=first_wave)
     state = _tell(engine, state, decided, batch, place)
     tried = decided
@@ -147,18 +155,25 @@ def _smaller(engine: Engine, state: State, decided: Sequence[_Decided]) -> Patch
     if not raced:
         return None
     patch, found = max(raced, key=lambda pair: len(pair[1].gained) - len(pair[1].lost))
-    parts, _ = associated(engine, state, patch.edits, patch.candidate, found)
+    base = grown(state)
+    parts, _ = associated(engine, base, patch.edits, patch.candidate, found)
     stay = kept(parts)
     edits = tuple(patch.edits[i] for i in stay)
-    applied = apply_edits(state.incumbent, edits)
-    known = {digest(state.incumbent), *(digest(each.patch.candidate) for each in decided)}
+    applied = apply_edits(base.incumbent, edits)
+    known = {digest(base.incumbent), *(digest(each.patch.candidate) for each in decided)}
     if not edits or digest(applied.document) in known or not all(report.applied for report in applied.reports):
         return None
     told = patch.shown.get("edits")
     named = [told[i] for i in stay] if isinstance(told, list) and len(told) == len(patch.edits) else []
     fewer = len(patch.edits) - len(edits)
     text = f"{patch.text}, less {fewer} of its edits" if patch.text else ""
-    return Patch(edits, applied.document, {**patch.shown, "edits": named, "smaller": fewer}, text)
+    shown_: dict[str, JsonValue] = {**patch.shown, "edits": named, "smaller": fewer}
+    return Patch(edits, applied.document, shown_, text, patch.parents)
+
+
+def grown(state: State) -> State:
+    """The state with the skill that the edits are about as its incumbent, where the gates compare with another."""
+    return state if state.parent is None else replace(state, incumbent=state.parent, parent=None)
 
 
 # ---- deciding -------------------------------------------------------------------------------------
@@ -175,20 +190,42 @@ async def _decide(
 ) -> list[_Decided]:
     before = [state.decided.get(_pair(state, patch)) for patch in patches]
     racing = [patch.candidate for patch, known in zip(patches, before, strict=True) if known is None]
-    raced = await race(engine, state, racing, batch, slow=slow, first_wave=first_wave) if racing else []
-    decisions = iter(raced)
-    return [
-        _Decided(patch, known, None) if known is not None else _raced(patch, next(decisions))
-        for patch, known in zip(patches, before, strict=True)
-    ]
+    decisions = iter(await _raced(engine, state, racing, batch, slow=slow, first_wave=first_wave))
+    decided = []
+    for patch, known in zip(patches, before, strict=True):
+        if known is not None:
+            decided.append(_Decided(patch, known, None))
+            continue
+        decision = next(decisions)
+        told = {**decision.to_json(), "reason": reason(decision)}
+        if decision.result == "accept" and engine.plan.optimize.accept == "always":
+            told["reason"] = "taken, as each candidate is"
+        rejected = decision.result == "reject" and not slow
+        cures = await worth_keeping(engine, state, patch.candidate, told) if rejected else []
+        decided.append(_Decided(patch, {**told, **({"kept": [*cures]} if cures else {})}, decision.flips))
+    return decided
 
 
-def _raced(patch: Patch, decision: Decision) -> _Decided:
-    return _Decided(patch, {**decision.to_json(), "reason": reason(decision)}, decision.flips)
+async def _raced(
+    engine: Engine,
+    state: State,
+    racing: Sequence[Document],
+    batch: Sequence[Example],
+    *,
+    slow: bool,
+    first_wave: Callable[[], None] | None,
+) -> list[Decision]:
+    if not racing:
+        return []
+    if engine.plan.optimize.accept == "always":
+        return await take(engine, state, racing, batch, slow=slow)
+    return await race(engine, state, racing, batch, slow=slow, first_wave=first_wave)
 
 
 def _pair(state: State, patch: Patch) -> tuple[str, str]:
-    return digest(state.incumbent), digest(patch.candidate)
+    """What a candidate meets at the gates, its own parent included where that is another; and the candidate."""
+    met = digest(state.incumbent)
+    return (met if state.parent is None else f"{met} {digest(state.parent)}"), digest(patch.candidate)
 
 
 def _tell(engine: Engine, state: State, decided: Sequence[_Decided], batch: Sequence[Example], place: Place) -> State:
@@ -222,7 +259,7 @@ def _record(
     engine: Engine, state: State, decided: _Decided, batch: Sequence[Example], place: Place
 ) -> dict[str, JsonValue]:
     patch, found = decided.patch, decided.flips
-    credited = credit(engine, state, patch.edits, patch.candidate, found, batch) if patch.edits and found else {}
+    credited = credit(engine, grown(state), patch.edits, patch.candidate, found, batch) if patch.edits and found else {}
     return {
         "decision": state.decisions + 1,
         "place": str(place),
@@ -232,6 +269,7 @@ def _record(
         "incumbent": digest(state.incumbent),
         "candidate": digest(patch.candidate),
         "tokens": tokens(patch.candidate),
+        **({"parents": [*patch.parents]} if state.pool else {}),
         **patch.shown,
         **credited,
     }
@@ -243,12 +281,16 @@ def _record(
 async def _after(engine: Engine, state: State, decided: Sequence[_Decided], place: Place) -> State:
     before = goal_of(engine, state.incumbent)
     state = with_rejected(state, [entry for each in decided if each.result == "reject" for entry in _entries(each)])
+    for each in decided:
+        if each.known.get("kept"):
+            state = with_member(engine, state, each.patch.candidate, each.patch.parents, accepted=False)
     winner = next((each for each in decided if each.result == "accept"), None)
     if winner is not None:
         number = state.decisions - len(decided) + 1 + [each is winner for each in decided].index(True)
         return await _accepted(engine, state, winner.patch, place, number)
     if all(each.result == "undecided" for each in decided):
-        patience = state.patience.after("undecided", _least(before))
+        counts = place.kind in ("step", "retry")
+        patience = state.patience.after("undecided", _least(before)) if counts else state.patience
     else:
         # A step counts once, however many candidates it had; what is no step only ends a row of undecided ones.
         stepped = place.kind == "step"
@@ -270,6 +312,7 @@ async def _accepted(engine: Engine, state: State, patch: Patch, place: Place, nu
 
 
 def _with_incumbent(engine: Engine, state: State, patch: Patch, place: Place) -> State:
+    state = with_member(engine, state, patch.candidate, patch.parents, accepted=True)
     best = patch.candidate if is_better(engine, patch.candidate, state.best) else state.best
     patience = state.patience.decided()
     if place.kind == "step":

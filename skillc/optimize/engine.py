@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from skillc.data.dataset import Dataset
 from skillc.document.edits import Edit
 from skillc.document.skill import Document
-from skillc.metrics.cells import MICRO
+from skillc.metrics.cells import measured_mean
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.observer import Observer
 from skillc.optimize.patience import Patience
@@ -83,10 +83,33 @@ class Undecided:
 
 
 @dataclass(frozen=True, slots=True)
+class Member:
+    """A skill that candidates may grow from, with `parents = pareto`.
+
+    Attributes:
+        id: the skill's digest.
+        parents: digests of what it was made from: none for the initial skill, two for a merge.
+        accepted: whether it passed the gates; otherwise it was kept, for an example that no other skill gets right.
+        anchor: digest of the accepted skill that its descendants meet in the gates: its own where it is accepted.
+    """
+
+    id: str
+    skill: Document
+    parents: tuple[str, ...]
+    accepted: bool
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """The loop between two decisions. Every step takes one and gives the next.
 
     Attributes:
+        incumbent: what candidates grow from: the last accepted skill, or the parent that was drawn for this step.
+        best: the accepted skill with the highest goal, then fewer tokens, then the earlier one.
+        parent: what the candidate at the gates grew from, where that is not the incumbent that they compare it with.
+        pool: with `parents = pareto` all skills that were accepted or kept, in that order of events.
+        merged: pairs of digests that were merged, so that none is merged twice.
         counts: by a rule's id and its text, the training examples on which it helped (True) or misled (False).
         flips: by validation example, the candidates that scored otherwise than their incumbent and did not win.
     """
@@ -95,11 +118,14 @@ class State:
     incumbent: Document
     best: Document
     patience: Patience
+    parent: Document | None = None
     decisions: int = 0
     accepted: int = 0
     rejected: tuple[Rejected, ...] = ()
     meta: str = ""
     undecided: tuple[Undecided, ...] = ()
+    pool: tuple[Member, ...] = ()
+    merged: frozenset[tuple[str, str]] = frozenset()
     screened: Mapping[str, int] = field(default_factory=dict)
     counts: Mapping[tuple[str, str], Mapping[str, bool]] = field(default_factory=dict)
     decided: Mapping[tuple[str, str], Mapping[str, JsonValue]] = field(default_factory=dict)
@@ -108,6 +134,6 @@ class State:
 
 def mean(engine: Engine, skill: Document | None, metric: str) -> Fraction | None:
     """The mean of a metric on the validation split over what was measured, None where nothing was."""
-    scores = [engine.rollouts.score(skill, example, metric) for example in engine.dataset.validation]
-    measured = [score for score in scores if score is not None]
-    return Fraction(sum(measured), len(measured) * MICRO) if measured else None
+    samples = engine.plan.optimize.samples
+    totals = (engine.rollouts.total(skill, e, metric, samples=samples) for e in engine.dataset.validation)
+    return measured_mean(totals, samples=samples).value

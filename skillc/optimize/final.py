@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from skillc.data.example import Example
 from skillc.document.skill import Document, digest
-from skillc.metrics.cells import MICRO
+from skillc.metrics.cells import Scored, measured_mean
 from skillc.models.failures import BudgetReached
 from skillc.optimize.engine import Engine
-from skillc.optimize.loop import Interrupted, Trained
+from skillc.optimize.loop import Trained
+from skillc.optimize.observer import cut_by
 from skillc.optimize.rollouts import gather
 from skillc.optimize.verdict import PairedScore, Verdict, judge, without_test
 
@@ -20,7 +24,7 @@ RETRIES = 2
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One skill on one split: the goal's mean over the `n` examples that were measured; None where none was."""
+    """One skill on one split: the goal's mean over the `n` examples whose every sample was measured; None for none."""
 
     mean: Fraction | None
     n: int
@@ -63,28 +67,44 @@ async def final_test(trained: Trained, *, look: int) -> Tested:
 
 async def _judged(engine: Engine, initial: Document, best: Document, test: Sequence[Example], look: int) -> Verdict:
     """Both skills side by side for each example, so that a drifting server hits both alike."""
-    engine.observer.stage("final test", 2 * len(test))
+    samples = engine.plan.optimize.samples
+    engine.observer.stage("final test", 2 * len(test) * samples)
     todo = list(test)
     try:
         for _ in range(1 + RETRIES):
-            await gather([engine.rollouts.measure(s, [e], stage="test") for e in todo for s in (initial, best)])
+            await gather(
+                [
+                    engine.rollouts.measure(skill, [example], stage="test", sample=sample)
+                    for sample in range(samples)
+                    for example in todo
+                    for skill in (initial, best)
+                ]
+            )
             todo = [example for example in todo if not _both_measured(engine, initial, best, example)]
             if not todo:
                 break
     except BudgetReached as cap:
         return without_test(f"the budget's cap on {cap.cap} was reached before the test was done")
-    except Interrupted:
+    except asyncio.CancelledError:
+        cut_by(engine.observer)
         return without_test("the run was interrupted")
     goal = engine.plan.goal
     pairs = [
         PairedScore(
             group=example.group,
-            initial=engine.rollouts.score(initial, example, goal.name),
-            best=engine.rollouts.score(best, example, goal.name),
+            initial=_score(engine, initial, example, sample),
+            best=_score(engine, best, example, sample),
         )
         for example in test
+        for sample in range(samples)
     ]
-    return judge(pairs, low=goal.low, high=goal.high, look=look, seed=engine.plan.data.seed)
+    return judge(pairs, low=goal.low, high=goal.high, look=look, seed=engine.plan.data.seed, samples=samples)
+
+
+def _score(engine: Engine, skill: Document, example: Example, sample: int) -> int | None:
+    outcome = engine.rollouts.known(skill, example, sample)
+    cell = outcome.cells[engine.plan.goal.name] if outcome is not None else None
+    return cell.value if isinstance(cell, Scored) else None
 
 
 async def _no_skill(engine: Engine, test: Sequence[Example], *, tested: bool, stopped: str) -> None:
@@ -92,22 +112,32 @@ async def _no_skill(engine: Engine, test: Sequence[Example], *, tested: bool, st
     examples = [*engine.dataset.validation, *(test if tested else ())]
     if stopped == "interrupted":
         return
-    engine.observer.stage("no skill", len(examples))
+    samples = engine.plan.optimize.samples
+    engine.observer.stage("no skill", len(examples) * samples)
     try:
-        await engine.rollouts.measure(None, examples, stage="no skill")
+        for sample in range(samples):
+            await engine.rollouts.measure(None, examples, stage="no skill", sample=sample)
     except BudgetReached:
         engine.observer.note("the budget does not reach for the comparison with no skill")
-    except Interrupted:
-        return
+    except asyncio.CancelledError:
+        cut_by(engine.observer)
 
 
 def _both_measured(engine: Engine, initial: Document, best: Document, example: Example) -> bool:
-    goal = engine.plan.goal.name
-    return all(engine.rollouts.score(skill, example, goal) is not None for skill in (initial, best))
+    samples, goal = engine.plan.optimize.samples, engine.plan.goal.name
+    totals = [engine.rollouts.total(skill, example, goal, samples=samples) for skill in (initial, best)]
+    return None not in totals
 
 
 def arm(engine: Engine, skill: Document | None, examples: Sequence[Example]) -> Arm:
     """What is known of a skill on a split."""
-    scores = [engine.rollouts.score(skill, example, engine.plan.goal.name) for example in examples]
-    measured = [score for score in scores if score is not None]
-    return Arm(Fraction(sum(measured), len(measured) * MICRO) if measured else None, len(measured))
+    samples, goal = engine.plan.optimize.samples, engine.plan.goal.name
+    totals = (engine.rollouts.total(skill, example, goal, samples=samples) for example in examples)
+    found = measured_mean(totals, samples=samples)
+    return Arm(found.value, found.n)
+
+
+def split_digest(examples: Sequence[Example]) -> str:
+    """Names a test split by its inputs alone: other ids, labels or groups, or another order, make no new split."""
+    inputs = {json.dumps(dict(e.inputs), sort_keys=True, separators=(",", ":")) for e in examples}
+    return hashlib.sha256("\n".join(sorted(inputs)).encode()).hexdigest()

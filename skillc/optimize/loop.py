@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from pydantic import JsonValue
 
+from skillc.data.example import Example
 from skillc.document.edits import apply_edits
-from skillc.document.skill import Document
+from skillc.document.skill import Document, digest
 from skillc.models.failures import BudgetReached
 from skillc.optimize.baseline import baseline
 from skillc.optimize.decide import CutOff, Patch, settle, standing
 from skillc.optimize.engine import Engine, Place, State, mean
 from skillc.optimize.gate import check_requires, hopeless
+from skillc.optimize.merge import merge
 from skillc.optimize.meta_skill import meta_skill
-from skillc.optimize.observer import Observer
+from skillc.optimize.observer import Observer, cut_by
+from skillc.optimize.parents import is_right, with_best, with_initial, with_parent
 from skillc.optimize.patience import Patience
 from skillc.optimize.proposals import wording
+from skillc.optimize.rollback import roll_back
 from skillc.optimize.seeds import batches
-from skillc.optimize.slow_update import longitudinal, slow_update
+from skillc.optimize.slow_update import longitudinal, slow_sections, slow_update
 from skillc.optimize.step import step
-from skillc.plan.steps import epochs_of, step_size, steps_of, steps_per_epoch
-
-
-class Interrupted(Exception):  # noqa: N818
-    """The user wants the run to end; the open decision is dropped."""
+from skillc.plan.steps import epochs_of, step_size, steps_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +84,7 @@ async def train(engine: Engine, initial: Document) -> Trained:
     """
     listener = _Listener(engine.observer)
     engine, quarantined = await baseline(replace(engine, observer=listener), initial)
-    goal = mean(engine, initial, engine.plan.goal.name) or Fraction(0)
-    budget = engine.plan.budget
-    state = State(initial, initial, initial, Patience(budget.patience, budget.min_gain, goal))
+    state = _first_state(engine, initial)
     check_requires(engine, state)
     engine.reserve.set_aside()
     stopped = "epochs"
@@ -101,27 +100,61 @@ async def train(engine: Engine, initial: Document) -> Trained:
     return Trained(state, engine, stopped, quarantined)
 
 
-async def _epoch(engine: Engine, state: State, epoch: int, total: int) -> tuple[State, str | None]:
+def _first_state(engine: Engine, initial: Document) -> State:
+    budget = engine.plan.budget
+    goal = mean(engine, initial, engine.plan.goal.name) or Fraction(0)
+    patience = Patience(budget.patience, budget.min_gain, goal)
+    return with_initial(engine, State(initial, initial, initial, patience))
+
+
+# ---- one epoch ------------------------------------------------------------------------------------
+
+
+def batches_of(engine: Engine, epoch: int) -> list[tuple[Example, ...]]:
+    """The batches of one epoch, one for each of its steps."""
     plan = engine.plan
-    parts = batches(engine.dataset.train, step_size(plan), plan_seed=plan.data.seed, epoch=epoch)
+    return batches(engine.dataset.train, step_size(plan), plan_seed=plan.data.seed, epoch=epoch)
+
+
+async def _epoch(engine: Engine, state: State, epoch: int, total: int) -> tuple[State, str | None]:
+    parts = batches_of(engine, epoch)
     for i, batch in enumerate(parts):
         number = (epoch - 1) * len(parts) + i + 1
-        if number > total:
-            return state, "steps"
-        reason = engine.observer.stop_wanted() or state.patience.reason
-        if reason is None and hopeless(engine, state):
-            reason = "perfect"
+        reason = "steps" if number > total else _end(engine, state)
+        if reason is None:
+            state, reason = await _one_step(engine, state, batch, Place(epoch, number, total))
         if reason is not None:
-            return state, reason
-        try:
-            state = await step(engine, state, batch, Place(epoch, number, total))
-        except CutOff as cut:
-            return cut.state, cut.reason
-        except BudgetReached as cap:
-            return state, cap.cap
-        except Interrupted:
-            return state, "interrupted"
-    return state, state.patience.reason
+            return with_best(engine, state), reason
+    return with_best(engine, state), state.patience.reason
+
+
+def _end(engine: Engine, state: State) -> str | None:
+    """Why the run ends before another step, or None."""
+    reason = engine.observer.stop_wanted() or state.patience.reason
+    return reason or ("perfect" if _perfect(engine, state) else None)
+
+
+def _perfect(engine: Engine, state: State) -> bool:
+    """Whether no candidate could pass the gates against the best; where they do not decide: whether all is right."""
+    if engine.plan.optimize.accept == "always":
+        return all(is_right(engine, state.best, example) for example in engine.dataset.validation)
+    return hopeless(engine, with_best(engine, state))
+
+
+async def _one_step(engine: Engine, state: State, batch: Sequence[Example], place: Place) -> tuple[State, str | None]:
+    """The state after a step, or the one before it and what cut the step off."""
+    try:
+        after = await step(engine, with_parent(engine, state, place), batch, place)
+    except CutOff as cut:
+        return cut.state, cut.reason
+    except BudgetReached as cap:
+        return state, cap.cap
+    except asyncio.CancelledError:
+        return state, cut_by(engine.observer)
+    return roll_back(engine, after, place), None
+
+
+# ---- its end --------------------------------------------------------------------------------------
 
 
 async def _epoch_end(
@@ -132,25 +165,43 @@ async def _epoch_end(
     epoch: int,
     total: int,
 ) -> tuple[State, str | None]:
-    """Undecided patches once more, then the slow update after an epoch that accepted something, then the meta skill."""
-    optimize = engine.plan.optimize
-    parts = steps_per_epoch(engine.plan, len(engine.dataset.train))
-    place = Place(epoch, epoch * parts, total)
+    """The state after the last decision that the budget admits, and the cap that ended it."""
+    place = Place(epoch, epoch * len(batches_of(engine, epoch)), total)
     try:
-        state = await _retry(engine, state, replace(place, kind="retry"))
-        accepted = any(record["result"] == "accept" for record in decisions)
-        if accepted and optimize.slow_update and any(s.mode == "slow" for s in state.incumbent.sections):
-            pairs = await longitudinal(engine, state, first, epoch)
-            state = await slow_update(engine, state, first, pairs, replace(place, kind="slow update"))
-        if optimize.meta_skill and decisions and epoch < epochs_of(engine.plan):
-            state = await meta_skill(engine, state, decisions, place)
+        async for after in _ends(engine, state, first, decisions, place):
+            state = after
     except CutOff as cut:
         return cut.state, cut.reason
     except BudgetReached as cap:
         return state, cap.cap
-    except Interrupted:
-        return state, "interrupted"
+    except asyncio.CancelledError:
+        return state, cut_by(engine.observer)
     return state, None
+
+
+async def _ends(
+    engine: Engine, state: State, first: Document, decisions: list[Mapping[str, JsonValue]], place: Place
+) -> AsyncIterator[State]:
+    """The states after each decision: undecided patches once more, a merge, slow updates, the meta skill."""
+    yield (state := await _retry(engine, state, replace(place, kind="retry")))
+    batch = batches_of(engine, place.epoch)[-1]
+    yield (state := with_best(engine, await merge(engine, state, batch, replace(place, kind="merge"))))
+    if _compares(engine, state, first, decisions):
+        compared = await longitudinal(engine, first, state.incumbent, place.epoch)
+        for ordinal, section in enumerate(slow_sections(state)):
+            at = replace(place, kind="slow update")
+            state = await slow_update(engine, state, section, compared, at, ordinal)
+            yield (state := roll_back(engine, state, place))
+    if engine.plan.optimize.meta_skill and decisions and place.epoch < epochs_of(engine.plan):
+        yield await meta_skill(engine, state, decisions, place)
+
+
+def _compares(engine: Engine, state: State, first: Document, decisions: Sequence[Mapping[str, JsonValue]]) -> bool:
+    """Whether a slow update has something to compare: a slow section, and an epoch that changed the skill."""
+    if not (engine.plan.optimize.slow_update and slow_sections(state)):
+        return False
+    accepted = any(record["result"] == "accept" for record in decisions)
+    return accepted and digest(first) != digest(state.incumbent)
 
 
 async def _retry(engine: Engine, state: State, place: Place) -> State:
@@ -162,4 +213,5 @@ async def _retry(engine: Engine, state: State, place: Place) -> State:
             shown: dict[str, JsonValue] = {"edits": [wording(edit) for edit in patch.edits]}
             with standing(engine, state):
                 state = await settle(engine, state, Patch(patch.edits, applied.document, shown), (), place)
+            state = roll_back(engine, with_best(engine, state), place)
     return state

@@ -16,6 +16,7 @@ from skillc.optimize.gate import Decision, Result, evidence, gates_for, skills, 
 from skillc.optimize.gates import decide_all
 from skillc.optimize.intervals import Interval, Truth
 from skillc.optimize.order import validation_order
+from skillc.optimize.parents import unsolved
 from skillc.optimize.rollouts import gather
 from skillc.plan.evidence import reads_batch
 from skillc.plan.schema import GatePlan
@@ -56,6 +57,22 @@ async def race(
     if pool.leave_by("text") or await pool.on_batch():
         return pool.decisions()
     await pool.on_validation(first_wave)
+    return pool.decisions()
+
+
+async def take(
+    engine: Engine, state: State, candidates: Sequence[Document], batch: Sequence[Example], *, slow: bool = False
+) -> list[Decision]:
+    """With `accept = always`: the candidate with the highest goal of a pool, whatever its gates say.
+
+    What they say is recorded all the same, so that the two arms can be compared. All are measured on the whole
+    validation split; one that stays unmeasured somewhere is `undecided`: a failure is no score, here neither.
+
+    Returns:
+        As `race`.
+    """
+    pool = _Pool(engine, state, candidates, batch, slow=slow)
+    await pool.on_everything()
     return pool.decisions()
 
 
@@ -108,7 +125,7 @@ class _Pool:
 
     def _entered(self, place: int, candidate: Document) -> _Racer:
         known = skills(self._state, candidate)
-        read = texts(self._engine, known, change(self._state.incumbent, candidate))
+        read = texts(self._engine, known, change(self._state.parent or self._state.incumbent, candidate))
         goal = self._engine.plan.goal.name
         return _Racer(place, candidate, evidence(self._engine, known, self._batch, read), self._gates, goal)
 
@@ -160,6 +177,21 @@ class _Pool:
                 return
         self._close()
 
+    async def on_everything(self) -> None:
+        """All of validation for all of the pool, and what stays unmeasured twice more; the best one is taken."""
+        cells = self._cells()
+        self._engine.observer.stage("gate", len(cells) * len(self._racers))
+        for _ in range(1 + REQUEUES):
+            missing = {racer.place: self._missing(racer, cells) for racer in self._racers}
+            if not any(missing.values()):
+                break
+            await self._send(missing, self._unmeasured_before())
+        whole = [racer for racer in self._racers if not self._missing(racer, cells)]
+        best = min(whole, key=lambda racer: (-racer.goal().lo, racer.thrift), default=None)
+        for racer in self._racers:
+            racer.result = "accept" if racer is best else "beaten" if racer in whole else "undecided"
+            racer.beaten_by = best.place if best is not None and racer.result == "beaten" else None
+
     def _cells(self) -> list[Cell]:
         engine, state = self._engine, self._state
         order = validation_order(
@@ -167,6 +199,7 @@ class _Pool:
             lambda example: engine.rollouts.score(state.incumbent, example, engine.plan.goal.name),
             seed=engine.plan.data.seed,
             flips=lambda example: state.flips.get(example.id, 0),
+            first={example.id for example in unsolved(engine, state)},
         )
         return [(example, sample) for sample in range(engine.plan.optimize.samples) for example in order]
 

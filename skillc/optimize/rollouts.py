@@ -96,6 +96,17 @@ class Rollouts:
         cell = outcome.cells.get(metric) if outcome else None
         return cell.value if isinstance(cell, Scored) else None
 
+    def total(self, skill: Document | None, example: Example, metric: str, *, samples: int) -> int | None:
+        """The sum of the scores of all samples in millionths, None where one of them was not measured."""
+        found = 0
+        for sample in range(samples):
+            outcome = self.known(skill, example, sample)
+            cell = outcome.cells.get(metric) if outcome else None
+            if not isinstance(cell, Scored):
+                return None
+            found += cell.value
+        return found
+
     async def measure(
         self, skill: Document | None, examples: Sequence[Example], *, stage: str, sample: int = 0
     ) -> list[Outcome]:

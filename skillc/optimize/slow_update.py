@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,17 +12,19 @@ from skillc.document.edits import rewrite
 from skillc.document.skill import Document, Section
 from skillc.metrics.cells import MICRO
 from skillc.optimize.briefing import briefing
-from skillc.optimize.decide import Patch, settle, standing
+from skillc.optimize.decide import Patch, settle
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.prompting import PairView, slow_update_messages
 from skillc.optimize.replies import MalformedReply, SlowUpdateReply
 from skillc.optimize.seeds import seed_for, shuffled
 from skillc.optimize.sight import shown_answer, shown_feedback, shown_gold, shown_inputs
+from skillc.plan.steps import SCAN
 
 Change = Literal["regressed", "still_failing", "improved", "still_right"]
 
 # Regressions first: guidance is there to undo them.
 ORDER: tuple[Change, ...] = ("regressed", "still_failing", "improved", "still_right")
+CHANGED = ("regressed", "improved")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +35,43 @@ class Pair:
     change: Change
 
 
-async def longitudinal(engine: Engine, state: State, first: Document, epoch: int) -> list[Pair]:
+@dataclass(frozen=True, slots=True)
+class Longitudinal:
+    """What became of some training examples between an epoch's first and its last skill, regressions first."""
+
+    first: Document
+    last: Document
+    pairs: tuple[Pair, ...]
+
+
+async def longitudinal(engine: Engine, first: Document, last: Document, epoch: int) -> Longitudinal:
     """Examples of the training split under the epoch's first and its last skill, regressions first.
 
-    The examples are the same number for each epoch, drawn by the seed; those not measured under both are left out.
+    Drawn by the seed, `slow_update_samples` of them: the first ones for `mixed`; for `changed` and `unchanged` those
+    that fit among the first `SCAN` times as many, sent in waves until there are enough. What was not measured under
+    both skills is left out.
     """
+    wanted, policy = engine.plan.optimize.slow_update_samples, engine.plan.optimize.pairs
     order = shuffled(engine.dataset.train, seed_for(engine.plan.data.seed, "slow update", epoch=epoch))
-    examples = order[: engine.plan.optimize.slow_update_samples]
-    engine.observer.stage("slow update", 2 * len(examples))
-    await engine.rollouts.measure(first, examples, stage="slow update")
-    await engine.rollouts.measure(state.incumbent, examples, stage="slow update")
-    pairs = [Pair(example, change) for example in examples if (change := _change(engine, first, state, example))]
-    return sorted(pairs, key=lambda pair: ORDER.index(pair.change))
+    order = order[: wanted if policy == "mixed" else SCAN * wanted]
+    pairs: list[Pair] = []
+    for start in range(0, len(order), max(1, wanted)):
+        examples = order[start : start + wanted]
+        engine.observer.stage("slow update", 2 * len(examples))
+        await engine.rollouts.measure(first, examples, stage="slow update")
+        await engine.rollouts.measure(last, examples, stage="slow update")
+        found = [Pair(example, change) for example in examples if (change := _change(engine, first, last, example))]
+        pairs += [pair for pair in found if policy == "mixed" or (pair.change in CHANGED) == (policy == "changed")]
+        if len(pairs) >= wanted:
+            break
+    ordered = sorted(pairs[:wanted], key=lambda pair: ORDER.index(pair.change))
+    return Longitudinal(first, last, tuple(ordered))
 
 
-def _change(engine: Engine, first: Document, state: State, example: Example) -> Change | None:
+def _change(engine: Engine, first: Document, last: Document, example: Example) -> Change | None:
     goal = engine.plan.goal
     before = engine.rollouts.score(first, example, goal.name)
-    after = engine.rollouts.score(state.incumbent, example, goal.name)
+    after = engine.rollouts.score(last, example, goal.name)
     if before is None or after is None:
         return None
     if after != before:
@@ -59,28 +79,28 @@ def _change(engine: Engine, first: Document, state: State, example: Example) -> 
     return "still_right" if after == goal.high * MICRO else "still_failing"
 
 
-async def slow_update(engine: Engine, state: State, first: Document, pairs: Sequence[Pair], place: Place) -> State:
-    """Guidance for each slow section, through the gates like any edit; it never counts for patience."""
-    for ordinal, section in enumerate(s for s in state.incumbent.sections if s.mode == "slow"):
-        with standing(engine, state):
-            state = await _rewrite(engine, state, section, first, pairs, place, ordinal)
-    return state
+def slow_sections(state: State) -> list[Section]:
+    """The sections that a slow update rewrites, one after the other."""
+    return [section for section in state.incumbent.sections if section.mode == "slow"]
 
 
-async def _rewrite(
-    engine: Engine,
-    state: State,
-    section: Section,
-    first: Document,
-    pairs: Sequence[Pair],
-    place: Place,
-    ordinal: int,
+async def slow_update(
+    engine: Engine, state: State, section: Section, compared: Longitudinal, place: Place, ordinal: int
 ) -> State:
+    """Guidance for one slow section, through the gates like any edit; it never counts for patience.
+
+    Without a pair there is nothing to learn from, and nothing is asked.
+
+    Raises:
+        BudgetReached: a cap does not admit a call.
+    """
+    if not compared.pairs:
+        return state
     engine.observer.stage("slow update", 1)
     messages = slow_update_messages(
         section=section.name,
         limit=section.limit,
-        pairs=pair_views(engine, state, first, pairs),
+        pairs=pair_views(engine, compared),
         **briefing(engine, state),
     )
     sample = (place.epoch, place.step, ordinal)
@@ -99,16 +119,16 @@ async def _rewrite(
         return state
     shown: dict[str, JsonValue] = {"guidance": reply.guidance, "section": section.name}
     patch = Patch((), written.document, shown, f"guidance of {section.name}: {reply.guidance.strip()}")
-    return await settle(engine, state, patch, [pair.example for pair in pairs], place, slow=True)
+    return await settle(engine, state, patch, [pair.example for pair in compared.pairs], place, slow=True)
 
 
-def pair_views(engine: Engine, state: State, first: Document, pairs: Sequence[Pair]) -> list[PairView]:
+def pair_views(engine: Engine, compared: Longitudinal) -> list[PairView]:
     """The pairs as the optimizer sees them: what changed, and the answers under the first and the last skill."""
     plan, views = engine.plan, []
     limit = plan.optimize.trajectory_limit
-    for i, pair in enumerate(pairs, 1):
-        before = engine.rollouts.known(first, pair.example)
-        after = engine.rollouts.known(state.incumbent, pair.example)
+    for i, pair in enumerate(compared.pairs, 1):
+        before = engine.rollouts.known(compared.first, pair.example)
+        after = engine.rollouts.known(compared.last, pair.example)
         if before is None or after is None:
             continue
         views.append(

@@ -29,7 +29,7 @@ Word = Literal["improved", "no significant gain", "worse", "unverified"]
 
 @dataclass(frozen=True, slots=True)
 class PairedScore:
-    """One test example under both skills, in millionths of the goal; None where it was not measured."""
+    """One sample of one test example under both skills, in millionths of the goal; None where it was not measured."""
 
     group: str
     initial: int | None
@@ -45,7 +45,7 @@ class Verdict:
         gain: mean difference over the pairs that were measured, in goal points.
         interval: at level 1 - alpha; it leaves out 0 exactly when the verdict is `improved` or `worse`.
         p: two-sided.
-        n: pairs that were measured.
+        n: examples' worth of pairs that were measured: their number by the samples of an example.
         groups: split groups among them.
         look: how often this test split has been looked at.
         alpha: the level of this look, 0.05 / look².
@@ -71,15 +71,21 @@ def without_test(reason: str, *, same: bool = False, look: int = 0) -> Verdict:
     return Verdict("unverified", reason)
 
 
-def judge(pairs: Sequence[PairedScore], *, low: Fraction, high: Fraction, look: int, seed: int) -> Verdict:
+def judge(
+    pairs: Sequence[PairedScore], *, low: Fraction, high: Fraction, look: int, seed: int, samples: int = 1
+) -> Verdict:
     """The verdict on a whole test split.
 
+    Each group's difference is the sum over its pairs, so it is `samples` times the sum of the means over samples: no
+    p-value, interval or gain can tell the two apart.
+
     Args:
-        pairs: one per test example.
+        pairs: one per test example and sample.
         low: the least the goal can be, which stands for what was not measured.
         high: the most, likewise.
         look: how often this split has been looked at, this time included, from 1.
         seed: the plan's; fixes the subsets.
+        samples: pairs of one example.
     """
     alpha = LEVEL / (look * look)
     measured = [pair for pair in pairs if pair.initial is not None and pair.best is not None]
@@ -87,7 +93,7 @@ def judge(pairs: Sequence[PairedScore], *, low: Fraction, high: Fraction, look: 
     seen = Verdict(
         "unverified",
         gain=_gain(measured),
-        n=len(measured),
+        n=len(measured) // samples,
         groups=len({pair.group for pair in measured}),
         look=look,
         alpha=alpha,

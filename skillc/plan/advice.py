@@ -40,6 +40,7 @@ class Advice:
 def plan_advice(plan: Plan, sizes: Sizes, bounds: Bounds) -> Iterator[Advice]:
     """All that is to be said besides whether the budget can pay."""
     yield from _loop(plan, sizes, bounds)
+    yield from _idle(plan)
     yield from _groups(plan, sizes)
     yield from _noise(plan, bounds)
     yield from _test(plan, sizes)
@@ -65,6 +66,20 @@ def _loop(plan: Plan, sizes: Sizes, bounds: Bounds) -> Iterator[Advice]:
     if wave is not None and wave > max(1, sizes.validation // 2):
         message = f"a wave is {wave} of {sizes.validation} validation examples, so gates can't be decided early"
         yield Advice("SK567", Severity.NOTE, message, ("optimize", None, "wave"), "a tenth is a good size")
+
+
+def _idle(plan: Plan) -> Iterator[Advice]:
+    """Settings that another one leaves without effect."""
+    optimize = plan.optimize
+    if optimize.merge and optimize.parents != "pareto":
+        message = "`merge = on` merges nothing: incumbents form one line, so no two have grown apart"
+        yield Advice("SK569", Severity.WARNING, message, ("optimize", None, "merge"), "write `parents = pareto` too")
+    if optimize.rollback is not None and optimize.accept != "always":
+        message = "`rollback` takes nothing back: the gates let no candidate through that is worse"
+        yield Advice("SK569", Severity.WARNING, message, ("optimize", None, "rollback"), "it is for `accept = always`")
+    elif optimize.rollback is not None and optimize.parents == "pareto":
+        message = "`rollback` takes nothing back: with `parents = pareto` each step draws its parent anew"
+        yield Advice("SK569", Severity.WARNING, message, ("optimize", None, "rollback"), "remove one of the two")
 
 
 def _groups(plan: Plan, sizes: Sizes) -> Iterator[Advice]:

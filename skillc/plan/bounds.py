@@ -14,7 +14,16 @@ from skillc.plan.schema import Plan, PricePlan
 from skillc.plan.sizes import Sizes
 from skillc.plan.spend import Bound, Spend, total
 from skillc.plan.stages import Least, Stage
-from skillc.plan.steps import epochs_of, open_ended, step_size, steps_of, steps_per_epoch, wave_size
+from skillc.plan.steps import (
+    compared,
+    epochs_of,
+    merges_parents,
+    open_ended,
+    step_size,
+    steps_of,
+    steps_per_epoch,
+    wave_size,
+)
 
 # A run that decides less than this has tried nothing (ENGINE section 4).
 LEAST_DECISIONS = 3
@@ -25,6 +34,8 @@ LEAST_DECISIONS = 3
 FAILING = Fraction(1, 3)
 ACCEPTED = Fraction(1, 4)
 EARLY = Fraction(1, 2)
+# With a pool of parents: rejected candidates that are kept, and so measured on the whole validation split.
+KEPT = Fraction(1, 4)
 _GATED = ACCEPTED + (1 - ACCEPTED) * EARLY
 _REASKED = 2
 
@@ -164,7 +175,7 @@ class _Counter:
             reflections=self._each.reflect.least * self._parts(batch)[0],
             on_batch=rollout * (batch if self._gates_on_batch else 0),
             validation=rollout * (self._validation if self._gates_on_validation else 0),
-            test=rollout * (2 * self._sizes.test),
+            test=rollout * (2 * self._sizes.test * self._optimize.samples),
         )
 
     def affordable(self, steps: int) -> int:
@@ -220,10 +231,11 @@ class _Counter:
             Stage("select", "optimizer", each.select.times(0, expected * asked, again * asked)),
             Stage("rewrite", "optimizer", each.rewrite.times(0, expected * written, again * written)),
             Stage("gate", "target", each.rollout.times(0, expected * tried, steps * most_tried)),
+            self._merge(steps, expected),
             self._slow_update(steps, expected),
             self._meta_skill(steps, expected),
             Stage("final test", "target", each.rollout.times(0, test * optimize.samples, test * optimize.samples)),
-            Stage("no skill", "target", each.bare.times(0, *[sizes.validation + sizes.test] * 2)),
+            Stage("no skill", "target", each.bare.times(0, *[(sizes.validation + sizes.test) * optimize.samples] * 2)),
         ]
         known = {
             "baseline": least.baseline,
@@ -269,11 +281,30 @@ class _Counter:
         What fails and is sent again is not counted: only a reply is charged.
         """
         optimize = self._optimize
-        on_batch = self._batch if self._gates_on_batch else 0
-        share = _GATED if self._gates_on_validation else ACCEPTED
+        gated = self._gates_on_batch and optimize.accept == "gates"
+        on_batch = self._batch if gated else 0
         decided = optimize.candidates + optimize.retries * (1 - ACCEPTED)
         most = (on_batch + self._validation) * (optimize.candidates + optimize.retries)
-        return round((on_batch + self._validation * share) * decided), most
+        # A parent that was only kept meets the accepted skill behind it, which is run on the batch as well.
+        most += on_batch if optimize.parents == "pareto" else 0
+        return round((on_batch + self._validation * self._share()) * decided), most
+
+    def _share(self) -> Fraction:
+        """About how much of the validation split a candidate takes."""
+        if self._optimize.accept == "always":
+            return Fraction(1)
+        share = _GATED if self._gates_on_validation else ACCEPTED
+        return share if self._optimize.parents == "incumbent" else share + (1 - share) * KEPT
+
+    def _merge(self, steps: int, expected: int) -> Stage:
+        """One candidate at each epoch's end; the batch gates run it and its first parent on the last batch."""
+        if not merges_parents(self._plan):
+            return Stage("merge", "target", Bound())
+        gated = self._gates_on_batch and self._optimize.accept == "gates"
+        on_batch = 2 * self._batch if gated else 0
+        about = self._epoch_ends(expected) * round(on_batch + self._validation * self._share())
+        most = self._epoch_ends(steps) * (on_batch + self._validation)
+        return Stage("merge", "target", self._each.rollout.times(0, about, most))
 
     def _epoch_ends(self, steps: int) -> int:
         return steps // steps_per_epoch(self._plan, self._sizes.train)
@@ -283,14 +314,15 @@ class _Counter:
         sections = sum(section.mode == "slow" for section in self._plan.skill.sections)
         if not (sections and self._optimize.slow_update):
             return Stage("slow update", "both", Bound())
-        compared = min(self._optimize.slow_update_samples, self._sizes.train)
-        gated = compared if any(reads_batch(gate.term) for gate in self._plan.gates) else 0
-        rollouts = 2 * compared + sections * gated
+        shown = min(self._optimize.slow_update_samples, self._sizes.train)
+        gated = shown if any(reads_batch(gate.term) for gate in self._plan.gates) else 0
+        rollouts = 2 * shown + sections * gated
+        most_rollouts = 2 * compared(self._plan, self._sizes.train) + sections * gated
         about, most = self._epoch_ends(expected), self._epoch_ends(steps)
         tested = self._each.rollout.times(
             0,
             about * (rollouts + round(sections * self._validation * _GATED)),
-            most * (rollouts + sections * self._validation),
+            most * (most_rollouts + sections * self._validation),
         )
         asked = self._each.slow_update.times(0, about * sections, most * sections * _REASKED)
         return Stage("slow update", "both", tested + asked)

@@ -131,11 +131,16 @@ class ChargedLock(_Part):
 
 
 class LookLock(_Part):
-    """One look at the test split: by which run, and at which skills."""
+    """One look at the test split: by which run, and at which skills.
+
+    Attributes:
+        test: digest of the inputs of the test split; None in locks of before it was written down.
+    """
 
     run: Digest
     initial: Digest
     best: Digest
+    test: Digest | None = None
 
 
 Verdict = Literal["improved", "no significant gain", "worse", "unverified"]
@@ -174,10 +179,19 @@ class Lock(_Part):
 
 
 def look_of(looks: tuple[LookLock, ...], look: LookLock) -> tuple[tuple[LookLock, ...], int]:
-    """The looks with one more, and its number from 1; an identical look keeps the number that it has."""
-    if look in looks:
-        return looks, looks.index(look) + 1
-    return (*looks, look), len(looks) + 1
+    """The looks with one more, and its number from 1; an identical look keeps the number that it has.
+
+    Looks at a test split that was replaced since do not count as looks at this one; those that do not say which split
+    they were at do.
+    """
+    every = looks if any(_same(each, look) for each in looks) else (*looks, look)
+    counted = [each for each in every if each.test in (None, look.test) or look.test is None or _same(each, look)]
+    return every, next(i for i, each in enumerate(counted, 1) if _same(each, look))
+
+
+def _same(one: LookLock, other: LookLock) -> bool:
+    """A run's name fixes its data, so these three fix the split as well."""
+    return (one.run, one.initial, one.best) == (other.run, other.initial, other.best)
 
 
 def lock_text(lock: Lock) -> str:

@@ -19,6 +19,7 @@ from skillc.plan.initial import sections_of
 from skillc.plan.methods import most_questions, most_rollouts
 from skillc.plan.schema import FieldPlan, ModelPlan, OptimizePlan, Plan, PricePlan, SchedulePlan, TypePlan
 from skillc.plan.spend import Bound, Spend
+from skillc.plan.steps import merges_parents
 
 FORMAT_VERSION = 1
 
@@ -255,6 +256,12 @@ def _loop(plan: Plan, bounds: Bounds) -> list[Row]:
         rows.append(("lookups", f"at most {optimize.lookups} a reflection"))
     if optimize.accept == "always":
         rows.append(("accept", "always: the gates do not decide"))
+        if optimize.rollback is not None:
+            share = figures.share(float(optimize.rollback))
+            rows.append(("rollback", f"to the best, once the goal is more than {share} below it"))
+    if optimize.parents == "pareto":
+        merged = ", two of them merged at each epoch's end" if merges_parents(plan) else ""
+        rows.append(("parents", f"the Pareto front of accepted and kept skills{merged}"))
     return rows
 
 

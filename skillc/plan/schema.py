@@ -202,7 +202,8 @@ class OptimizePlan(Frozen):
         wave: rollouts sent at once while a gate is decided; None means a tenth of the validation split, 8 to 32.
         speculate: whether the incumbent runs the next batch while a gate is decided.
         accept: whether the gates decide, or each candidate is taken.
-        rollback: with `accept = always`: a loss of this share against the best goes back to it; None never does.
+        rollback: with `accept = always`: a fall below the best by more than this share of the goal's range goes back to
+            it; None never does.
         parents: whether candidates grow from the incumbent alone, or from the Pareto front of accepted skills.
         merge: whether two parents are merged at epoch ends.
         update: edits on rules, a section rewritten from suggestions, or all trainable sections rewritten.

@@ -7,6 +7,8 @@ from skillc.plan.schema import Plan
 # Without a cap on epochs or steps other caps end the run.
 OPEN_ENDED_EPOCHS = 1_000
 _SMALLEST_WAVE, _LARGEST_WAVE = 8, 32
+# How many times the examples of a slow update are looked through for pairs that changed, or did not.
+SCAN = 4
 
 
 def step_size(plan: Plan) -> int:
@@ -46,7 +48,7 @@ def decisions_of(plan: Plan, train: int) -> int:
     optimize = plan.optimize
     slow = sum(section.mode == "slow" for section in plan.skill.sections) if optimize.slow_update else 0
     ends = steps_of(plan, train) // steps_per_epoch(plan, train)
-    return steps_of(plan, train) * (optimize.candidates + optimize.retries) + ends * (slow + optimize.merge)
+    return steps_of(plan, train) * (optimize.candidates + optimize.retries) + ends * (slow + merges_parents(plan))
 
 
 def wave_size(plan: Plan, validation_size: int) -> int:
@@ -54,3 +56,14 @@ def wave_size(plan: Plan, validation_size: int) -> int:
     if plan.optimize.wave is not None:
         return plan.optimize.wave
     return min(max(-(-validation_size // 10), _SMALLEST_WAVE), _LARGEST_WAVE)
+
+
+def merges_parents(plan: Plan) -> bool:
+    """Whether two parents are merged at epoch ends: a line of incumbents has no two that differ from a common one."""
+    return plan.optimize.merge and plan.optimize.parents == "pareto"
+
+
+def compared(plan: Plan, train: int) -> int:
+    """The most training examples that one slow update runs under both skills."""
+    wanted = plan.optimize.slow_update_samples
+    return min(wanted if plan.optimize.pairs == "mixed" else SCAN * wanted, train)

@@ -11,7 +11,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-_STYLE = {"accept": "green", "reject": "red", "beaten": "dim", "undecided": "yellow", "empty": "dim"}
+_STYLE = {
+    "accept": "green",
+    "reject": "red",
+    "beaten": "dim",
+    "undecided": "yellow",
+    "empty": "dim",
+    "rollback": "yellow",
+}
 
 
 class Terminal:
@@ -113,9 +120,11 @@ def _place(record: Mapping[str, JsonValue]) -> str:
 def _why(record: Mapping[str, JsonValue]) -> str:
     """The gate that failed with the values under it, or whatever else is to be said."""
     brief = f": {record['brief']}" if record.get("brief") else ""
+    kept = record.get("kept")
+    also = f", kept as a parent: right on {len(kept)} that no other is" if isinstance(kept, list) else ""
     if record.get("blame"):
-        return f"gate `{record['blame']}` failed{brief}"
-    if record["result"] in ("empty", "undecided", "beaten"):
+        return f"gate `{record['blame']}` failed{brief}{also}"
+    if record["result"] in ("empty", "undecided", "beaten", "rollback"):
         return f"{record.get('reason', '')}{brief}"
     return ""
 

@@ -270,3 +270,10 @@ def test_the_default_loader_reads_beside_the_program(tmp_path: Path) -> None:
     (tmp_path / "a.skill").write_text('language 1\nmodel target = "openai/x"\n')
     text = program(use='use "./a.skill" as a').replace('target = "rulebook/v1"', "target = a.target")
     assert not check(Source(str(tmp_path / "main.skill"), text)).failed
+
+
+def test_a_gate_that_keeps_is_no_gate_to_declare() -> None:
+    found = run(program() + "\ngate rare for keep = candidate.correct > 10%\n")
+    assert [(d.message, d.hint) for d in found.diagnostics if d.code == "SK201"] == [
+        ("`for keep` is nothing that a gate can be for", "`parents = pareto` keeps by itself")
+    ]

@@ -11,7 +11,7 @@ from skillc.document.skill import Document, Rule, Section
 from skillc.optimize.briefing import shown_rejected
 from skillc.optimize.engine import Place, Rejected
 from skillc.optimize.loop import train
-from skillc.optimize.slow_update import longitudinal, slow_update
+from skillc.optimize.slow_update import longitudinal, slow_sections, slow_update
 from skillc.plan.call_sizes import MEMORY_LIMIT, REJECTED_LIMIT
 from skillc.tokens import count_tokens
 
@@ -90,9 +90,11 @@ def test_a_slow_update_is_shown_the_same_examples_under_both_skills_and_passes_t
     ended = apply_edits(begun, [Add("rules", "Know hammer and saw, no longer apple.")]).document
     shop.state = replace(shop.state, incumbent=ended, best=ended)
     shop.measure_validation()
-    pairs = asyncio.run(longitudinal(shop.engine, shop.state, begun, 1))
-    assert len(pairs) == 30
-    state = asyncio.run(slow_update(shop.engine, shop.state, begun, pairs, replace(PLACE, kind="slow update")))
+    compared = asyncio.run(longitudinal(shop.engine, begun, ended, 1))
+    assert len(compared.pairs) == 30
+    (section,) = slow_sections(shop.state)
+    place = replace(PLACE, kind="slow update")
+    state = asyncio.run(slow_update(shop.engine, shop.state, section, compared, place, 0))
     (prompt,) = shop.script.of("slow update")
     for kind, before, after in (("improved", "fruit", "tool"), ("still_failing", "fruit", "fruit")):
         case = prompt[prompt.index(f'kind="{kind}"') :].split("</case>")[0]
@@ -109,8 +111,9 @@ def test_guidance_over_its_limit_is_asked_for_again_and_a_rejected_one_is_rememb
     shop = Workshop(tmp_path, lambda call: answers.pop(0), program=SLOW)
     shop.measure_validation()
     place = Place(1, 1, 8, "slow update")
-    pairs = asyncio.run(longitudinal(shop.engine, shop.state, shop.state.incumbent, 1))
-    state = asyncio.run(slow_update(shop.engine, shop.state, shop.state.incumbent, pairs, place))
+    compared = asyncio.run(longitudinal(shop.engine, shop.state.incumbent, shop.state.incumbent, 1))
+    (section,) = slow_sections(shop.state)
+    state = asyncio.run(slow_update(shop.engine, shop.state, section, compared, place, 0))
     assert "section `guidance` would have 80 tokens, its limit is 40" in shop.script.calls[1].messages[-1].content
     assert [entry.text for entry in state.rejected] == ["guidance of guidance: Be kind."]
     assert state.patience == shop.state.patience

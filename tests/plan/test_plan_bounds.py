@@ -14,7 +14,7 @@ from skillc.plan.merges import merges, most_merges
 from skillc.plan.schema import GatePlan, ModelPlan, OptimizePlan, PricePlan, SchedulePlan
 from skillc.plan.sizes import Extent, Sizes
 from skillc.plan.spend import Spend, call
-from skillc.plan.steps import epochs_of, open_ended, steps_of, wave_size
+from skillc.plan.steps import decisions_of, epochs_of, open_ended, steps_of, wave_size
 
 CURES = GatePlan(
     name="cures",
@@ -245,3 +245,41 @@ def test_groups_under_20_are_pooled():
 def test_extents():
     assert Extent.of([1, 2, 4]) == Extent(3, 4)
     assert Extent.of([]) == Extent()
+
+
+def test_a_merge_at_each_epochs_end_is_a_stage_of_its_own():
+    pool = {"parents": "pareto", "merge": True}
+    assert calls(bounds(plan(optimize=pool), SIZES, PRICES), "merge")[2] == 4 * 80
+    gated = bounds(plan(optimize=pool, gates=(CURES, *plan().gates)), SIZES, PRICES)
+    assert calls(gated, "merge")[2] == 4 * (80 + 2 * 40)
+    assert "merge" not in [s.name for s in bounds(plan(optimize={"merge": True}), SIZES, PRICES).stages]
+
+
+def test_a_parent_that_was_kept_has_an_accepted_one_behind_it_that_is_run_on_the_batch_too():
+    pool = {"parents": "pareto"}
+    assert calls(bounds(plan(optimize=pool), SIZES, PRICES), "gate")[2] == 16 * 80
+    gated = bounds(plan(optimize=pool, gates=(CURES, *plan().gates)), SIZES, PRICES)
+    assert calls(gated, "gate")[2] == 16 * (80 + 2 * 40)
+
+
+def test_accept_always_runs_the_whole_validation_and_no_batch():
+    found = bounds(plan(optimize={"accept": "always"}, gates=(CURES, *plan().gates)), SIZES, PRICES)
+    assert calls(found, "gate")[1:] == (16 * 80, 16 * 80)
+
+
+def test_pairs_that_are_looked_for_may_cost_four_times_as_many():
+    found = bounds(plan(optimize={"pairs": "changed", "slow_update_samples": 20}), SIZES, PRICES)
+    assert calls(found, "slow update")[2] == 4 * (2 * 80 + 80 + 2)
+
+
+def test_every_sample_is_tested():
+    found = bounds(plan(optimize={"samples": 3}), SIZES, PRICES)
+    assert calls(found, "final test") == (960, 960, 960)
+    assert found.minimum.test.calls == 960
+    assert calls(found, "no skill") == (0, 720, 720)
+
+
+def test_decisions_beside_the_steps_count_as_planned():
+    assert decisions_of(plan(optimize={"slow_update": False}), 160) == 16
+    assert decisions_of(plan(), 160) == 16 + 4
+    assert decisions_of(plan(optimize={"parents": "pareto", "merge": True, "candidates": 2}), 160) == 32 + 8

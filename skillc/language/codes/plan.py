@@ -144,6 +144,14 @@ CODES: tuple[Code, ...] = (
         "what is left: twenty accepts may lose twenty points. A second gate against `initial` or `best` bounds that.",
     ),
     Code(
+        "SK569",
+        "gates",
+        "a setting that another one leaves without effect",
+        "`merge` joins two skills that grew apart, which needs the pool of `parents = pareto`: incumbents alone form "
+        "one line. `rollback` goes back to the best skill after `accept = always` has let a worse one through: behind "
+        "gates none comes through, and with a pool of parents each step starts from a skill that is drawn anew.",
+    ),
+    Code(
         "SK651",
         "models",
         "a cap on cost, and a model without a price",

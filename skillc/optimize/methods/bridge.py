@@ -18,7 +18,6 @@ from skillc.errors import SkillcError
 from skillc.metrics.cells import MICRO, Scored
 from skillc.models.failures import BudgetReached
 from skillc.optimize.engine import Engine
-from skillc.optimize.loop import Interrupted
 from skillc.optimize.methods.texts import Written, document_with
 from skillc.optimize.rollouts import Outcome
 
@@ -31,6 +30,10 @@ _FEWEST = 60
 
 class Halt(BaseException):
     """Ends a method from inside: no `except Exception` of another library holds it up."""
+
+
+class _Enough(Exception):  # noqa: N818
+    """No more rollouts are due to the method; said on the loop, where `Halt` has no business."""
 
 
 class Bridge:
@@ -91,8 +94,8 @@ class Bridge:
             self.halt("interrupted")
         except SkillcError as problem:
             self.fail(problem)
-        except Interrupted:
-            self.halt("interrupted")
+        except _Enough:
+            pass
         raise Halt
 
     def score(self, document: Document, example: Example) -> float:
@@ -176,7 +179,7 @@ class Bridge:
     def _count(self) -> None:
         if self.rollouts >= self._most:
             self.halt("steps")
-            raise Interrupted
+            raise _Enough
         self.rollouts += 1
 
     def _samples(self, example: Example) -> int:

@@ -18,7 +18,7 @@ from skillc.optimize.baseline import baseline
 from skillc.optimize.decide import CutOff, Patch, settle
 from skillc.optimize.engine import Engine, Place, State, mean
 from skillc.optimize.gate import check_requires, gates_for, hopeless
-from skillc.optimize.loop import Interrupted, Trained
+from skillc.optimize.loop import Trained
 from skillc.optimize.methods.found import Found
 from skillc.optimize.methods.texts import texts_of
 from skillc.optimize.observer import cut_by
@@ -71,8 +71,6 @@ async def train_by_method(engine: Engine, initial: Document, client: Client) -> 
         state, stopped = cut.state, cut.reason
     except BudgetReached as cap:
         stopped = cap.cap
-    except Interrupted:
-        stopped = "interrupted"
     except asyncio.CancelledError:
         stopped = cut_by(engine.observer)
     return Trained(state, engine, stopped, quarantined)

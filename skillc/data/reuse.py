@@ -1,0 +1,32 @@
+"""A skill to start from that was made from other examples: none of those it learnt from may stand on test now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from skillc.data.example import Example
+from skillc.data.problems import counted
+from skillc.errors import SkillcError
+
+_NAMED = 3
+
+
+def check_unused(used: Collection[str], test: Sequence[Example], *, skill: str) -> None:
+    """Refuses a start from a skill that was trained, or selected, on examples of the present test split.
+
+    Args:
+        used: ids of the examples that its lock lists as used: of its training and of its validation split.
+        test: the present test split.
+        skill: how the program names the skill that it starts from.
+
+    Raises:
+        SkillcError: some are the same; the message says how many, and names the first.
+    """
+    shared = sorted(example.id for example in test if example.id in used)
+    if not shared:
+        return
+    named = ", ".join(f"`{name}`" for name in shared[:_NAMED]) + (", ..." if len(shared) > _NAMED else "")
+    raise SkillcError(
+        f"`{skill}` was made with {counted(len(shared), 'example')} that the test split holds now: {named}",
+        hint="split with the `seed`, `group` and `split` that it was made with, or test on new examples",
+    )

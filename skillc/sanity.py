@@ -1,0 +1,367 @@
+"""`skillc compile --sanity`: whether feedback reaches the skill at all, on a handful of examples and calls.
+
+The loop trains and validates on the same few training examples, where even a skill that learns by heart gets better.
+What it shows is that no link is broken, never that the skill is good: the verdict is always `unverified`, and nothing
+is written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TypeVar
+
+from pydantic import JsonValue
+
+from skillc.data.dataset import Dataset
+from skillc.document.edits import apply_edits
+from skillc.document.skill import Document, digest
+from skillc.errors import SkillcError
+from skillc.frontend import Estimated, Planned
+from skillc.language.terms import Operation, Term
+from skillc.metrics.evaluate import Meter
+from skillc.models.client import Client
+from skillc.optimize.ask import Messages, Optimizer
+from skillc.optimize.engine import Engine, State, mean
+from skillc.optimize.loop import Trained, train
+from skillc.optimize.observer import Observer, cut_by
+from skillc.optimize.parents import is_right
+from skillc.optimize.proposals import read_edit
+from skillc.optimize.replies import ProposedEdit, ReflectReply, Reply
+from skillc.optimize.rollouts import Rollouts
+from skillc.optimize.seeds import seed_for, shuffled
+from skillc.plan.evidence import calls
+from skillc.plan.initial import initial_document
+from skillc.plan.schema import Plan
+from skillc.program.rollout import Runner
+from skillc.run.stop import Stop
+
+EXAMPLES = 12
+STEPS = 2
+CALLS = 160
+
+R = TypeVar("R", bound=Reply)
+
+
+@dataclass(frozen=True, slots=True)
+class Funnel:
+    """What came through each stage, in the loop's order.
+
+    Attributes:
+        failures: examples that the initial skill is not right on.
+        asked: reflections.
+        answered: replies to them that could be read.
+        edits: edits in those replies.
+        fitting: edits that the document takes.
+        curing: edits that the screen did not drop.
+        candidates: that met the gates.
+        accepted: of them.
+    """
+
+    failures: int
+    asked: int = 0
+    answered: int = 0
+    edits: int = 0
+    fitting: int = 0
+    curing: int = 0
+    candidates: int = 0
+    accepted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sanity:
+    """What a sanity check found.
+
+    Attributes:
+        broken: the first stage that nothing came through: `reflect`, `edit`, `screen`, `gate`; None where the skill
+            changed for the better, or there was nothing to learn.
+        message: what that means.
+        hint: where to look.
+        before: the goal's mean on the examples under the initial skill.
+        after: under the best one.
+        skill: the best skill.
+    """
+
+    examples: int
+    funnel: Funnel
+    broken: str | None
+    message: str
+    hint: str | None
+    before: Fraction | None
+    after: Fraction | None
+    skill: Document
+    changed: bool
+    stopped: str
+    spent: dict[str, JsonValue]
+
+    def to_json(self, text: str) -> dict[str, JsonValue]:
+        """The object that `--json` prints; `text` is the skill as the target reads it."""
+        stages: dict[str, JsonValue] = {name: getattr(self.funnel, name) for name in Funnel.__slots__}
+        return {
+            "format_version": 1,
+            "verdict": "unverified",
+            "examples": self.examples,
+            "stages": stages,
+            "broken": self.broken,
+            "message": self.message,
+            "hint": self.hint,
+            "before": None if self.before is None else round(float(self.before), 6),
+            "after": None if self.after is None else round(float(self.after), 6),
+            "changed": self.changed,
+            "skill": text,
+            "stopped": self.stopped,
+            "spent": self.spent,
+        }
+
+
+class _Tap(Optimizer):
+    """The optimizer, with the edits that its reflections proposed."""
+
+    def __init__(self, client: Client, observer: Observer) -> None:
+        super().__init__(client, observer)
+        self.asked = 0
+        self.answered = 0
+        self.edits: list[ProposedEdit] = []
+
+    async def ask(
+        self,
+        kind: type[R],
+        messages: Messages,
+        *,
+        stage: str,
+        sample: tuple[int, ...],
+        check: Callable[[R], None] | None = None,
+    ) -> R | None:
+        reply = await super().ask(kind, messages, stage=stage, sample=sample, check=check)
+        if stage == "reflect":
+            self.asked += 1
+            self.answered += reply is not None
+            self.edits += reply.edits if isinstance(reply, ReflectReply) else ()
+        return reply
+
+
+class _Keeper:
+    """Passes everything on and keeps decisions and notes."""
+
+    def __init__(self, observer: Observer, stop: Stop) -> None:
+        self._observer = observer
+        self._stop = stop
+        self.decisions: list[Mapping[str, JsonValue]] = []
+        self.notes: list[str] = []
+        self.stage = observer.stage
+        self.advance = observer.advance
+
+    def completed(self, record: Mapping[str, JsonValue]) -> None:
+        self._observer.completed(record)
+
+    def stop_wanted(self) -> str | None:
+        return self._stop.reason or self._observer.stop_wanted()
+
+    def note(self, message: str) -> None:
+        self.notes.append(message)
+        self._observer.note(message)
+
+    def decided(self, record: Mapping[str, JsonValue]) -> None:
+        self.decisions.append(record)
+        self._observer.decided(record)
+
+
+class _NoReserve:
+    """There is no final test to keep anything for."""
+
+    def set_aside(self) -> None:
+        """Nothing."""
+
+    def open_reserve(self) -> None:
+        """Nothing."""
+
+
+def sanity_plan(plan: Plan, examples: int) -> Plan:
+    """The plan of a sanity check: two steps on one batch, few calls, and nothing that looks further than a step.
+
+    Where a gate asks for confidence, its claim stands alone; what is required before the first step is left out.
+    """
+    optimize = plan.optimize.model_copy(
+        update={
+            "batch": examples,
+            "wave": examples,
+            "samples": 1,
+            "candidates": 1,
+            "retries": 0,
+            "accumulate": 1,
+            "speculate": False,
+            "accept": "gates",
+            "parents": "incumbent",
+            "merge": False,
+            "slow_update": False,
+            "meta_skill": False,
+        }
+    )
+    most = CALLS if plan.budget.calls is None else min(CALLS, plan.budget.calls)
+    caps = {"epochs": STEPS, "steps": STEPS, "calls": most, "patience": None, "min_gain": Fraction(0)}
+    gates = tuple(gate.model_copy(update={"term": _plain(gate.term)}) for gate in plan.gates)
+    budget = plan.budget.model_copy(update=caps)
+    return plan.model_copy(update={"optimize": optimize, "budget": budget, "gates": gates, "requires": ()})
+
+
+def _plain(term: Term) -> Term:
+    """A gate with what it asks to be sure of in place of the sureness: a dozen examples give none."""
+    if not isinstance(term, Operation):
+        return term
+    if term.operator in ("and", "or", "not"):
+        return Operation(term.operator, tuple(_plain(operand) for operand in term.operands))
+    sure = next((call for call in calls(term) if call.function == "confidence"), None)
+    return term if sure is None else sure.arguments[0]
+
+
+def sanity_data(dataset: Dataset, seed: int) -> Dataset:
+    """A few training examples, drawn by the seed, to train and to validate on; validation and test are not touched."""
+    few = tuple(shuffled(dataset.train, seed_for(seed, "sanity"))[:EXAMPLES])
+    return Dataset(train=few, validation=few, test=(), digest=dataset.digest)
+
+
+def check_sanity(
+    planned: Planned, estimated: Estimated, observer: Observer, client: Client, stop: Stop | None = None
+) -> Sanity:
+    """Runs the check; `planned` holds the plan of `sanity_plan`, which the client's budget is made from.
+
+    Raises:
+        SkillcError: models, data or metrics that the user can mend.
+        BudgetReached: the caps do not even admit the baseline.
+    """
+    plan = planned.plan
+    stop = stop or Stop()
+    keeper = _Keeper(observer, stop)
+    tap = _Tap(client, keeper)
+    engine = Engine(
+        plan=plan,
+        dataset=sanity_data(estimated.dataset, plan.data.seed),
+        rollouts=Rollouts(plan, Runner(plan, client), Meter(plan, planned.root), keeper),
+        optimizer=tap,
+        observer=keeper,
+        wave=EXAMPLES,
+        planned=STEPS,
+        reserve=_NoReserve(),
+    )
+    trained = asyncio.run(_train(engine, stop))
+    return _found(trained, tap, keeper, client.ledger.snapshot())
+
+
+async def _train(engine: Engine, stop: Stop) -> Trained:
+    try:
+        with stop.cuts(clock=True):
+            return await train(engine, initial_document(engine.plan))
+    except asyncio.CancelledError:
+        message = f"stopped ({cut_by(engine.observer)}) before the initial skill was measured"
+        raise SkillcError(message, hint="the same command begins anew") from None
+
+
+def _found(trained: Trained, tap: _Tap, keeper: _Keeper, spent: dict[str, JsonValue]) -> Sanity:
+    engine, state = trained.engine, trained.state
+    funnel = _funnel(trained, tap, keeper.decisions)
+    broken, message, hint = _diagnosis(trained, funnel, tap, keeper)
+    goal = engine.plan.goal.name
+    return Sanity(
+        examples=len(engine.dataset.validation),
+        funnel=funnel,
+        broken=broken,
+        message=message,
+        hint=hint,
+        before=mean(engine, state.initial, goal),
+        after=mean(engine, state.best, goal),
+        skill=state.best,
+        changed=digest(state.best) != digest(state.initial),
+        stopped=trained.stopped,
+        spent=spent,
+    )
+
+
+def _funnel(trained: Trained, tap: _Tap, decisions: Sequence[Mapping[str, JsonValue]]) -> Funnel:
+    engine, state = trained.engine, trained.state
+    met = [record for record in decisions if record["result"] in ("accept", "reject", "undecided")]
+    return Funnel(
+        failures=sum(not is_right(engine, state.initial, example) for example in engine.dataset.validation),
+        asked=tap.asked,
+        answered=tap.answered,
+        edits=len(tap.edits),
+        fitting=len(tap.edits) - len(_refusals(state, tap.edits)),
+        curing=sum(_count(record, "proposed") - _count(record, "screened_out") for record in decisions),
+        candidates=len(met),
+        accepted=sum(record["result"] == "accept" for record in met),
+    )
+
+
+def _count(record: Mapping[str, JsonValue], name: str) -> int:
+    value = record.get(name)
+    return len(value) if isinstance(value, list) else value if isinstance(value, int) else 0
+
+
+def _refusals(state: State, edits: Sequence[ProposedEdit]) -> list[str]:
+    """Why the initial skill and the best one both refuse an edit."""
+    reasons = []
+    for proposed in edits:
+        edit = read_edit(proposed)
+        if edit is None:
+            reasons.append(f"an edit `{proposed.op}` lacks its rule, section or text")
+            continue
+        reports = [apply_edits(skill, (edit,)).reports[0] for skill in (state.initial, state.best)]
+        if not any(report.applied for report in reports):
+            reasons.append(reports[0].message)
+    return reasons
+
+
+def _diagnosis(trained: Trained, funnel: Funnel, tap: _Tap, keeper: _Keeper) -> tuple[str | None, str, str | None]:
+    """The stage that is broken, what that means, and where to look."""
+    count = len(trained.engine.dataset.validation)
+    stopped = f"; the run was stopped by its cap on {trained.stopped}" if trained.stopped in _CAPS else ""
+    if not funnel.failures:
+        hint = "there was nothing to learn from; compile, or check again with another `data.seed`"
+        return None, f"the initial skill is right on all {count} examples", hint
+    if funnel.accepted:
+        return None, "feedback reaches the skill: it changed, and does better on these examples", None
+    if not funnel.asked:
+        hint = "lower what the gates ask for: even a skill that is right on all of them would not pass"
+        return "gate", f"no candidate could pass the gates on {count} examples, so none was written", hint
+    if not funnel.answered:
+        last = f", the last because: {keeper.notes[-1]}" if keeper.notes else ""
+        hint = "see that `model optimizer` answers, and that its `max_tokens` leave room for the reply"
+        return "reflect", f"none of {funnel.asked} reflections gave a reply that can be read{last}{stopped}", hint
+    if not funnel.edits:
+        hint = "does the metric say what was wrong, and may the optimizer see it (`sees`)?"
+        return "reflect", f"the optimizer proposed no edit in {funnel.answered} replies{stopped}", hint
+    if not funnel.fitting:
+        reason = _refusals(trained.state, tap.edits)[0]
+        hint = "raise the `limit` of the section, or use another model as the optimizer"
+        return "edit", f"none of {funnel.edits} edits fits the skill, the first because: {reason}", hint
+    if not funnel.candidates and not funnel.curing:
+        hint = "the target reads the edits, and answers as before: does it follow the skill at all?"
+        return "screen", f"none of {funnel.edits} edits cured an example that it was written for{stopped}", hint
+    if not funnel.candidates:
+        return "edit", f"{funnel.fitting} edits fit one by one, and none became a candidate{stopped}", None
+    return _at_the_gates(trained.engine.plan, keeper.decisions, funnel, stopped)
+
+
+_CAPS = ("calls", "tokens", "cost", "time")
+
+
+def _at_the_gates(
+    plan: Plan, decisions: Sequence[Mapping[str, JsonValue]], funnel: Funnel, stopped: str
+) -> tuple[str, str, str]:
+    last = next(record for record in reversed(decisions) if record["result"] in ("reject", "undecided"))
+    seen = f"{last['gains']} examples gained and {last['losses']} lost of {last['evaluated']}"
+    message = f"none of {funnel.candidates} candidates was accepted, the last because {last['reason']}"
+    message = message if "gained" in message else f"{message} ({seen})"
+    gate = next((gate for gate in plan.gates if gate.name == last["blame"]), None)
+    if gate is not None and gate.stage == "text":
+        hint = f"`{gate.name}` looks at the text alone: is it too strict for a first edit?"
+    else:
+        hint = "do the edits say what the feedback says? `--json` prints the stages"
+    return "gate", message + stopped, hint
+
+
+def prepared(planned: Planned, estimated: Estimated) -> Planned:
+    """The program with the plan of its sanity check."""
+    count = min(EXAMPLES, len(estimated.dataset.train))
+    return replace(planned, plan=sanity_plan(planned.plan, count))

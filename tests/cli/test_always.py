@@ -1,0 +1,41 @@
+"""`accept = always`, parents and merges from the command line."""
+
+import json
+
+from conftest_cli import PROGRAM, skillc
+
+
+def run(shop, optimize, *options):
+    (shop / "things.skill").write_text(PROGRAM.replace("batch = 12;", f"batch = 12; {optimize};"))
+    done = skillc("compile", "things.skill", "--json", *options, folder=shop)
+    assert done.returncode == 0, done.stderr
+    history = (shop / "skills/sort-things/history.jsonl").read_text().splitlines()
+    return json.loads(done.stdout), [json.loads(line) for line in history], done.stderr
+
+
+def test_accept_always_with_rollback(shop):
+    summary, history, shown = run(shop, "accept = always; rollback = 0%", "--set", "budget.steps=6")
+    results = [line["result"] for line in history]
+    assert "reject" not in results
+    assert len(history) == summary["decisions"]
+    assert results.count("accept") == summary["accepted"]
+    best = max(float(line["goal"]["candidate"]) for line in history if line["result"] == "accept")
+    assert summary["validation"]["best"]["mean"] == round(best, 6)
+    assert "accept" in shown
+
+
+def test_parents_and_merge_give_the_same_bytes_twice(shop):
+    runs = []
+    for _ in range(2):
+        _, history, _ = run(shop, "parents = pareto; merge = on", "--set", "budget.steps=6", "--fresh")
+        runs.append([{k: v for k, v in line.items() if k != "run"} for line in history])
+    assert runs[0] == runs[1]
+    assert all("parents" in line for line in runs[0] if "candidate" in line)
+
+
+def test_what_has_no_effect_is_said(shop):
+    (shop / "things.skill").write_text(PROGRAM.replace("batch = 12;", "batch = 12; merge = on; rollback = 5%;"))
+    done = skillc("plan", "things.skill", folder=shop)
+    assert done.returncode == 0
+    assert "`merge = on` merges nothing" in done.stdout + done.stderr
+    assert "`rollback` takes nothing back" in done.stdout + done.stderr
