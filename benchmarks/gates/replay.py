@@ -29,7 +29,7 @@ EXAMPLES, PATCHES, SEEDS = 200, 60, (1, 2, 3)
 STRICT = "gate better = candidate.correct > incumbent.correct"
 KINDS = {
     "strict `>`": STRICT,
-    "strict and `regressed <= 5%`": f"{STRICT}\ngate safe = regressed(correct) <= 5%",
+    "strict and `regressed <= 3%`": f"{STRICT}\ngate safe = regressed(correct) <= 3%",
     "strict and `regressed(by) <= 10%`": f"{STRICT}\ngate safe = regressed(correct, by = product) <= 10%",
     "`confidence >= 95%`": "gate sure = confidence(candidate.correct > incumbent.correct) >= 95%",
 }
