@@ -1,14 +1,15 @@
-"""What gates let through by chance alone: the accepts to expect from candidates that are worth nothing.
+"""What chance alone does: the accepts to expect from candidates that are worth nothing, and the gains too small to show.
 
-The candidates are taken as exchangeable with the incumbent, their means as normal: a candidate passes when its draw is
+For the accepts the candidates are taken as exchangeable with the incumbent, their means as normal: a candidate passes when its draw is
 more than `margin` standard errors of a difference above the incumbent's, which stays the same draw for all of them.
 That gives the figures of ENGINE section 3 (46 % and 98 % for forty candidates, 8 points at 200 examples).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import accumulate
 from math import sqrt
 from statistics import NormalDist
 
@@ -19,6 +20,13 @@ from skillc.plan.schema import Plan
 _NORMAL = NormalDist()
 _POINTS = 400
 _REACH = 8.0
+_COARSE = 160
+_MOST_FOLLOWED = 1_000
+
+LEVEL = 0.05
+POWER = 0.8
+# The share of test examples on which two skills are taken to differ before anything was run.
+DIFFERING = 0.25
 
 
 def chance_of_accept(candidates: int, margin: float) -> float:
@@ -37,6 +45,56 @@ def chance_of_accept(candidates: int, margin: float) -> float:
         weight = 1 if i in (0, _POINTS) else 4 if i % 2 else 2
         passed += weight * _NORMAL.pdf(u) * _NORMAL.cdf(u + sqrt(2) * margin) ** candidates
     return min(1.0, max(0.0, 1 - passed * step / 3))
+
+
+def expected_accepts(candidates: int, margin: float) -> float:
+    """How many of some worthless candidates are accepted on average, each of which becomes the incumbent.
+
+    The density of the incumbent's mean is followed from candidate to candidate on a grid: with density f and a
+    candidate's density phi, a step accepts with P = integral of f(u) (1 - Phi(u + sqrt(2) margin)) du and leaves
+    f(v) Phi(v + sqrt(2) margin) + phi(v) F(v - sqrt(2) margin). For margin 0 that is the expected number of records,
+    1/2 + 1/3 + ... + 1/(n + 1) (Renyi, "Theorie des elements saillants d'une suite d'observations", 1962).
+
+    Args:
+        candidates: how many are decided; from 1,000 on the count of the first 1,000 is given for a margin above 0.
+        margin: what a candidate must be better by, in standard errors of a difference of two means.
+    """
+    if margin <= 0:
+        return sum(1 / (i + 1) for i in range(1, candidates + 1))
+    step = 2 * _REACH / _COARSE
+    grid = [-_REACH + i * step for i in range(_COARSE + 1)]
+    drawn = [_NORMAL.pdf(u) * step for u in grid]
+    stays = [_NORMAL.cdf(u + sqrt(2) * margin) for u in grid]
+    whole, rest = divmod(sqrt(2) * margin / step, 1)
+    held, accepts = list(drawn), 0.0
+    for _ in range(min(candidates, _MOST_FOLLOWED)):
+        accepts += sum(mass * (1 - stay) for mass, stay in zip(held, stays, strict=True))
+        below = [0.0] + [before + mass / 2 for before, mass in zip(accumulate(held), held[1:], strict=False)]
+        passed = [_between(below, i - int(whole), rest) for i in range(len(grid))]
+        held = [mass * stay + new * low for mass, stay, new, low in zip(held, stays, drawn, passed, strict=True)]
+    return accepts
+
+
+def _between(values: Sequence[float], i: int, rest: float) -> float:
+    """The value `rest` of the way from place i down to the place before it; 0 below the first."""
+    here, before = (values[k] if k >= 0 else 0.0 for k in (i, i - 1))
+    return here * (1 - rest) + before * rest
+
+
+def smallest_gain(units: int, differing: float = DIFFERING, look: int = 1) -> float:
+    """The gain that the final test shows in 8 of 10 runs, in units of the goal's width; never above `differing`.
+
+    g = z sqrt(s / (n + z^2)) with z = z(1 - alpha / 2) + z(0.8) and alpha = 0.05 / look^2, which solves
+    g = z sqrt((s - g^2) / n): a paired difference of 0/1 scores that is not 0 on a share s of the examples has the
+    variance s - g^2 (Miettinen, "The matched pairs design in the case of all-or-none responses", Biometrics 24, 1968).
+
+    Args:
+        units: test examples; or their groups, where the examples of a group are right and wrong together.
+        differing: the share of the examples on which the two skills differ.
+        look: how often the test split was looked at, this time included.
+    """
+    z = _NORMAL.inv_cdf(1 - LEVEL / look**2 / 2) + _NORMAL.inv_cdf(POWER)
+    return min(differing, z * sqrt(differing / (units + z * z)))
 
 
 def inflation(candidates: int, examples: int, width: float = 1.0) -> float:
