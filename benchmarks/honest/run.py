@@ -24,7 +24,7 @@ from worlds import World, coin, proposer
 
 from skillc.metrics.cells import MICRO
 from skillc.optimize.verdict import PairedScore, judge
-from skillc.plan.chance import chance_of_accept, expected_accepts, inflation, smallest_gain
+from skillc.plan.chance import chance_of_accept, inflation, null_run, smallest_gain
 
 WORKERS = 2
 SIZE = Size()
@@ -156,12 +156,13 @@ def planned(count: int) -> None:
     print("|---|---|---|---|")
     for gate, margin in ((STRICT, 0.0), (CONFIDENT, 1.645)):
         found = every(partial(one, World(), replace(SIZE, test=12), gate, 1, 0.0), count)
+        run = null_run(10, margin)
         name = "strict" if gate == STRICT else "confidence"
         seen = share(mean(each.accepted > 0 for each in found))
         print(f"| {name} | runs with an accept | {share(chance_of_accept(10, margin))} | {seen} |")
-        print(f"| {name} | accepts a run | {expected_accepts(10, margin):.2f} | {mean(each.accepted for each in found):.2f} |")
+        print(f"| {name} | accepts a run | {run.accepts:.2f} | {mean(each.accepted for each in found):.2f} |")
         lucky = mean(each.inflation for each in found if each.inflation is not None)
-        print(f"| {name} | validation too high by | at most {points(inflation(10, 60))} | {points(lucky)} |", flush=True)
+        print(f"| {name} | validation too high by | at most {points(inflation(run, 60))} | {points(lucky)} |", flush=True)
     print("\nThe smallest gain that a test can show in 80 % of runs, drawn with exactly that gain:\n")
     print("| test examples | groups | differing | `plan` | runs that show it |")
     print("|---|---|---|---|---|")

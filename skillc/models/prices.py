@@ -68,7 +68,7 @@ class Price:
         )
 
 
-FREE = Price(*(Fraction(0) for _ in range(5)))
+FREE = Price(Fraction(0), Fraction(0), Fraction(0), Fraction(0), Fraction(0))
 
 
 def price_of(model: ModelPlan) -> Price | None:

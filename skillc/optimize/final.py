@@ -64,15 +64,17 @@ async def final_test(trained: Trained, *, look: int) -> Tested:
 async def _judged(engine: Engine, initial: Document, best: Document, test: Sequence[Example], look: int) -> Verdict:
     """Both skills side by side for each example, so that a drifting server hits both alike."""
     engine.observer.stage("final test", 2 * len(test))
-    todo = list(test)
+    todo, tried = list(test), False
     try:
         for _ in range(1 + RETRIES):
             await gather([engine.rollouts.measure(s, [e], stage="test") for e in todo for s in (initial, best)])
-            todo = [example for example in todo if not _both_measured(engine, initial, best, example)]
+            todo, tried = [example for example in todo if not _both_measured(engine, initial, best, example)], True
             if not todo:
                 break
     except BudgetReached as cap:
-        return without_test(f"the budget's cap on {cap.cap} was reached before the test was done")
+        if not tried:
+            return without_test(f"the budget's cap on {cap.cap} was reached before the test was done")
+        engine.observer.note(f"the budget does not reach to try {len(todo)} unmeasured test examples again")
     except Interrupted:
         return without_test("the run was interrupted")
     goal = engine.plan.goal

@@ -139,7 +139,8 @@ class Rollouts:
 
     def _measured(self, example: Example, rollout: Rollout) -> Outcome:
         if rollout.failure is not None:
-            return Outcome(unmeasured(self._plan, rollout.failure), None, "", f"not measured: {rollout.failure}")
+            why = f"{rollout.failure}: {rollout.detail}" if rollout.detail else rollout.failure
+            return Outcome(unmeasured(self._plan, rollout.failure), None, "", why)
         measured = self._meter.measure(example, rollout.prediction, rollout.problem)
         return Outcome(measured.cells, rollout.prediction, rollout.reply, measured.feedback, rollout.cost)
 

@@ -14,9 +14,9 @@ from skillc.plan.bounds import Bounds
 from skillc.plan.chance import (
     chance_of_accept,
     comparison,
-    expected_accepts,
     inflation,
     margin_of,
+    null_run,
     points_above,
 )
 from skillc.plan.evidence import calls, conjuncts, fields_of, walk
@@ -107,11 +107,11 @@ def null_accepts(plan: Plan, bounds: Bounds) -> str | None:
     if margin is None:
         return "no gate asks for a better mean than the incumbent's, so edits worth nothing are accepted too"
     chance = chance_of_accept(decisions, margin)
-    accepts = expected_accepts(decisions, margin)
-    points = inflation(decisions, examples, float(plan.goal.high - plan.goal.low)) * 100
+    run = null_run(decisions, margin)
+    points = inflation(run, examples, float(plan.goal.high - plan.goal.low)) * 100
     return (
-        f"if all {decisions} candidates were worth nothing, {accepts:.1f} would still be accepted on average, at least "
-        f"one in {figures.share(chance)} of runs, with validation up to {points:.0f} points too high"
+        f"if all {decisions} candidates were worth nothing, {run.accepts:.1f} would still be accepted on average, at "
+        f"least one in {figures.share(chance)} of runs, and validation then be up to {points:.0f} points too high"
     )
 
 

@@ -8,6 +8,7 @@ That gives the figures of ENGINE section 3 (46 % and 98 % for forty candidates, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 from math import sqrt
@@ -47,46 +48,63 @@ def chance_of_accept(candidates: int, margin: float) -> float:
     return min(1.0, max(0.0, 1 - passed * step / 3))
 
 
-def expected_accepts(candidates: int, margin: float) -> float:
-    """How many of some worthless candidates are accepted on average, each of which becomes the incumbent.
+@dataclass(frozen=True, slots=True)
+class NullRun:
+    """What comes of a run whose candidates are all worth nothing.
 
-    The density of the incumbent's mean is followed from candidate to candidate on a grid: with density f and a
-    candidate's density phi, a step accepts with P = integral of f(u) (1 - Phi(u + sqrt(2) margin)) du and leaves
-    f(v) Phi(v + sqrt(2) margin) + phi(v) F(v - sqrt(2) margin). For margin 0 that is the expected number of records,
-    1/2 + 1/3 + ... + 1/(n + 1) (Renyi, "Theorie des elements saillants d'une suite d'observations", 1962).
+    Attributes:
+        accepts: how many of them are accepted on average.
+        luck: how far the last skill's mean lies above its true one where any was accepted, in standard errors.
+    """
+
+    accepts: float
+    luck: float
+
+
+def null_run(candidates: int, margin: float) -> NullRun:
+    """A run of worthless candidates, each of which becomes the incumbent where it is accepted.
+
+    The density f of the incumbent's mean is followed from candidate to candidate on a grid. A candidate, of density
+    phi, is accepted with P = integral of f(u) (1 - Phi(u + sqrt(2) margin)) du, which leaves the density
+    f(v) Phi(v + sqrt(2) margin) + phi(v) F(v - sqrt(2) margin). With margin 0 the accepts are the expected number of
+    records, 1/2 + 1/3 + ... + 1/(n + 1) (Renyi, "Theorie des elements saillants d'une suite d'observations", 1962).
 
     Args:
-        candidates: how many are decided; from 1,000 on the count of the first 1,000 is given for a margin above 0.
+        candidates: how many are decided, at least 1; from 1,000 on only the first 1,000 are followed.
         margin: what a candidate must be better by, in standard errors of a difference of two means.
     """
-    if margin <= 0:
-        return sum(1 / (i + 1) for i in range(1, candidates + 1))
     step = 2 * _REACH / _COARSE
     grid = [-_REACH + i * step for i in range(_COARSE + 1)]
     drawn = [_NORMAL.pdf(u) * step for u in grid]
     stays = [_NORMAL.cdf(u + sqrt(2) * margin) for u in grid]
     whole, rest = divmod(sqrt(2) * margin / step, 1)
-    held, accepts = list(drawn), 0.0
+    held, untouched, accepts = list(drawn), list(drawn), 0.0
     for _ in range(min(candidates, _MOST_FOLLOWED)):
         accepts += sum(mass * (1 - stay) for mass, stay in zip(held, stays, strict=True))
         below = [0.0] + [before + mass / 2 for before, mass in zip(accumulate(held), held[1:], strict=False)]
         passed = [_between(below, i - int(whole), rest) for i in range(len(grid))]
         held = [mass * stay + new * low for mass, stay, new, low in zip(held, stays, drawn, passed, strict=True)]
-    return accepts
+        untouched = [mass * stay for mass, stay in zip(untouched, stays, strict=True)]
+    if margin == 0:
+        accepts = sum(1 / (i + 1) for i in range(1, candidates + 1))
+    changed = [mass - same for mass, same in zip(held, untouched, strict=True)]
+    return NullRun(accepts, sum(u * mass for u, mass in zip(grid, changed, strict=True)) / max(sum(changed), 1e-12))
 
 
 def _between(values: Sequence[float], i: int, rest: float) -> float:
-    """The value `rest` of the way from place i down to the place before it; 0 below the first."""
-    here, before = (values[k] if k >= 0 else 0.0 for k in (i, i - 1))
+    """The value `rest` of the way from place i down to the place before it; 0 below the first, the last above it."""
+    here, before = (values[min(k, len(values) - 1)] if k >= 0 else 0.0 for k in (i, i - 1))
     return here * (1 - rest) + before * rest
 
 
 def smallest_gain(units: int, differing: float = DIFFERING, look: int = 1) -> float:
     """The gain that the final test shows in 8 of 10 runs, in units of the goal's width; never above `differing`.
 
-    g = z sqrt(s / (n + z^2)) with z = z(1 - alpha / 2) + z(0.8) and alpha = 0.05 / look^2, which solves
-    g = z sqrt((s - g^2) / n): a paired difference of 0/1 scores that is not 0 on a share s of the examples has the
-    variance s - g^2 (Miettinen, "The matched pairs design in the case of all-or-none responses", Biometrics 24, 1968).
+    g = z sqrt(s / (n + z^2)) + 1 / n with z = z(1 - alpha / 2) + z(0.8) and alpha = 0.05 / look^2. Without the last
+    term it solves g = z sqrt((s - g^2) / n): a paired difference of 0/1 scores that is not 0 on a share s of the
+    examples has the variance s - g^2 (Miettinen, "The matched pairs design in the case of all-or-none responses",
+    Biometrics 24, 1968). The last term is what an exact test of whole counts asks on top (Edwards, "Note on the
+    correction for continuity", Psychometrika 13, 1948).
 
     Args:
         units: test examples; or their groups, where the examples of a group are right and wrong together.
@@ -94,22 +112,15 @@ def smallest_gain(units: int, differing: float = DIFFERING, look: int = 1) -> fl
         look: how often the test split was looked at, this time included.
     """
     z = _NORMAL.inv_cdf(1 - LEVEL / look**2 / 2) + _NORMAL.inv_cdf(POWER)
-    return min(differing, z * sqrt(differing / (units + z * z)))
+    return min(differing, z * sqrt(differing / (units + z * z)) + 1 / units)
 
 
-def inflation(candidates: int, examples: int, width: float = 1.0) -> float:
-    """How far the best of some worthless skills lies above its true mean, at most, in units of the metric.
+def inflation(run: NullRun, examples: int, width: float = 1.0) -> float:
+    """How far an accepted worthless skill lies above its true mean, at most, in units of the metric.
 
-    The expected largest of n + 1 normal draws (Blom's approximation) times the largest standard error of a mean.
-
-    Args:
-        candidates: how many were tried besides the first.
-        examples: on how many examples.
-        width: width of the metric's range.
+    The run's luck times the largest standard error of a mean, half the metric's width by the root of the examples.
     """
-    draws = candidates + 1
-    largest = _NORMAL.inv_cdf((draws - 0.375) / (draws + 0.25)) if draws > 1 else 0.0
-    return largest * width / 2 / sqrt(examples)
+    return run.luck * width / 2 / sqrt(examples)
 
 
 def margin_of(plan: Plan, examples: int, decisions: int) -> float | None:
