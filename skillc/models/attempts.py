@@ -183,7 +183,7 @@ def _classified(problem: Exception, role: Role) -> Exception:
     """What an attempt's exception means to us; the original is dropped, because its text may hold the key."""
     if isinstance(problem, SkillcError | CallFailed):
         return problem
-    detail = failures.scrub(f"{type(problem).__name__}: {problem}", [role.endpoint.key or ""])
+    detail = failures.scrub(failures.told(problem), [role.endpoint.key or ""])
     if failures.is_refusal(problem):
         return CallFailed("empty", detail)
     if not role.is_rulebook:

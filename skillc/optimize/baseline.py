@@ -57,10 +57,9 @@ def _stopped(engine: Engine, skill: Document, lost: Sequence[Example]) -> Skillc
     kind, _, detail = first.feedback.partition(": ") if first is not None else ("transport", "", "")
     target = engine.plan.models["target"]
     who = "a judge" if kind == "judge" else f"model `target` (`{target.model}`)"
-    said = f" said {detail}" if detail else ""
     return SkillcError(
-        f"{_counted(len(lost), len(engine.dataset.validation))} could not be measured with the initial skill "
-        f"({_kinds(engine, skill, lost)}); on the first, `{lost[0].id}`, {who}{said or ' gave no answer'}",
+        f"{_counted(len(lost), len(engine.dataset.validation))} could not be measured with the initial skill: {who} "
+        f"failed ({_kinds(engine, skill, lost)}); the first is `{lost[0].id}`: {detail or kind}",
         hint=_HINTS.get(kind, _HINTS["transport"]),
     )
 

@@ -58,7 +58,7 @@ class Faulty(World):
     async def run(self, text: str | None, example: Example, sample: int, stage: str) -> Rollout:
         if self.lost(text, example):
             kind = KINDS[int(coin("kind", example.id) * 3)]
-            return Rollout(None, "", failure=kind, detail="InternalServerError: status 503: overloaded")  # type: ignore[arg-type]
+            return Rollout(None, "", failure=kind, detail="status 503: overloaded")  # type: ignore[arg-type]
         return await super().run(text, example, sample, stage)
 
 
@@ -188,7 +188,7 @@ def test_more_than_five_percent_stop_the_run_and_the_message_says_what_failed() 
     assert f"{len(lost)} of 60 validation examples could not be measured with the initial skill" in message
     for kind, count in kinds.items():
         assert f"{count} {kind}" in message
-    assert f"on the first, `{lost[0].id}`, model `target` (`rulebook/v1`) said InternalServerError: status 503" in message
+    assert f"; the first is `{lost[0].id}`: status 503: overloaded" in message
     assert "more than 5 % is too much to go on" in str(stopped.value.hint)
 
 
