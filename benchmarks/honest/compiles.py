@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from worlds import Proposer, World, dataset
+from worlds import HELPFUL, Proposer, World, dataset, proposer
 
 from skillc.data.dataset import Dataset
 from skillc.document.skill import Document, digest
@@ -92,7 +92,7 @@ class Scripted(Optimizer):
     def __init__(self, propose: Proposer) -> None:
         self._propose = propose
 
-    async def ask(self, kind: type[Any], messages: Any, *, stage: str, sample: tuple[int, ...]) -> Any:
+    async def ask(self, kind: type[Any], messages: Any, *, sample: tuple[int, ...], **_: Any) -> Any:
         """A typed reply; the edits cite the first trajectories of their minibatch."""
         if kind is MetaSkillReply:
             return MetaSkillReply(memory="Nothing to remember.")
@@ -164,7 +164,7 @@ def compile_in(
     data = dataset(world, (size.train, size.validation, size.test), name)
     observer = Silent()
     engine = engine_of(world, data, propose, plan, observer)
-    return asyncio.run(_compile(engine, initial_document(plan.skill), observer, tuple(looks), run, world))
+    return asyncio.run(_compile(engine, initial_document(plan), observer, tuple(looks), run, world))
 
 
 async def _compile(
@@ -175,7 +175,7 @@ async def _compile(
     look = LookLock(run=run, initial=digest(initial), best=digest(best))
     tested = await final_test(trained, look=look_of(looks, look)[1])
     found = mean(trained.engine, best, engine.plan.goal.name) if trained.state.accepted else None
-    helpful = worlds_rule_in(best)
+    helpful = holds_helpful_rule(best)
     true = Fraction(str(world.share + (world.worth if helpful else 0.0)))
     return Result(
         verdict=tested.verdict,
@@ -189,17 +189,13 @@ async def _compile(
     )
 
 
-def worlds_rule_in(skill: Document) -> bool:
+def holds_helpful_rule(skill: Document) -> bool:
     """Whether a skill holds the helpful rule."""
-    from worlds import HELPFUL
-
     return any(HELPFUL in rule.text for section in skill.sections for rule in section.rules)
 
 
 def in_a_row(world: World, *, name: object, count: int, size: Size = Size()) -> list[Result]:
     """Compiles one after the other on the same data, each with new replies of the optimizer; every look is counted."""
-    from worlds import proposer
-
     results: list[Result] = []
     looks: tuple[LookLock, ...] = ()
     for i in range(count):
@@ -208,8 +204,3 @@ def in_a_row(world: World, *, name: object, count: int, size: Size = Size()) -> 
             looks, _ = look_of(looks, found.look)
         results.append(found)
     return results
-
-
-def with_test_groups(size: Size, test: int) -> Size:
-    """The same with another test split."""
-    return replace(size, test=test)

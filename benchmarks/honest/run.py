@@ -18,7 +18,7 @@ from statistics import mean
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from binomial import at_least, at_most, interval
+from binomial import at_least, interval
 from compiles import CONFIDENT, STRICT, Result, Size, compile_in, in_a_row
 from worlds import World, coin, proposer
 
@@ -111,8 +111,14 @@ def ends(hits: int, tries: int) -> str:
 
 def nulls(count: int) -> None:
     print("## Worlds without signal\n")
-    print(f"{count} compiles each. `improved` may be said in 5 % of runs at most; p is the chance of so many or more at 5 %.\n")
-    print("| world | `improved` | 95 % interval | p | `worse` | mean gain reported | mean gain on validation | runs with an accept |")
+    print(
+        f"{count} compiles each. `improved` may be said in 5 % of runs at most; "
+        "p is the chance of so many or more at 5 %.\n"
+    )
+    print(
+        "| world | `improved` | 95 % interval | p | `worse` | mean gain reported | mean gain on validation "
+        "| runs with an accept |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     for case in NULLS:
         found = every(partial(one, case.world, case.size, case.gate, case.samples, 0.0), count)
@@ -120,7 +126,8 @@ def nulls(count: int) -> None:
         selected = mean(each.inflation or 0 for each in found)
         print(
             f"| {case.name} | {hits} of {count} | {ends(hits, count)} | {at_least(hits, count, LEVEL):.3f} "
-            f"| {said(found, 'worse')} | {points(mean(each.gain for each in found))} points | {points(selected)} points "
+            f"| {said(found, 'worse')} | {points(mean(each.gain for each in found))} points "
+            f"| {points(selected)} points "
             f"| {share(mean(each.accepted > 0 for each in found))} |",
             flush=True,
         )
@@ -162,14 +169,26 @@ def planned(count: int) -> None:
         print(f"| {name} | runs with an accept | {share(chance_of_accept(10, margin))} | {seen} |")
         print(f"| {name} | accepts a run | {run.accepts:.2f} | {mean(each.accepted for each in found):.2f} |")
         lucky = mean(each.inflation for each in found if each.inflation is not None)
-        print(f"| {name} | validation too high by | at most {points(inflation(run, 60))} | {points(lucky)} |", flush=True)
+        print(
+            f"| {name} | validation too high by | at most {points(inflation(run, 60))} | {points(lucky)} |", flush=True
+        )
     print("\nThe smallest gain that a test can show in 80 % of runs, drawn with exactly that gain:\n")
     print("| test examples | groups | differing | `plan` | runs that show it |")
     print("|---|---|---|---|---|")
-    for examples, groups, differing in ((120, 120, 0.25), (240, 240, 0.25), (400, 400, 0.5), (400, 80, 0.25), (400, 400, 0.1)):
+    for examples, groups, differing in (
+        (120, 120, 0.25),
+        (240, 240, 0.25),
+        (400, 400, 0.5),
+        (400, 80, 0.25),
+        (400, 400, 0.1),
+    ):
         gain = smallest_gain(groups, differing)
         hits = sum(every(partial(shown, examples, groups, differing, gain), count))
-        print(f"| {examples} | {groups} | {share(differing)} | {points(gain)} points | {share(hits / count)} ({ends(hits, count)}) |", flush=True)
+        print(
+            f"| {examples} | {groups} | {share(differing)} | {points(gain)} points "
+            f"| {share(hits / count)} ({ends(hits, count)}) |",
+            flush=True,
+        )
 
 
 def shown(examples: int, groups: int, differing: float, gain: float, number: int) -> bool:

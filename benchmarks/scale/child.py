@@ -16,6 +16,7 @@ from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
 from skillc.frontend import estimate, plan_file  # noqa: E402
+from skillc.optimize.observer import Silent  # noqa: E402
 
 
 def spent() -> dict[str, float]:
@@ -64,6 +65,23 @@ class Models:
         return json.dumps({"summary": "-", "edits": edits})
 
 
+class Timed(Silent):
+    """Keeps how long each stage took, in all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._marks: list[tuple[str, float]] = []
+
+    def stage(self, name: str, total: int) -> None:
+        self._marks.append((name, time.perf_counter()))
+
+    def stages(self) -> dict[str, float]:
+        taken: dict[str, float] = {}
+        for (name, begun), (_, ended) in zip(self._marks, [*self._marks[1:], ("", time.perf_counter())], strict=True):
+            taken[name] = round(taken.get(name, 0.0) + ended - begun, 2)
+        return taken
+
+
 def main() -> None:
     mode, program = sys.argv[1], Path(sys.argv[2])
     address = {"base_url": "http://localhost:9"}
@@ -72,7 +90,6 @@ def main() -> None:
     loaded = spent()
 
     from skillc.models.client import Client
-    from skillc.optimize.observer import Silent
     from skillc.pipeline import Job, compile_job
     from skillc.program import rollout
 
@@ -83,8 +100,8 @@ def main() -> None:
     every = (*data.train, *data.validation, *data.test)
     models = Models({str(e.inputs["ticket"]).split(":")[0]: str(e.gold["team"]) for e in every})
 
-    class Stop(Exception):
-        pass
+    class Ready(Exception):  # noqa: N818
+        """The first rollout is about to be sent."""
 
     class Plain:
         """A rollout without DSPy, which would only add its own time to each."""
@@ -97,7 +114,7 @@ def main() -> None:
 
             if mode == "start":
                 models.first = models.first or spent()
-                raise Stop
+                raise Ready
             messages = (Message("system", text or "-"), Message("user", str(example.inputs["ticket"])))
             with self._client.turn():
                 done = await self._client.complete(Call("target", stage, messages, sample))
@@ -117,33 +134,13 @@ def main() -> None:
             "evaluated": [d.get("evaluated") for d in watch.decisions],
             "verdict": compiled.tested.verdict.verdict,
         }
-    except Stop:
+    except Ready:
         pass
     finally:
         client.close()
     found |= {"first": models.first, "end": spent(), "calls": models.calls, "at_once": models.most_at_once}
     found |= {"tasks": models.most_tasks, "stages": watch.stages()}
     print(json.dumps(found))
-
-
-from skillc.optimize.observer import Silent as _Silent  # noqa: E402
-
-
-class Timed(_Silent):
-    """Keeps how long each stage took, in all."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._marks: list[tuple[str, float]] = []
-
-    def stage(self, name: str, total: int) -> None:
-        self._marks.append((name, time.perf_counter()))
-
-    def stages(self) -> dict[str, float]:
-        taken: dict[str, float] = {}
-        for (name, begun), (_, ended) in zip(self._marks, [*self._marks[1:], ("", time.perf_counter())], strict=True):
-            taken[name] = round(taken.get(name, 0.0) + ended - begun, 2)
-        return taken
 
 
 if __name__ == "__main__":

@@ -10,10 +10,42 @@ from pathlib import Path
 
 SIZES = {"train": 100_000, "validation": 20_000, "test": 2_000}
 TEAMS = ("billing", "shipping", "technical", "account")
-WORDS = (
-    "order invoice parcel login password refund late broken twice please help since yesterday again customer card box "
-    "screen update address street number letter price total month delivery driver account name mail reset error page"
-).split()
+WORDS = [
+    "order",
+    "invoice",
+    "parcel",
+    "login",
+    "password",
+    "refund",
+    "late",
+    "broken",
+    "twice",
+    "please",
+    "help",
+    "since",
+    "yesterday",
+    "again",
+    "customer",
+    "card",
+    "box",
+    "screen",
+    "update",
+    "address",
+    "street",
+    "number",
+    "letter",
+    "price",
+    "total",
+    "month",
+    "delivery",
+    "driver",
+    "account",
+    "name",
+    "mail",
+    "reset",
+    "error",
+    "page",
+]
 
 PROGRAM = """language 1
 task {

@@ -62,7 +62,9 @@ def main() -> None:
     print(f"| memory at most | {end['megabytes']} MB |")
     print(f"| whole run | {end['seconds']:.0f} s, {end['processor']:.0f} s of processor time |")
     print(f"| baseline, 20,000 rollouts | {found['stages']['baseline']:.1f} s |")
-    print(f"| gates, {sent:,} rollouts in waves of 32 | {gates:.1f} s, {1000 * gates / max(1, sent):.2f} ms a rollout |")
+    print(
+        f"| gates, {sent:,} rollouts in waves of 32 | {gates:.1f} s, {1000 * gates / max(1, sent):.2f} ms a rollout |"
+    )
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -32,9 +32,10 @@ class Dataset:
         warnings: what a user should know about the data, one line each.
     """
 
-    train: tuple[Example, ...]
-    validation: tuple[Example, ...]
-    test: tuple[Example, ...]
+    # Not in the repr: asyncio writes that of a task's result when it ends, and here it would take seconds.
+    train: tuple[Example, ...] = field(repr=False)
+    validation: tuple[Example, ...] = field(repr=False)
+    test: tuple[Example, ...] = field(repr=False)
     digest: str
     warnings: tuple[str, ...] = ()
 

@@ -47,7 +47,9 @@ class ClosingReserve:
         taken, share = _of_baseline(book), Fraction(calls, max(1, self._baseline.calls))
         return Amount(
             calls=math.ceil(self._test.calls * _excess(taken.calls, calls)),
-            tokens=math.ceil(self._test.tokens * _excess(taken.prompt + taken.completion, self._baseline.tokens * share))
+            tokens=math.ceil(
+                self._test.tokens * _excess(taken.prompt + taken.completion, self._baseline.tokens * share)
+            )
             + self._held.tokens,
             cost=math.ceil(_nano(self._test) * _excess(taken.cost, _nano(self._baseline) * share) + _nano(self._held)),
         )

@@ -1,4 +1,4 @@
-"""How far a skill differs from itself: with chance in the target's answers, a gate on regressions fails by chance too."""
+"""How far a skill differs from itself: with chance in the answers, a gate on regressions fails by chance too."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ def warn_of_noise(engine: Engine, skill: Document) -> None:
         expected = float(rate) / sqrt(engine.plan.optimize.samples)
         if expected > most:
             engine.observer.note(
-                f"the initial skill regresses against itself by {expected:.1%} from run to run, and the gate `{gate}` "
-                f"admits {float(most):.1%}: it will reject by chance; lower the target's temperature, or raise `samples`"
+                f"the initial skill regresses against itself by {expected:.1%} from run to run, and the gate "
+                f"`{gate}` admits {float(most):.1%}: it will reject by chance; lower the "
+                "target's temperature, or raise `samples`"
             )
 
 

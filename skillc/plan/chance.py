@@ -1,8 +1,8 @@
-"""What chance alone does: the accepts to expect from candidates that are worth nothing, and the gains too small to show.
+"""What chance alone does: accepts to expect from candidates that are worth nothing, and gains too small to be shown.
 
-For the accepts the candidates are taken as exchangeable with the incumbent, their means as normal: a candidate passes when its draw is
-more than `margin` standard errors of a difference above the incumbent's, which stays the same draw for all of them.
-That gives the figures of ENGINE section 3 (46 % and 98 % for forty candidates, 8 points at 200 examples).
+For the accepts the candidates are taken as exchangeable with the incumbent, their means as normal: a candidate passes
+when its draw is more than `margin` standard errors of a difference above the incumbent's, which stays the same draw for
+all of them. That gives the figures of ENGINE section 3 (46 % and 98 % for forty candidates, 8 points at 200 examples).
 """
 
 from __future__ import annotations

@@ -220,10 +220,8 @@ def _shown_gain(plan: Plan, bounds: Bounds) -> Iterator[Row]:
         return
     alone, together = (f"{gain * 100:.0f}" for gain in gains)
     points = alone if alone == together else f"{alone} to {together}"
-    yield (
-        "it shows",
-        f"a gain of {points} points in 8 of 10 runs, if two skills differ on {figures.share(DIFFERING)} of the examples",
-    )
+    differing = figures.share(DIFFERING)
+    yield "it shows", f"a gain of {points} points in 8 of 10 runs, if two skills differ on {differing} of the examples"
 
 
 def _metrics(plan: Plan) -> list[Row]:

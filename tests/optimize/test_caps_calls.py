@@ -30,7 +30,7 @@ MOST_REPLY = 50
 ENDS = ("whole", "whole", "whole", "unsaid", "empty", "cut", "malformed", "refused", "lost", "timeout")
 
 
-class Refused(Exception):
+class Refused(Exception):  # noqa: N818
     """A server that answers 503."""
 
     status_code = 503

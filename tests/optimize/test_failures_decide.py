@@ -90,7 +90,7 @@ class Oracle(Silent):
         assert self.engine is not None
         rollouts = self.engine.rollouts
         assert isinstance(rollouts, Noted)
-        initial = initial_document(self.engine.plan.skill)
+        initial = initial_document(self.engine.plan)
         # Without the quarantined ones.
         examples = [e for e in self.engine.dataset.validation if rollouts.score(initial, e, "correct") is not None]
         after, before = (rollouts.documents[record[name]] for name in ("candidate", "incumbent"))
@@ -125,7 +125,7 @@ def train_in(world: World, *, gate: str = STRICT, name: object = 0, steps: int =
     observer.engine = engine
 
     async def both() -> Any:
-        trained = await train(engine, initial_document(plan.skill))
+        trained = await train(engine, initial_document(plan))
         return trained, await final_test(trained, look=1)
 
     return asyncio.run(both()), observer
@@ -142,9 +142,9 @@ def test_every_decision_stands_however_the_missing_cells_are_completed(gate: str
         results.update(record["result"] for record in oracle.decisions)
         missing += sum(oracle.missing)
     if share == 0.3:
-        # Even so much missing decides some candidates; three undecided in a row stop the run.
+        # With so much missing most candidates stay undecided, and three in a row stop the run.
         assert results["undecided"] >= 9
-        assert results["accept"] == 0
+        assert results["undecided"] > results["accept"] + results["reject"]
     else:
         assert missing
         assert results["reject"] + results["accept"] >= 8
@@ -164,14 +164,18 @@ def test_failures_that_prefer_hard_examples_do_not_let_more_nulls_through() -> N
 
 def test_five_percent_of_the_examples_are_quarantined_and_listed() -> None:
     world = Faulty(fails=0.04)
-    name = next(n for n in range(99) if 0 < sum(world.lost("", e) for e in dataset(world, (48, 60, 60), n).validation) <= 3)
+    name = next(
+        n for n in range(99) if 0 < sum(world.lost("", e) for e in dataset(world, (48, 60, 60), n).validation) <= 3
+    )
     (trained, tested), oracle = train_in(world, name=name)
     lost = [e.id for e in dataset(world, (48, 60, 60), name).validation if world.lost("", e)]
     assert list(trained.quarantined) == lost
     assert len(trained.engine.dataset.validation) == 60 - len(lost)
     note = oracle.notes[0]
     verb = "is" if len(lost) == 1 else "are"
-    assert note.startswith(f"{len(lost)} of 60 validation examples could not be measured with the initial skill and {verb} left out:")
+    assert note.startswith(
+        f"{len(lost)} of 60 validation examples could not be measured with the initial skill and {verb} left out:"
+    )
     assert all(name in note for name in lost)
     assert {record["result"] for record in oracle.decisions} <= {"accept", "reject", "empty"}
     assert tested.verdict.verdict in ("no significant gain", "unverified", "improved", "worse")
@@ -207,7 +211,7 @@ def test_the_incumbents_unmeasured_cells_are_tried_again_with_each_step() -> Non
                 return Rollout(None, "", failure="transport")
             return await super().run(text, example, sample, stage)
 
-    (trained, _), oracle = train_in(Passing(), name=3, steps=6)
+    (trained, _), _ = train_in(Passing(), name=3, steps=6)
     assert seen
     state, engine = trained.state, trained.engine
     assert state.accepted
@@ -242,7 +246,7 @@ def test_an_edit_is_not_put_aside_for_cures_that_could_not_be_measured() -> None
                 return Rollout(None, "", failure="transport") if lost else Rollout({"answer": "wrong"}, "wrong")
             return await super().run(text, example, sample, stage)
 
-    (trained, _), oracle = train_in(Half(), steps=4)
+    _, oracle = train_in(Half(), steps=4)
     put_aside = [edit for record in oracle.decisions for edit in record["screened_out"]]
     tried = [edit for record in oracle.decisions for edit in record.get("edits", ())]
     assert tried
@@ -259,8 +263,10 @@ def test_a_silent_optimizer_leaves_steps_undecided() -> None:
     observer = Silent()
     world = World()
     engine = engine_of(world, dataset(world, (48, 60, 60), 0), proposer(0), plan, observer)
-    engine = Engine(**{**{f: getattr(engine, f) for f in engine.__dataclass_fields__}, "optimizer": Silenced(proposer(0))})
-    trained = asyncio.run(train(engine, initial_document(plan.skill)))
+    engine = Engine(
+        **{**{f: getattr(engine, f) for f in engine.__dataclass_fields__}, "optimizer": Silenced(proposer(0))}
+    )
+    trained = asyncio.run(train(engine, initial_document(plan)))
     assert [record["result"] for record in observer.decisions] == ["undecided"] * 3
     assert observer.decisions[0]["reason"] == "the optimizer gave no reply"
     assert trained.stopped == "undecided"

@@ -78,7 +78,14 @@ class Handler(BaseHTTPRequestHandler):
         message = {"role": "assistant", "content": text}
         usage = {"prompt_tokens": 300, "completion_tokens": 9, "total_tokens": 309}
         choices = [{"index": 0, "finish_reason": finish, "message": message}]
-        whole = {"id": "x", "object": "chat.completion", "created": 1, "model": "stub", "choices": choices, "usage": usage}
+        whole = {
+            "id": "x",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "stub",
+            "choices": choices,
+            "usage": usage,
+        }
         self.answer(200, whole)
 
     def answer(self, status: int, value: Any) -> None:
@@ -141,7 +148,10 @@ def test_thirty_percent_that_fail_for_good_stop_the_run_with_a_message_that_says
     with pytest.raises(SkillcError) as stopped:
         compiled(tmp_path, server)
     message = str(stopped.value)
-    found = re.match(r"(\d+) of (\d+) validation examples could not be measured with the initial skill: .*?failed \((\d.*?)\)", message)
+    found = re.match(
+        r"(\d+) of (\d+) validation examples could not be measured with the initial skill: .*?failed \((\d.*?)\)",
+        message,
+    )
     assert found is not None, message
     counts = {kind: int(count) for count, kind in (part.split(" ") for part in found[3].split(", "))}
     assert sum(counts.values()) == int(found[1])

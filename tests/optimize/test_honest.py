@@ -82,7 +82,8 @@ def test_customers_who_repeat_make_no_gain() -> None:
 
 def test_a_noisy_target_makes_no_gain() -> None:
     found = [
-        compile_in(World(noisy=True), proposer(n), name=n, size=Size(36, 30, 60, 4), samples=2) for n in range(RUNS // 2)
+        compile_in(World(noisy=True), proposer(n), name=n, size=Size(36, 30, 60, 4), samples=2)
+        for n in range(RUNS // 2)
     ]
     assert improved(found) <= most_in(RUNS // 2, LEVEL, DOUBT)
 
@@ -109,9 +110,7 @@ def test_ten_points_are_shown() -> None:
 
 
 @pytest.mark.parametrize(("gate", "margin"), [(STRICT, 0.0), (CONFIDENT, 1.645)])
-def test_worthless_candidates_pass_as_often_as_the_plan_expects(
-    coins: list[Result], gate: str, margin: float
-) -> None:
+def test_worthless_candidates_pass_as_often_as_the_plan_expects(coins: list[Result], gate: str, margin: float) -> None:
     found = coins if gate == STRICT else compiles(World(), RUNS, gate=gate)
     expected, run = chance_of_accept(SMALL.steps, margin), null_run(SMALL.steps, margin)
     seen = sum(each.accepted > 0 for each in found)

@@ -1,4 +1,4 @@
-"""With chance in the target's answers a skill differs from itself, and a run says where a gate cannot tell that apart."""
+"""With chance in the answers a skill differs from itself; a run says where a gate cannot tell that apart."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def begun(world: World, gate: str, samples: int) -> tuple[Fraction | None, list[
     plan = plan_of(gate, samples)
     observer = Silent()
     engine = engine_of(world, dataset(world, (12, 400, 12), "noise"), proposer(0), plan, observer)
-    initial = initial_document(plan.skill)
+    initial = initial_document(plan)
     engine, _ = asyncio.run(baseline(engine, initial))
     return self_regression(engine, initial, "correct"), observer.notes
 

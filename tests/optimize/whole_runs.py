@@ -69,7 +69,7 @@ class Models:
         pace: draws how long each attempt takes, in turns of the event loop; 0 answers at once.
     """
 
-    world: World = World()
+    world: World = field(default_factory=World)
     propose: Proposer = field(default_factory=lambda: proposer("runs", edits=2))
     fate: Fate = lambda role, text, number: None
     used: Callable[[str, int], tuple[int, int] | None] = lambda text, number: (len(text) // 4, 20)
@@ -139,7 +139,12 @@ class Run:
 def questions(count: int, per_customer: int = 1) -> str:
     """The data: the right answer is always `right`."""
     rows = (
-        {"id": f"q{i}", "question": f"question {i} of {i // per_customer}", "answer": "right", "customer": str(i // per_customer)}
+        {
+            "id": f"q{i}",
+            "question": f"question {i} of {i // per_customer}",
+            "answer": "right",
+            "customer": str(i // per_customer),
+        }
         for i in range(count)
     )
     return "".join(json.dumps(row) + "\n" for row in rows)
@@ -150,7 +155,9 @@ async def no_wait(seconds: float) -> None:
     await asyncio.sleep(0)
 
 
-def planned_job(folder: Path, *, examples: int = 120, program: str = PROGRAM, gate: str = STRICT, settings: Sequence[str] = ()) -> Job:
+def planned_job(
+    folder: Path, *, examples: int = 120, program: str = PROGRAM, gate: str = STRICT, settings: Sequence[str] = ()
+) -> Job:
     """The job of a program in a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "guess.skill").write_text(program.replace("GATE", gate).replace("; GROUP", ""))
@@ -168,7 +175,12 @@ def compiled(job: Job, models: Models, *, concurrency: int = 16, attempts: int =
     plan = job.planned.plan
     caps = Caps.of(plan.budget)
     client = Client(
-        plan, transport=models, concurrency=concurrency, retries=Retries(attempts, 0, 0), sleep=no_wait, cache_folder=cache
+        plan,
+        transport=models,
+        concurrency=concurrency,
+        retries=Retries(attempts, 0, 0),
+        sleep=no_wait,
+        cache_folder=cache,
     )
 
     def look() -> None:
