@@ -22,8 +22,8 @@ from skillc.frontend import Estimated, Planned
 from skillc.metrics.cells import Scored, measured_mean
 from skillc.metrics.evaluate import Meter
 from skillc.metrics.sources import metric_sources
-from skillc.models.accounts import Amount
 from skillc.models.client import Client
+from skillc.models.closing import ClosingReserve
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine
 from skillc.optimize.final import Arm, Tested, final_test, split_digest
@@ -50,7 +50,6 @@ from skillc.plan.lock import (
     write_lock,
 )
 from skillc.plan.schema import Plan
-from skillc.plan.spend import Spend
 from skillc.plan.steps import decisions_of, wave_size
 from skillc.program.artifact import check_folder, write_artifact
 from skillc.program.rollout import Runner
@@ -94,20 +93,6 @@ class Compiled:
     artifact: Path
     spent: dict[str, JsonValue]
     baselines: dict[str, Fraction]
-
-
-class _Closing:
-    """The estimate of the final test of two skills, kept back in the ledger."""
-
-    def __init__(self, client: Client, estimated: Estimated) -> None:
-        spend = next((stage.bound.estimate for stage in estimated.bounds.stages if stage.name == "final test"), Spend())
-        cost = math.ceil((spend.cost or 0) * 10**9)
-        self._amount = Amount(spend.calls, spend.tokens, cost)
-        self._ledger = client.ledger
-        self.open_reserve = client.ledger.open_reserve
-
-    def set_aside(self) -> None:
-        self._ledger.set_aside(self._amount)
 
 
 class _Recorder:
@@ -183,7 +168,7 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
                 observer=recorder,
                 wave=wave_size(plan, len(dataset.validation)),
                 planned=max(1, decisions_of(plan, len(dataset.train))),
-                reserve=_Closing(client, job.estimated),
+                reserve=ClosingReserve(client.ledger, job.estimated.bounds),
                 dearest=_dearest(job),
             )
             trained, tested = asyncio.run(_train_and_test(engine, initial, old, name, client, stop))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
+from skillc.errors import SkillcError
 from skillc.models.failures import BudgetReached
 from skillc.plan.schema import BudgetPlan
 
@@ -77,9 +78,13 @@ class Account:
         self.reserved = Amount()
         self.largest = Amount()
         self.closed_by: str | None = None
+        self._refusal: SkillcError | None = None
 
     def ask(self, amount: Amount) -> asyncio.Future[None]:
-        """Takes a place in the queue; the future is done when the amount is reserved, or raises `BudgetReached`."""
+        """Takes a place in the queue; the future is done when the amount is reserved, or raises.
+
+        It raises `BudgetReached`, or what `refuse` was given.
+        """
         self.largest = self.largest.most(amount)
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queue.append((amount, granted))
@@ -129,6 +134,16 @@ class Account:
         """Whether so many calls, each as large as the largest so far, would fit beside all that is spent and kept."""
         return self._passed(self.largest.times(calls)) is None
 
+    def refuse(self, problem: SkillcError) -> None:
+        """Refuses all calls from here on, those that wait included: what one call used passed what it had reserved."""
+        self._refusal = self._refusal or problem
+        self._advance()
+
+    def check(self) -> None:
+        """Raises what `refuse` was given: for a call that has reserved and waits to be sent."""
+        if self._refusal is not None:
+            raise self._refusal
+
     def _passed(self, amount: Amount) -> str | None:
         return self._caps.passed_by(self.spent.plus(self.reserved).plus(self._aside).plus(amount))
 
@@ -137,6 +152,10 @@ class Account:
             amount, granted = self._queue[0]
             if granted.cancelled():
                 self._queue.popleft()
+                continue
+            if self._refusal is not None:
+                self._queue.popleft()
+                granted.set_exception(self._refusal)
                 continue
             passed = None if self.closed_by else self._passed(amount)
             if passed and self.reserved.calls:

@@ -83,6 +83,7 @@ class Attempts:
         await self._account.reserve(reserved)
         where, most = (call.role, call.stage), _most(role, arguments)
         number: int | None = None
+        sent = False
 
         def book(usage: Usage) -> None:
             if number is not None:
@@ -91,9 +92,15 @@ class Attempts:
 
         try:
             async with self._slots.held():
+                self._account.check()
                 number = await self.receipts.sent(where, reserved)
+                self._account.check()
+                sent = True
                 raw = await self._transport(_to_send(role, arguments, call))
         except Exception as problem:
+            if not sent:
+                book(Usage())
+                raise
             book(Usage() if failures.was_refused(problem) else most)
             raise _classified(problem, role) from None
         except BaseException:
@@ -108,7 +115,13 @@ class Attempts:
             book(most)
             raise _Again(problem.kind, problem.detail, None) from None
         usage = reported or most
+        passed = overuse(usage, reserved, role)
+        if passed is not None:
+            # Before the reservation is given back, so that nobody is let in by it.
+            self._account.refuse(passed)
         book(usage)
+        if passed is not None:
+            raise passed
         return _stored(text, finish, usage, model or role.plan.model, tool_calls)
 
 
@@ -151,11 +164,26 @@ def _most(role: Role, arguments: dict[str, Any]) -> Usage:
     return Usage(prompt=prompt, completion=reply)
 
 
+def overuse(usage: Usage, reserved: Amount, role: Role) -> PermanentFailure | None:
+    """What ends the run where a call used more tokens, or cost more at list price, than it had reserved; else None."""
+    cost = role.price.cost(usage) if role.price else 0
+    if usage.total > reserved.tokens:
+        much = f"used {usage.total:,} tokens in one call, where at most {reserved.tokens:,} were reserved"
+    elif cost > reserved.cost:
+        much = f"cost ${cost / 10**9:.6f} in one call, where at most ${reserved.cost / 10**9:.6f} was reserved"
+    else:
+        return None
+    return PermanentFailure(
+        f"model `{role.plan.role}` (`{role.plan.model}` at `{role.endpoint.id}`) {much}",
+        hint="raise `max_tokens` in its block, so that a reply's whole length is reserved",
+    )
+
+
 def _classified(problem: Exception, role: Role) -> Exception:
     """What an attempt's exception means to us; the original is dropped, because its text may hold the key."""
     if isinstance(problem, SkillcError | CallFailed):
         return problem
-    detail = failures.scrub(f"{type(problem).__name__}: {problem}", [role.endpoint.key or ""])
+    detail = failures.scrub(failures.told(problem), [role.endpoint.key or ""])
     if failures.is_refusal(problem):
         return CallFailed("empty", detail)
     if not role.is_rulebook:

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from skillc.errors import SkillcError
 from skillc.models.accounts import Amount
-from skillc.models.attempts import Attempts, Retries, Sleep
+from skillc.models.attempts import Attempts, Retries, Sleep, overuse
 from skillc.models.cache import ReplyCache
 from skillc.models.calls import Call, Completion, Usage
-from skillc.models.failures import CallFailed, PermanentFailure
+from skillc.models.failures import CallFailed
 from skillc.models.flights import Flights
 from skillc.models.home import Home
 from skillc.models.ledger import Ledger, Where
@@ -188,9 +188,12 @@ class Client:
             self.ledger.charged.account.release(reserved)
             raise
         completion = _completion(text, role, cached)
+        passed = overuse(completion.usage, reserved, role)
+        if passed is not None:
+            self.ledger.charged.account.release(reserved)
+            raise passed
         self._settle(Charge(where, reserved, completion.usage, completion.cost))
         self._receipts.answered(call.role, completion.model)
-        _check(completion.usage, reserved, role)
         return completion
 
     def _settle(self, charge: Charge) -> None:
@@ -251,12 +254,3 @@ def _readable(stored: str) -> bool:
 
 def _cost(role: Role, usage: Usage) -> int | None:
     return role.price.cost(usage) if role.price else None
-
-
-def _check(usage: Usage, reserved: Amount, role: Role) -> None:
-    if usage.total > reserved.tokens:
-        raise PermanentFailure(
-            f"model `{role.plan.role}` (`{role.plan.model}` at `{role.endpoint.id}`) used {usage.total:,} tokens in one"
-            f" call, where at most {reserved.tokens:,} were reserved",
-            hint="raise `max_tokens` in its block, so that a reply's whole length is reserved",
-        )

@@ -25,6 +25,7 @@ _RETRIED_NAMES = frozenset(
     }
 )
 _MALFORMED_NAMES = frozenset({"APIResponseValidationError", "JSONDecodeError", "JSONSchemaValidationError"})
+_PREFIX = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception|Timeout)(?::| -) )+")
 _SECRET = re.compile(
     r"(?:sk|pk|rk|gsk|xai|hf|AIza|ya29|ghp|key)[-_][A-Za-z0-9_*\-]{6,}"
     r"|AIza[\w\-]{10,}|(?i:bearer)\s+[^\s'\",}]+|(?<=://)[^/\s@]+@|(?i:(?<=[?&]key=)|(?<=api_key=))[^&\s'\"]+"
@@ -110,6 +111,12 @@ def was_refused(problem: Exception) -> bool:
     status = status_of(problem)
     answered = getattr(problem, "response", None) is not None or getattr(problem, "litellm_response_headers", None)
     return _name(problem) == "RateLimitError" or bool(status and status < 500) or bool(status and answered)
+
+
+def told(problem: Exception) -> str:
+    """What an exception says, once: without the names that litellm puts in front, with the server's status."""
+    text = _PREFIX.sub("", str(problem)).strip().rstrip(".") or _name(problem)
+    return f"status {status_of(problem)}: {text}" if was_refused(problem) and status_of(problem) else text
 
 
 def status_of(problem: Exception) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,31 +19,44 @@ from skillc.plan.schema import ModelPlan, Plan, PricePlan
 LOCAL_PROVIDERS = frozenset({"rulebook", "hosted_vllm", "vllm", "ollama", "ollama_chat", "lm_studio", "llamafile"})
 
 _NANO_A_DOLLAR = 1_000_000_000
+_TIER = re.compile(r"(?:in|out)put_cost_per_token_above_(\d+)k_tokens")
 _TABLE = "model_prices_and_context_window_backup.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Nano-dollars a token; `most_*` is the dearest tier, which is what a reservation reckons with."""
+    """Nano-dollars a token; `most_*` is the dearest tier, which is what a reservation reckons with.
+
+    Attributes:
+        dear_above: prompts of more tokens are billed at the dearest tier, reply and all; None where there is one tier.
+    """
 
     input: Fraction
     output: Fraction
     cached: Fraction
     most_input: Fraction
     most_output: Fraction
+    dear_above: int | None = None
 
     def cost(self, usage: Usage) -> int:
         """Nano-dollars at list price, no discount for cached prompts: the same for the same tokens, whenever sent."""
+        if self._dear(usage):
+            return self.most(usage.prompt, usage.completion)
         return math.ceil(usage.prompt * self.input + usage.completion * self.output)
 
     def discounted(self, usage: Usage) -> int:
         """Nano-dollars with the discount for what the provider had cached."""
+        if self._dear(usage):
+            return self.most(usage.prompt, usage.completion)
         fresh = max(0, usage.prompt - usage.cached)
         return math.ceil(fresh * self.input + usage.cached * self.cached + usage.completion * self.output)
 
     def most(self, prompt: int, completion: int) -> int:
         """Nano-dollars that so many tokens cost at worst."""
         return math.ceil(prompt * self.most_input + completion * self.most_output)
+
+    def _dear(self, usage: Usage) -> bool:
+        return self.dear_above is not None and usage.prompt > self.dear_above
 
     def in_dollars(self) -> PricePlan:
         """The dearest tier as a program would declare it."""
@@ -54,7 +68,7 @@ class Price:
         )
 
 
-FREE = Price(*(Fraction(0) for _ in range(5)))
+FREE = Price(Fraction(0), Fraction(0), Fraction(0), Fraction(0), Fraction(0))
 
 
 def price_of(model: ModelPlan) -> Price | None:
@@ -100,7 +114,13 @@ def _listed(model: ModelPlan) -> Price | None:
         cached=_rate(entry.get("cache_read_input_token_cost", entry["input_cost_per_token"])),
         most_input=most_input,
         most_output=most_output,
+        dear_above=_dear_above(entry),
     )
+
+
+def _dear_above(entry: Mapping[str, Any]) -> int | None:
+    found = (_TIER.match(name) for name in entry)
+    return min((int(tier[1]) * 1000 for tier in found if tier), default=None)
 
 
 def _most(entry: Mapping[str, Any], name: str, priority: bool) -> Fraction:

@@ -23,7 +23,13 @@ _KINDS: dict[type[BaseModel], ReplyKind] = {reply: kind for kind, reply in REPLI
 
 
 class Optimizer:
-    """The optimizer model behind the client, and the record of a run that goes on."""
+    """The optimizer model behind the client, and the record of a run that goes on.
+
+    Attributes:
+        failed: questions so far to which no whole reply came.
+    """
+
+    failed: int = 0
 
     def __init__(self, client: Client, observer: Observer, record: Record | None = None) -> None:
         self._client = client
@@ -94,6 +100,7 @@ class Optimizer:
         return str(value["text"])
 
     def _leave_out(self, stage: str, problem: Exception) -> None:
+        self.failed += isinstance(problem, CallFailed)
         self._observer.note(f"{stage}: one reply of the optimizer was left out: {problem}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -11,7 +12,8 @@ from skillc.document.skill import Document
 from skillc.errors import SkillcError
 from skillc.optimize.engine import Engine, mean
 from skillc.optimize.gate import complete
-from skillc.optimize.rollouts import failure_kind
+from skillc.optimize.noise import warn_of_noise
+from skillc.optimize.rollouts import Outcome, failure_kind
 
 RETRIES = 2
 MOST_QUARANTINED = Fraction(1, 20)
@@ -24,29 +26,70 @@ async def baseline(engine: Engine, initial: Document) -> tuple[Engine, tuple[str
         SkillcError: more than 5 % of the validation split stays unmeasured.
     """
     await complete(engine, initial, stage="baseline")
-    lost: Sequence[Example] = ()
     for _ in range(RETRIES):
-        lost = _unmeasured(engine, initial)
-        if not lost:
-            return engine, ()
-        for sample in range(engine.plan.optimize.samples):
-            await engine.rollouts.measure(initial, lost, stage="baseline", sample=sample)
+        await try_again(engine, initial, stage="baseline")
     lost = _unmeasured(engine, initial)
     total = len(engine.dataset.validation)
     if Fraction(len(lost), total) > MOST_QUARANTINED or mean(engine, initial, engine.plan.goal.name) is None:
-        outcome = engine.rollouts.known(initial, lost[0])
-        kind = failure_kind(outcome) if outcome else None
-        raise SkillcError(
-            f"{len(lost)} of {total} validation examples could not be measured with the initial skill "
-            f"({kind or 'transport'}; the first is `{lost[0].id}`)",
-            hint="more than 5 % is too much to go on; see that the target model answers, then run the same command",
-        )
+        raise _stopped(engine, initial, lost)
     ids = tuple(example.id for example in lost)
-    engine.observer.note(
-        f"{len(lost)} of {total} validation examples stay unmeasured and are left out: {', '.join(ids)}"
-    )
+    if lost:
+        engine.observer.note(
+            f"{_counted(len(lost), total)} could not be measured with the initial skill and {_are(len(lost))} left out:"
+            f" {', '.join(ids)} ({_kinds(engine, initial, lost)})"
+        )
     kept = tuple(example for example in engine.dataset.validation if example.id not in set(ids))
-    return replace(engine, dataset=replace(engine.dataset, validation=kept)), ids
+    engine = replace(engine, dataset=replace(engine.dataset, validation=kept))
+    warn_of_noise(engine, initial)
+    return engine, ids
+
+
+async def try_again(engine: Engine, skill: Document, *, stage: str) -> None:
+    """Runs what stays unmeasured of a skill on validation once more; nothing where all is measured."""
+    lost = _unmeasured(engine, skill)
+    for sample in range(engine.plan.optimize.samples if lost else 0):
+        await engine.rollouts.measure(skill, lost, stage=stage, sample=sample)
+
+
+def _stopped(engine: Engine, skill: Document, lost: Sequence[Example]) -> SkillcError:
+    """Who failed, how, how often, and what the first failure said."""
+    first = _failure(engine, skill, lost[0])
+    kind, _, detail = first.feedback.partition(": ") if first is not None else ("transport", "", "")
+    target = engine.plan.models["target"]
+    who = "a judge" if kind == "judge" else f"model `target` (`{target.model}`)"
+    return SkillcError(
+        f"{_counted(len(lost), len(engine.dataset.validation))} could not be measured with the initial skill: {who} "
+        f"failed ({_kinds(engine, skill, lost)}); the first is `{lost[0].id}`: {detail or kind}",
+        hint=_HINTS.get(kind, _HINTS["transport"]),
+    )
+
+
+_HINTS = {
+    "transport": "more than 5 % is too much to go on; see that the model answers, then run the same command again",
+    "empty": "more than 5 % is too much to go on; a larger `max_tokens` leaves room for an answer behind its reasoning",
+    "cut": "more than 5 % is too much to go on; raise `max_tokens` in the model's block",
+    "judge": "more than 5 % is too much to go on; see that the judge's model answers, then run the same command again",
+}
+
+
+def _kinds(engine: Engine, skill: Document, lost: Sequence[Example]) -> str:
+    found = [_failure(engine, skill, example) for example in lost]
+    counts = Counter(failure_kind(outcome) or "transport" if outcome else "transport" for outcome in found)
+    return ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def _failure(engine: Engine, skill: Document, example: Example) -> Outcome | None:
+    """The first of an example's outcomes that was not measured."""
+    outcomes = (engine.rollouts.known(skill, example, sample) for sample in range(engine.plan.optimize.samples))
+    return next((outcome for outcome in outcomes if outcome is not None and not outcome.measured), None)
+
+
+def _counted(count: int, total: int) -> str:
+    return f"{count} of {total} validation examples"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _unmeasured(engine: Engine, skill: Document) -> list[Example]:

@@ -69,7 +69,7 @@ async def _judged(engine: Engine, initial: Document, best: Document, test: Seque
     """Both skills side by side for each example, so that a drifting server hits both alike."""
     samples = engine.plan.optimize.samples
     engine.observer.stage("final test", 2 * len(test) * samples)
-    todo = list(test)
+    todo, tried = list(test), False
     try:
         for _ in range(1 + RETRIES):
             await gather(
@@ -80,11 +80,14 @@ async def _judged(engine: Engine, initial: Document, best: Document, test: Seque
                     for skill in (initial, best)
                 ]
             )
+            tried = True
             todo = [example for example in todo if not _both_measured(engine, initial, best, example)]
             if not todo:
                 break
     except BudgetReached as cap:
-        return without_test(f"the budget's cap on {cap.cap} was reached before the test was done")
+        if not tried:
+            return without_test(f"the budget's cap on {cap.cap} was reached before the test was done")
+        engine.observer.note(f"the budget does not reach to try {len(todo)} unmeasured test examples again")
     except asyncio.CancelledError:
         cut_by(engine.observer)
         return without_test("the run was interrupted")

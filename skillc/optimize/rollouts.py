@@ -29,6 +29,8 @@ Runner = Callable[[str | None, Example, int, str], Awaitable[Rollout]]
 _Key: TypeAlias = tuple[str, str, int]
 
 NO_SKILL = "none"
+# Enough to keep any line of calls full, and so few that a large split fits into memory.
+MOST_TASKS = 512
 T = TypeVar("T")
 
 
@@ -83,8 +85,8 @@ class Rollouts:
         self._record = record or Unrecorded()
         self._known: dict[_Key, Outcome] = {}
         self._flights: Flights[_Key, Outcome] = Flights()
-        # By identity, with the document so that its identity is not given away: hashing renders the whole text.
-        self._keys: dict[int, tuple[Document, str]] = {}
+        # By identity, with the document so that its identity is not given away: rendering and hashing take time.
+        self._texts: dict[int, tuple[Document, str, str]] = {}
 
     def known(self, skill: Document | None, example: Example, sample: int = 0) -> Outcome | None:
         """The outcome that was measured before, or None where there is none."""
@@ -116,8 +118,7 @@ class Rollouts:
             PermanentFailure, BudgetReached: from the models.
             MetricError: a metric raised or left its range.
         """
-        text = for_target(skill) if skill is not None else None
-        key = self._key(skill)
+        key, text = self._key(skill), self._text(skill)
         told = hashlib.sha256(text.encode()).hexdigest() if text is not None else None
         wave = self._record.wave()
 
@@ -135,11 +136,15 @@ class Rollouts:
         return outcomes
 
     def _key(self, skill: Document | None) -> str:
-        if skill is None:
-            return NO_SKILL
-        if id(skill) not in self._keys:
-            self._keys[id(skill)] = (skill, digest(skill))
-        return self._keys[id(skill)][1]
+        return NO_SKILL if skill is None else self._told(skill)[1]
+
+    def _text(self, skill: Document | None) -> str | None:
+        return None if skill is None else self._told(skill)[2]
+
+    def _told(self, skill: Document) -> tuple[Document, str, str]:
+        if id(skill) not in self._texts:
+            self._texts[id(skill)] = (skill, digest(skill), for_target(skill))
+        return self._texts[id(skill)]
 
     async def _one(self, key: _Key, run: Callable[[], Coroutine[Any, Any, Outcome]]) -> Outcome:
         known = self._known.get(key)
@@ -150,7 +155,8 @@ class Rollouts:
 
     def _measured(self, example: Example, rollout: Rollout) -> Outcome:
         if rollout.failure is not None:
-            return Outcome(unmeasured(self._plan, rollout.failure), None, "", f"not measured: {rollout.failure}")
+            why = f"{rollout.failure}: {rollout.detail}" if rollout.detail else rollout.failure
+            return Outcome(unmeasured(self._plan, rollout.failure), None, "", why)
         measured = self._meter.measure(example, rollout.prediction, rollout.problem)
         return Outcome(measured.cells, rollout.prediction, rollout.reply, measured.feedback, rollout.cost)
 
@@ -160,13 +166,26 @@ def failure_kind(outcome: Outcome) -> str | None:
     return next((cell.kind for cell in outcome.cells.values() if isinstance(cell, Unmeasured)), None)
 
 
-async def gather(jobs: Sequence[Awaitable[T]]) -> list[T]:
-    """All results in order. The first error cancels the rest and waits for them, so nothing runs on behind it."""
-    tasks = [asyncio.ensure_future(job) for job in jobs]
+async def gather(jobs: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """All results in order. The first error cancels the rest and waits for them, so nothing runs on behind it.
+
+    However many jobs there are, at most `MOST_TASKS` tasks are alive; jobs begin in their order.
+    """
+    results: dict[int, T] = {}
+    waiting = iter(enumerate(jobs))
+
+    async def work() -> None:
+        for i, job in waiting:
+            results[i] = await job
+
+    tasks = [asyncio.ensure_future(work()) for _ in range(min(MOST_TASKS, len(jobs)))]
     try:
-        return list(await asyncio.gather(*tasks))
+        await asyncio.gather(*tasks)
     except BaseException:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for _, job in waiting:
+            job.close()
         raise
+    return [results[i] for i in range(len(jobs))]

@@ -50,7 +50,10 @@ async def screen(engine: Engine, state: State, proposals: Sequence[Proposal], ba
 
 
 def _credited(engine: Engine, state: State, proposal: Proposal, alone: Document, cited: Sequence[Example]) -> Proposal:
-    """An example counts as cured where the text with the edit does better than the very text it was added to."""
+    """An example counts as cured where the text with the edit does better than the very text it was added to.
+
+    An edit that cured none so far may still cure what stayed unmeasured, so it is unscreened.
+    """
     goal = engine.plan.goal.name
     cured = measured = 0
     for example in cited:
@@ -59,7 +62,8 @@ def _credited(engine: Engine, state: State, proposal: Proposal, alone: Document,
         if before is not None and after is not None:
             measured += 1
             cured += after > before
-    return replace(proposal, cured=cured, screened=measured)
+    known = measured if cured or measured == len(cited) else 0
+    return replace(proposal, cured=cured, screened=known)
 
 
 def _key(proposal: Proposal) -> str:

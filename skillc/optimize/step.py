@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from pydantic import JsonValue
 
@@ -31,6 +32,7 @@ async def step(engine: Engine, state: State, batch: Sequence[Example], place: Pl
     Raises:
         BudgetReached: a cap does not admit a call; the open step is dropped.
     """
+    failed = engine.optimizer.failed
     budget = edit_budget(engine.plan.optimize.edits, place.step - 1, place.total)
     reflections = await learn(engine, state, batch, place, budget)
     merged = await aggregate(engine, state, reflections, place, budget)
@@ -45,7 +47,8 @@ async def step(engine: Engine, state: State, batch: Sequence[Example], place: Pl
     shown: dict[str, JsonValue] = {"proposed": len(merged), "screened_out": [p.to_json() for p in dropped]}
     shown |= _learnt(engine, state, reflections)
     if not pool:
-        return _empty(engine, state, place, shown, failures=_failures(engine, state, batch))
+        missing = "" if merged or engine.optimizer.failed == failed else "the optimizer gave no reply"
+        return _empty(engine, state, batch, place, shown, missing=missing)
     patches = await gather(
         [write_patch(engine, state, chosen, place, shown, ordinal=i) for i, chosen in enumerate(pool)]
     )
@@ -63,25 +66,36 @@ def _learnt(engine: Engine, state: State, reflections: Sequence[Reflection]) -> 
     return told
 
 
-def _failures(engine: Engine, state: State, batch: Sequence[Example]) -> int:
+def _empty(
+    engine: Engine,
+    state: State,
+    batch: Sequence[Example],
+    place: Place,
+    shown: Mapping[str, JsonValue],
+    *,
+    missing: str = "",
+) -> State:
+    """A step that proposed nothing fit to be tried counts for patience and is told like any other.
+
+    Where that is for want of answers, of the target or of the optimizer, the step is undecided.
+    """
     goal = engine.plan.goal
     scores = [engine.rollouts.score(state.incumbent, example, goal.name) for example in batch]
-    return sum(score is not None and score < goal.high * MICRO for score in scores)
-
-
-def _empty(engine: Engine, state: State, place: Place, shown: Mapping[str, JsonValue], *, failures: int) -> State:
-    """A step that proposed nothing fit to be tried counts for patience and is told like any other."""
-    goal = mean(engine, state.incumbent, engine.plan.goal.name)
+    if all(score is None for score in scores):
+        missing = "no example of the batch could be measured"
+    failures = any(score is not None and score < goal.high * MICRO for score in scores)
+    result: Literal["undecided", "empty"] = "undecided" if missing else "empty"
     record: dict[str, JsonValue] = {
         "decision": state.decisions + 1,
         "place": str(place),
         "epoch": place.epoch,
         "kind": place.kind,
-        "result": "empty",
-        "reason": "no edit to try" if failures else "no failure in the batch",
+        "result": result,
+        "reason": missing or ("no edit to try" if failures else "no failure in the batch"),
         "incumbent": digest(state.incumbent),
         **shown,
     }
     engine.observer.decided(record)
-    patience = state.patience.after("empty", goal if goal is not None else state.patience.reference)
+    mean_goal = mean(engine, state.incumbent, goal.name)
+    patience = state.patience.after(result, mean_goal if mean_goal is not None else state.patience.reference)
     return replace(state, decisions=state.decisions + 1, patience=patience)

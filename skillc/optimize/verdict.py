@@ -207,12 +207,15 @@ def _gain(measured: Sequence[PairedScore]) -> Fraction | None:
 
 
 def _detectable(differences: Sequence[int], sizes: Sequence[int], alpha: Fraction) -> float:
-    """(z(1 - alpha/2) + z(power)) times the standard error of the gain, with groups as clusters.
+    """(z(1 - alpha/2) + z(power)) times the standard error of the gain, with groups as clusters, and one step more.
 
-    The usual normal approximation for a paired mean: Cohen, "Statistical Power Analysis", 2nd ed. 1988, section 2.
+    The usual normal approximation for a paired mean: Cohen, "Statistical Power Analysis", 2nd ed. 1988, section 2. A
+    step is the least by which sums of such differences differ; an exact test asks for it on top (Edwards, "Note on
+    the correction for continuity", Psychometrika 13, 1948).
     """
     n = sum(sizes)
     gain = sum(differences) / n
     spread = math.sqrt(sum((d - gain * size) ** 2 for d, size in zip(differences, sizes, strict=True))) / n
     normal = NormalDist()
-    return (normal.inv_cdf(1 - float(alpha) / 2) + normal.inv_cdf(POWER)) * spread / MICRO
+    step = math.gcd(*differences) / n
+    return ((normal.inv_cdf(1 - float(alpha) / 2) + normal.inv_cdf(POWER)) * spread + step) / MICRO

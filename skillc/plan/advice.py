@@ -11,7 +11,14 @@ from skillc.language.terms import MeanTerm
 from skillc.language.units import written
 from skillc.plan import figures
 from skillc.plan.bounds import Bounds
-from skillc.plan.chance import chance_of_accept, comparison, inflation, margin_of, points_above
+from skillc.plan.chance import (
+    chance_of_accept,
+    comparison,
+    inflation,
+    margin_of,
+    null_run,
+    points_above,
+)
 from skillc.plan.evidence import calls, conjuncts, fields_of, walk
 from skillc.plan.methods import candidates_of
 from skillc.plan.schema import Plan
@@ -118,10 +125,11 @@ def null_accepts(plan: Plan, bounds: Bounds) -> str | None:
     if margin is None:
         return "no gate asks for a better mean than the incumbent's, so edits worth nothing are accepted too"
     chance = chance_of_accept(decisions, margin)
-    points = inflation(decisions, examples) * 100
+    run = null_run(decisions, margin)
+    points = inflation(run, examples, float(plan.goal.high - plan.goal.low)) * 100
     return (
-        f"if all {decisions} candidates were worth nothing, one would still be accepted in {figures.share(chance)} "
-        f"of runs, with validation up to {points:.0f} points too high"
+        f"if all {decisions} candidates were worth nothing, {run.accepts:.1f} would still be accepted on average, at "
+        f"least one in {figures.share(chance)} of runs, and validation then be up to {points:.0f} points too high"
     )
 
 

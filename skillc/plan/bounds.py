@@ -56,6 +56,7 @@ class Bounds:
         wave: rollouts sent at once while a gate is decided.
         stages: in the loop's order.
         minimum: the least that makes sense.
+        held: what one largest call of each role reserves, about.
         in_flight: for each role how many of its largest calls the caps admit at once; None without such a cap.
         prices: dollars per million tokens by role, None where unknown.
     """
@@ -67,6 +68,7 @@ class Bounds:
     wave: int
     stages: tuple[Stage, ...]
     minimum: Least
+    held: Mapping[str, Spend]
     in_flight: Mapping[str, int | None]
     prices: Mapping[str, PricePlan | None]
 
@@ -108,6 +110,7 @@ def bounds(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None]) -> 
     steps = steps_of(plan, sizes.train)
     counter = _Counter(plan, sizes, call_sizes(plan, sizes, known, steps))
     expected = counter.affordable(steps)
+    held = {role: reservation(plan, role, counter.largest(role), known[role]) for role in plan.models}
     return Bounds(
         sizes=sizes,
         steps=steps,
@@ -116,7 +119,8 @@ def bounds(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None]) -> 
         wave=wave_size(plan, sizes.validation),
         stages=counter.stages(steps, expected),
         minimum=counter.least(steps),
-        in_flight={role: _in_flight(plan, role, counter.largest(role), known[role]) for role in plan.models},
+        held=held,
+        in_flight={role: _in_flight(plan, spend) for role, spend in held.items()},
         prices=known,
     )
 
@@ -128,8 +132,7 @@ def _price(plan: Plan, role: str, prices: Mapping[str, PricePlan | None]) -> Pri
     return FREE if model.model.startswith("rulebook/") else prices.get(role)
 
 
-def _in_flight(plan: Plan, role: str, largest: Spend, price: PricePlan | None) -> int | None:
-    held = reservation(plan, role, largest, price)
+def _in_flight(plan: Plan, held: Spend) -> int | None:
     admitted = []
     if plan.budget.calls is not None:
         admitted.append(plan.budget.calls)

@@ -1,14 +1,16 @@
-"""What gates let through by chance alone: the accepts to expect from candidates that are worth nothing.
+"""What chance alone does: accepts to expect from candidates that are worth nothing, and gains too small to be shown.
 
-The candidates are taken as exchangeable with the incumbent, their means as normal: a candidate passes when its draw is
-more than `margin` standard errors of a difference above the incumbent's, which stays the same draw for all of them.
-That gives the figures of ENGINE section 3 (46 % and 98 % for forty candidates, 8 points at 200 examples).
+For the accepts the candidates are taken as exchangeable with the incumbent, their means as normal: a candidate passes
+when its draw is more than `margin` standard errors of a difference above the incumbent's, which stays the same draw for
+all of them. That gives the figures of ENGINE section 3 (46 % and 98 % for forty candidates, 8 points at 200 examples).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from math import sqrt
 from statistics import NormalDist
 
@@ -19,6 +21,13 @@ from skillc.plan.schema import Plan
 _NORMAL = NormalDist()
 _POINTS = 400
 _REACH = 8.0
+_COARSE = 160
+_MOST_FOLLOWED = 1_000
+
+LEVEL = 0.05
+POWER = 0.8
+# The share of test examples on which two skills are taken to differ before anything was run.
+DIFFERING = 0.25
 
 
 def chance_of_accept(candidates: int, margin: float) -> float:
@@ -39,19 +48,79 @@ def chance_of_accept(candidates: int, margin: float) -> float:
     return min(1.0, max(0.0, 1 - passed * step / 3))
 
 
-def inflation(candidates: int, examples: int, width: float = 1.0) -> float:
-    """How far the best of some worthless skills lies above its true mean, at most, in units of the metric.
+@dataclass(frozen=True, slots=True)
+class NullRun:
+    """What comes of a run whose candidates are all worth nothing.
 
-    The expected largest of n + 1 normal draws (Blom's approximation) times the largest standard error of a mean.
+    Attributes:
+        accepts: how many of them are accepted on average.
+        luck: how far the last skill's mean lies above its true one where any was accepted, in standard errors.
+    """
+
+    accepts: float
+    luck: float
+
+
+def null_run(candidates: int, margin: float) -> NullRun:
+    """A run of worthless candidates, each of which becomes the incumbent where it is accepted.
+
+    The density f of the incumbent's mean is followed from candidate to candidate on a grid. A candidate, of density
+    phi, is accepted with P = integral of f(u) (1 - Phi(u + sqrt(2) margin)) du, which leaves the density
+    f(v) Phi(v + sqrt(2) margin) + phi(v) F(v - sqrt(2) margin). With margin 0 the accepts are the expected number of
+    records, 1/2 + 1/3 + ... + 1/(n + 1) (Renyi, "Theorie des elements saillants d'une suite d'observations", 1962).
 
     Args:
-        candidates: how many were tried besides the first.
-        examples: on how many examples.
-        width: width of the metric's range.
+        candidates: how many are decided, at least 1; from 1,000 on only the first 1,000 are followed.
+        margin: what a candidate must be better by, in standard errors of a difference of two means.
     """
-    draws = candidates + 1
-    largest = _NORMAL.inv_cdf((draws - 0.375) / (draws + 0.25)) if draws > 1 else 0.0
-    return largest * width / 2 / sqrt(examples)
+    step = 2 * _REACH / _COARSE
+    grid = [-_REACH + i * step for i in range(_COARSE + 1)]
+    drawn = [_NORMAL.pdf(u) * step for u in grid]
+    stays = [_NORMAL.cdf(u + sqrt(2) * margin) for u in grid]
+    whole, rest = divmod(sqrt(2) * margin / step, 1)
+    held, untouched, accepts = list(drawn), list(drawn), 0.0
+    for _ in range(min(candidates, _MOST_FOLLOWED)):
+        accepts += sum(mass * (1 - stay) for mass, stay in zip(held, stays, strict=True))
+        below = [0.0] + [before + mass / 2 for before, mass in zip(accumulate(held), held[1:], strict=False)]
+        passed = [_between(below, i - int(whole), rest) for i in range(len(grid))]
+        held = [mass * stay + new * low for mass, stay, new, low in zip(held, stays, drawn, passed, strict=True)]
+        untouched = [mass * stay for mass, stay in zip(untouched, stays, strict=True)]
+    if margin == 0:
+        accepts = sum(1 / (i + 1) for i in range(1, candidates + 1))
+    changed = [mass - same for mass, same in zip(held, untouched, strict=True)]
+    return NullRun(accepts, sum(u * mass for u, mass in zip(grid, changed, strict=True)) / max(sum(changed), 1e-12))
+
+
+def _between(values: Sequence[float], i: int, rest: float) -> float:
+    """The value `rest` of the way from place i down to the place before it; 0 below the first, the last above it."""
+    here, before = (values[min(k, len(values) - 1)] if k >= 0 else 0.0 for k in (i, i - 1))
+    return here * (1 - rest) + before * rest
+
+
+def smallest_gain(units: int, differing: float = DIFFERING, look: int = 1) -> float:
+    """The gain that the final test shows in 8 of 10 runs, in units of the goal's width; never above `differing`.
+
+    g = z sqrt(s / (n + z^2)) + 1 / n with z = z(1 - alpha / 2) + z(0.8) and alpha = 0.05 / look^2. Without the last
+    term it solves g = z sqrt((s - g^2) / n): a paired difference of 0/1 scores that is not 0 on a share s of the
+    examples has the variance s - g^2 (Miettinen, "The matched pairs design in the case of all-or-none responses",
+    Biometrics 24, 1968). The last term is what an exact test of whole counts asks on top (Edwards, "Note on the
+    correction for continuity", Psychometrika 13, 1948).
+
+    Args:
+        units: test examples; or their groups, where the examples of a group are right and wrong together.
+        differing: the share of the examples on which the two skills differ.
+        look: how often the test split was looked at, this time included.
+    """
+    z = _NORMAL.inv_cdf(1 - LEVEL / look**2 / 2) + _NORMAL.inv_cdf(POWER)
+    return min(differing, z * sqrt(differing / (units + z * z)) + 1 / units)
+
+
+def inflation(run: NullRun, examples: int, width: float = 1.0) -> float:
+    """How far an accepted worthless skill lies above its true mean, at most, in units of the metric.
+
+    The run's luck times the largest standard error of a mean, half the metric's width by the root of the examples.
+    """
+    return run.luck * width / 2 / sqrt(examples)
 
 
 def margin_of(plan: Plan, examples: int, decisions: int) -> float | None:

@@ -35,6 +35,7 @@ class Rollout:
         prediction: value by output; None where there is none.
         reply: the last reply as the model wrote it.
         failure: why it is unmeasured; None where it was measured.
+        detail: what was said of the failure, for people: the provider's status and words.
         problem: why a whole reply could not be read; it scores as the worst value.
         tokens: of all calls.
         cost: nano-dollars at list price; None where a price is not known.
@@ -46,6 +47,7 @@ class Rollout:
     problem: str | None = None
     tokens: int = 0
     cost: int | None = 0
+    detail: str = ""
 
 
 class Runner:
@@ -103,7 +105,7 @@ async def rollout(
 def _failed(raised: Exception, completions: list[Completion]) -> Rollout:
     failure = find_failure(raised)
     if isinstance(failure, CallFailed):
-        return _rollout(completions, failure=_KINDS[failure.kind])
+        return _rollout(completions, failure=_KINDS[failure.kind], detail=failure.detail)
     if failure is not None:
         raise failure from None
     if isinstance(raised, AdapterParseError):
@@ -117,6 +119,7 @@ def _rollout(
     prediction: Mapping[str, JsonValue] | None = None,
     failure: UnmeasuredKind | None = None,
     problem: str | None = None,
+    detail: str = "",
 ) -> Rollout:
     costs = [completion.cost for completion in completions]
     known = [cost for cost in costs if cost is not None]
@@ -127,6 +130,7 @@ def _rollout(
         problem=problem,
         tokens=sum(completion.usage.total for completion in completions),
         cost=sum(known) if len(known) == len(costs) else None,
+        detail=detail,
     )
 
 

@@ -1,5 +1,7 @@
 """What the figures of a plan give reason to say."""
 
+import math
+import random
 from dataclasses import replace
 from fractions import Fraction
 
@@ -10,7 +12,7 @@ from skillc.language.codes import CODES
 from skillc.language.diagnostics import Severity
 from skillc.language.terms import CallTerm, Constant, MeanTerm, Operation, StateTerm, WordTerm
 from skillc.plan.bounds import bounds
-from skillc.plan.chance import chance_of_accept, inflation, margin_of
+from skillc.plan.chance import chance_of_accept, inflation, margin_of, null_run, smallest_gain
 from skillc.plan.estimate import findings
 from skillc.plan.schema import GatePlan
 from skillc.plan.sizes import Sizes
@@ -161,12 +163,64 @@ def test_chance_agrees_with_the_simulations_of_the_engine():
     """ENGINE section 3: forty nulls, 98 % for strict `>`, 46 % at 95 % confidence, 8 points at 200 examples."""
     assert chance_of_accept(40, 0) == pytest.approx(0.98, abs=0.01)
     assert chance_of_accept(40, 1.645) == pytest.approx(0.46, abs=0.03)
-    assert inflation(40, 200) == pytest.approx(0.08, abs=0.005)
+    assert inflation(null_run(40, 0), 200) == pytest.approx(0.08, abs=0.005)
 
 
 @pytest.mark.parametrize("candidates", [1, 2, 9, 99])
 def test_strict_gates_accept_a_null_unless_the_incumbent_is_the_luckiest(candidates):
     assert chance_of_accept(candidates, 0) == pytest.approx(candidates / (candidates + 1), abs=1e-6)
+
+
+@pytest.mark.parametrize(("candidates", "margin"), [(1, 0.0), (24, 0.0), (24, 0.5), (40, 1.645), (10, -0.5)])
+def test_the_nulls_that_a_plan_expects_are_those_of_a_simulation(candidates, margin):
+    draw = random.Random(f"{candidates} {margin}")
+    accepts, luck = [], []
+    for _ in range(6_000):
+        incumbent, count = draw.gauss(0, 1), 0
+        for _ in range(candidates):
+            candidate = draw.gauss(0, 1)
+            if candidate > incumbent + math.sqrt(2) * margin:
+                incumbent, count = candidate, count + 1
+        accepts.append(count)
+        luck += [incumbent] if count else []
+    run = null_run(candidates, margin)
+    assert run.accepts == pytest.approx(sum(accepts) / len(accepts), abs=0.07)
+    assert chance_of_accept(candidates, margin) == pytest.approx(sum(a > 0 for a in accepts) / len(accepts), abs=0.03)
+    assert run.luck == pytest.approx(sum(luck) / len(luck), abs=0.1)
+
+
+def test_runs_without_end_are_followed_as_far_as_they_matter():
+    assert null_run(10_000, 0).accepts == pytest.approx(math.log(10_001) + 0.5772 - 1, abs=1e-3)
+    assert null_run(10_000, 1.645).accepts < null_run(10_000, 0).accepts
+
+
+def exact_power(pairs, differing, gain):
+    """The chance that McNemar's exact test, one-sided at 2.5 %, shows a gain: what the verdict does on 0/1 scores."""
+
+    def share(n, k, p):
+        return math.comb(n, k) * p**k * (1 - p) ** (n - k)
+
+    power = 0.0
+    for flips in range(1, pairs + 1):
+        weight = share(pairs, flips, differing)
+        if weight < 1e-7:
+            continue
+        losses, below = -1, 0.0
+        while (below := below + share(flips, losses + 1, 0.5)) <= 0.025:
+            losses += 1
+        worse = (differing - gain) / 2 / differing
+        power += weight * sum(share(flips, k, worse) for k in range(losses + 1))
+    return power
+
+
+@pytest.mark.parametrize(("pairs", "differing"), [(80, 0.25), (120, 0.25), (240, 0.25), (400, 0.1), (400, 0.5)])
+def test_the_smallest_gain_is_shown_in_eight_of_ten_runs(pairs, differing):
+    assert exact_power(pairs, differing, smallest_gain(pairs, differing)) == pytest.approx(0.8, abs=0.02)
+
+
+def test_later_looks_and_fewer_examples_show_less_and_no_gain_exceeds_what_differs():
+    assert smallest_gain(200, look=3) > smallest_gain(200) > smallest_gain(400)
+    assert smallest_gain(6, 0.1) == 0.1
 
 
 def test_margins_are_read_from_gates():
