@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
@@ -170,6 +170,7 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
                 planned=max(1, decisions_of(plan, len(dataset.train))),
                 reserve=ClosingReserve(client.ledger, job.estimated.bounds),
                 dearest=_dearest(job),
+                admits=_admits(plan, client),
             )
             trained, tested = asyncio.run(_train_and_test(engine, initial, old, name, client, stop))
             replay.decided()
@@ -177,6 +178,12 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
         if trained.stopped != "interrupted":
             finish(folder, about)
         return compiled
+
+
+def _admits(plan: Plan, client: Client) -> Callable[[int], bool]:
+    """Whether so many rollouts fit under the caps, each with a call of every model that judges."""
+    calls = len([role for role in plan.models if role != "optimizer"])
+    return lambda rollouts: client.ledger.charged.account.admits(rollouts * calls)
 
 
 def _left_unfinished(changed: Sequence[str]) -> str:

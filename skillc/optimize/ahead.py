@@ -17,7 +17,7 @@ class Ahead:
     What is sent is always waited for, used or not, so that what a run is charged does not depend on timing.
 
     Args:
-        rollouts: what measures.
+        rollouts: what measures; None sends nothing ahead.
         admits: whether so many more rollouts fit under the caps, at the most that they may cost.
 
     Attributes:
@@ -25,7 +25,7 @@ class Ahead:
         wasted: those of them that no step used.
     """
 
-    def __init__(self, rollouts: Rollouts, admits: Callable[[int], bool]) -> None:
+    def __init__(self, rollouts: Rollouts | None, admits: Callable[[int], bool]) -> None:
         self._rollouts = rollouts
         self._admits = admits
         self._next: tuple[Example, ...] = ()
@@ -38,24 +38,28 @@ class Ahead:
 
     def send(self, skill: Document, *, beside: int) -> None:
         """Sends that batch for a skill, if it fits under the caps beside so many rollouts that are about to be sent."""
-        todo = [e for e in self._next if (known := self._rollouts.known(skill, e)) is None or not known.measured]
+        if self._rollouts is None:
+            return
+        known = self._rollouts.known
+        todo = [e for e in self._next if (outcome := known(skill, e)) is None or not outcome.measured]
         if not todo or not self._admits(len(todo) + beside):
             return
         with ahead():
-            task = asyncio.ensure_future(self._rollouts.measure(skill, todo, stage="rollout"))
+            task = asyncio.ensure_future(self._rollouts.measure(skill, todo, stage="rollout", shown=False))
         self._open.append((digest(skill), len(todo), task))
         self.sent += len(todo)
 
     async def arrive(self, skill: Document | None) -> None:
-        """Waits for all that was sent; what was sent for another skill than the next step's was for nothing.
+        """Waits for all that was sent; what was sent for another skill than this one, the next step's, was for nothing.
 
         Raises:
             BudgetReached, PermanentFailure, MetricError: as `Rollouts.measure`.
         """
-        for name, count, task in self._open:
-            await task
+        while self._open:
+            name, count, task = self._open[0]
+            await asyncio.shield(task)
             self.wasted += count * (skill is None or name != digest(skill))
-        self._open.clear()
+            del self._open[0]
 
     async def drop(self) -> None:
         """Ends what is under way, because the run ends."""
@@ -64,3 +68,6 @@ class Ahead:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+NOTHING_AHEAD = Ahead(None, lambda rollouts: False)

@@ -305,6 +305,8 @@ async def _after(engine: Engine, state: State, decided: Sequence[_Decided], plac
 async def _accepted(engine: Engine, state: State, patch: Patch, place: Place, number: int) -> State:
     """The accept stands from here on, also where the run is cut off before the candidate's validation is complete."""
     with standing(engine, _with_incumbent(engine, state, patch, place)):
+        await engine.ahead.arrive(patch.candidate)
+        engine.ahead.send(patch.candidate, beside=len(engine.dataset.validation) * engine.plan.optimize.samples)
         await complete(engine, patch.candidate, stage="validation")
     state = _with_incumbent(engine, state, patch, place)
     engine.observer.completed({"completed": number, "goal": shown(goal_of(engine, patch.candidate))})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
@@ -13,6 +13,7 @@ from skillc.data.dataset import Dataset
 from skillc.document.edits import Edit
 from skillc.document.skill import Document
 from skillc.metrics.cells import measured_mean
+from skillc.optimize.ahead import NOTHING_AHEAD, Ahead
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.observer import Observer
 from skillc.optimize.patience import Patience
@@ -38,6 +39,8 @@ class Engine:
         wave: rollouts of one candidate that are sent at once.
         planned: the decisions there may be.
         dearest: nano-dollars that one rollout costs at worst; None where the price is not known.
+        admits: whether so many more rollouts surely fit under the caps.
+        ahead: rolls out the next batch ahead of need, where that is on.
     """
 
     plan: Plan
@@ -49,6 +52,8 @@ class Engine:
     planned: int
     reserve: Reserve
     dearest: int | None = None
+    admits: Callable[[int], bool] = lambda rollouts: True
+    ahead: Ahead = NOTHING_AHEAD
 
 
 @dataclass(frozen=True, slots=True)

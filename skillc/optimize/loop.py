@@ -13,6 +13,7 @@ from skillc.data.example import Example
 from skillc.document.edits import apply_edits
 from skillc.document.skill import Document, digest
 from skillc.models.failures import BudgetReached
+from skillc.optimize.ahead import Ahead
 from skillc.optimize.baseline import baseline
 from skillc.optimize.decide import CutOff, Patch, settle, standing
 from skillc.optimize.engine import Engine, Place, State, mean
@@ -28,6 +29,8 @@ from skillc.optimize.seeds import batches
 from skillc.optimize.slow_update import longitudinal, slow_sections, slow_update
 from skillc.optimize.step import step
 from skillc.plan.steps import epochs_of, step_size, steps_of
+
+_OF_ITSELF = ("epochs", "steps", "patience", "perfect", "undecided")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,30 @@ async def train(engine: Engine, initial: Document) -> Trained:
     state = _first_state(engine, initial)
     check_requires(engine, state)
     engine.reserve.set_aside()
-    stopped = "epochs"
+    optimize = engine.plan.optimize
+    if optimize.speculate and optimize.parents == "incumbent" and optimize.accept == "gates":
+        engine = replace(engine, ahead=Ahead(engine.rollouts, engine.admits))
+    try:
+        state, stopped = await _epochs(engine, state, listener)
+        if stopped in _OF_ITSELF:
+            stopped = await _landed(engine, stopped)
+    finally:
+        await engine.ahead.drop()
+    return Trained(state, engine, stopped, quarantined)
+
+
+async def _landed(engine: Engine, stopped: str) -> str:
+    """Waits for what was sent ahead for nothing, so that what is charged does not depend on timing."""
+    try:
+        await engine.ahead.arrive(None)
+    except BudgetReached:
+        return stopped
+    except asyncio.CancelledError:
+        return cut_by(engine.observer)
+    return stopped
+
+
+async def _epochs(engine: Engine, state: State, listener: _Listener) -> tuple[State, str]:
     total = steps_of(engine.plan, len(engine.dataset.train))
     for epoch in range(1, epochs_of(engine.plan) + 1):
         first, listener.decisions = state.incumbent, []
@@ -95,9 +121,8 @@ async def train(engine: Engine, initial: Document) -> Trained:
         if reason is None:
             state, reason = await _epoch_end(engine, state, first, listener.decisions, epoch, total)
         if reason is not None:
-            stopped = reason
-            break
-    return Trained(state, engine, stopped, quarantined)
+            return state, reason
+    return state, "epochs"
 
 
 def _first_state(engine: Engine, initial: Document) -> State:
@@ -122,6 +147,8 @@ async def _epoch(engine: Engine, state: State, epoch: int, total: int) -> tuple[
         number = (epoch - 1) * len(parts) + i + 1
         reason = "steps" if number > total else _end(engine, state)
         if reason is None:
+            # What comes before the next epoch may change the skill, so nothing is known of its first batch.
+            engine.ahead.expect(parts[i + 1] if i + 1 < len(parts) and number < total else ())
             state, reason = await _one_step(engine, state, batch, Place(epoch, number, total))
         if reason is not None:
             return with_best(engine, state), reason
@@ -144,7 +171,9 @@ def _perfect(engine: Engine, state: State) -> bool:
 async def _one_step(engine: Engine, state: State, batch: Sequence[Example], place: Place) -> tuple[State, str | None]:
     """The state after a step, or the one before it and what cut the step off."""
     try:
-        after = await step(engine, with_parent(engine, state, place), batch, place)
+        grown = with_parent(engine, state, place)
+        await engine.ahead.arrive(grown.incumbent)
+        after = await step(engine, grown, batch, place)
     except CutOff as cut:
         return cut.state, cut.reason
     except BudgetReached as cap:

@@ -110,9 +110,11 @@ class Rollouts:
         return found
 
     async def measure(
-        self, skill: Document | None, examples: Sequence[Example], *, stage: str, sample: int = 0
+        self, skill: Document | None, examples: Sequence[Example], *, stage: str, sample: int = 0, shown: bool = True
     ) -> list[Outcome]:
         """The outcomes of a skill on examples, in their order; what is known and measured is not run again.
+
+        `shown` says whether the observer is told of each.
 
         Raises:
             PermanentFailure, BudgetReached: from the models.
@@ -131,7 +133,7 @@ class Rollouts:
             self._known[key, example.id, sample] = outcome
             return outcome
 
-        outcomes = await gather([self._one((key, e.id, sample), partial(run, e)) for e in examples])
+        outcomes = await gather([self._one((key, e.id, sample), partial(run, e), shown=shown) for e in examples])
         wave.close()
         return outcomes
 
@@ -146,11 +148,12 @@ class Rollouts:
             self._texts[id(skill)] = (skill, digest(skill), for_target(skill))
         return self._texts[id(skill)]
 
-    async def _one(self, key: _Key, run: Callable[[], Coroutine[Any, Any, Outcome]]) -> Outcome:
+    async def _one(self, key: _Key, run: Callable[[], Coroutine[Any, Any, Outcome]], *, shown: bool) -> Outcome:
         known = self._known.get(key)
         if known is None or not known.measured:
             known = await self._flights.join(key, run)
-        self._observer.advance()
+        if shown:
+            self._observer.advance()
         return known
 
     def _measured(self, example: Example, rollout: Rollout) -> Outcome:

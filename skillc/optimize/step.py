@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 from pydantic import JsonValue
@@ -52,7 +53,16 @@ async def step(engine: Engine, state: State, batch: Sequence[Example], place: Pl
     patches = await gather(
         [write_patch(engine, state, chosen, place, shown, ordinal=i) for i, chosen in enumerate(pool)]
     )
-    return await settle_pool(engine, state, patches, batch, place)
+    return await settle_pool(
+        engine, state, patches, batch, place, first_wave=partial(_expect_a_reject, engine, state, len(patches))
+    )
+
+
+def _expect_a_reject(engine: Engine, state: State, candidates: int) -> None:
+    """Most candidates are rejected, so the next batch is sent for the incumbent, unless a reject ends the run."""
+    if state.patience.after("reject", state.patience.reference).reason is None:
+        cells = len(engine.dataset.validation) * engine.plan.optimize.samples
+        engine.ahead.send(state.incumbent, beside=candidates * cells)
 
 
 def _learnt(engine: Engine, state: State, reflections: Sequence[Reflection]) -> dict[str, JsonValue]:

@@ -127,12 +127,12 @@ class ModuleRollouts(Rollouts):
     _runner: ModuleRunner
 
     async def measure(
-        self, skill: Document | None, examples: Sequence[Example], *, stage: str, sample: int = 0
+        self, skill: Document | None, examples: Sequence[Example], *, stage: str, sample: int = 0, shown: bool = True
     ) -> list[Outcome]:
         """As `Rollouts.measure`."""
         if skill is not None:
             self._runner.know(skill)
-        return await super().measure(skill, examples, stage=stage, sample=sample)
+        return await super().measure(skill, examples, stage=stage, sample=sample, shown=shown)
 
 
 def _failed(raised: Exception, completions: list[Completion]) -> Rollout:
