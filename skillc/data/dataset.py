@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -76,6 +78,23 @@ def load(task: TaskPlan, data: DataPlan, root: Path) -> Dataset:
     Raises:
         SkillcError: a file or a row is wrong, an example or a group stands on two sides, or a side is empty.
     """
+    with _uncollected():
+        return _loaded(task, data, root)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the collector of cyclic garbage: rows hold no cycles, and it would visit all of them again and again."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _loaded(task: TaskPlan, data: DataPlan, root: Path) -> Dataset:
     columns = columns_of(task, data)
     problems = Problems()
     warnings: list[str] = []
