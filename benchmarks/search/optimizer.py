@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.search.world import World, ideas, wording
+from benchmarks.search.world import World, rules_in, worded
 from skillc.models.calls import Call, Completion, Usage
 
 _TRAJECTORY = re.compile(r'<trajectory tag="(\w+)".*?case (\d+)', re.DOTALL)
@@ -46,7 +46,7 @@ class ScriptedOptimizer:
 
     def _reflect(self, prompt: str, failures: bool, budget: int, chance: random.Random) -> list[Edit]:
         skill = prompt[prompt.index("<skill>") : prompt.index("</skill>")]
-        standing = {ideas(text) and min(ideas(text)): rule for rule, text in _RULE.findall(skill)}
+        standing = {min(rules_in(text)): rule for rule, text in _RULE.findall(skill)}
         cases = {tag: int(case) for tag, case in _TRAJECTORY.findall(prompt)}
         reflection = _Reflection(self.world, standing, cases, chance)
         if failures:
@@ -124,7 +124,7 @@ class _Reflection:
     def _add(self, rule: str, cases: Sequence[int]) -> bool:
         if rule in self._edits or rule in self._rules:
             return False
-        text = wording(rule, self._chance.randrange(self._world.settings.wordings))
+        text = worded(rule, self._chance.randrange(self._world.settings.wordings))
         self._edits[rule] = {"op": "add", "section": "rules", "text": text, "cures": self._tags(cases)}
         return True
 
@@ -141,7 +141,7 @@ def _joined(prompt: str) -> list[Edit]:
     for patch in _PATCH.findall(prompt):
         for line in _EDIT.findall(patch):
             edit = json.loads(line)
-            key = f"delete {edit['rule']}" if edit["op"] == "delete" else min(ideas(edit["text"]))
+            key = f"delete {edit['rule']}" if edit["op"] == "delete" else min(rules_in(edit["text"]))
             if key in first:
                 same = first[key]
                 same["support"] = same.get("support", 1) + edit.get("support", 1)

@@ -1,8 +1,8 @@
 """A world of hidden rules: what is true of each example, and what a skill's rules really do to it.
 
-An example either needs nothing, or one rule, or both rules of a pair; it is answered right when the skill holds what it
-needs and no harmful rule breaks it. The target then slips: each rollout's outcome is turned round with a fixed chance,
-drawn from (seed, skill text, example, sample). Nothing here knows how skillc searches.
+An example needs nothing, or one rule, or both rules of a pair. It is answered right when the skill holds what it needs
+and no harmful rule breaks it. The target then slips: each rollout's outcome is turned round with a fixed chance, drawn
+from (seed, skill text, example, sample). Nothing here knows how skillc searches.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 POPULATION = 4_000
-_IDEA = re.compile(r"\b([PSTUH]\d+[ab]?)\b")
+_RULE = re.compile(r"\b([PSTUH]\d+[ab]?)\b")
+_WORDS = ("told", "asked", "shown", "meant")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +24,9 @@ class Settings:
     """The parameters of a world.
 
     Attributes:
-        train, validation: examples on each side.
-        right: share of examples that the empty skill answers right.
+        train: training examples.
+        validation: validation examples.
+        right: share of examples that need nothing.
         singles: rules that each mend one kind of failure.
         pairs: pairs of rules that mend a kind of failure only together.
         harmful: rules that mend nothing and break other examples.
@@ -35,7 +37,7 @@ class Settings:
         odds: of a proposal that mends a cause, of a useless one, of a harmful one (tempting ones among them).
         whole_pairs: chance that an optimizer that sees that a pair is missing proposes both halves in one reply.
         cited: chance that a proposal cites a failure that it is meant to cure, beside the one it was written for.
-        wordings: how many ways there are to write one rule; an optimizer takes any of them.
+        wordings: how many ways there are to write one rule; the optimizer takes any of them.
     """
 
     train: int = 200
@@ -56,7 +58,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class World:
-    """One draw of the settings."""
+    """One draw of the settings. A rule's name begins with its kind: S single, P pair, T tempting, H harmful, U useless."""
 
     settings: Settings
     seed: int
@@ -68,13 +70,7 @@ class World:
         kinds = [f"S{i}" for i in range(own.singles)] + [f"P{i}" for i in range(own.pairs)]
         weights = [chance.uniform(0.5, 1.5) for _ in kinds]
         count = own.train + own.validation + POPULATION
-        return tuple(
-            "" if chance.random() < own.right else chance.choices(kinds, weights)[0] for _ in range(count)
-        )
-
-    @cached_property
-    def _population(self) -> range:
-        return range(len(self.needs) - POPULATION, len(self.needs))
+        return tuple("" if chance.random() < own.right else chance.choices(kinds, weights)[0] for _ in range(count))
 
     def mended(self, rules: frozenset[str], case: int) -> bool:
         """Whether an example has what it needs."""
@@ -83,9 +79,8 @@ class World:
             return True
         if need[0] == "P":
             return f"{need}a" in rules and f"{need}b" in rules
-        return any(
-            rule[0] == "T" and self.tempted(rule) == need and self._share("mends", rule, case) < 0.5 for rule in rules
-        )
+        tempting = (rule for rule in rules if rule[0] == "T" and self.tempted(rule) == need)
+        return any(self._share("mends", rule, case) < 0.5 for rule in tempting)
 
     def tempted(self, rule: str) -> str:
         """The need of which a tempting rule mends half."""
@@ -105,8 +100,9 @@ class World:
         return self._share("slips", text, f"{case} {sample}") < self.settings.slip
 
     def accuracy(self, rules: frozenset[str]) -> float:
-        """The share of the population that a skill answers right, slips left out."""
-        return sum(self.right(rules, case) for case in self._population) / POPULATION
+        """The share of a population of its own that a skill answers right, slips left out."""
+        population = range(len(self.needs) - POPULATION, len(self.needs))
+        return sum(self.right(rules, case) for case in population) / POPULATION
 
     @cached_property
     def initial(self) -> float:
@@ -122,11 +118,11 @@ class World:
         return int.from_bytes(digest, "big") / 2**64
 
 
-def ideas(text: str) -> frozenset[str]:
+def rules_in(text: str) -> frozenset[str]:
     """The rules that a text states, by name, whatever their wording."""
-    return frozenset(_IDEA.findall(text))
+    return frozenset(_RULE.findall(text))
 
 
-def wording(rule: str, number: int) -> str:
+def worded(rule: str, number: int) -> str:
     """A rule as a line of the skill."""
-    return f"Where sign {rule} shows, do as {('told', 'asked', 'shown', 'meant')[number % 4]} there."
+    return f"Where sign {rule} shows, do as {_WORDS[number % len(_WORDS)]} there."
