@@ -1,7 +1,7 @@
 """`python -m benchmarks.search`: edits chosen by evidence against bundles picked by rank, at equal target calls.
 
-Writes README.md and gain.svg beside this file. `--quick` runs the main arms in the plain world on a few seeds and writes
-nothing.
+Writes README.md and gain.svg beside this file. `--quick` runs the main arms in the plain world on a few seeds and
+writes nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from benchmarks.search.arms import MAIN, MECHANISMS, PLAIN, VARIED, WORLDS, Arm, set_to
+from benchmarks.search.arms import MAIN, MECHANISMS, PLAIN, VARIED, WIDER_BUDGET, WORLDS, Arm, varied
 from benchmarks.search.page import CALLS, Runs, page, plot
 from benchmarks.search.run import Job, run
 from benchmarks.search.world import Settings
@@ -25,14 +25,13 @@ def jobs(seeds: int) -> Iterable[Job]:
     """Every run of the page; the main arms of the plain world go on to twice the calls, for the curve."""
     cases: dict[tuple[Settings, Arm], int] = {}
     for _, settings in WORLDS.values():
-        cases |= {(settings, arm): CALLS for arm in MAIN.values()}
+        cases |= {(settings, arm): CALLS for arm in (*MAIN.values(), WIDER_BUDGET)}
     cases |= {(PLAIN, arm): CALLS for arm in MECHANISMS.values()}
     for _, settings in (WORLDS["more noise"], WORLDS["more pairs"], WORLDS["more harm"]):
         cases |= {(settings, arm): CALLS for arm in MECHANISMS.values()}
     for name, (_, values) in VARIED.items():
         for arm in MAIN.values():
-            kept = tuple(change for change in arm if not change.startswith(set_to(name, "")))
-            cases |= {(PLAIN, (*kept, set_to(name, value))): CALLS for value in values}
+            cases |= {(PLAIN, varied(arm, name, value)): CALLS for value in values}
     cases |= {(PLAIN, arm): LONGEST for arm in MAIN.values()}
     return [Job(world, seed, arm, calls) for (world, arm), calls in cases.items() for seed in range(seeds)]
 

@@ -19,19 +19,22 @@ WORLDS: Mapping[str, tuple[str, Settings]] = {
 }
 
 Arm = tuple[str, ...]
-DEFAULT: Arm = ()
-BUNDLES: Arm = ("optimize.screen=0", "optimize.replay=0")
-BUNDLES_REPLAY: Arm = ("optimize.screen=0",)
-MAIN: Mapping[str, Arm] = {
-    "skillc's default": DEFAULT,
-    "bundles by rank": BUNDLES,
-    "bundles by rank, with replay": BUNDLES_REPLAY,
-}
 
 
 def set_to(name: str, value: object) -> str:
     """One change, as `--set` takes it."""
     return f"optimize.{name}={value}"
+
+
+DEFAULT: Arm = ()
+BUNDLES: Arm = (set_to("screen", 0), set_to("replay", 0))
+BUNDLES_REPLAY: Arm = (set_to("screen", 0),)
+WIDER_BUDGET: Arm = (set_to("edits", 8),)
+MAIN: Mapping[str, Arm] = {
+    "skillc's default": DEFAULT,
+    "bundles by rank": BUNDLES,
+    "bundles by rank, with replay": BUNDLES_REPLAY,
+}
 
 
 # One mechanism off or changed at a time.
@@ -46,8 +49,13 @@ MECHANISMS: Mapping[str, Arm] = {
 }
 # One number changed at a time, with the screen and without.
 VARIED: Mapping[str, tuple[str, tuple[object, ...]]] = {
-    "screen": ("examples an edit is tried on", (0, 1, 2, 3, 6)),
-    "batch": ("training examples a step", (20, 40, 60, 80)),
+    "screen": ("examples an edit is tried on", (0, 1, 3, 6)),
+    "batch": ("training examples a step", (20, 40, 80)),
     "edits": ("edits a candidate may carry", (2, 4, 8, 16)),
     "replay": ("earlier failures a batch takes in", (0, 10, 20, 40)),
 }
+
+
+def varied(arm: Arm, name: str, value: object) -> Arm:
+    """An arm with one setting at another value."""
+    return (*(change for change in arm if not change.startswith(set_to(name, ""))), set_to(name, value))

@@ -1,4 +1,4 @@
-"""A scripted optimizer model: it reads skillc's prompts and proposes helpful, useless and harmful edits at fixed odds."""
+"""A scripted optimizer model: it reads skillc's prompts and proposes edits of all kinds at fixed odds."""
 
 from __future__ import annotations
 
@@ -102,7 +102,8 @@ class _Reflection:
         halves = [h for h in (f"{need}a", f"{need}b") if h not in self._rules and h not in self._edits]
         self._chance.shuffle(halves)
         both = self._chance.random() < self._world.settings.whole_pairs and len(self._edits) + 2 <= most
-        return any([self._add(half, same) for half in halves[: 2 if both else 1]])
+        added = [self._add(half, same) for half in halves[: 2 if both else 1]]
+        return any(added)
 
     def _useless(self) -> None:
         self._add(f"U{self._chance.randrange(10**6)}", self._some())

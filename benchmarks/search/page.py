@@ -6,7 +6,19 @@ from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from benchmarks.search.arms import BUNDLES, BUNDLES_REPLAY, DEFAULT, MAIN, MECHANISMS, PLAIN, VARIED, WORLDS, Arm, set_to
+from benchmarks.search.arms import (
+    BUNDLES,
+    BUNDLES_REPLAY,
+    DEFAULT,
+    MAIN,
+    MECHANISMS,
+    PLAIN,
+    VARIED,
+    WIDER_BUDGET,
+    WORLDS,
+    Arm,
+    varied,
+)
 from benchmarks.search.chart import chart
 from benchmarks.search.run import Ran
 from benchmarks.search.statistics import mean, ratio
@@ -71,12 +83,15 @@ def _parameters() -> str:
         for line in (Settings.__doc__ or "").split("Attributes:")[1].strip().splitlines()
         if ": " in line
     )
-    rows = [(f"`{field.name}`", str(getattr(PLAIN, field.name)), about[field.name].rstrip(".")) for field in fields(PLAIN)]
+    rows = [
+        (f"`{field.name}`", str(getattr(PLAIN, field.name)), about[field.name].rstrip(".")) for field in fields(PLAIN)
+    ]
     return (
-        "## The world\n\nThe parameters were chosen before the first run. Besides, an optimizer that looks at "
-        "successes proposes an edit in half of its replies, a useless or (1 in 3) a harmful one; it proposes to delete a "
-        "harmful rule of the skill as it proposes to add a missing one; a merge joins edits of one idea and puts those "
-        "with more support first, then those that cite more. It does not heed the rejected-edit buffer.\n\n"
+        "## The world\n\nThe parameters were chosen before the first run, the other worlds before the first comparison; "
+        "that of tempting harm, the hardest on a screen, was added after it. Besides, an optimizer that looks at "
+        "successes proposes an edit in half of its replies, a useless or (1 in 3) a harmful one; it proposes to delete "
+        "a harmful rule of the skill as it proposes to add a missing one; a merge joins edits of one idea and puts "
+        "those with more support first, then those that cite more. It does not heed the rejected-edit buffer.\n\n"
         + _table(("parameter", "value", "meaning"), rows)
     )
 
@@ -93,16 +108,18 @@ def _worlds(runs: Runs) -> str:
                 *(str(mean(arm)) for arm in arms),
                 str(ratio(arms[0], arms[1])),
                 " / ".join(f"{mean(arm).value:.2f}" for arm in half),
+                str(mean(_at(runs, settings, WIDER_BUDGET))),
             )
         )
-    return _table(("world", "changed", *MAIN, "ratio to bundles by rank", f"all three at {HALF}"), rows)
+    return _table(
+        ("world", "changed", *MAIN, "ratio to bundles by rank", f"all three at {HALF}", "default with `edits = 8`"),
+        rows,
+    )
 
 
 def _mechanisms(runs: Runs) -> str:
     names = [name for name in WORLDS if all((WORLDS[name][1], arm) in runs for arm in MECHANISMS.values())]
-    rows = [
-        (told, *(str(mean(_at(runs, WORLDS[name][1], arm))) for name in names)) for told, arm in MECHANISMS.items()
-    ]
+    rows = [(told, *(str(mean(_at(runs, WORLDS[name][1], arm))) for name in names)) for told, arm in MECHANISMS.items()]
     return _table(("arm", *names), rows)
 
 
@@ -113,8 +130,7 @@ def _varied(runs: Runs) -> str:
         for value in values:
             shares = []
             for arm in MAIN.values():
-                kept = tuple(change for change in arm if not change.startswith(set_to(name, "")))
-                shares.append(str(mean(_at(runs, PLAIN, (*kept, set_to(name, value))))))
+                shares.append(str(mean(_at(runs, PLAIN, varied(arm, name, value)))))
             rows.append((str(value), *shares))
         heads = [f"`{name}`", *MAIN]
         if name in ("screen", "replay"):

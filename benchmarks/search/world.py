@@ -58,7 +58,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class World:
-    """One draw of the settings. A rule's name begins with its kind: S single, P pair, T tempting, H harmful, U useless."""
+    """One draw of the settings. Names of rules begin with S for single, P pair, T tempting, H harmful, U useless."""
 
     settings: Settings
     seed: int

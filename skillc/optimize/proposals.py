@@ -80,7 +80,7 @@ class Proposal:
             "screened": self.screened,
         }
         if self.screened:
-            told["screen"] = {"cured": list(self.gains), "broke": list(self.broke), "chance": sorted(self.chance)}
+            told["screen"] = {"cured": [*self.gains], "broke": [*self.broke], "chance": [*sorted(self.chance)]}
         if self.needs:
             told["needs"] = [wording(edit) for edit in self.needs]
         return told

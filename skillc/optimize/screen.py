@@ -49,7 +49,7 @@ async def screen(engine: Engine, state: State, proposals: Sequence[Proposal], ba
     made = controls(incumbent, trials) if optimize.control else []
     tried = groups(incumbent, trials, failures) if optimize.together else []
     tried = [group for group in tried if _admitted(counts, [member.edit for member in group.members])]
-    await _run(engine, [(each.text, (each.example,)) for each in (*made, *tried)])
+    await _run(engine, [*((one.text, (one.example,)) for one in made), *((one.text, (one.example,)) for one in tried)])
     chance = by_chance(engine, incumbent, made)
     joined = await _taken_apart(engine, incumbent, tried)
     screened = [joined.get(trial.proposal, trial.proposal) for trial in trials]

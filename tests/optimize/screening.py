@@ -121,5 +121,3 @@ class Bench:
     def sent(self):
         """Screening calls so far."""
         return [(text, name) for text, name, stage in self.target.calls if stage == "screen"]
-
-
