@@ -17,11 +17,12 @@ from benchmarks.search.page import CALLS, Runs, page, plot
 from benchmarks.search.run import Job, run
 from benchmarks.search.world import Settings
 
-SEEDS, QUICK_SEEDS = 20, 4
+# Designs were chosen on seeds 0 to 19; the page is written from others.
+SEEDS, QUICK_SEEDS = range(100, 120), range(100, 104)
 LONGEST = 2 * CALLS
 
 
-def jobs(seeds: int) -> Iterable[Job]:
+def jobs(seeds: Sequence[int]) -> Iterable[Job]:
     """Every run of the page; the main arms of the plain world go on to twice the calls, for the curve."""
     cases: dict[tuple[Settings, Arm], int] = {}
     for _, settings in WORLDS.values():
@@ -33,7 +34,7 @@ def jobs(seeds: int) -> Iterable[Job]:
         for arm in MAIN.values():
             cases |= {(PLAIN, varied(arm, name, value)): CALLS for value in values}
     cases |= {(PLAIN, arm): LONGEST for arm in MAIN.values()}
-    return [Job(world, seed, arm, calls) for (world, arm), calls in cases.items() for seed in range(seeds)]
+    return [Job(world, seed, arm, calls) for (world, arm), calls in cases.items() for seed in seeds]
 
 
 def done(wanted: Sequence[Job], processes: int) -> Runs:
@@ -52,7 +53,7 @@ def main() -> None:
     options = parser.parse_args()
     began = time.perf_counter()
     if options.quick:
-        wanted = [Job(PLAIN, seed, arm, CALLS) for arm in MAIN.values() for seed in range(QUICK_SEEDS)]
+        wanted = [Job(PLAIN, seed, arm, CALLS) for arm in MAIN.values() for seed in QUICK_SEEDS]
         runs = done(wanted, options.processes)
         for name, arm in MAIN.items():
             gains = [ran.at(CALLS) for ran in runs[PLAIN, arm]]
@@ -62,8 +63,8 @@ def main() -> None:
         runs = done(wanted, options.processes)
         here = Path(__file__).parent
         (here / "gain.svg").write_text(plot(runs))
-        (here / "README.md").write_text(page(runs, SEEDS))
-        print(page(runs, SEEDS))
+        (here / "README.md").write_text(page(runs, len(SEEDS)))
+        print(page(runs, len(SEEDS)))
     print(f"{len(wanted)} runs in {time.perf_counter() - began:.0f} s")
 
 

@@ -65,8 +65,8 @@ def _head(runs: Runs, seeds: int) -> str:
 `python -m benchmarks.search` drives skillc's own loop in a simulated world of hidden rules with a scripted target and a
 scripted optimizer, both arms with the same proposals at fixed odds, and counts target calls: baseline, training
 rollouts, screen and gates. The measure is the share of the attainable gain: the true gain of the best skill by the
-hidden truth, on a population of its own, over that of the ideal rule set. {seeds} seeds; brackets are 95 % intervals
-(bootstrap over seeds).
+hidden truth, on a population of its own, over that of the ideal rule set. {seeds} seeds, none of which the designs were
+chosen on; brackets are 95 % intervals (bootstrap over seeds).
 
 At {CALLS:,} target calls in the plain world, `screen = 3` and all that is on by default reaches {mean(default)}.
 Bundles picked by rank (`screen = 0; replay = 0`) reach {mean(bundles)}: **{ratio(default, bundles)} times** as much
@@ -87,8 +87,8 @@ def _parameters() -> str:
         (f"`{field.name}`", str(getattr(PLAIN, field.name)), about[field.name].rstrip(".")) for field in fields(PLAIN)
     ]
     return (
-        "## The world\n\nThe parameters were chosen before the first run, the other worlds before the first comparison; "
-        "that of tempting harm, the hardest on a screen, was added after it. Besides, an optimizer that looks at "
+        "## The world\n\nThe parameters were chosen before the first run, the other worlds before a comparison, "
+        "but for tempting harm, the hardest on a screen, which was added after it. Besides, an optimizer that looks at "
         "successes proposes an edit in half of its replies, a useless or (1 in 3) a harmful one; it proposes to delete "
         "a harmful rule of the skill as it proposes to add a missing one; a merge joins edits of one idea and puts "
         "those with more support first, then those that cite more. It does not heed the rejected-edit buffer.\n\n"
