@@ -27,7 +27,7 @@ from skillc.optimize.loop import train
 from skillc.optimize.observer import Silent
 from skillc.optimize.rollouts import Outcome, Rollouts
 from skillc.plan.initial import initial_document
-from skillc.plan.steps import steps_of, wave_size
+from skillc.plan.steps import decisions_of, wave_size
 from skillc.program.rollout import Rollout
 
 PROGRAM = Path(__file__).with_name("world.skill")
@@ -151,10 +151,10 @@ async def _run(job: Job, folder: Path) -> Ran:
         optimizer=Optimizer(script, observer),  # type: ignore[arg-type]
         observer=observer,
         wave=wave_size(plan, len(dataset.validation)),
-        planned=steps_of(plan, len(dataset.train)),
+        planned=decisions_of(plan, len(dataset.train)),
         reserve=_NoTest(),
     )
-    trained = await train(engine, initial_document(plan.skill))
+    trained = await train(engine, initial_document(plan))
     curve = [(own.validation, 0.0)]
     for record, calls in zip(observer.decisions, observer.marks, strict=True):
         if record["result"] == "accept":
