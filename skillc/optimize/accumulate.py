@@ -10,7 +10,13 @@ from skillc.optimize.reflect import Reflection, reflect
 
 
 async def learn(
-    engine: Engine, state: State, examples: Sequence[Example], place: Place, edits: int
+    engine: Engine,
+    state: State,
+    examples: Sequence[Example],
+    place: Place,
+    edits: int,
+    *,
+    again: Sequence[Example] = (),
 ) -> list[Reflection]:
     """All reflections of a step over `accumulate` batches, those on failures first.
 
@@ -20,11 +26,12 @@ async def learn(
         examples: of the whole step; the last batch may be smaller.
         place: where in the run.
         edits: the most proposals of one reflection.
+        again: earlier failures, a batch of their own.
     """
     size = engine.plan.optimize.batch
     reflections: list[Reflection] = []
-    for start in range(0, len(examples), size):
-        batch = examples[start : start + size]
+    parts = [examples[start : start + size] for start in range(0, len(examples), size)]
+    for batch in [*parts, again] if again else parts:
         engine.observer.stage("rollout", len(batch))
         outcomes = await engine.rollouts.measure(state.incumbent, batch, stage="rollout")
         measured = list(zip(batch, outcomes, strict=True))

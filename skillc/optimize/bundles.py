@@ -36,4 +36,4 @@ def _candidates(incumbent: Document, proposals: Sequence[Proposal], budget: int)
     yield best
     for out in reversed(best):
         yield select(incumbent, [proposal for proposal in proposals if proposal is not out], budget)
-        yield [proposal for proposal in best if proposal is not out]
+        yield [proposal for proposal in best if proposal is not out and out.edit not in proposal.needs]

@@ -10,6 +10,7 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from skillc.data.dataset import Dataset
+from skillc.data.example import Example
 from skillc.document.edits import Edit
 from skillc.document.skill import Document
 from skillc.metrics.cells import measured_mean
@@ -115,6 +116,8 @@ class State:
         parent: what the candidate at the gates grew from, where that is not the incumbent that they compare it with.
         pool: with `parents = pareto` all skills that were accepted or kept, in that order of events.
         merged: pairs of digests that were merged, so that none is merged twice.
+        screened: how often each text was screened, by a digest of its edits.
+        failures: training examples that the incumbent of their step failed, the latest first.
         counts: by a rule's id and its text, the training examples on which it helped (True) or misled (False).
         flips: by validation example, the candidates that scored otherwise than their incumbent and did not win.
     """
@@ -132,6 +135,7 @@ class State:
     pool: tuple[Member, ...] = ()
     merged: frozenset[tuple[str, str]] = frozenset()
     screened: Mapping[str, int] = field(default_factory=dict)
+    failures: tuple[Example, ...] = ()
     counts: Mapping[tuple[str, str], Mapping[str, bool]] = field(default_factory=dict)
     decided: Mapping[tuple[str, str], Mapping[str, JsonValue]] = field(default_factory=dict)
     flips: Mapping[str, int] = field(default_factory=dict)

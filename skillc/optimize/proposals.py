@@ -23,15 +23,38 @@ class Proposal:
         edit: what is to be done to the document.
         cures: ids of the training examples that it is meant to cure.
         support: how many reflections spoke for it.
-        cured: how many of the screened examples it cured alone.
-        screened: on how many examples it was tried alone; 0 means that it was not.
+        moved: what the screen saw: (example, change of the goal in millionths) of the failures on which it was tried;
+            none where it was not tried.
+        chance: cited examples that come right by chance, so that nobody is credited with them.
+        needs: other edits of the step without which it does not cure.
     """
 
     edit: Edit
     cures: tuple[str, ...] = ()
     support: int = 1
-    cured: int = 0
-    screened: int = 0
+    moved: tuple[tuple[str, int], ...] = ()
+    chance: frozenset[str] = frozenset()
+    needs: tuple[Edit, ...] = ()
+
+    @property
+    def gains(self) -> Mapping[str, int]:
+        """By example that it cured, what it added to the goal, in millionths."""
+        return {example: change for example, change in self.moved if change > 0 and example not in self.chance}
+
+    @property
+    def broke(self) -> tuple[str, ...]:
+        """Ids of the failures that it made worse."""
+        return tuple(example for example, change in self.moved if change < 0)
+
+    @property
+    def cured(self) -> int:
+        """How many of the screened examples it cured."""
+        return len(self.gains)
+
+    @property
+    def screened(self) -> int:
+        """On how many examples it was tried; 0 means that it was not."""
+        return len(self.moved)
 
     @property
     def verdict(self) -> Verdict:
@@ -40,15 +63,27 @@ class Proposal:
             return "unscreened"
         return "cures" if self.cured else "cures none"
 
+    @property
+    def reason(self) -> str:
+        """The screen's finding in a few words, for the rejected-edit buffer."""
+        lucky = sum(change > 0 for example, change in self.moved if example in self.chance)
+        cured = f"cured {self.cured or 'none'} of {self.screened}"
+        return f"{cured}; {lucky} came right under an unrelated edit too" if lucky else cured
+
     def to_json(self) -> dict[str, JsonValue]:
-        """Pure values for the history."""
-        return {
+        """Pure values for the history; `screen` is what the edit did to each example, alone or with those it needs."""
+        told: dict[str, JsonValue] = {
             **edit_to_json(self.edit),
             "cures": list(self.cures),
             "support": self.support,
             "cured": self.cured,
             "screened": self.screened,
         }
+        if self.screened:
+            told["screen"] = {"cured": [*self.gains], "broke": [*self.broke], "chance": [*sorted(self.chance)]}
+        if self.needs:
+            told["needs"] = [wording(edit) for edit in self.needs]
+        return told
 
 
 def read_edit(proposed: ProposedEdit) -> Edit | None:

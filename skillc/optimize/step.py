@@ -20,6 +20,7 @@ from skillc.optimize.decide import settle_pool, with_rejected
 from skillc.optimize.engine import Engine, Place, Rejected, State, mean
 from skillc.optimize.proposals import wording
 from skillc.optimize.reflect import Reflection
+from skillc.optimize.replay import remembering, replayed
 from skillc.optimize.rewrite import write_patch
 from skillc.optimize.rollouts import gather
 from skillc.optimize.rule_counts import counted, harmful, to_json
@@ -35,14 +36,17 @@ async def step(engine: Engine, state: State, batch: Sequence[Example], place: Pl
     """
     failed = engine.optimizer.failed
     budget = edit_budget(engine.plan.optimize.edits, place.step - 1, place.total)
-    reflections = await learn(engine, state, batch, place, budget)
+    again = replayed(engine, state, batch)
+    reflections = await learn(engine, state, batch, place, budget, again=again)
+    batch = (*batch, *again)
+    state = remembering(engine, state, batch)
     merged = await aggregate(engine, state, reflections, place, budget)
     state = counted(state, [mark for reflection in reflections for mark in reflection.marks])
     merged = [*merged, *harmful(state, merged, budget)]
     screened = await screen(engine, state, merged, batch)
     state = replace(state, screened=screened.counts)
     dropped = [p for p in screened.proposals if p.verdict == "cures none"]
-    state = with_rejected(state, [Rejected(wording(p.edit), f"cured none of {p.screened}") for p in dropped])
+    state = with_rejected(state, [Rejected(wording(p.edit), p.reason) for p in dropped])
     budget = await choose_budget(engine, state, screened.proposals, budget, place)
     pool = bundles(state.incumbent, screened.proposals, budget, engine.plan.optimize.candidates)
     shown: dict[str, JsonValue] = {"proposed": len(merged), "screened_out": [p.to_json() for p in dropped]}

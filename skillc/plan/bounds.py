@@ -28,11 +28,12 @@ from skillc.plan.steps import (
 # A run that decides less than this has tried nothing (ENGINE section 4).
 LEAST_DECISIONS = 3
 
-# What the estimates take for granted: a third of a batch fails, as many edits are screened as a candidate may carry, a
-# quarter of the candidates is accepted, and the gates of a rejected one are decided on half of its rollouts (ENGINE
-# section 3 has 0.3 to 0.6).
+# What the estimates take for granted: a third of a batch fails, twice as many edits are screened as a candidate may
+# carry, a quarter of the candidates is accepted, and the gates of a rejected one are decided on half of its rollouts
+# (ENGINE section 3 has 0.3 to 0.6).
 FAILING = Fraction(1, 3)
 ACCEPTED = Fraction(1, 4)
+SCREENED = 2
 EARLY = Fraction(1, 2)
 # With a pool of parents: rejected candidates that are kept, and so measured on the whole validation split.
 KEPT = Fraction(1, 4)
@@ -150,6 +151,7 @@ class _Counter:
         self._plan, self._sizes, self._each = plan, sizes, each
         self._optimize = plan.optimize
         self._batch = min(step_size(plan), sizes.train)
+        self._again = min(plan.optimize.replay, sizes.train - self._batch)
         self._validation = sizes.validation * plan.optimize.samples
         staged = {gate.stage for gate in plan.gates if gate.for_ is None}
         self._gates_on_batch = any(reads_batch(gate.term) for gate in plan.gates if gate.for_ is None)
@@ -175,7 +177,7 @@ class _Counter:
             once=rollout * (min(self._seen(decisions), self._sizes.train) if repeats else 0),
             decisions=decisions,
             rollouts=rollout * (0 if repeats else batch),
-            reflections=self._each.reflect.least * self._parts(batch)[0],
+            reflections=self._each.reflect.least * self._parts(batch, 0)[0],
             on_batch=rollout * (batch if self._gates_on_batch else 0),
             validation=rollout * (self._validation if self._gates_on_validation else 0),
             test=rollout * (2 * self._sizes.test * self._optimize.samples),
@@ -206,11 +208,10 @@ class _Counter:
         each, optimize, sizes = self._each, self._optimize, self._sizes
         if optimize.method != "skillc":
             return method_stages(self._plan, sizes, each, self.least(steps))
-        least, parts = self.least(steps), self._parts(self._batch)
-        tries = most_edits(self._plan) * optimize.screen
-        merging = merges(*self._failing_and_not(self._batch)), most_merges(parts[2])
+        least, parts = self.least(steps), self._parts(self._batch, self._again)
+        merging = merges(*self._failing_and_not(self._batch, self._again)), most_merges(parts[2])
         # Deletions of harmful rules are screened too, as many as a candidate may carry.
-        lists = parts[2] + (1 if optimize.rule_counts else 0)
+        screened, most_screened = self._screened(parts[2] + (1 if optimize.rule_counts else 0))
         turns = 1 + optimize.lookups
         tried, most_tried = self._tried()
         test = 2 * sizes.test
@@ -219,7 +220,7 @@ class _Counter:
         again = steps * _REASKED
         found = [
             Stage("baseline", "target", each.first.times(*[self._validation] * 3)),
-            Stage("rollout", "target", each.rollout.times(0, self._seen(expected), self._seen(steps))),
+            Stage("rollout", "target", each.rollout.times(0, *self._rolled_out(steps, expected))),
             Stage(
                 "reflect",
                 "optimizer",
@@ -229,7 +230,7 @@ class _Counter:
             Stage(
                 "screen",
                 "target",
-                each.rollout.times(0, expected * tries, steps * lists * tries),
+                each.rollout.times(0, expected * screened, steps * most_screened),
             ),
             Stage("select", "optimizer", each.select.times(0, expected * asked, again * asked)),
             Stage("rewrite", "optimizer", each.rewrite.times(0, expected * written, again * written)),
@@ -250,28 +251,51 @@ class _Counter:
         found = [replace(s, bound=replace(s.bound, least=known.get(s.name, s.bound.least))) for s in found]
         return tuple(stage for stage in found if stage.bound.most.calls)
 
-    def _parts(self, batch: int) -> tuple[int, int, int]:
-        """Reflections of a step of so many examples: at least, about, at most.
+    def _parts(self, batch: int, again: int) -> tuple[int, int, int]:
+        """Reflections of a step of so many examples, and so many earlier failures: at least, about, at most.
 
-        Each batch has its own minibatches: of failures, and of successes where there is a failure.
+        Each batch has its own minibatches: of failures, and of successes where there is a failure. So have the earlier
+        failures.
         """
         size = self._optimize.minibatch
         each = [min(self._optimize.batch, batch - i) for i in range(0, batch, self._optimize.batch)]
+        each += [again] if again else []
         most = sum(-(-part // size) for part in each)
-        about = sum(self._failing_and_not(batch))
+        about = sum(self._failing_and_not(batch, again))
         if not self._optimize.successes:
             return 1, about, most
         return -(-batch // size), about, most + sum(part > 1 for part in each)
 
-    def _failing_and_not(self, batch: int) -> tuple[int, int]:
-        """Minibatches of failures and of successes in a step of so many examples, about."""
-        size, failures, successes = self._optimize.minibatch, 0, 0
+    def _failing_and_not(self, batch: int, again: int) -> tuple[int, int]:
+        """Minibatches of failures and of successes in a step, about; earlier failures are reckoned to fail again."""
+        size, successes = self._optimize.minibatch, 0
+        failures = -(-again // size)
         for start in range(0, batch, self._optimize.batch):
             part = min(self._optimize.batch, batch - start)
             failing = -(-part * FAILING.numerator // FAILING.denominator)
             failures += -(-failing // size)
             successes += -(-(part - failing) // size) if self._optimize.successes else 0
         return failures, successes
+
+    def _screened(self, reflections: int) -> tuple[int, int]:
+        """Rollouts that the screen of one step takes, about and at most.
+
+        At most each edit is tried alone, each example that it may cure has a control, and groups of two and more are
+        run, without each member in turn, and by what is left of them.
+        """
+        optimize, carried = self._optimize, most_edits(self._plan)
+        if not optimize.screen:
+            return 0, 0
+        edits = reflections * carried
+        controls = min(edits * optimize.screen, self._batch + self._again) if optimize.control else 0
+        groups = edits // 2 if optimize.together else 0
+        most = edits * optimize.screen + controls + (2 * groups + edits if groups else 0)
+        return min(carried * (SCREENED * optimize.screen + optimize.control + optimize.together), most), most
+
+    def _rolled_out(self, steps: int, expected: int) -> tuple[int, int]:
+        """Training rollouts with those of earlier failures, about and at most; an incumbent that stays knows them."""
+        about, most = max(0, expected - 1) * self._again * ACCEPTED, max(0, steps - 1) * self._again
+        return self._seen(expected) + round(about), self._seen(steps) + most
 
     def _seen(self, steps: int) -> int:
         """Training rollouts of so many steps; the last batch of an epoch may be smaller."""
@@ -285,7 +309,7 @@ class _Counter:
         """
         optimize = self._optimize
         gated = self._gates_on_batch and optimize.accept == "gates"
-        on_batch = self._batch if gated else 0
+        on_batch = self._batch + self._again if gated else 0
         decided = optimize.candidates + optimize.retries * (1 - ACCEPTED)
         most = (on_batch + self._validation) * (optimize.candidates + optimize.retries)
         # A parent that was only kept meets the accepted skill behind it, which is run on the batch as well.

@@ -243,6 +243,13 @@ def _gates(plan: Plan) -> list[Row]:
     return rows + [(require.name, require.text, "once, before the first step") for require in plan.requires]
 
 
+def _screen(optimize: OptimizePlan) -> str:
+    if not optimize.screen:
+        return "off"
+    more = ["then together"] if optimize.together else []
+    return ", ".join([f"each edit alone on {optimize.screen} failures", *more, *["with controls"] * optimize.control])
+
+
 def _loop(plan: Plan, bounds: Bounds) -> list[Row]:
     optimize = plan.optimize
     if optimize.method != "skillc":
@@ -263,12 +270,14 @@ def _loop(plan: Plan, bounds: Bounds) -> list[Row]:
         ("steps", steps),
         ("batch", f"{_batch(optimize)}, reflected on {optimize.minibatch} at a time"),
         ("edits", _schedule(optimize.edits)),
-        ("screen", f"each edit alone on {optimize.screen} failures" if optimize.screen else "off"),
+        ("screen", _screen(optimize)),
         ("samples", f"{optimize.samples} per example"),
         ("wave", f"{bounds.wave} rollouts"),
         ("sees", ", ".join(optimize.sees) or "inputs and scores only"),
         ("with", ", ".join(name for name, used in on.items() if used) or "nothing else"),
     ]
+    if optimize.replay:
+        rows.insert(3, ("replay", f"{optimize.replay} earlier failures with each batch"))
     if optimize.candidates > 1:
         rows.insert(4, ("candidates", f"{optimize.candidates} a step"))
     if optimize.retries:

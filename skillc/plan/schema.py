@@ -198,6 +198,9 @@ class OptimizePlan(Frozen):
         samples: rollouts per example.
         candidates: candidates a step that are raced against each other.
         screen: examples on which each edit is tried alone; 0 turns it off.
+        control: whether a failure that an unrelated edit cures too counts for nothing in the screen.
+        together: whether edits that cure nothing alone are screened together.
+        replay: earlier failures that the batch of a step takes in again.
         retries: smaller patches that are tried after a rejection.
         wave: rollouts sent at once while a gate is decided; None means a tenth of the validation split, 8 to 32.
         speculate: whether the incumbent runs the next batch while a gate is decided.
@@ -224,6 +227,9 @@ class OptimizePlan(Frozen):
     samples: int = 1
     candidates: int = 1
     screen: int = 3
+    control: bool = True
+    together: bool = True
+    replay: int = 20
     retries: int = 0
     wave: int | None = None
     speculate: bool = True

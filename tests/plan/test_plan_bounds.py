@@ -36,10 +36,10 @@ def test_the_calls_of_each_stage():
     found = bounds(plan(), SIZES, PRICES)
     assert found.steps == found.expected_steps == 16
     assert calls(found, "baseline") == (80, 80, 80)
-    assert calls(found, "rollout") == (3 * 40, 4 * 160, 4 * 160)
-    assert calls(found, "reflect") == (3 * 5, 16 * 6, 16 * 6 * 2)
-    assert calls(found, "aggregate") == (0, 16, 16 * 2)
-    assert calls(found, "screen") == (0, 16 * 4 * 3, 16 * 24 * 3)
+    assert calls(found, "rollout") == (3 * 40, 4 * 160 + 15 * 20 // 4, 4 * 160 + 15 * 20)
+    assert calls(found, "reflect") == (3 * 5, 16 * 9, 16 * 9 * 2)
+    assert calls(found, "aggregate") == (0, 16 * 2, 16 * 2 * 2)
+    assert calls(found, "screen") == (0, 16 * 4 * (2 * 3 + 2), 16 * (36 * 3 + 60 + 2 * 36))
     assert calls(found, "gate") == (3 * 80, 16 * 50, 16 * 80)
     assert calls(found, "slow update") == (0, 4 * (40 + 50 + 1), 4 * (40 + 80 + 2))
     assert calls(found, "meta skill") == (0, 3, 6)
@@ -55,7 +55,13 @@ def test_samples_multiply_what_is_compared():
 
 def test_a_gate_on_the_batch_runs_the_candidate_on_it():
     found = bounds(plan(gates=(CURES, *plan().gates)), SIZES, PRICES)
-    assert calls(found, "gate") == (3 * 120, 16 * 90, 16 * 120)
+    assert calls(found, "gate") == (3 * 120, 16 * 110, 16 * 140)
+
+
+def test_a_screen_without_controls_and_groups_runs_each_edit_alone():
+    found = bounds(plan(optimize={"control": False, "together": False, "replay": 0}), SIZES, PRICES)
+    assert calls(found, "screen") == (0, 16 * 4 * 2 * 3, 16 * 24 * 3)
+    assert calls(found, "rollout") == (3 * 40, 4 * 160, 4 * 160)
 
 
 def test_stages_that_are_turned_off_are_not_there():
@@ -203,6 +209,9 @@ OPTIMIZE = st.builds(
     samples=st.integers(1, 3),
     candidates=st.integers(1, 3),
     screen=st.integers(0, 4),
+    control=st.booleans(),
+    together=st.booleans(),
+    replay=st.integers(0, 30),
     retries=st.integers(0, 2),
     successes=st.booleans(),
     slow_update=st.booleans(),

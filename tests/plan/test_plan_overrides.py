@@ -34,6 +34,9 @@ from skillc.plan.schema import BudgetPlan, OptimizePlan, PricePlan, SchedulePlan
         ("optimize.method", "one_shot", "one_shot"),
         ("optimize.wave", "none", None),
         ("optimize.screen", "0", 0),
+        ("optimize.control", "off", False),
+        ("optimize.together", "off", False),
+        ("optimize.replay", "0", 0),
         ("data.seed", "0", 0),
     ],
 )

@@ -9,12 +9,12 @@ from skillc.plan.resolve.values import amount_of, count_of, switch_of, value_of,
 from skillc.plan.schema import BudgetPlan, OptimizePlan, SchedulePlan
 
 _COUNTS = (
-    *("batch", "minibatch", "samples", "candidates", "screen", "retries", "wave"),
+    *("batch", "minibatch", "samples", "candidates", "screen", "replay", "retries", "wave"),
     *("slow_update_samples", "trajectory_limit", "accumulate", "lookups"),
 )
 _SWITCHES = (
     *("successes", "rejected_buffer", "slow_update", "meta_skill"),
-    *("speculate", "merge", "lapses", "rule_counts"),
+    *("speculate", "merge", "lapses", "rule_counts", "control", "together"),
 )
 _WORDS = ("method", "accept", "parents", "update", "pairs")
 _COUNTED_CAPS = ("epochs", "steps", "calls", "tokens", "patience")

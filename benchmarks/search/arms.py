@@ -1,0 +1,61 @@
+"""What is compared: worlds, and arms as changes of one program. All parameters of the worlds are chosen beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from benchmarks.search.world import Settings
+
+PLAIN = Settings()
+WORLDS: Mapping[str, tuple[str, Settings]] = {
+    "plain": ("the parameters above", PLAIN),
+    "more noise": ("slip 0.10", replace(PLAIN, slip=0.10)),
+    "no pairs": ("no rules that only work together", replace(PLAIN, pairs=0)),
+    "more pairs": ("8 single rules, 6 pairs", replace(PLAIN, singles=8, pairs=6)),
+    "more harm": ("odds 0.30, 0.20, 0.50", replace(PLAIN, odds=(0.30, 0.20, 0.50))),
+    "tempting harm": ("18 of 24 harmful rules mend half of one failure", replace(PLAIN, harmful=6, tempting=18)),
+    "small validation": ("50 validation examples", replace(PLAIN, validation=50)),
+}
+
+Arm = tuple[str, ...]
+
+
+def set_to(name: str, value: object) -> str:
+    """One change, as `--set` takes it."""
+    return f"optimize.{name}={value}"
+
+
+DEFAULT: Arm = ()
+BUNDLES: Arm = (set_to("screen", 0), set_to("replay", 0))
+BUNDLES_REPLAY: Arm = (set_to("screen", 0),)
+WIDER_BUDGET: Arm = (set_to("edits", 8),)
+MAIN: Mapping[str, Arm] = {
+    "skillc's default": DEFAULT,
+    "bundles by rank": BUNDLES,
+    "bundles by rank, with replay": BUNDLES_REPLAY,
+}
+
+
+# One mechanism off or changed at a time.
+MECHANISMS: Mapping[str, Arm] = {
+    "default": DEFAULT,
+    "`control = off`": (set_to("control", "off"),),
+    "`together = off`": (set_to("together", "off"),),
+    "`replay = 0`": (set_to("replay", 0),),
+    "each edit alone, no more": (set_to("control", "off"), set_to("together", "off"), set_to("replay", 0)),
+    "`screen = 0`": BUNDLES_REPLAY,
+    "`screen = 0; replay = 0`": BUNDLES,
+}
+# One number changed at a time, with the screen and without.
+VARIED: Mapping[str, tuple[str, tuple[object, ...]]] = {
+    "screen": ("examples an edit is tried on", (0, 1, 3, 6)),
+    "batch": ("training examples a step", (20, 40, 80)),
+    "edits": ("edits a candidate may carry", (2, 4, 8, 16)),
+    "replay": ("earlier failures a batch takes in", (0, 10, 20, 40)),
+}
+
+
+def varied(arm: Arm, name: str, value: object) -> Arm:
+    """An arm with one setting at another value."""
+    return (*(change for change in arm if not change.startswith(set_to(name, ""))), set_to(name, value))

@@ -1,0 +1,123 @@
+"""A target that does what rules say of themselves, and an engine to screen edits with."""
+
+import asyncio
+import re
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+from skillc.data.dataset import Dataset
+from skillc.data.example import Example
+from skillc.document.edits import Add
+from skillc.document.skill import document_of
+from skillc.language.terms import CallTerm, FieldTerm
+from skillc.metrics.evaluate import Meter
+from skillc.optimize.engine import Engine, State
+from skillc.optimize.observer import Silent
+from skillc.optimize.patience import Patience
+from skillc.optimize.proposals import Proposal
+from skillc.optimize.rollouts import Rollouts
+from skillc.optimize.screen import screen
+from skillc.plan.schema import (
+    BudgetPlan,
+    DataPlan,
+    FieldPlan,
+    MetricPlan,
+    OptimizePlan,
+    Plan,
+    SkillPlan,
+    TaskPlan,
+    TypePlan,
+)
+from skillc.program.rollout import Rollout
+
+TEXT = TypePlan(kind="text")
+GRADED = CallTerm("f1", (FieldTerm("answer"),))
+EXACT = CallTerm("exact_match", (FieldTerm("answer"),))
+
+
+def plan_of(*, term=EXACT, **optimize):
+    return Plan(
+        task=TaskPlan(
+            inputs=(FieldPlan(name="case", type=TEXT, column="case"),),
+            outputs=(FieldPlan(name="answer", type=TEXT, column="answer"),),
+        ),
+        skill=SkillPlan(name="s", artifact="s", about="", sections=()),
+        models={},
+        data=DataPlan(source="-"),
+        metrics=(MetricPlan(name="correct", term=term, low=Fraction(0), high=Fraction(1), goal=True),),
+        optimize=OptimizePlan(**optimize),
+        budget=BudgetPlan(),
+        gates=(),
+    )
+
+
+def example(name):
+    return Example(name, {"case": name}, {"answer": "all of it"}, {}, name)
+
+
+class Target:
+    """Answers an example right where a rule `mends` it, where all of `a+b` stand that mend it together, or by luck."""
+
+    def __init__(self, *, lucky=(), fails=lambda text, name: False):
+        self.calls = []
+        self._lucky = set(lucky)
+        self._fails = fails
+
+    async def __call__(self, text, example, sample, stage):
+        await asyncio.sleep(0)
+        self.calls.append((text, example.id, stage))
+        if self._fails(text, example.id):
+            return Rollout(None, "", failure="transport")
+        rules = re.findall(r"(mends|helps|breaks|half mends) ([\w ]+?)(?: with (\w+))?\.", text)
+        words = {name for verb, names, _ in rules if verb == "mends" for name in names.split()}
+        part = {name for verb, names, _ in rules if verb == "half mends" for name in names.split()}
+        broken = {name for verb, names, _ in rules if verb == "breaks" for name in names.split()}
+        keys = {(name, key) for verb, names, key in rules if verb == "helps" for name in names.split()}
+        together = {name for name, _ in keys if {(name, "left"), (name, "right")} <= keys}
+        right = example.id in words | together or (example.id in self._lucky and "- " in text)
+        answer = "all of it" if right else "all" if example.id in part else "none"
+        answer = "none" if example.id in broken else answer
+        return Rollout({"answer": answer}, answer)
+
+
+def edit(text):
+    return Add("rules", text)
+
+
+def proposal(text, *cures, support=1):
+    return Proposal(edit(text), cures, support)
+
+
+class Bench:
+    """A state with an empty skill, whose outcomes on a batch are known."""
+
+    def __init__(self, names, *, target=None, plan=None, rules=""):
+        self.target = target or Target()
+        self.batch = tuple(example(name) for name in names.split())
+        plan = plan or plan_of()
+        skill = document_of("s", "", [("rules", "trainable", rules, None)])
+        observer = Silent()
+        self.engine = Engine(
+            plan=plan,
+            dataset=Dataset(self.batch, (), (), ""),
+            rollouts=Rollouts(plan, self.target, Meter(plan, Path()), observer),
+            optimizer=None,
+            observer=observer,
+            wave=8,
+            planned=1,
+            reserve=None,
+        )
+        self.state = State(skill, skill, skill, Patience(None, Fraction(0), Fraction(0)))
+        asyncio.run(self.engine.rollouts.measure(skill, self.batch, stage="rollout"))
+
+    def screen(self, *proposals):
+        """The proposals after their screen, whose counts the state keeps."""
+        found = asyncio.run(screen(self.engine, self.state, proposals, self.batch))
+        self.state = replace(self.state, screened=found.counts)
+        return found.proposals
+
+    @property
+    def sent(self):
+        """Screening calls so far."""
+        return [(text, name) for text, name, stage in self.target.calls if stage == "screen"]
