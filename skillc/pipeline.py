@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import math
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TypedDict
 
 from pydantic import JsonValue
 
@@ -19,6 +17,7 @@ from skillc.data.dataset import Dataset
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned
+from skillc.locking import DECISION_VERSION, lock_of
 from skillc.metrics.cells import Scored, measured_mean
 from skillc.metrics.evaluate import Meter
 from skillc.metrics.sources import metric_sources
@@ -26,25 +25,17 @@ from skillc.models.client import Client
 from skillc.models.closing import ClosingReserve
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine
-from skillc.optimize.final import Arm, Tested, final_test, split_digest
+from skillc.optimize.final import Tested, final_test, split_digest
 from skillc.optimize.loop import Trained, train
 from skillc.optimize.methods.run import train_by_method
 from skillc.optimize.observer import Observer, cut_by
 from skillc.optimize.rollouts import Rollouts
 from skillc.plan.call_sizes import dearest_rollout
-from skillc.plan.digest import plan_digest, run_id, run_parts
+from skillc.plan.digest import run_id, run_parts
 from skillc.plan.initial import initial_document
 from skillc.plan.lock import (
-    ArmLock,
-    ChargedLock,
-    DataLock,
     Lock,
     LookLock,
-    ModelLock,
-    ProgramLock,
-    SkillLock,
-    TestLock,
-    ValidationLock,
     look_of,
     read_lock,
     write_lock,
@@ -59,9 +50,6 @@ from skillc.run.history import history_text, read_history, with_completion, writ
 from skillc.run.journal import Journal, Record
 from skillc.run.replay import Replay
 from skillc.run.stop import Stop
-
-# Another number, other decisions: part of a run's name, so that an old run is not taken for this code's.
-DECISION_VERSION = "2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +73,12 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What a compile gives back. `baselines` holds the goal's mean of simple classifiers on test, by name."""
+    """What a compile gives back.
+
+    Attributes:
+        baselines: the goal's mean of simple classifiers on test, by name.
+        interrupted: whether the user ended it, in the loop or in the final test.
+    """
 
     trained: Trained
     tested: Tested
@@ -93,6 +86,7 @@ class Compiled:
     artifact: Path
     spent: dict[str, JsonValue]
     baselines: dict[str, Fraction]
+    interrupted: bool = False
 
 
 class _Recorder:
@@ -175,9 +169,10 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
             trained, tested = asyncio.run(_train_and_test(engine, initial, old, name, client, stop))
             replay.decided()
         compiled = _write(job, trained, tested, recorder.decisions, client, name, old, meter)
-        if trained.stopped != "interrupted":
+        if stop.reason != "interrupted":
             finish(folder, about)
-        return compiled
+            return compiled
+        return replace(compiled, interrupted=True)
 
 
 def _admits(plan: Plan, client: Client) -> Callable[[int], bool]:
@@ -229,76 +224,11 @@ def _write(
     spent = client.ledger.snapshot()
     known = old.looks if old else ()
     looks = look_of(known, _look(trained, name))[0] if tested.verdict.n else known
-    lock = _lock(job, trained, tested, spent, name, looks, paths)
+    plan, dataset = job.planned.plan, job.estimated.dataset
+    lock = lock_of(job.planned.path.name, plan, dataset, trained, tested, spent, name, looks, paths)
     write_lock(job.folder / "skill.lock", lock)
-    baselines = simple_baselines(job.planned.plan, job.estimated.dataset, meter)
+    baselines = simple_baselines(plan, dataset, meter)
     return Compiled(trained, tested, lock, job.folder / "SKILL.md", spent, baselines)
-
-
-def _lock(
-    job: Job,
-    trained: Trained,
-    tested: Tested,
-    spent: dict[str, JsonValue],
-    name: str,
-    looks: tuple[LookLock, ...],
-    paths: Sequence[Path],
-) -> Lock:
-    plan, dataset, verdict = job.planned.plan, job.estimated.dataset, tested.verdict
-    return Lock(
-        decision_version=DECISION_VERSION,
-        run=name,
-        program=ProgramLock(file=job.planned.path.name, plan=plan_digest(plan)),
-        data=DataLock(
-            digest=dataset.digest,
-            train=len(dataset.train),
-            validation=len(dataset.validation),
-            test=len(dataset.test),
-        ),
-        skill=SkillLock(initial=digest(trained.state.initial), best=digest(trained.state.best)),
-        files={path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths},
-        models={role: ModelLock(model=m.model, parameters=m.parameters) for role, m in plan.models.items()},
-        verdict=verdict.verdict,
-        reason=verdict.reason,
-        test=TestLock(
-            **_arms(tested.test),
-            gain=verdict.gain,
-            interval=verdict.interval,
-            p=verdict.p,
-            n=verdict.n,
-            groups=verdict.groups,
-            look=verdict.look,
-            alpha=verdict.alpha,
-            smallest_detectable=None if verdict.detectable is None else Fraction(verdict.detectable),
-        ),
-        validation=ValidationLock(**_arms(tested.validation)),
-        charged=_charged(spent),
-        stopped=f"{trained.stopped} after decision {trained.state.decisions}",
-        looks=looks,
-        quarantined=trained.quarantined,
-    )
-
-
-class _Arms(TypedDict):
-    none: ArmLock
-    initial: ArmLock
-    best: ArmLock
-
-
-def _arms(split: dict[str, Arm]) -> _Arms:
-    none, initial, best = (ArmLock(mean=split[n].mean, n=split[n].n) for n in ("none", "initial", "best"))
-    return _Arms(none=none, initial=initial, best=best)
-
-
-def _charged(spent: dict[str, JsonValue]) -> ChargedLock:
-    charged = spent["charged"]
-    assert isinstance(charged, dict)
-    total = charged["total"]
-    assert isinstance(total, dict)
-    calls, prompt, reply, nano = (total[name] for name in ("calls", "prompt", "completion", "cost_nano"))
-    return ChargedLock.model_validate(
-        {"calls": calls, "prompt_tokens": prompt, "reply_tokens": reply, "cost": Fraction(str(nano or 0)) / 10**9}
-    )
 
 
 def simple_baselines(plan: Plan, dataset: Dataset, meter: Meter) -> dict[str, Fraction]:

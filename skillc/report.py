@@ -30,6 +30,8 @@ def summary(compiled: Compiled) -> dict[str, JsonValue]:
         **{name: lock[name] for name in ("verdict", "reason", "test", "validation", "stopped", "quarantined")},
         "baselines": {name: round(float(mean), 6) for name, mean in compiled.baselines.items()},
         "spent": compiled.spent,
+        "ahead": {"sent": compiled.trained.engine.ahead.sent, "wasted": compiled.trained.engine.ahead.wasted},
+        "interrupted": compiled.interrupted,
         "decisions": compiled.trained.state.decisions,
         "accepted": compiled.trained.state.accepted,
         "artifact": str(compiled.artifact),
@@ -100,19 +102,36 @@ def _verdict(verdict: Verdict) -> Text:
 
 
 def _facts(compiled: Compiled) -> Text:
-    lines = [
-        f"spent     {spent_line(compiled.spent)}",
-        f"stopped   {compiled.lock.stopped}, {compiled.trained.state.accepted} accepted",
+    stopped, ahead = compiled.trained.stopped, compiled.trained.engine.ahead
+    lines = [f"spent     {spent_line(compiled.spent)}"]
+    if _total(compiled.spent, "paid").get("calls") != _total(compiled.spent, "charged").get("calls"):
+        lines.append(f"paid      {spent_line(compiled.spent, 'paid')}: what the network took, over all sessions")
+    if ahead.sent:
+        lines.append(
+            f"ahead     {ahead.sent:,} of the rollouts were sent before their step, {ahead.wasted:,} for nothing"
+        )
+    on = ""
+    if compiled.interrupted or stopped == "time":
+        on = "; the same command goes on"
+    elif stopped in ("calls", "tokens", "cost"):
+        on = f"; with a larger `{stopped}` the same command goes on"
+    lines += [
+        f"stopped   {compiled.lock.stopped}, {compiled.trained.state.accepted} accepted{on}",
         f"skill     {compiled.artifact}",
     ]
     return Text("\n".join(lines))
 
 
-def spent_line(spent: dict[str, JsonValue]) -> str:
-    """Calls, tokens and dollars of the whole run."""
-    charged = spent.get("charged")
-    total = charged.get("total") if isinstance(charged, dict) else None
-    if not isinstance(total, dict):
+def _total(spent: dict[str, JsonValue], book: str) -> dict[str, JsonValue]:
+    lines = spent.get(book)
+    total = lines.get("total") if isinstance(lines, dict) else None
+    return total if isinstance(total, dict) else {}
+
+
+def spent_line(spent: dict[str, JsonValue], book: str = "charged") -> str:
+    """Calls, tokens and dollars of the whole run in one book."""
+    total = _total(spent, book)
+    if not total:
         return "nothing"
     nano = total.get("cost_nano")
     cost = f"${nano / 1e9:,.2f}" if isinstance(nano, int) else "an unknown price"

@@ -68,7 +68,7 @@ def compile(  # noqa: A001 - the verb's name
         click.echo(json.dumps(summary(compiled), ensure_ascii=False, indent=2))
     else:
         Console(highlight=False, soft_wrap=True).print(table(compiled, planned.plan.goal.name))
-    if compiled.trained.stopped == "interrupted":
+    if compiled.interrupted:
         return 130
     if compiled.trained.stopped in ("calls", "tokens", "cost", "time"):
         return 3

@@ -1,0 +1,114 @@
+"""The lock of a finished compile: what it stands on, what it reached, what it was charged."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TypedDict
+
+from pydantic import JsonValue
+
+from skillc.data.dataset import Dataset
+from skillc.document.skill import digest
+from skillc.optimize.final import Arm, Tested
+from skillc.optimize.loop import Trained
+from skillc.plan.digest import plan_digest
+from skillc.plan.lock import (
+    ArmLock,
+    ChargedLock,
+    DataLock,
+    Lock,
+    LookLock,
+    ModelLock,
+    ProgramLock,
+    SkillLock,
+    TestLock,
+    ValidationLock,
+)
+from skillc.plan.schema import Plan
+
+# Another number, other decisions: part of a run's name, so that an old run is not taken for this code's.
+DECISION_VERSION = "3"
+
+
+def lock_of(
+    program: str,
+    plan: Plan,
+    dataset: Dataset,
+    trained: Trained,
+    tested: Tested,
+    spent: dict[str, JsonValue],
+    run: str,
+    looks: tuple[LookLock, ...],
+    files: Sequence[Path],
+) -> Lock:
+    """Pure values only.
+
+    Args:
+        program: the program's file name.
+        plan: the plan.
+        dataset: its examples.
+        trained: the loop's end.
+        tested: the final test.
+        spent: the ledger's two books.
+        run: the run's name.
+        looks: at the test split, this one included.
+        files: what was written beside the lock.
+    """
+    verdict = tested.verdict
+    return Lock(
+        decision_version=DECISION_VERSION,
+        run=run,
+        program=ProgramLock(file=program, plan=plan_digest(plan)),
+        data=DataLock(
+            digest=dataset.digest,
+            train=len(dataset.train),
+            validation=len(dataset.validation),
+            test=len(dataset.test),
+        ),
+        skill=SkillLock(initial=digest(trained.state.initial), best=digest(trained.state.best)),
+        files={path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files},
+        models={role: ModelLock(model=m.model, parameters=m.parameters) for role, m in plan.models.items()},
+        verdict=verdict.verdict,
+        reason=verdict.reason,
+        test=TestLock(
+            **_arms(tested.test),
+            gain=verdict.gain,
+            interval=verdict.interval,
+            p=verdict.p,
+            n=verdict.n,
+            groups=verdict.groups,
+            look=verdict.look,
+            alpha=verdict.alpha,
+            smallest_detectable=None if verdict.detectable is None else Fraction(verdict.detectable),
+        ),
+        validation=ValidationLock(**_arms(tested.validation)),
+        charged=_charged(spent),
+        stopped=f"{trained.stopped} after decision {trained.state.decisions}",
+        looks=looks,
+        quarantined=trained.quarantined,
+    )
+
+
+class _Arms(TypedDict):
+    none: ArmLock
+    initial: ArmLock
+    best: ArmLock
+
+
+def _arms(split: dict[str, Arm]) -> _Arms:
+    none, initial, best = (ArmLock(mean=split[n].mean, n=split[n].n) for n in ("none", "initial", "best"))
+    return _Arms(none=none, initial=initial, best=best)
+
+
+def _charged(spent: dict[str, JsonValue]) -> ChargedLock:
+    charged = spent["charged"]
+    assert isinstance(charged, dict)
+    total = charged["total"]
+    assert isinstance(total, dict)
+    calls, prompt, reply, nano = (total[name] for name in ("calls", "prompt", "completion", "cost_nano"))
+    return ChargedLock.model_validate(
+        {"calls": calls, "prompt_tokens": prompt, "reply_tokens": reply, "cost": Fraction(str(nano or 0)) / 10**9}
+    )
