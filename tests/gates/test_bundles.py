@@ -1,14 +1,23 @@
+from dataclasses import replace
+
 from scripted_engine import skill
 
 from skillc.document.edits import Add
+from skillc.metrics.cells import MICRO
 from skillc.optimize.bundles import bundles
 from skillc.optimize.proposals import Proposal
 
 START = skill("You sort.")
 
 
+def proposal(text, cured, name=""):
+    """One that cured so many examples of its own."""
+    tried = [(f"{name or text}-{i}", MICRO if i < cured else 0) for i in range(3)]
+    return Proposal(Add("rules", text), tuple(example for example, _ in tried), moved=tuple(tried))
+
+
 def proposals(*cured):
-    return [Proposal(Add("rules", f"rule {i}"), (f"e{i}",), cured=n, screened=3) for i, n in enumerate(cured)]
+    return [proposal(f"rule {i}", count) for i, count in enumerate(cured)]
 
 
 def named(found):
@@ -31,8 +40,14 @@ def test_fewer_where_there_are_no_more_that_differ():
 
 
 def test_no_two_bundles_make_the_same_text():
-    same = [
-        Proposal(Add("rules", "rule 0"), cured=3, screened=3),
-        Proposal(Add("rules", "rule 0"), cured=2, screened=3),
-    ]
+    same = [proposal("rule 0", 3, "a"), proposal("rule 0", 2, "b")]
     assert len(bundles(START, same, 1, 3)) == 1
+
+
+def test_what_needs_an_edit_goes_with_it():
+    """The second cures only beside the first, so no bundle has it alone."""
+    first, second, third = proposals(1, 3, 2)
+    found = bundles(START, [first, replace(second, needs=(first.edit,)), third], 3, 9)
+    assert named(found)[0] == ["1", "0", "2"]
+    assert ["2"] in named(found)
+    assert all("0" in bundle for bundle in named(found) if "1" in bundle)
