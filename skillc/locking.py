@@ -11,7 +11,10 @@ from typing import TypedDict
 from pydantic import JsonValue
 
 from skillc.data.dataset import Dataset
+from skillc.data.reuse import check_unused, marks
 from skillc.document.skill import digest
+from skillc.frontend import Planned
+from skillc.language.nodes import Use
 from skillc.optimize.final import Arm, Tested
 from skillc.optimize.loop import Trained
 from skillc.plan.digest import plan_digest
@@ -26,6 +29,7 @@ from skillc.plan.lock import (
     SkillLock,
     TestLock,
     ValidationLock,
+    read_lock,
 )
 from skillc.plan.schema import Plan
 
@@ -67,6 +71,7 @@ def lock_of(
             train=len(dataset.train),
             validation=len(dataset.validation),
             test=len(dataset.test),
+            used=marks((*dataset.train, *dataset.validation)),
         ),
         skill=SkillLock(initial=digest(trained.state.initial), best=digest(trained.state.best)),
         files={path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files},
@@ -112,3 +117,16 @@ def _charged(spent: dict[str, JsonValue]) -> ChargedLock:
     return ChargedLock.model_validate(
         {"calls": calls, "prompt_tokens": prompt, "reply_tokens": reply, "cost": Fraction(str(nano or 0)) / 10**9}
     )
+
+
+def check_starts(planned: Planned, dataset: Dataset) -> None:
+    """Refuses to start from a compiled skill that learnt from examples of the present test split.
+
+    Raises:
+        SkillcError: as `check_unused`, or the lock beside such a skill is damaged.
+    """
+    for statement in planned.checked.program.statements:
+        if isinstance(statement, Use) and statement.file is not None and statement.file.value.lower().endswith(".md"):
+            lock = (planned.root / statement.file.value).with_name("skill.lock")
+            if lock.exists():
+                check_unused(read_lock(lock).data.used, dataset.test, skill=statement.file.value)

@@ -17,7 +17,7 @@ from skillc.data.dataset import Dataset
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned
-from skillc.locking import DECISION_VERSION, lock_of
+from skillc.locking import DECISION_VERSION, check_starts, lock_of
 from skillc.metrics.cells import Scored, measured_mean
 from skillc.metrics.evaluate import Meter
 from skillc.metrics.sources import metric_sources
@@ -133,6 +133,7 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
     """
     plan, dataset = job.planned.plan, job.estimated.dataset
     check_folder(job.folder, force=job.force)
+    check_starts(job.planned, dataset)
     initial = initial_document(plan)
     parts = run_parts(
         plan,

@@ -53,12 +53,17 @@ class ProgramLock(_Part):
 
 
 class DataLock(_Part):
-    """The data: digest of all examples and their sides, and how many there are of each."""
+    """The data: digest of all examples and their sides, and how many there are of each.
+
+    Attributes:
+        used: marks of the examples that the skill was trained and selected on, ten characters each, in order.
+    """
 
     digest: Digest
     train: int
     validation: int
     test: int
+    used: str = ""
 
 
 class SkillLock(_Part):

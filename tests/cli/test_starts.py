@@ -87,3 +87,16 @@ def test_a_compiled_skill_can_be_compiled_further(tmp_path):
     again = json.loads((tmp_path / "further/sort-things/skill.lock").read_text())
     assert again["skill"]["initial"] == lock["skill"]["best"]
     assert summary["validation"]["initial"]["mean"] == lock["validation"]["best"]["mean"]
+
+
+def test_a_compiled_skill_is_not_compiled_further_on_a_split_that_tests_what_it_learnt_from(tmp_path):
+    compiled(tmp_path, PROGRAM, "--set", "budget.steps=1")
+    on = PROGRAM.replace("language 1\n", 'language 1\nuse "./skills/sort-things/SKILL.md" as before\n').replace(
+        EMPTY, "trainable section rules = before.rules { limit = 600 tokens }"
+    )
+    (tmp_path / "things.skill").write_text(on.replace("seed = 3", "seed = 4"))
+    done = skillc("compile", "things.skill", "--output", "further", folder=tmp_path)
+    assert done.returncode == 2
+    assert "`./skills/sort-things/SKILL.md` was made with" in done.stderr
+    assert "that the test split holds now" in done.stderr
+    assert not (tmp_path / "further").exists()
