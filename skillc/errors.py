@@ -4,7 +4,12 @@ from __future__ import annotations
 
 
 class SkillcError(Exception):
-    """Something that the user can mend; `str()` is the whole message, `hint` the fix where there is one."""
+    """Something that the user can mend; `str()` is the whole message, `hint` the fix where there is one.
+
+    `status` is the exit status of the command line.
+    """
+
+    status = 2
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)

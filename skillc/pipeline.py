@@ -89,6 +89,18 @@ class Compiled:
     interrupted: bool = False
 
 
+class StoppedEarly(SkillcError):  # noqa: N818
+    """The user or the clock ended the run before there was anything to write."""
+
+    def __init__(self, reason: str) -> None:
+        why = "interrupted" if reason == "interrupted" else "the budget's `time` was reached"
+        super().__init__(
+            f"{why} before the initial skill was measured, so there is nothing to write",
+            hint="the same command goes on from here",
+        )
+        self.status = 130 if reason == "interrupted" else 3
+
+
 class _Recorder:
     """Passes the loop's words on to the display, and each decision to the journal first."""
 
@@ -195,10 +207,7 @@ async def _train_and_test(
         with stop.cuts(clock=True):
             trained = await (train(engine, initial) if own else train_by_method(engine, initial, client))
     except asyncio.CancelledError:
-        raise SkillcError(
-            f"stopped ({cut_by(engine.observer)}) before the initial skill was measured, so there is nothing to write",
-            hint="the same command goes on from here",
-        ) from None
+        raise StoppedEarly(cut_by(engine.observer)) from None
     _, number = look_of(old.looks if old else (), _look(trained, name))
     with stop.cuts(clock=False):
         return trained, await final_test(trained, look=number)

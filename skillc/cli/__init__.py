@@ -59,7 +59,7 @@ def main() -> None:
         status = skillc.main(standalone_mode=False)
     except SkillcError as problem:
         report_error(problem)
-        status = 2
+        status = problem.status
     except click.exceptions.NoArgsIsHelpError as problem:
         click.echo(problem.format_message())
         status = 2

@@ -220,3 +220,64 @@ def test_a_full_disk_stops_the_run_with_a_message_and_loses_nothing(nursery, ser
     finish(nursery, server, folder)
     assert compiled(folder) == bytes_of_whole
     assert set(server.asked) == set(once)
+
+
+def test_ctrl_c_writes_the_best_skill_so_far_within_a_second_and_says_how_to_go_on(nursery, server, whole, tmp_path):
+    _, bytes_of_whole, once = whole
+    folder = shop(tmp_path / "things")
+    server.latency = 0.02
+    child = start(nursery, server, folder)
+    server.wait_for(150)
+    began = time.monotonic()
+    os.kill(child, signal.SIGINT)
+    assert nursery.wait() == 130
+    took = time.monotonic() - began
+    # A second is the promise; a busy machine gets three.
+    assert took < 3
+    said = (folder / "stdout.txt").read_text()
+    assert "interrupted after decision" in said
+    assert "the same command goes on" in said
+    written = compiled(folder)
+    assert written["SKILL.md"]
+    assert bytes_of_whole["history.jsonl"].startswith(written["history.jsonl"])
+    assert json.loads(written["skill.lock"])["verdict"] in ("unverified", "no significant gain")
+    server.latency = 0.002
+    finish(nursery, server, folder)
+    assert compiled(folder) == bytes_of_whole
+    assert server.total - once.total() <= IN_FLIGHT
+
+
+def test_ctrl_c_in_the_baseline_writes_nothing_and_goes_on(nursery, server, whole, tmp_path):
+    _, bytes_of_whole, _ = whole
+    folder = shop(tmp_path / "things")
+    server.latency = 0.2
+    child = start(nursery, server, folder)
+    server.wait_for(10)
+    os.kill(child, signal.SIGINT)
+    assert nursery.wait() == 130
+    told = (folder / "stderr.txt").read_text()
+    assert "interrupted before the initial skill was measured, so there is nothing to write" in told
+    assert "Traceback" not in told
+    assert not (folder / "skills").exists()
+    server.latency = 0.002
+    finish(nursery, server, folder)
+    assert compiled(folder) == bytes_of_whole
+
+
+def test_the_clock_cuts_a_run_off_where_it_stands_and_a_later_run_goes_on(nursery, server, whole, tmp_path):
+    _, bytes_of_whole, _ = whole
+    folder = shop(tmp_path / "things")
+    server.latency = 0.1
+    start(nursery, server, folder, "--set", "budget.time=2s")
+    assert nursery.wait() == 3, (folder / "stderr.txt").read_text()
+    written = compiled(folder)
+    assert bytes_of_whole["history.jsonl"].startswith(written["history.jsonl"])
+    assert json.loads(written["skill.lock"])["stopped"].startswith("time after decision")
+    server.latency = 0.002
+    finish(nursery, server, folder)
+    ended = compiled(folder)
+    assert ended["SKILL.md"] == bytes_of_whole["SKILL.md"]
+    assert ended["history.jsonl"] == bytes_of_whole["history.jsonl"]
+    # A run that the clock ended was tested, so the whole one may be the second look at the test split.
+    looks = [json.loads(lock)["looks"] for lock in (written["skill.lock"], ended["skill.lock"])]
+    assert looks[1][: len(looks[0])] == looks[0]
