@@ -160,7 +160,9 @@ class _Counter:
     def largest(self, role: str) -> Spend:
         """The largest call that a role may be sent."""
         each = self._each
-        asked = (each.reflect, each.aggregate, each.rewrite, each.slow_update, each.meta_skill, each.propose)
+        asked: tuple[Bound, ...] = (each.reflect, each.aggregate, each.rewrite, each.slow_update, each.meta_skill)
+        if self._optimize.method != "skillc":
+            asked = (each.propose,)
         if role == "optimizer":
             return max((bound.most for bound in asked), key=lambda spend: spend.prompt)
         return each.rollout.most
