@@ -92,6 +92,8 @@ class World:
 class Script:
     """The optimizer: edits by step; a text is added as a rule. What is no text is asked as it stands."""
 
+    failed = 0
+
     def __init__(self, edits, guidance=()):
         self._edits = edits
         self._guidance = list(guidance)
