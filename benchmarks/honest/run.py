@@ -140,7 +140,8 @@ def nulls(count: int) -> None:
 
 def worths(count: int) -> None:
     print("## Worlds in which the skill is worth 10 points\n")
-    print(f"{count} compiles each, 100 validation and 400 test examples; at least 80 % have to say `improved`.\n")
+    print(f"{count} compiles each, 100 validation and 400 test examples; at least 80 % have to say `improved`. Where")
+    print("all answers are thrown anew, an exact test shows 10 points in 82 % of runs (60 % right) and 89 % (70 %).\n")
     print("| world | `improved` | 95 % interval | skill found | mean gain reported | its interval holds the truth |")
     print("|---|---|---|---|---|---|")
     for case in WORTHS:
