@@ -82,6 +82,7 @@ class _Sizer:
         optimize = self._plan.optimize
         edits = most_edits(self._plan)
         lists = -(-step_size(self._plan) // optimize.minibatch) + optimize.accumulate
+        lists += -(-optimize.replay // optimize.minibatch) + 1 if optimize.replay else 0
         listed, most_listed = 4 * edits * _AN_EDIT, (lists + 1) * edits * _AN_EDIT
         epoch = steps_per_epoch(self._plan, self._sizes.train)
         low, _, _ = self._skill

@@ -18,7 +18,11 @@ TWO = PROGRAM.replace(
     "  trainable section rules { limit = 60 tokens }\n  trainable section style { limit = 60 tokens }",
 )
 SUGGESTED = (
-    Proposal(Add("rules", "If the text mentions saw, answer tool.", rationale="seen"), ("x1",), cured=2, screened=3),
+    Proposal(
+        Add("rules", "If the text mentions saw, answer tool.", rationale="seen"),
+        ("x1",),
+        moved=(("x1", 1_000_000), ("x4", 1_000_000), ("x5", 0)),
+    ),
     Proposal(Add("rules", "If the text mentions lynx, answer animal."), ("x2",)),
     Proposal(Add("style", "Answer in one word."), ("x3",)),
 )
