@@ -55,7 +55,7 @@ class Journal:
         if self._count <= len(self._known):
             if self._known[self._count - 1] != self._head:
                 raise SkillcError(
-                    f"decision {self._count} differs from the one that this run recorded before in `{self._path}`",
+                    f"{_name(decision)} differs from the one that this run recorded before in `{self._path}`",
                     hint="a model or its server answers differently now; remove the run's folder to start anew",
                 )
             return
@@ -67,6 +67,13 @@ class Journal:
                 os.fsync(file.fileno())
         except OSError as problem:
             raise SkillcError(f"the journal `{self._path}` cannot be written: {problem.strerror}") from problem
+
+
+def _name(record: Record) -> str:
+    """A decision, or the completed validation of an accepted one, as a user knows it."""
+    if "completed" in record:
+        return f"the validation after decision {record['completed']}"
+    return f"decision {record.get('decision')}"
 
 
 def _read(path: Path) -> list[str]:
