@@ -33,7 +33,7 @@ def test_a_plan_says_everything_that_was_decided():
         "  wave     8 rollouts",
         "  cost     $3.00",
         "  it shows    a gain of 11 to 13 points in 8 of 10 runs, if two skills differ on 25 % of the examples",
-        "  at once  the caps admit 0 of `optimizer`, 292 of `target`, each reserved at its largest",
+        "  at once  the caps admit 1 of `optimizer`, 292 of `target`, each reserved at its largest",
     ]:
         assert line in shown.splitlines(), line
     assert not any(line != line.rstrip() for line in shown.splitlines())
