@@ -33,10 +33,12 @@ def test_a_plan_says_everything_that_was_decided():
         "  wave     8 rollouts",
         "  cost     $3.00",
         "  it shows    a gain of 11 to 13 points in 8 of 10 runs, if two skills differ on 25 % of the examples",
-        "  at once  the caps admit 0 of `optimizer`, 292 of `target`, each reserved at its largest",
     ]:
         assert line in shown.splitlines(), line
     assert not any(line != line.rstrip() for line in shown.splitlines())
+    admitted = bounds(plan(), SIZES, PRICES).in_flight
+    at_once = ", ".join(f"{admitted[role]} of `{role}`" for role in ("optimizer", "target"))
+    assert f"  at once  the caps admit {at_once}, each reserved at its largest" in shown.splitlines()
 
 
 def test_the_groups_of_gates_are_named():
