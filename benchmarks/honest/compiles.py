@@ -22,7 +22,7 @@ from skillc.optimize.engine import Engine, mean
 from skillc.optimize.final import final_test
 from skillc.optimize.loop import Trained, train
 from skillc.optimize.observer import Silent
-from skillc.optimize.replies import MetaSkillReply, ProposedEdit, ReflectReply
+from skillc.optimize.replies import AggregateReply, MetaSkillReply, ProposedEdit, ReflectReply
 from skillc.optimize.rollouts import Rollouts
 from skillc.optimize.verdict import Verdict
 from skillc.plan.initial import initial_document
@@ -44,7 +44,11 @@ model target    = "rulebook/v1"
 model optimizer = "rulebook/v1"
 data { source = "none.jsonl"; field kind: text }
 goal correct = exact_match(answer)
+<<<<<<< HEAD
 optimize { batch = 12; minibatch = 12; edits = constant(2); replay = 0; successes = off; meta_skill = off }
+=======
+optimize { batch = 12; minibatch = 100; edits = constant(2); successes = off; meta_skill = off }
+>>>>>>> h/honest
 budget { steps = 10; patience = 1000 steps }
 gate better = GATE
 """
@@ -96,6 +100,9 @@ class Scripted(Optimizer):
         """A typed reply; the edits cite the first trajectories of their minibatch."""
         if kind is MetaSkillReply:
             return MetaSkillReply(memory="Nothing to remember.")
+        if kind is AggregateReply:
+            # Without a merge of the optimizer's own, equal edits are joined and all are kept.
+            return None
         assert kind is ReflectReply, kind
         cited = ("t1", "t2", "t3")
         return ReflectReply(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
+from functools import lru_cache
 
 from pydantic import JsonValue
 
@@ -31,4 +32,9 @@ def sizes_of(plan: Plan, dataset: Dataset) -> Sizes:
 
 def _tokens(values: Mapping[str, JsonValue]) -> int:
     texts = (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values.values())
-    return sum(count_tokens(text) for text in texts)
+    return sum(_few(text) if len(text) <= _SHORT else count_tokens(text) for text in texts)
+
+
+# Labels and other short answers are the same over and over.
+_SHORT = 40
+_few = lru_cache(maxsize=4096)(count_tokens)

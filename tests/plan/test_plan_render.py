@@ -37,6 +37,9 @@ def test_a_plan_says_everything_that_was_decided():
     ]:
         assert line in shown.splitlines(), line
     assert not any(line != line.rstrip() for line in shown.splitlines())
+    admitted = bounds(plan(), SIZES, PRICES).in_flight
+    at_once = ", ".join(f"{admitted[role]} of `{role}`" for role in ("optimizer", "target"))
+    assert f"  at once  the caps admit {at_once}, each reserved at its largest" in shown.splitlines()
 
 
 def test_the_groups_of_gates_are_named():
