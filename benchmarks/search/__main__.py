@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from benchmarks.search.arms import MAIN, MECHANISMS, PLAIN, VARIED, WIDER_BUDGET, WORLDS, Arm, varied
+from benchmarks.search.arms import ABLATED, MAIN, MECHANISMS, NOTHING_AHEAD, PLAIN, VARIED, WIDER, WORLDS, Arm, varied
 from benchmarks.search.page import CALLS, Runs, page, plot
 from benchmarks.search.run import Job, run
 from benchmarks.search.world import Settings
@@ -26,10 +26,10 @@ def jobs(seeds: Sequence[int]) -> Iterable[Job]:
     """Every run of the page; the main arms of the plain world go on to twice the calls, for the curve."""
     cases: dict[tuple[Settings, Arm], int] = {}
     for _, settings in WORLDS.values():
-        cases |= {(settings, arm): CALLS for arm in (*MAIN.values(), WIDER_BUDGET)}
+        cases |= {(settings, arm): CALLS for arm in (*MAIN.values(), NOTHING_AHEAD, WIDER)}
     cases |= {(PLAIN, arm): CALLS for arm in MECHANISMS.values()}
-    for _, settings in (WORLDS["more noise"], WORLDS["more pairs"], WORLDS["more harm"]):
-        cases |= {(settings, arm): CALLS for arm in MECHANISMS.values()}
+    for name in ABLATED:
+        cases |= {(WORLDS[name][1], (*WIDER, *arm)): CALLS for arm in MECHANISMS.values()}
     for name, (_, values) in VARIED.items():
         for arm in MAIN.values():
             cases |= {(PLAIN, varied(arm, name, value)): CALLS for value in values}

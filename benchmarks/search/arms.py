@@ -29,7 +29,8 @@ def set_to(name: str, value: object) -> str:
 DEFAULT: Arm = ()
 BUNDLES: Arm = (set_to("screen", 0), set_to("replay", 0))
 BUNDLES_REPLAY: Arm = (set_to("screen", 0),)
-WIDER_BUDGET: Arm = (set_to("edits", 8),)
+NOTHING_AHEAD: Arm = (set_to("speculate", "off"),)
+WIDER: Arm = (*NOTHING_AHEAD, set_to("edits", "cosine(8, 4)"))
 MAIN: Mapping[str, Arm] = {
     "skillc's default": DEFAULT,
     "bundles by rank": BUNDLES,
@@ -37,16 +38,18 @@ MAIN: Mapping[str, Arm] = {
 }
 
 
-# One mechanism off or changed at a time.
+# One mechanism off at a time: as shipped, and where a candidate may carry twice as many edits and nothing is sent ahead.
 MECHANISMS: Mapping[str, Arm] = {
-    "default": DEFAULT,
+    "nothing": (),
     "`control = off`": (set_to("control", "off"),),
     "`together = off`": (set_to("together", "off"),),
     "`replay = 0`": (set_to("replay", 0),),
-    "each edit alone, no more": (set_to("control", "off"), set_to("together", "off"), set_to("replay", 0)),
+    "all three": (set_to("control", "off"), set_to("together", "off"), set_to("replay", 0)),
     "`screen = 0`": BUNDLES_REPLAY,
     "`screen = 0; replay = 0`": BUNDLES,
 }
+SHIPPED = "plain, as shipped"
+ABLATED = ("plain", "more noise", "more pairs", "more harm")
 # One number changed at a time, with the screen and without.
 VARIED: Mapping[str, tuple[str, tuple[object, ...]]] = {
     "screen": ("examples an edit is tried on", (0, 1, 3, 6)),
