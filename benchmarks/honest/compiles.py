@@ -44,11 +44,7 @@ model target    = "rulebook/v1"
 model optimizer = "rulebook/v1"
 data { source = "none.jsonl"; field kind: text }
 goal correct = exact_match(answer)
-<<<<<<< HEAD
 optimize { batch = 12; minibatch = 12; edits = constant(2); replay = 0; successes = off; meta_skill = off }
-=======
-optimize { batch = 12; minibatch = 100; edits = constant(2); successes = off; meta_skill = off }
->>>>>>> h/honest
 budget { steps = 10; patience = 1000 steps }
 gate better = GATE
 """

@@ -66,11 +66,7 @@ data {
   group = customer
 }
 goal correct = exact_match(team)
-<<<<<<< HEAD
 optimize { batch = 40; minibatch = 40; edits = constant(2); replay = 0; successes = off; meta_skill = off }
-=======
-optimize { batch = 40; minibatch = 200; edits = constant(2); successes = off; meta_skill = off }
->>>>>>> h/honest
 budget { steps = 4 }
 gate better = candidate.correct > incumbent.correct
 gate safe   = regressed(correct, by = product) <= 20%
