@@ -57,6 +57,20 @@ _GROUPS = [
     "group",
 ]
 _SLICES = ["product", "channel", "country", "region", "language", "source", "type", "kind", "segment", "plan", "tier"]
+_QUESTIONS = [
+    "text",
+    "question",
+    "message",
+    "ticket",
+    "mail",
+    "review",
+    "body",
+    "content",
+    "input",
+    "prompt",
+    "sentence",
+    "comment",
+]
 _RESERVED = frozenset({"and", "or", "not", "use", "none", "true", "false"})
 
 
@@ -131,7 +145,7 @@ def _guess(columns: Sequence[ColumnProfile], file: str) -> _Guess:
 def _answer_likeness(column: ColumnProfile, columns: Sequence[ColumnProfile]) -> tuple[int, int]:
     """Points for a name like `label`, for few values, for being complete; of equals the last column wins."""
     points = 4 * _named(column, _ANSWERS) + 2 * (_labels(column) is not None) + 2 * (column.empty == 0)
-    points -= 3 * (_named(column, _GROUPS) + _named(column, _SLICES))
+    points -= 3 * (_named(column, _GROUPS) + _named(column, _SLICES) + _named(column, _QUESTIONS))
     points -= 2 * (column.kind == "text" and column.mean_length > 200)
     return points, columns.index(column)
 

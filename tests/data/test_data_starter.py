@@ -102,6 +102,8 @@ def test_column_names_that_are_no_names(tmp_path: Path) -> None:
         ([{"problem": f"what is {i} and some more words", "result": i * 2} for i in range(120)],
          ["output result: integer", "numeric(result)"]),
         ([{"a": f"x{i}", "b": f"y{i}"} for i in range(120)], ["input  a: text", "output b: text"]),
+        ([{"text": f"thing number {i}", "kind": "abc"[i % 3]} for i in range(120)],
+         ["input  text: text", 'output kind: "a" | "b" | "c"']),
         ([{"mail": f"a long text about thing {i}", "reply": "word " * 30 + str(i) if i else None} for i in range(120)],
          ["output reply: text | none", "1 row has no answer", "f1(reply)"]),
         ([{"correct": f"a long text number {i}", "label": "ab"[i % 2]} for i in range(120)], ["goal score ="]),

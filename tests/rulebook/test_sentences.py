@@ -114,3 +114,10 @@ def test_what_rulebook_writes_it_reads(signs: list[str], label: str) -> None:
     assert rule.answer == label
     assert [trigger for group in rule.groups for trigger in group.triggers] == [normal(sign) for sign in signs]
     assert rule.groups[0].field == "the_field"
+
+
+@pytest.mark.parametrize("label", ["tool", "italy", "asset", "within", "themed", "thistle", "assistant"])
+@pytest.mark.parametrize("verb", ["answer", "answer with", "route it to", "label this as"])
+def test_a_label_that_begins_like_a_small_word_stays_whole(verb: str, label: str) -> None:
+    (rule,) = read_rules(f'If the text mentions "saw", {verb} {label}.')
+    assert rule.answer == label

@@ -22,7 +22,7 @@ _BULLET = re.compile(r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+|\[[\w-]+\]\s+|#{1,6}\s+)
 _SENTENCE_END = re.compile(r"(?<=[.!;])\s+(?=[A-Z])")
 _ACTION_WORDS = (
     r"(?:(?:always\s+)?(?:answer|reply|respond|output|return|choose|pick|say|classify|label|route|assign|use|guess)\b"
-    r"(?:\s+(?:it|this|them))?(?:\s+(?:with|as|to))?|(?:set\s+)?the\s+[\w ]+?\s+(?:is|to)\b)"
+    r"(?:\s+(?:it|this|them)\b)?(?:\s+(?:with|as|to)\b)?|(?:set\s+)?the\s+[\w ]+?\s+(?:is|to)\b)"
 )
 _ACTION = re.compile(
     rf"(?:(?:,|:|;|\bthen\b|->|→|^)\s*(?:then\s+)?(?:please\s+)?{_ACTION_WORDS}|->|→)\s*:?\s*", re.IGNORECASE
