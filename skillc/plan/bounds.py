@@ -295,9 +295,13 @@ class _Counter:
         return min(carried * (SCREENED * optimize.screen + optimize.control + optimize.together), most), most
 
     def _rolled_out(self, steps: int, expected: int) -> tuple[int, int]:
-        """Training rollouts with those of earlier failures, about and at most; an incumbent that stays knows them."""
+        """Training rollouts with those of earlier failures, about and at most; an incumbent that stays knows them.
+
+        At most each batch that is sent ahead of its step was for a skill that did not stay.
+        """
         about, most = max(0, expected - 1) * self._again * ACCEPTED, max(0, steps - 1) * self._again
-        return self._seen(expected) + round(about), self._seen(steps) + most
+        ahead = max(0, steps - 1) * self._batch if self._optimize.speculate else 0
+        return self._seen(expected) + round(about), self._seen(steps) + most + ahead
 
     def _seen(self, steps: int) -> int:
         """Training rollouts of so many steps; the last batch of an epoch may be smaller."""
