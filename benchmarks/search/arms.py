@@ -38,7 +38,7 @@ MAIN: Mapping[str, Arm] = {
 }
 
 
-# One mechanism off at a time: as shipped, and where a candidate may carry twice as many edits and nothing is sent ahead.
+# One mechanism off at a time: as shipped, and with a wider edit budget and nothing sent ahead.
 MECHANISMS: Mapping[str, Arm] = {
     "nothing": (),
     "`control = off`": (set_to("control", "off"),),

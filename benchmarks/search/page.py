@@ -42,8 +42,8 @@ def page(runs: Runs, seeds: int) -> str:
         _head(runs, seeds),
         _parameters(),
         "## Worlds\n\n" + _worlds(runs),
-        "## Each mechanism\n\nOne off at a time; share at 1,080 target calls. The first column starts from the default as "
-        "it is shipped, the others from `edits = cosine(8, 4); speculate = off`.\n\n" + _mechanisms(runs),
+        "## Each mechanism\n\nOne off at a time; share at 1,080 target calls. The first column starts from the "
+        "default as it is shipped, the others from `edits = cosine(8, 4); speculate = off`.\n\n" + _mechanisms(runs),
         "## Screen, batch, edits and replay varied\n\nOne number changed at a time, plain world, share at 1,080 target "
         "calls.\n\n" + _varied(runs),
         "## Where the calls go\n\nPlain world, means over seeds at 2,160 target calls.\n\n" + _spent(runs),
