@@ -47,9 +47,13 @@ class Watch:
 
     async def transport(self, arguments: Mapping[str, Any]) -> Any:
         """Litellm, with a name on each request that the server notes."""
+        return await send({**arguments, "extra_body": {"user": self.named()}})
+
+    def named(self) -> str:
+        """The name of the next request."""
         name = str(len(self.sent))
         self.sent[name] = _KEY.get()
-        return await send({**arguments, "extra_body": {"user": name}})
+        return name
 
     def wasted(self, name: str) -> bool:
         """Whether a request was made ahead of need, and nobody needed it."""
@@ -147,8 +151,13 @@ class Fill:
 
 
 def fill(watch: Watch, visits: Sequence[tuple[str, float, float]], limit: int) -> Fill:
-    """Integrates what was wanted and what was under way."""
-    changes = [(when, by, 0, 0) for when, by in watch.demand]
+    """Integrates what was wanted and what was under way, up to the end of the last step.
+
+    Where less was wanted than was under way, as while the last bytes of an answer are read, it counts as wanted.
+    """
+    end = next(when for when, stage in watch.stages if stage == "no skill")
+    visits = [visit for visit in visits if visit[1] < end]
+    changes = [(when, by, 0, 0) for when, by in watch.demand if when < end]
     for name, came, left in visits:
         waste = watch.wasted(name)
         changes += [(came, 0, not waste, waste), (left, 0, -(not waste), -waste)]
@@ -159,7 +168,7 @@ def fill(watch: Watch, visits: Sequence[tuple[str, float, float]], limit: int) -
     lost: defaultdict[str, float] = defaultdict(float)
     for (when, more, more_useful, more_wasted), (until, *_) in zip(changes, changes[1:], strict=False):
         wanted, useful, wasted = wanted + more, useful + more_useful, wasted + more_wasted
-        span, could = until - when, min(wanted, limit)
+        span, could = until - when, min(max(wanted, useful), limit)
         sums["useful"] += useful * span
         sums["wasted"] += wasted * span
         sums["ready"] += could * span
