@@ -14,7 +14,7 @@ import re
 from typing import Any
 
 from benchmarks.search.optimizer import Edit, ScriptedOptimizer, _joined, _Reflection
-from benchmarks.search.world import rules_in, worded
+from benchmarks.search.world import rules_in
 from skillc.models.calls import Call, Completion, Usage
 
 # The share of the ideas in the rejected-edit buffer that it heeds.

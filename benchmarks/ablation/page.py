@@ -45,8 +45,9 @@ Positive means that the change is better than the default. {counted}.
 The default itself: {defaults}. The whole page took {seconds / 60:.1f} minutes.
 
 **Read it with care.** There are {tests} comparisons here: about {tests * 0.05:.0f} would be bold if no mechanism did
-anything, more on the tickets, because so few seeds make such intervals a little too narrow. What is not bold is not shown to be useless, only not shown to be worth more than the interval. The world and
-the rulebook are no language models; what a mechanism is worth to one depends on its habits.
+anything, more on the tickets, because so few seeds make such intervals a little too narrow. What is not bold is not
+shown to be useless, only not shown to be worth more than the interval. The world and the rulebook are no language
+models; what a mechanism is worth to one depends on its habits.
 """
 
 

@@ -50,9 +50,9 @@ DSPy, against a server of fixed latency in a process of its own (`server.py`; th
   in, reflections before the rollouts.
 - A call is *in flight* while it is with the server, by the server's clock: from the last byte of the request to the
   first of the reply. What the client does before and after counts as not in flight.
-- A call is *useful* unless it was speculation that nobody asked for afterwards. What was thrown away is in flight, takes
-  slots, was ready, and counts for nothing.
-- **fill** = useful call-seconds in flight / call-seconds that were ready, of which at any moment at most the limit count.
+- A call is *useful* unless it was speculation that nobody asked for afterwards. What was thrown away is in flight,
+  takes slots, was ready, and counts for nothing.
+- **fill** = useful call-seconds in flight / call-seconds that were ready, of which at most the limit count at a time.
 - *crowded* is the same over the time in which at least the limit were ready, and that time's share of the whole.
 - *mean in flight* is over the whole time, whatever was ready: what the rules themselves (reflect after rollout, waves
   one after the other) leave of the limit. SkillOpt's 41 % is such a figure: 9.9 of 24 workers.

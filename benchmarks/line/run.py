@@ -121,7 +121,9 @@ def _compile(case: Case, url: str, watch: Watch, transport: Transport) -> tuple[
         _write(folder / "train.jsonl", range(case.train))
         _write(folder / "validation.jsonl", range(case.train, case.train + case.validation))
         program = folder / "heed_signs.skill"
-        files = PROGRAM.replace("TRAIN", 'train = "train.jsonl"').replace("VALIDATION", 'validation = "validation.jsonl"')
+        files = PROGRAM.replace("TRAIN", 'train = "train.jsonl"').replace(
+            "VALIDATION", 'validation = "validation.jsonl"'
+        )
         program.write_text(files.replace("URL", url))
         planned = plan_file(program, settings=case.settings)
         job = Job(planned, estimate(planned), folder / "skill", folder / "home")

@@ -1,9 +1,9 @@
 """`python -m benchmarks.line.server`: the scripted world behind an OpenAI-compatible address, with a fixed latency.
 
-A process of its own, so that it takes no processor time from the client. Answers depend on the prompt alone. Prints its
-port; for each line on standard input it prints one JSON object: the visits since the line before, each the name that the
-request gave itself (`user`) with the moments it came and left, and the processor seconds that were used meanwhile. Moments
-are those of `time.perf_counter`, which all processes of a machine share where it is the monotonic clock, as on Linux.
+A process of its own, so that it takes no processor time from the client. Answers depend on the prompt alone. Prints
+its port; for each line on standard input it prints one JSON object: the visits since the line before, each the name
+that the request gave itself (`user`) with the moments it came and left, and the processor seconds that were used
+meanwhile. Moments are those of `time.perf_counter`, which on Linux all processes of a machine share.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from skillc.data.example import Example
@@ -62,7 +63,7 @@ class Watch:
 
 
 def watched(watch: Watch) -> tuple[type[Rollouts], type[Optimizer], Silent]:
-    """Classes for the pipeline that tell the watch what they are asked for, and an observer that tells it the stages."""
+    """Classes for the pipeline that tell the watch what they are asked for, and an observer that tells the stages."""
 
     class WatchedRollouts(Rollouts):
         def __init__(self, *arguments: Any) -> None:
@@ -70,7 +71,13 @@ def watched(watch: Watch) -> tuple[type[Rollouts], type[Optimizer], Silent]:
             self._wanted: Counter[Any] = Counter()
 
         async def measure(
-            self, skill: Document | None, examples: Sequence[Example], *, stage: str, sample: int = 0, shown: bool = True
+            self,
+            skill: Document | None,
+            examples: Sequence[Example],
+            *,
+            stage: str,
+            sample: int = 0,
+            shown: bool = True,
         ) -> list[Outcome]:
             keys = [(self._key(skill), example.id, sample) for example in examples]
             if _AHEAD.get():
@@ -166,7 +173,7 @@ def fill(watch: Watch, visits: Sequence[tuple[str, float, float]], limit: int) -
     wanted = useful = wasted = 0
     sums: defaultdict[str, float] = defaultdict(float)
     lost: defaultdict[str, float] = defaultdict(float)
-    for (when, more, more_useful, more_wasted), (until, *_) in zip(changes, changes[1:], strict=False):
+    for (when, more, more_useful, more_wasted), (until, *_) in pairwise(changes):
         wanted, useful, wasted = wanted + more, useful + more_useful, wasted + more_wasted
         span, could = until - when, min(max(wanted, useful), limit)
         sums["useful"] += useful * span

@@ -65,14 +65,14 @@ def page(runs: Mapping[tuple[str, str], Sequence[Ran]], seconds: float) -> str:
 
 400 training, 200 validation and 1,400 test examples, 4 epochs, batch 40, minibatch 8, `cosine(4, 2)`, slow update and
 meta skill on: SkillOpt sends {SKILLOPT:,} calls, of which 8,200 are gates, 200 a last validation, 4,200 tests of three
-skills, 1,600 training rollouts, 120 for slow updates and 364 of the optimizer. The target is half, {TARGET:,}, the final
-test of two skills included. `python -m benchmarks.skillopt_shape` runs whole compiles, counts what the ledger charged,
-and makes this page; {len(some)} seeds, {seconds:.0f} s.
+skills, 1,600 training rollouts, 120 for slow updates and 364 of the optimizer. The target is half, {TARGET:,}, the
+final test of two skills included. `python -m benchmarks.skillopt_shape` runs whole compiles, counts what the ledger
+charged, and makes this page; {len(some)} seeds, {seconds:.0f} s.
 
 Target and optimizer are scripted (`benchmarks/search`, `benchmarks/ablation/optimizer.py`). Part of the examples is
-answered wrong whatever the skill says, so that the runs go on to the end of the fourth epoch as SkillOpt's did. The strict
-gate is `{STRICT.split("= ", 1)[1]}`; the batch gate in front, on the training batch and the failures that it takes in
-again, is `{BATCH_FIRST.split("= ", 1)[1]}`.
+answered wrong whatever the skill says, so that the runs go on to the end of the fourth epoch as SkillOpt's did. The
+strict gate is `{STRICT.split("= ", 1)[1]}`; the batch gate in front, on the training batch and the failures that it
+takes in again, is `{BATCH_FIRST.split("= ", 1)[1]}`.
 
 **At most {TARGET:,} calls in every seed:** {"; ".join(f"{way} ({world})" for world, way in met) or "nowhere"}.
 """
@@ -88,8 +88,9 @@ again, is `{BATCH_FIRST.split("= ", 1)[1]}`.
   (`speculate`). A reject by the batch gate costs a wave or two, one by the strict gate as many waves as it takes until
   the candidate can no longer win.
 - Failures go first. Where a target repeats itself, a worthless candidate leaves all of them wrong, and the gate knows
-  when they are through. Where a share of all answers turns with any change of the text, a worthless candidate wins a few
-  failures back by chance, and has to lose as many of the rest before it is rejected. That is what the worlds differ in.
+  when they are through. Where a share of all answers turns with any change of the text, a worthless candidate wins a
+  few failures back by chance, and has to lose as many of the rest before it is rejected. That is what the worlds differ
+  in.
 - `replay` brings up to 20 earlier failures into each batch; here, in the long tail of a run that has learnt all there
   is, they are the examples that nothing helps. They are paid for in reflections, in the screen and in the batch gate.
 - SkillOpt has no patience; with `patience = 10 steps` the tail is not run at all.

@@ -1,4 +1,4 @@
-"""One compile in the shape of SkillOpt's largest published run, in this process, and what its ledger charged by stage."""
+"""One compile in the shape of SkillOpt's largest published run, and what its ledger charged by stage."""
 
 from __future__ import annotations
 
@@ -154,8 +154,5 @@ def run(job: Job) -> Ran:
 
 
 def _write(path: Path, cases: Sequence[int]) -> None:
-    rows = (
-        {"id": str(case), "case": f"case {case}", "answer": "right"}
-        for case in cases
-    )
+    rows = ({"id": str(case), "case": f"case {case}", "answer": "right"} for case in cases)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))

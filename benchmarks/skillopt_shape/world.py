@@ -1,4 +1,4 @@
-"""The world of benchmarks/search with examples that no skill gets right, so that a run never ends for want of failures."""
+"""The world of benchmarks/search with examples that no skill gets right, so that no run ends for want of failures."""
 
 from __future__ import annotations
 

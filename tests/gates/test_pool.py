@@ -156,7 +156,9 @@ def test_a_hopeless_candidate_leaves_first_and_costs_little():
 
 ON_BATCH = (("on", WordTerm("batch")),)
 CURES = Operation(">", (CallTerm("improved", (MetricTerm("m"),), ON_BATCH), Constant(Fraction(0))))
-BOTH = Operation(">", (CallTerm("improved", (MetricTerm("m"),), ON_BATCH), CallTerm("regressed", (MetricTerm("m"),), ())))
+BOTH = Operation(
+    ">", (CallTerm("improved", (MetricTerm("m"),), ON_BATCH), CallTerm("regressed", (MetricTerm("m"),), ()))
+)
 
 
 @pytest.mark.parametrize(
