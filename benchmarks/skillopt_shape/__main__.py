@@ -24,7 +24,7 @@ BOTH = f"{STRICT}\n{BATCH_FIRST}"
 WORLDS: Mapping[str, tuple[float, float]] = {
     "repeats itself; 15 % hard": (0.0, 0.15),
     "repeats itself; 30 % hard": (0.0, 0.30),
-    "2 % of the answers turn with any change of the text; 15 % hard": (0.02, 0.15),
+    "turns 2 % of its answers with any change of the text; 15 % hard": (0.02, 0.15),
 }
 # By name: gates and settings.
 WAYS: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -59,6 +59,9 @@ def page(runs: Mapping[tuple[str, str], Sequence[Ran]], seconds: float) -> str:
     """The whole page as markdown."""
     met = [(world, way) for (world, way), found in runs.items() if max(ran.total for ran in found) <= TARGET]
     some = next(iter(runs.values()))
+    first = next(iter(WAYS))
+    default = {world: mean(ran.total for ran in found) for (world, way), found in runs.items() if way == first}
+    usual = "; ".join(f"{total:,.0f} ({world})" for world, total in default.items())
     parts = [
         f"""
 # The shape of SkillOpt's largest published run
@@ -75,6 +78,8 @@ strict gate is `{STRICT.split("= ", 1)[1]}`; the batch gate in front, on the tra
 takes in again, is `{BATCH_FIRST.split("= ", 1)[1]}`.
 
 **At most {TARGET:,} calls in every seed:** {"; ".join(f"{way} ({world})" for world, way in met) or "nowhere"}.
+
+With skillc's defaults, `replay` and `speculate` on: {usual}.
 """
     ]
     for world in dict.fromkeys(world for world, _ in runs):

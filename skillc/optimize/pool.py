@@ -206,7 +206,7 @@ class _Pool:
         order = self._ordered(self._engine.dataset.validation, first)
         return [(example, sample) for sample in range(self._engine.plan.optimize.samples) for example in order]
 
-    def _ordered(self, examples: Sequence[Example], first: Collection[str] = ()) -> tuple[Example, ...]:
+    def _ordered(self, examples: Sequence[Example], first: Collection[str] = ()) -> list[Example]:
         engine, state = self._engine, self._state
         return validation_order(
             examples,
