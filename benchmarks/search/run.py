@@ -41,6 +41,8 @@ class Job:
     seed: int
     changes: tuple[str, ...]
     calls: int
+    program: Path = PROGRAM
+    optimizer: type[ScriptedOptimizer] = ScriptedOptimizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class Ran:
         stages: target calls by stage.
         rules: of the last skill, by kind.
         asked: calls of the optimizer.
+        gain: the share of the attainable gain of the best skill at the run's end.
     """
 
     curve: tuple[tuple[int, float], ...]
@@ -60,6 +63,7 @@ class Ran:
     stages: Mapping[str, int]
     rules: Mapping[str, int]
     asked: int
+    gain: float
 
     def at(self, calls: int) -> float:
         """The share of the attainable gain after so many target calls."""
@@ -135,14 +139,14 @@ def run(job: Job) -> Ran:
 
 async def _run(job: Job, folder: Path) -> Ran:
     world, own = World(job.world, job.seed), job.world
-    shutil.copy(PROGRAM, folder)
+    shutil.copy(job.program, folder)
     _write(folder / "train.jsonl", range(own.train))
     _write(folder / "validation.jsonl", range(own.train, own.train + own.validation))
-    planned = plan_file(folder / PROGRAM.name, settings=[f"data.seed={job.seed}", *job.changes])
+    planned = plan_file(folder / job.program.name, settings=[f"data.seed={job.seed}", *job.changes])
     plan, dataset = planned.plan, estimate(planned).dataset
     target = _Target(world, job.calls)
     observer = _Watch(target)
-    script = ScriptedOptimizer(world)
+    script = job.optimizer(world)
     rollouts = _Known(plan, target, Meter(plan, folder), observer)
     engine = Engine(
         plan=plan,
@@ -165,6 +169,7 @@ async def _run(job: Job, folder: Path) -> Ran:
         stages=dict(target.stages),
         rules=Counter(rule[0] for rule in _rules(trained.state.best)),
         asked=script.calls,
+        gain=world.gain(_rules(trained.state.best)),
     )
 
 

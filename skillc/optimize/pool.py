@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from skillc.data.example import Example
 from skillc.document.change import change
@@ -143,14 +143,23 @@ class _Pool:
         return not self._racing
 
     async def on_batch(self) -> bool:
-        """The gates on the training batch; whether nobody is left."""
-        if self._batch and any(reads_batch(gate.term) for gate in self._gates):
-            self._engine.observer.stage("gate on batch", len(self._batch) * len(self._racing))
-            await gather(
-                [self._engine.rollouts.measure(racer.candidate, self._batch, stage="gate") for racer in self._racing]
-            )
+        """The gates on the training batch, wave by wave; whether nobody is left."""
+        reading = [gate for gate in self._gates if reads_batch(gate.term)]
+        if not (self._batch and reading):
+            return self.leave_by("batch")
+        self._engine.observer.stage("gate on batch", len(self._batch) * len(self._racing))
+        # A gate that asks for validation too is decided later, on all of the batch.
+        whole = any(gate.stage == "validation" for gate in reading)
+        order = self._ordered(self._batch)
+        for start in range(0, len(order), self._engine.wave):
+            wave = order[start : start + self._engine.wave]
+            await gather([self._engine.rollouts.measure(racer.candidate, wave, stage="gate") for racer in self._racing])
             for racer in self._racing:
-                racer.evidence.batch.learn("candidate", self._batch)
+                racer.evidence.batch.learn("candidate", wave)
+            if self.leave_by("batch"):
+                return True
+            if not whole and all(racer.truth("batch") is Truth.TRUE for racer in self._racing):
+                return False
         return self.leave_by("batch")
 
     async def on_validation(self, first_wave: Callable[[], None] | None) -> None:
@@ -193,15 +202,19 @@ class _Pool:
             racer.beaten_by = best.place if best is not None and racer.result == "beaten" else None
 
     def _cells(self) -> list[Cell]:
+        first = {example.id for example in unsolved(self._engine, self._state)}
+        order = self._ordered(self._engine.dataset.validation, first)
+        return [(example, sample) for sample in range(self._engine.plan.optimize.samples) for example in order]
+
+    def _ordered(self, examples: Sequence[Example], first: Collection[str] = ()) -> list[Example]:
         engine, state = self._engine, self._state
-        order = validation_order(
-            engine.dataset.validation,
+        return validation_order(
+            examples,
             lambda example: engine.rollouts.score(state.incumbent, example, engine.plan.goal.name),
             seed=engine.plan.data.seed,
             flips=lambda example: state.flips.get(example.id, 0),
-            first={example.id for example in unsolved(engine, state)},
+            first=first,
         )
-        return [(example, sample) for sample in range(engine.plan.optimize.samples) for example in order]
 
     # ---- sending ----
 

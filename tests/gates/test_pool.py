@@ -154,6 +154,40 @@ def test_a_hopeless_candidate_leaves_first_and_costs_little():
     assert sum(skill == "c1" for _, skill, _, _ in sent) == 20
 
 
+ON_BATCH = (("on", WordTerm("batch")),)
+CURES = Operation(">", (CallTerm("improved", (MetricTerm("m"),), ON_BATCH), Constant(Fraction(0))))
+BOTH = Operation(
+    ">", (CallTerm("improved", (MetricTerm("m"),), ON_BATCH), CallTerm("regressed", (MetricTerm("m"),), ()))
+)
+
+
+@pytest.mark.parametrize(
+    ("cures", "terms", "on_batch"),
+    [
+        pytest.param(False, (CURES,), 4, id="worthless: when the failures are through, nothing more can be cured"),
+        pytest.param(True, (CURES,), 4, id="good: one cure settles it"),
+        pytest.param(True, (BOTH, CURES), 12, id="a gate that reads validation too needs all of the batch"),
+    ],
+)
+def test_a_gate_on_the_batch_is_decided_wave_by_wave_failures_first(cures, terms, on_batch):
+    """The incumbent fails on four of the batch's twelve and on all of validation; waves of four."""
+    items = numbered(20)
+    validation, batch = items[:8], items[8:]
+    table = {
+        (name, item.id, 0): {"m": 1 if 8 <= i < 16 or (name == "c0" and cures) else 0, "wide": 0}
+        for name in [*KNOWN, "c0"]
+        for i, item in enumerate(items)
+    }
+    run, now, script, candidates = prepared((*terms, BETTER), validation, 1, table, 4, 1, 1)
+    asyncio.run(run.rollouts.measure(now.incumbent, batch, stage="rollout"))
+    script.sent.clear()
+    (decision,) = asyncio.run(race(run, now, candidates, batch))
+    assert decision.result == ("accept" if cures else "reject")
+    sent = [example for _, _, example, _ in script.sent if example in {item.id for item in batch}]
+    assert sorted(sent[:4]) == ["e16", "e17", "e18", "e19"]
+    assert len(sent) == on_batch
+
+
 def test_candidates_go_in_lockstep_and_a_wave_is_sent_at_once():
     decisions, sent, _ = raced(lambda name, i: 1 if name != "incumbent" else 0, count=3, wave=5)
     waves = [sent[i : i + 15] for i in range(0, 15, 15)]
