@@ -7,8 +7,8 @@ import re
 _PIECE = re.compile(r"[^\W\d_]+|\d+|[^\w\s]|_")
 _LETTERS_A_TOKEN = 7
 _DIGITS_A_TOKEN = 3
-# The tokens of a text that is ASCII alone, which most are.
-_TOKEN = re.compile(rf"[a-zA-Z]{{1,{_LETTERS_A_TOKEN}}}|[0-9]{{1,{_DIGITS_A_TOKEN}}}|[^\w\s]|_", re.ASCII)
+# The tokens of a text that is ASCII alone, which most are. By ASCII rules four separators are no white space.
+_TOKEN = re.compile(rf"[a-zA-Z]{{1,{_LETTERS_A_TOKEN}}}|[0-9]{{1,{_DIGITS_A_TOKEN}}}|[^\w\s\x1c-\x1f]|_", re.ASCII)
 
 
 def count_tokens(text: str) -> int:

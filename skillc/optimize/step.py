@@ -63,8 +63,8 @@ async def step(engine: Engine, state: State, batch: Sequence[Example], place: Pl
 
 
 def _expect_a_reject(engine: Engine, state: State, candidates: int) -> None:
-    """Most candidates are rejected, so the next batch is sent for the incumbent, unless a reject ends the run."""
-    if state.patience.after("reject", state.patience.reference).reason is None:
+    """Where the last step had no accept, the next batch is sent for the incumbent, unless a reject ends the run."""
+    if state.patience.waited and state.patience.after("reject", state.patience.reference).reason is None:
         cells = len(engine.dataset.validation) * engine.plan.optimize.samples
         engine.ahead.send(state.incumbent, beside=candidates * cells)
 
