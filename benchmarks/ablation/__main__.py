@@ -54,7 +54,7 @@ def gain(job: Job) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--processes", type=int, default=3)
     options = parser.parse_args()
     began = time.perf_counter()
     seeds: dict[str, Sequence[int]] = {"world": WORLD_SEEDS, "tickets": TICKET_SEEDS}

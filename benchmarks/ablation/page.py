@@ -98,6 +98,8 @@ def _world() -> str:
 - Where it rewrites a section it loses each standing rule with a chance of {LOST:.0%}.
 - It misjudges a rule on a case with a chance of {MISJUDGED:.0%} when it marks rules as helpful or harmful.
 - At an epoch's end it writes one line of guidance for one case that is wrong, at the odds of any proposal.
+- A schedule runs over the 60 steps that the program admits, of which the calls pay for about 5 to 15: within them
+  `cosine(4, 2)` is `constant(4)`, and `cosine(8, 2)` is nearly `constant(8)`.
 - `speculate` has no worth in gain: it saves time (`benchmarks/line`) and spends calls on batches that are thrown away
   when a candidate is accepted, which is what its row shows.
 """
