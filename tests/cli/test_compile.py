@@ -111,17 +111,17 @@ def test_a_requirement_that_is_not_met_is_status_1(shop):
 
 
 def test_a_run_that_a_cap_stops_is_status_3_and_the_cap_holds(shop):
-    done = skillc("compile", "things.skill", "--set", "budget.calls=300", "--json", folder=shop)
+    done = skillc("compile", "things.skill", "--set", "budget.calls=240", "--json", folder=shop)
     assert done.returncode == 3, done.stderr
     summary = json.loads(done.stdout)
     assert summary["stopped"].startswith("calls after decision")
-    assert summary["spent"]["charged"]["total"]["calls"] <= 300
+    assert summary["spent"]["charged"]["total"]["calls"] <= 240
     assert (shop / "skills/sort-things/SKILL.md").exists()
 
 
 def test_a_stopped_run_is_a_prefix_of_the_unstopped_one(compiled, shop):
     folder, _, _ = compiled
-    skillc("compile", "things.skill", "--set", "budget.calls=300", folder=shop)
+    skillc("compile", "things.skill", "--set", "budget.calls=240", folder=shop)
     whole, part = ((f / "skills/sort-things/history.jsonl").read_text().splitlines() for f in (folder, shop))
     drop = [json.loads(line) for line in part]
     full = [json.loads(line) for line in whole][: len(drop)]
