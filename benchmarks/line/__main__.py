@@ -69,9 +69,6 @@ def main() -> None:
     print(text)
     if not options.quick:
         Path(__file__).with_name("README.md").write_text(text)
-        Path(__file__).with_name("figures.json").write_text(
-            json.dumps([[name, asdict(case), figures] for name, case, figures in found], indent=1)
-        )
 
 
 if __name__ == "__main__":

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from benchmarks.line.run import Case
 
 TARGET = 0.80
+# Written by hand: what the figures of the page say, and those of a quieter machine.
+_NOTES = Path(__file__).with_name("notes.md")
 
 Row = tuple[str, Case, dict[str, Any]]
 
@@ -18,7 +21,7 @@ def page(found: Sequence[Row], seconds: float) -> str:
     slow = max(case.target for _, case, _ in found)
     network = [row for row in found if not row[1].loop]
     defaults = [row for row in found if row[0] == "default"]
-    parts = [_head(network, seconds)]
+    parts = [_head(network, seconds), _NOTES.read_text()]
     for limit in sorted({case.limit for _, case, _ in found}):
         of_limit = [row for row in network if row[1].limit == limit and row[1].target == slow]
         parts.append(f"## At most {limit} calls at once\n\n{_table(of_limit)}")
