@@ -78,9 +78,10 @@ Bundles picked by rank (`screen = 0; replay = 0`) reach {mean(bundles)}: **{rati
 with evidence. Where the bundles are given the replay of earlier failures too, they reach {mean(replayed)}, and the
 ratio is {ratio(default, replayed)}.
 
-Two settings matter beside the screen. Work ahead of need costs calls: a screened candidate is mostly accepted, and what
-was rolled out for the old incumbent is then thrown away; `speculate = off` reaches {quiet}. And an edit
-budget of four is too narrow for what the screen lets through: `edits = cosine(8, 4); speculate = off` reaches
+Two settings matter beside the screen. Work ahead of need is done only where the last step had no accept: a screened
+candidate is mostly accepted, and what was rolled out for the old incumbent would be thrown away. `speculate = off`
+reaches {quiet}, so it costs nothing there. An
+edit budget of four is too narrow for what the screen lets through: `edits = cosine(8, 4); speculate = off` reaches
 {wider}.
 
 ![gain against calls](gain.svg)
