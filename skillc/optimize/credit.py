@@ -1,8 +1,8 @@
-"""Which edit cured and which broke what: by the screen for each edit alone, by the gate for the bundle.
+"""Which edit of a candidate may have cured and broken what on validation.
 
-The screen runs an edit alone, so what changes there is its doing. A gate runs all edits of a candidate together: what
-changes there is the bundle's doing, and whose words stand in an example is a hint, never proof. So the credit of a gate
-is called an association; it may propose a smaller patch, which has to pass the gates like any other.
+The screen runs an edit alone, and what it saw stands with each edit. A gate runs all edits of a candidate together:
+what changes there is the bundle's doing, and whose words stand in an example is a hint, never proof. So this credit is
+called an association; it may propose a smaller patch, which has to pass the gates like any other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from skillc.data.example import Example
-from skillc.document.edits import Add, Edit, Replace, apply_edits
+from skillc.document.edits import Add, Edit, Replace
 from skillc.document.skill import Document
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.flips import Flips
@@ -47,46 +47,15 @@ class Moved:
 
 
 def credit(
-    engine: Engine,
-    state: State,
-    edits: Sequence[Edit],
-    candidate: Document,
-    found: Flips,
-    batch: Sequence[Example],
+    engine: Engine, state: State, edits: Sequence[Edit], candidate: Document, found: Flips
 ) -> dict[str, JsonValue]:
-    """What the history tells of each edit of a candidate, in the order of the edits.
+    """What the history tells of the edits of a candidate.
 
-    `screen` is what the edit did alone on training examples, None where it was not tried alone. `association` is what
-    changed on validation where the edit's own words stand; `shared` what the edits cannot be told apart by.
+    `association` is, for each edit in their order, what changed on validation where the edit's own words stand;
+    `shared` what the edits cannot be told apart by.
     """
     own, shared = associated(engine, state, edits, candidate, found)
-    alone = [screened(engine, state, edit, batch) for edit in edits]
-    each: list[JsonValue] = [
-        {"screen": tried.to_json() if tried is not None else None, "association": part.to_json()}
-        for tried, part in zip(alone, own, strict=True)
-    ]
-    return {"credit": {"edits": each, "shared": shared.to_json()}}
-
-
-def screened(engine: Engine, state: State, edit: Edit, batch: Sequence[Example]) -> Moved | None:
-    """What an edit alone did to the examples of a batch on which it was tried; None where it was not.
-
-    An example counts by its goal under the incumbent with the edit, against the incumbent itself.
-    """
-    alone = apply_edits(state.incumbent, (edit,)).document
-    goal = engine.plan.goal.name
-    cured, broke, tried = [], [], False
-    for example in batch:
-        after = engine.rollouts.score(alone, example, goal)
-        before = engine.rollouts.score(state.incumbent, example, goal) if after is not None else None
-        if after is None or before is None:
-            continue
-        tried = True
-        if after > before:
-            cured.append(example.id)
-        elif after < before:
-            broke.append(example.id)
-    return Moved(tuple(cured), tuple(broke)) if tried else None
+    return {"credit": {"association": [part.to_json() for part in own], "shared": shared.to_json()}}
 
 
 def associated(

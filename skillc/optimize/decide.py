@@ -133,7 +133,7 @@ async def settle_pool(
     patches = [replace(patch, parents=patch.parents or own) for patch in patches]
     state = await against_anchor(engine, state, batch, slow=slow)
     decided = await _decide(engine, state, patches, batch, slow=slow, first_wave=first_wave)
-    state = _tell(engine, state, decided, batch, place)
+    state = _tell(engine, state, decided, place)
     tried = decided
     for _ in range(engine.plan.optimize.retries):
         patch = _smaller(engine, state, tried)
@@ -142,7 +142,7 @@ async def settle_pool(
         # No candidate was accepted, so what follows sends nothing.
         with standing(engine, await _after(engine, state, decided, place)):
             tried = await _decide(engine, state, (patch,), batch, slow=slow)
-        state = _tell(engine, state, tried, batch, place)
+        state = _tell(engine, state, tried, place)
         decided = [*decided, *tried]
     return await _after(engine, state, decided, place)
 
@@ -228,14 +228,14 @@ def _pair(state: State, patch: Patch) -> tuple[str, str]:
     return (met if state.parent is None else f"{met} {digest(state.parent)}"), digest(patch.candidate)
 
 
-def _tell(engine: Engine, state: State, decided: Sequence[_Decided], batch: Sequence[Example], place: Place) -> State:
+def _tell(engine: Engine, state: State, decided: Sequence[_Decided], place: Place) -> State:
     """Tells the decisions, in the order of the pool, and counts them; rejects are kept for when they come again.
 
     What an accepted candidate flipped is not counted: it is how the incumbent is from now on, and flips no more easily.
     """
     for i, each in enumerate(decided):
         pool: dict[str, JsonValue] = {"pool": {"candidate": i + 1, "of": len(decided)}} if len(decided) > 1 else {}
-        engine.observer.decided({**_record(engine, state, each, batch, place), **pool})
+        engine.observer.decided({**_record(engine, state, each, place), **pool})
         state = replace(state, decisions=state.decisions + 1)
     rejects = {_pair(state, each.patch): each.known for each in decided if each.result == "reject"}
     found = [each.flips for each in decided if each.flips is not None and each.result != "accept"]
@@ -255,11 +255,9 @@ def reason(decision: Decision) -> str:
     return f"gate `{decision.blame}` failed{seen}"
 
 
-def _record(
-    engine: Engine, state: State, decided: _Decided, batch: Sequence[Example], place: Place
-) -> dict[str, JsonValue]:
+def _record(engine: Engine, state: State, decided: _Decided, place: Place) -> dict[str, JsonValue]:
     patch, found = decided.patch, decided.flips
-    credited = credit(engine, grown(state), patch.edits, patch.candidate, found, batch) if patch.edits and found else {}
+    credited = credit(engine, grown(state), patch.edits, patch.candidate, found) if patch.edits and found else {}
     return {
         "decision": state.decisions + 1,
         "place": str(place),

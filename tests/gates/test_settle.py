@@ -274,23 +274,9 @@ def test_what_changed_goes_to_the_edit_whose_words_stand_there_and_the_rest_is_s
     world.told.clear()
     world.settle(patch(*rules))
     credit = world.told[0]["credit"]
-    apple, hammer = (edit["association"] for edit in credit["edits"])
+    apple, hammer = credit["association"]
     assert (apple["examples"], hammer["examples"]) == (
         {"cured": ["e0", "e2"], "broke": []},
         {"cured": [], "broke": ["e1"]},
     )
     assert credit["shared"]["examples"] == {"cured": ["e3"], "broke": []}
-    assert [edit["screen"] for edit in credit["edits"]] == [None, None]
-
-
-def test_what_an_edit_did_alone_stands_beside_it():
-    rules = {"An apple is fruit.": (some(0, 2), []), "A hammer is none.": ([], [])}
-    world = World(rules)
-    batch = items()[:4]
-    alone = apply_edits(START, (Add("rules", "An apple is fruit."),)).document
-    asyncio.run(world.run.rollouts.measure(alone, batch[:3], stage="screen"))
-    asyncio.run(world.run.rollouts.measure(START, batch, stage="rollout"))
-    asyncio.run(settle_pool(world.run, state(START), [patch(*rules)], batch, STEP))
-    first, second = (edit["screen"] for edit in world.told[0]["credit"]["edits"])
-    assert first["examples"] == {"cured": ["e0", "e2"], "broke": []}
-    assert second is None

@@ -180,7 +180,7 @@ def test_an_accept_is_completed_in_the_history(tmp_path):
     accepted = [line for line in map(json.loads, lines) if line["result"] == "accept"]
     assert len(accepted) == len(watch.completions) == result.trained.state.accepted > 0
     assert [line["completed"] for line in accepted] == [record["goal"] for record in watch.completions]
-    assert all(line["credit"]["edits"] for line in accepted if line["kind"] == "step")
+    assert all(line["credit"]["association"] for line in accepted if line["kind"] == "step")
 
 
 def test_pools_and_smaller_patches_keep_within_the_bounds(tmp_path):
