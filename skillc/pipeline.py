@@ -179,6 +179,7 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
                 dearest=_dearest(job),
                 admits=_admits(plan, client),
             )
+            client.make_ready()
             trained, tested = asyncio.run(_train_and_test(engine, initial, old, name, client, stop))
             replay.decided()
         compiled = _write(job, trained, tested, recorder.decisions, client, name, old, meter)

@@ -22,7 +22,7 @@ from skillc.models.ledger import Ledger, Where
 from skillc.models.line import Line, Turn
 from skillc.models.receipts import Receipts
 from skillc.models.roles import Role, call_key, resolve_roles
-from skillc.models.transport import Transport, send
+from skillc.models.transport import Transport, load_litellm, send
 from skillc.plan.schema import Plan
 
 _TURN: ContextVar[Turn | None] = ContextVar("skillc_turn", default=None)
@@ -82,6 +82,7 @@ class Client:
         self.ledger = Ledger(plan.budget)
         self._cache = ReplyCache(cache_folder)
         self._salt = salt
+        self._sends = transport is send
         self._receipts = Receipts(self.ledger.paid)
         account = self.ledger.paid.account
         self._attempts = Attempts(account, self._receipts, transport, retries or Retries(), sleep, concurrency)
@@ -115,6 +116,11 @@ class Client:
         finally:
             _TURN.reset(token)
             self._home.post(lambda: line.leave(turn))
+
+    def make_ready(self) -> None:
+        """Loads what the first call would load, which takes seconds in which an event loop could do nothing else."""
+        if self._sends:
+            load_litellm()
 
     def keep_receipts(self, path: Path, salt: str) -> None:
         """Binds the client to one run: what is paid is kept in a file, and added to what earlier sessions paid.

@@ -29,6 +29,7 @@ def load_litellm() -> Any:
     os.environ.setdefault("LITELLM_LOG", "ERROR")
     warnings.filterwarnings("ignore", message="Item '.*' on TypedDict class .*ReadOnly")
     import litellm
+    import openai.resources.chat  # noqa: F401 - which litellm leaves to its first call
 
     from skillc.models.rulebook import provider
 
