@@ -15,7 +15,7 @@ from skillc.document.edits import Edit, apply_edits
 from skillc.document.skill import Document, digest, tokens
 from skillc.models.failures import BudgetReached
 from skillc.optimize.credit import associated, credit, kept
-from skillc.optimize.engine import Engine, Place, Rejected, State, Undecided
+from skillc.optimize.engine import Engine, Place, Rejected, State, Undecided, entry
 from skillc.optimize.flips import Flips, counted
 from skillc.optimize.gate import Decision, complete, goal_of, shown
 from skillc.optimize.intervals import Interval
@@ -56,6 +56,21 @@ class CutOff(Exception):  # noqa: N818
         self.reason = reason
 
 
+# What may end a run in the middle of anything.
+ENDS = (CutOff, BudgetReached, asyncio.CancelledError)
+
+
+def cut_off(engine: Engine, state: State, end: BaseException) -> CutOff:
+    """Where one of `ENDS` leaves the run, in the `except` that caught it: in the state given, or the one it brings.
+
+    Raises:
+        CancelledError: nobody wanted the run to end.
+    """
+    if isinstance(end, CutOff):
+        return end
+    return CutOff(state, end.cap if isinstance(end, BudgetReached) else cut_by(engine.observer))
+
+
 @contextmanager
 def standing(engine: Engine, state: State) -> Iterator[None]:
     """Whatever ends the run inside leaves it in this state, with all decisions that were told.
@@ -65,10 +80,8 @@ def standing(engine: Engine, state: State) -> Iterator[None]:
     """
     try:
         yield
-    except BudgetReached as cap:
-        raise CutOff(state, cap.cap) from cap
-    except asyncio.CancelledError:
-        raise CutOff(state, cut_by(engine.observer)) from None
+    except ENDS as end:
+        raise cut_off(engine, state, end) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,14 +272,8 @@ def _record(engine: Engine, state: State, decided: _Decided, place: Place) -> di
     patch, found = decided.patch, decided.flips
     credited = credit(engine, grown(state), patch.edits, patch.candidate, found) if patch.edits and found else {}
     return {
-        "decision": state.decisions + 1,
-        "place": str(place),
-        "epoch": place.epoch,
-        "kind": place.kind,
+        **entry(state, place, candidate=digest(patch.candidate), tokens=tokens(patch.candidate)),
         **decided.known,
-        "incumbent": digest(state.incumbent),
-        "candidate": digest(patch.candidate),
-        "tokens": tokens(patch.candidate),
         **({"parents": [*patch.parents]} if state.pool else {}),
         **patch.shown,
         **credited,

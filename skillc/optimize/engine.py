@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from skillc.data.dataset import Dataset
 from skillc.data.example import Example
 from skillc.document.edits import Edit
-from skillc.document.skill import Document
+from skillc.document.skill import Document, digest
 from skillc.metrics.cells import measured_mean
 from skillc.optimize.ahead import NOTHING_AHEAD, Ahead
 from skillc.optimize.ask import Optimizer
@@ -139,6 +139,18 @@ class State:
     counts: Mapping[tuple[str, str], Mapping[str, bool]] = field(default_factory=dict)
     decided: Mapping[tuple[str, str], Mapping[str, JsonValue]] = field(default_factory=dict)
     flips: Mapping[str, int] = field(default_factory=dict)
+
+
+def entry(state: State, place: Place, **told: JsonValue) -> dict[str, JsonValue]:
+    """A decision as the history tells it: its number, its place and the incumbent, and whatever it says besides."""
+    return {
+        "decision": state.decisions + 1,
+        "place": str(place),
+        "epoch": place.epoch,
+        "kind": place.kind,
+        "incumbent": digest(state.incumbent),
+        **told,
+    }
 
 
 def mean(engine: Engine, skill: Document | None, metric: str) -> Fraction | None:

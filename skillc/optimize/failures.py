@@ -6,12 +6,19 @@ from collections.abc import Iterable
 
 from skillc.data.example import Example
 from skillc.document.skill import Document
-from skillc.metrics.cells import MICRO
+from skillc.metrics.cells import MICRO, Scored
 from skillc.optimize.engine import Engine
+from skillc.optimize.rollouts import Outcome
+from skillc.plan.schema import Plan
+
+
+def is_failure(plan: Plan, outcome: Outcome) -> bool | None:
+    """Whether the goal fell short of its best value, None where it was not measured."""
+    goal = outcome.cells[plan.goal.name]
+    return goal.value < plan.goal.high * MICRO if isinstance(goal, Scored) else None
 
 
 def failing(engine: Engine, skill: Document, examples: Iterable[Example]) -> list[Example]:
     """The examples on which the skill's goal was measured and is below the best value, in their order."""
-    goal = engine.plan.goal
-    scored = ((example, engine.rollouts.score(skill, example, goal.name)) for example in examples)
-    return [example for example, score in scored if score is not None and score < goal.high * MICRO]
+    known = ((example, engine.rollouts.known(skill, example)) for example in examples)
+    return [example for example, outcome in known if outcome is not None and is_failure(engine.plan, outcome)]

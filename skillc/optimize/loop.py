@@ -15,7 +15,7 @@ from skillc.document.skill import Document, digest
 from skillc.models.failures import BudgetReached
 from skillc.optimize.ahead import Ahead
 from skillc.optimize.baseline import baseline
-from skillc.optimize.decide import CutOff, Patch, settle, standing
+from skillc.optimize.decide import ENDS, Patch, cut_off, settle, standing
 from skillc.optimize.engine import Engine, Place, State, mean
 from skillc.optimize.gate import check_requires, hopeless
 from skillc.optimize.merge import merge
@@ -87,7 +87,7 @@ async def train(engine: Engine, initial: Document) -> Trained:
     """
     listener = _Listener(engine.observer)
     engine, quarantined = await baseline(replace(engine, observer=listener), initial)
-    state = _first_state(engine, initial)
+    state = with_initial(engine, first_state(engine, initial))
     check_requires(engine, state)
     engine.reserve.set_aside()
     optimize = engine.plan.optimize
@@ -125,11 +125,12 @@ async def _epochs(engine: Engine, state: State, listener: _Listener) -> tuple[St
     return state, "epochs"
 
 
-def _first_state(engine: Engine, initial: Document) -> State:
+def first_state(engine: Engine, initial: Document) -> State:
+    """The state after the baseline."""
     budget = engine.plan.budget
     goal = mean(engine, initial, engine.plan.goal.name) or Fraction(0)
     patience = Patience(budget.patience, budget.min_gain, goal)
-    return with_initial(engine, State(initial, initial, initial, patience))
+    return State(initial, initial, initial, patience)
 
 
 # ---- one epoch ------------------------------------------------------------------------------------
@@ -174,12 +175,9 @@ async def _one_step(engine: Engine, state: State, batch: Sequence[Example], plac
         grown = with_parent(engine, state, place)
         await engine.ahead.arrive(grown.incumbent)
         after = await step(engine, grown, batch, place)
-    except CutOff as cut:
+    except ENDS as end:
+        cut = cut_off(engine, state, end)
         return cut.state, cut.reason
-    except BudgetReached as cap:
-        return state, cap.cap
-    except asyncio.CancelledError:
-        return state, cut_by(engine.observer)
     return roll_back(engine, after, place), None
 
 
@@ -199,12 +197,9 @@ async def _epoch_end(
     try:
         async for after in _ends(engine, state, first, decisions, place):
             state = after
-    except CutOff as cut:
+    except ENDS as end:
+        cut = cut_off(engine, state, end)
         return cut.state, cut.reason
-    except BudgetReached as cap:
-        return state, cap.cap
-    except asyncio.CancelledError:
-        return state, cut_by(engine.observer)
     return state, None
 
 

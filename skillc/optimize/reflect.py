@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skillc.data.example import Example
-from skillc.metrics.cells import MICRO, Scored
 from skillc.optimize.briefing import briefing
 from skillc.optimize.engine import Engine, Place, State
+from skillc.optimize.failures import is_failure
 from skillc.optimize.lapses import reminders, without_lapses
 from skillc.optimize.lookups import GLANCE, Library, ask_with_lookups
 from skillc.optimize.prompting import Kind, TrajectoryView, reflect_messages
@@ -17,7 +17,6 @@ from skillc.optimize.replies import ReflectReply
 from skillc.optimize.rollouts import Outcome, gather
 from skillc.optimize.rule_counts import Mark, read_marks
 from skillc.optimize.sight import trajectory_view
-from skillc.plan.schema import Plan
 
 Measured = tuple[Example, Outcome]
 
@@ -119,14 +118,6 @@ class _Reflector:
         proposals = read_proposals(edits[: self._edits], ids)
         lapsed = {tag for lapse in lapses for tag in lapse.cases if tag in ids}
         return Reflection(self._kind, tuple(proposals), len(lapsed), marks)
-
-
-def is_failure(plan: Plan, outcome: Outcome) -> bool | None:
-    """Whether the goal fell short of its best value, None where it was not measured."""
-    goal = outcome.cells[plan.goal.name]
-    if not isinstance(goal, Scored):
-        return None
-    return goal.value < plan.goal.high * MICRO
 
 
 def _parts(pairs: Sequence[Measured], size: int) -> list[Sequence[Measured]]:

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from skillc.document.edits import Add, Delete, Edit, Replace
 from skillc.document.skill import Document, digest, tokens
 from skillc.optimize.decide import with_rejected
-from skillc.optimize.engine import Engine, Place, Rejected, State, mean
+from skillc.optimize.engine import Engine, Place, Rejected, State, entry, mean
 from skillc.optimize.gate import shown
 from skillc.optimize.proposals import wording
 
@@ -27,19 +27,9 @@ def roll_back(engine: Engine, state: State, place: Place) -> State:
     if now is None or best is None or best - now <= optimize.rollback * (goal.high - goal.low):
         return state
     reason = f"the goal fell from {shown(best)} to {shown(now)}"
-    record: dict[str, JsonValue] = {
-        "decision": state.decisions + 1,
-        "place": str(place),
-        "epoch": place.epoch,
-        "kind": "rollback",
-        "result": "rollback",
-        "reason": reason,
-        "goal": {"incumbent": shown(now), "candidate": shown(best)},
-        "incumbent": digest(state.incumbent),
-        "candidate": digest(state.best),
-        "tokens": tokens(state.best),
-    }
-    engine.observer.decided(record)
+    goals: dict[str, JsonValue] = {"incumbent": shown(now), "candidate": shown(best)}
+    told = entry(state, place, result="rollback", reason=reason, goal=goals, candidate=digest(state.best))
+    engine.observer.decided({**told, "kind": "rollback", "tokens": tokens(state.best)})
     text = "; ".join(wording(edit) for edit in differences(state.best, state.incumbent))
     entries = [Rejected(text, f"taken back: {reason}")] if text else []
     return replace(with_rejected(state, entries), incumbent=state.best, decisions=state.decisions + 1)

@@ -10,14 +10,13 @@ from typing import Literal
 from pydantic import JsonValue
 
 from skillc.data.example import Example
-from skillc.document.skill import digest
-from skillc.metrics.cells import MICRO
 from skillc.optimize.accumulate import learn
 from skillc.optimize.aggregate import aggregate
 from skillc.optimize.budget import choose_budget
 from skillc.optimize.bundles import bundles
 from skillc.optimize.decide import settle_pool, with_rejected
-from skillc.optimize.engine import Engine, Place, Rejected, State, mean
+from skillc.optimize.engine import Engine, Place, Rejected, State, entry, mean
+from skillc.optimize.failures import failing
 from skillc.optimize.proposals import wording
 from skillc.optimize.reflect import Reflection
 from skillc.optimize.replay import remembering, replayed
@@ -97,19 +96,9 @@ def _empty(
     scores = [engine.rollouts.score(state.incumbent, example, goal.name) for example in batch]
     if all(score is None for score in scores):
         missing = "no example of the batch could be measured"
-    failures = any(score is not None and score < goal.high * MICRO for score in scores)
     result: Literal["undecided", "empty"] = "undecided" if missing else "empty"
-    record: dict[str, JsonValue] = {
-        "decision": state.decisions + 1,
-        "place": str(place),
-        "epoch": place.epoch,
-        "kind": place.kind,
-        "result": result,
-        "reason": missing or ("no edit to try" if failures else "no failure in the batch"),
-        "incumbent": digest(state.incumbent),
-        **shown,
-    }
-    engine.observer.decided(record)
+    why = missing or ("no edit to try" if failing(engine, state.incumbent, batch) else "no failure in the batch")
+    engine.observer.decided({**entry(state, place, result=result, reason=why), **shown})
     mean_goal = mean(engine, state.incumbent, goal.name)
     patience = state.patience.after(result, mean_goal if mean_goal is not None else state.patience.reference)
     return replace(state, decisions=state.decisions + 1, patience=patience)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from importlib import import_module
 from types import ModuleType
 
@@ -13,16 +11,13 @@ from pydantic import JsonValue
 
 from skillc.document.skill import Document, digest
 from skillc.models.client import Client
-from skillc.models.failures import BudgetReached
 from skillc.optimize.baseline import baseline
-from skillc.optimize.decide import CutOff, Patch, settle
-from skillc.optimize.engine import Engine, Place, State, mean
+from skillc.optimize.decide import ENDS, Patch, cut_off, settle
+from skillc.optimize.engine import Engine, Place, State, entry
 from skillc.optimize.gate import check_requires, gates_for, hopeless
-from skillc.optimize.loop import Trained
+from skillc.optimize.loop import Trained, first_state
 from skillc.optimize.methods.found import Found
 from skillc.optimize.methods.texts import texts_of
-from skillc.optimize.observer import cut_by
-from skillc.optimize.patience import Patience
 from skillc.optimize.seeds import batches
 from skillc.plan.evidence import reads_batch
 
@@ -55,9 +50,7 @@ async def train_by_method(engine: Engine, initial: Document, client: Client) -> 
     method = method_named(engine.plan.optimize.method)
     method.check()
     engine, quarantined = await baseline(engine, initial)
-    goal = mean(engine, initial, engine.plan.goal.name) or Fraction(0)
-    budget = engine.plan.budget
-    state = State(initial, initial, initial, Patience(budget.patience, budget.min_gain, goal))
+    state = first_state(engine, initial)
     check_requires(engine, state)
     engine.reserve.set_aside()
     if hopeless(engine, state):
@@ -67,12 +60,9 @@ async def train_by_method(engine: Engine, initial: Document, client: Client) -> 
         found = await method.improve(engine, initial, client)
         stopped = found.stopped
         state = await _decided(engine, state, found)
-    except CutOff as cut:
+    except ENDS as end:
+        cut = cut_off(engine, state, end)
         state, stopped = cut.state, cut.reason
-    except BudgetReached as cap:
-        stopped = cap.cap
-    except asyncio.CancelledError:
-        stopped = cut_by(engine.observer)
     return Trained(state, engine, stopped, quarantined)
 
 
@@ -102,15 +92,5 @@ async def _decided(engine: Engine, state: State, found: Found) -> State:
 
 
 def _empty(engine: Engine, state: State, place: Place, why: str, shown: Mapping[str, JsonValue]) -> State:
-    record: dict[str, JsonValue] = {
-        "decision": state.decisions + 1,
-        "place": str(place),
-        "epoch": place.epoch,
-        "kind": place.kind,
-        "result": "empty",
-        "reason": why,
-        "incumbent": digest(state.incumbent),
-        **shown,
-    }
-    engine.observer.decided(record)
+    engine.observer.decided({**entry(state, place, result="empty", reason=why), **shown})
     return replace(state, decisions=state.decisions + 1)
