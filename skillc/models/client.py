@@ -157,7 +157,7 @@ class Client:
 
     async def _charge(self, charge: Charge) -> None:
         await self._admit(charge.reserved)
-        self.ledger.charged.settle(charge.where, charge.reserved, charge.usage, charge.cost)
+        self._settle(charge)
 
     def close(self) -> None:
         """Closes the cache and the receipts."""

@@ -11,7 +11,7 @@ from skillc.data.example import Example
 from skillc.document.skill import Document
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.gate import complete, gates_for
-from skillc.optimize.parents import anchor_of, is_right, unsolved
+from skillc.optimize.parents import anchor_of, is_right, totals, unsolved
 from skillc.plan.evidence import reads_batch
 
 TRIES = 3
@@ -67,10 +67,8 @@ async def _solves_one(engine: Engine, candidate: Document, examples: Sequence[Ex
 
 
 async def _measured_whole(engine: Engine, candidate: Document) -> bool:
-    samples, goal = engine.plan.optimize.samples, engine.plan.goal.name
     for _ in range(TRIES):
         await complete(engine, candidate, stage="validation")
-        totals = (engine.rollouts.total(candidate, e, goal, samples=samples) for e in engine.dataset.validation)
-        if all(total is not None for total in totals):
+        if None not in totals(engine, candidate):
             return True
     return False

@@ -65,15 +65,16 @@ def parent_of(engine: Engine, state: State, *, epoch: int, step: int) -> Documen
 
 def whole(engine: Engine, state: State) -> list[Member]:
     """The members with a complete validation: no other may be compared example by example."""
-    return [member for member in state.pool if None not in _totals(engine, member.skill)]
+    return [member for member in state.pool if None not in totals(engine, member.skill)]
 
 
 def column(engine: Engine, skill: Document) -> list[int]:
     """The goal by validation example, summed over the samples, of a skill that was measured on all of them."""
-    return [total for total in _totals(engine, skill) if total is not None]
+    return [total for total in totals(engine, skill) if total is not None]
 
 
-def _totals(engine: Engine, skill: Document) -> list[int | None]:
+def totals(engine: Engine, skill: Document) -> list[int | None]:
+    """The goal by validation example, summed over the samples; None where a sample was not measured."""
     samples, goal = engine.plan.optimize.samples, engine.plan.goal.name
     return [engine.rollouts.total(skill, e, goal, samples=samples) for e in engine.dataset.validation]
 

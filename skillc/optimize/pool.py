@@ -195,11 +195,7 @@ class _Pool:
             if not any(missing.values()):
                 break
             await self._send(missing, self._unmeasured_before())
-        whole = [racer for racer in self._racers if not self._missing(racer, cells)]
-        best = min(whole, key=lambda racer: (-racer.goal().lo, racer.thrift), default=None)
-        for racer in self._racers:
-            racer.result = "accept" if racer is best else "beaten" if racer in whole else "undecided"
-            racer.beaten_by = best.place if best is not None and racer.result == "beaten" else None
+        self._take_best([racer for racer in self._racers if not self._missing(racer, cells)])
 
     def _cells(self) -> list[Cell]:
         first = {example.id for example in unsolved(self._engine, self._state)}
@@ -277,13 +273,16 @@ class _Pool:
         return not self._racing
 
     def _close(self) -> None:
-        """Everything was sent: the best of those that hold is accepted by its lower bound, open gates stay open."""
-        holding = [racer for racer in self._racing if racer.truth() is Truth.TRUE]
-        best = min(holding, key=lambda racer: (-racer.goal().lo, racer.thrift), default=None)
+        """Everything was sent: the best of those that hold is accepted, open gates stay open."""
+        self._take_best([racer for racer in self._racing if racer.truth() is Truth.TRUE])
+
+    def _take_best(self, fit: Sequence[_Racer]) -> None:
+        """Ends the race: the fittest by its goal's lower bound is accepted; who is not fit is undecided."""
+        best = min(fit, key=lambda racer: (-racer.goal().lo, racer.thrift), default=None)
         for racer in self._racing:
             if racer is best:
                 racer.result = "accept"
-            elif best is not None and racer in holding:
+            elif best is not None and racer in fit:
                 racer.result, racer.beaten_by = "beaten", best.place
             else:
                 racer.result = "undecided"

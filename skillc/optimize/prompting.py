@@ -32,6 +32,7 @@ after answer before case cases decision decisions edit edits feedback found gold
 rejected request section sections skill steps task trajectories trajectory
 """
 TAGS = tuple(_TAG_NAMES.split())
+_PROMPTS = Path(__file__).parent / "prompts"
 
 _TAG = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(sorted(TAGS, key=len, reverse=True))})\b)", re.IGNORECASE)
 _ESCAPED = re.compile(r"&((?:amp;)*)lt;")
@@ -322,14 +323,19 @@ def _shared(
 ) -> dict[str, Any]:
     return {
         "skill": skill,
-        "task": {"inputs": _fields(task.inputs), "outputs": _fields(task.outputs), "rollout": task.rollout.kind},
+        "task": {
+            "inputs": field_views(task.inputs),
+            "outputs": field_views(task.outputs),
+            "rollout": task.rollout.kind,
+        },
         "sections": sections,
         "meta": meta,
         "rejected": list(rejected),
     }
 
 
-def _fields(fields: Sequence[FieldPlan]) -> list[dict[str, str]]:
+def field_views(fields: Sequence[FieldPlan]) -> list[dict[str, str]]:
+    """Inputs or outputs as a prompt names them."""
     return [{"name": f.name, "type": type_text(f.type), "about": f.about or ""} for f in fields]
 
 
@@ -353,9 +359,10 @@ def _edit_json(view: EditView) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def templates(folder: Path) -> Environment:
+    """The prompts of a folder."""
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "prompts"),
+        loader=FileSystemLoader(folder),
         undefined=StrictUndefined,
         autoescape=False,
         trim_blocks=True,
@@ -368,4 +375,4 @@ def _environment() -> Environment:
 
 @cache
 def _template(name: str) -> Any:
-    return _environment().get_template(f"{name}.j2")
+    return templates(_PROMPTS).get_template(f"{name}.j2")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,12 @@ from skillc.plan.schema import Plan
 from skillc.program.module import Program, build_module
 from skillc.program.present import instructions
 
-_KINDS: dict[str, UnmeasuredKind] = {"transient": "transport", "malformed": "transport", "empty": "empty", "cut": "cut"}
+UNMEASURED_BY: dict[str, UnmeasuredKind] = {
+    "transient": "transport",
+    "malformed": "transport",
+    "empty": "empty",
+    "cut": "cut",
+}
 _MODULES_KEPT = 64
 _JSON: TypeAdapter[Any] = TypeAdapter(Any)
 
@@ -99,33 +104,37 @@ async def rollout(
         except Exception as raised:
             return _failed(raised, inside.completions)
     values, problem = _values(prediction, plan)
-    return _rollout(inside.completions, prediction=values, problem=problem)
+    return rollout_of(inside.completions, prediction=values, problem=problem)
 
 
 def _failed(raised: Exception, completions: list[Completion]) -> Rollout:
     failure = find_failure(raised)
     if isinstance(failure, CallFailed):
-        return _rollout(completions, failure=_KINDS[failure.kind], detail=failure.detail)
+        return rollout_of(completions, failure=UNMEASURED_BY[failure.kind], detail=failure.detail)
     if failure is not None:
         raise failure from None
     if isinstance(raised, AdapterParseError):
-        return _rollout(completions, problem=_unreadable(raised))
+        return rollout_of(completions, problem=_unreadable(raised))
     raise raised
 
 
-def _rollout(
-    completions: list[Completion],
+def rollout_of(
+    completions: Sequence[Completion],
     *,
+    reply: str | None = None,
     prediction: Mapping[str, JsonValue] | None = None,
     failure: UnmeasuredKind | None = None,
     problem: str | None = None,
     detail: str = "",
 ) -> Rollout:
+    """A rollout with the tokens and the cost of its calls; its reply is the last call's where none is given."""
+    if reply is None:
+        reply = completions[-1].text if completions else ""
     costs = [completion.cost for completion in completions]
     known = [cost for cost in costs if cost is not None]
     return Rollout(
         prediction=prediction,
-        reply=completions[-1].text if completions else "",
+        reply=reply,
         failure=failure,
         problem=problem,
         tokens=sum(completion.usage.total for completion in completions),

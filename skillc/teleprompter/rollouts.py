@@ -17,18 +17,16 @@ from pydantic import JsonValue, TypeAdapter
 from skillc.data.example import Example
 from skillc.document.render import for_target
 from skillc.document.skill import Document
-from skillc.metrics.cells import UnmeasuredKind
 from skillc.models.calls import Completion
 from skillc.models.client import Client
 from skillc.models.engine import RoleLM, make_lm, scope
 from skillc.models.failures import CallFailed, find_failure
 from skillc.optimize.rollouts import Outcome, Rollouts
-from skillc.program.rollout import Rollout
+from skillc.program.rollout import UNMEASURED_BY, Rollout, rollout_of
 from skillc.teleprompter.lms import TARGET
 from skillc.teleprompter.predictors import put_in
 
 _KEPT = 64
-_KINDS: dict[str, UnmeasuredKind] = {"transient": "transport", "malformed": "transport", "empty": "empty", "cut": "cut"}
 _JSON: TypeAdapter[Any] = TypeAdapter(Any)
 
 
@@ -113,12 +111,14 @@ class ModuleRunner:
                 prediction = module(**gold.inputs())
             except Exception as raised:
                 return _failed(raised, inside.completions)
-            reply = _told(module, trace) or (inside.completions[-1].text if inside.completions else "")
+            reply = _told(module, trace) or None
             try:
                 answer = self._job.score(gold, prediction, list(trace), example.id)
             except CallFailed as failure:
-                return _rollout(inside.completions, reply, failure=_KINDS[failure.kind])
-        return _rollout(inside.completions, reply, prediction=answer)
+                return rollout_of(
+                    inside.completions, reply=reply, failure=UNMEASURED_BY[failure.kind], detail=failure.detail
+                )
+        return rollout_of(inside.completions, reply=reply, prediction=answer)
 
 
 class ModuleRollouts(Rollouts):
@@ -138,34 +138,14 @@ class ModuleRollouts(Rollouts):
 def _failed(raised: Exception, completions: list[Completion]) -> Rollout:
     """Our own errors go on; whatever else a module raises on a model's answer is a wrong answer, with its reason."""
     failure = find_failure(raised)
-    reply = completions[-1].text if completions else ""
     if isinstance(failure, CallFailed):
-        return _rollout(completions, reply, failure=_KINDS[failure.kind])
+        return rollout_of(completions, failure=UNMEASURED_BY[failure.kind], detail=failure.detail)
     if failure is not None:
         raise failure from None
     if isinstance(raised, AdapterParseError):
-        return _rollout(completions, reply, problem="the reply has not the declared form")
+        return rollout_of(completions, problem="the reply has not the declared form")
     said = " ".join(str(raised).split())[:300]
-    return _rollout(completions, reply, problem=f"the module raised {type(raised).__name__}: {said}")
-
-
-def _rollout(
-    completions: Sequence[Completion],
-    reply: str,
-    *,
-    prediction: Mapping[str, JsonValue] | None = None,
-    failure: UnmeasuredKind | None = None,
-    problem: str | None = None,
-) -> Rollout:
-    known = [completion.cost for completion in completions if completion.cost is not None]
-    return Rollout(
-        prediction=prediction,
-        reply=reply,
-        failure=failure,
-        problem=problem,
-        tokens=sum(completion.usage.total for completion in completions),
-        cost=sum(known) if len(known) == len(completions) else None,
-    )
+    return rollout_of(completions, problem=f"the module raised {type(raised).__name__}: {said}")
 
 
 def _told(module: Any, trace: Sequence[Any]) -> str:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from skillc.data.example import Example
 from skillc.document.render import for_optimizer
@@ -19,12 +16,14 @@ from skillc.optimize.methods.asking import PROPOSE
 from skillc.optimize.methods.bridge import SEARCH
 from skillc.optimize.methods.found import Found
 from skillc.optimize.methods.texts import document_with, open_sections, texts_of
-from skillc.optimize.prompting import Messages, SectionView, TrajectoryView, fence, type_text
+from skillc.optimize.prompting import Messages, SectionView, TrajectoryView, field_views, templates
 from skillc.optimize.replies import OneShotReply
 from skillc.optimize.rollouts import Outcome
 from skillc.optimize.seeds import batches
 from skillc.optimize.sight import trajectory_view
-from skillc.plan.schema import FieldPlan, Plan, TaskPlan
+from skillc.plan.schema import Plan, TaskPlan
+
+_PROMPTS = Path(__file__).parent / "prompts"
 
 
 def check() -> None:
@@ -76,34 +75,16 @@ def one_shot_messages(
         best: the goal's best score, as people write it.
     """
     prompt = (
-        _environment()
+        templates(_PROMPTS)
         .get_template("one_shot.j2")
         .render(
-            inputs=_fields(task.inputs),
-            outputs=_fields(task.outputs),
+            inputs=field_views(task.inputs),
+            outputs=field_views(task.outputs),
             skill=for_optimizer(document),
             sections=[SectionView(s.name, s.mode, s.limit, s.tokens) for s in open_sections(document)],
             trajectories=trajectories,
             best=best,
         )
     )
-    system = _environment().get_template("one_shot_system.j2").render()
+    system = templates(_PROMPTS).get_template("one_shot_system.j2").render()
     return ({"role": "system", "content": system.strip()}, {"role": "user", "content": prompt.strip()})
-
-
-def _fields(fields: Sequence[FieldPlan]) -> list[dict[str, str]]:
-    return [{"name": field.name, "type": type_text(field.type), "about": field.about or ""} for field in fields]
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "prompts"),
-        undefined=StrictUndefined,
-        autoescape=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["fence"] = fence
-    return environment

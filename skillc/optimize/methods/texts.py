@@ -46,7 +46,7 @@ def document_with(initial: Document, texts: Mapping[str, str]) -> Written:
             continue
         applied = rewrite(document, name, "" if plain == EMPTY else plain)
         report = applied.reports[-1]
-        if not report.applied and report.message != f"section `{name}` has this text already":
+        if not report.applied and not report.repeats:
             return Written(initial, report.message)
         document = applied.document
     return Written(document)
