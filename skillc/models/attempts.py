@@ -21,7 +21,6 @@ from skillc.models.transport import Transport, read_reply
 
 Sleep = Callable[[float], Awaitable[None]]
 
-_TIMEOUT = 300.0
 _CUT = frozenset({"length", "max_tokens"})
 
 
@@ -149,7 +148,7 @@ class _Again(Exception):  # noqa: N818
 
 def _to_send(role: Role, arguments: dict[str, Any], call: Call) -> dict[str, Any]:
     """The arguments with what is in no cache key: address, key, timeout. Only the rulebook is told the sample."""
-    sent = {"timeout": _TIMEOUT, **arguments}
+    sent = {"timeout": float(role.plan.pacing.timeout), **arguments}
     if role.is_rulebook:
         sent["sample"] = list(call.sample) if isinstance(call.sample, tuple) else call.sample
     if role.endpoint.url is not None:

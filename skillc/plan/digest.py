@@ -16,8 +16,8 @@ from skillc.plan.schema import Plan
 # Caps that can only truncate a run. `epochs` and `steps` shape the schedule of edits, so they belong to the run.
 TRUNCATING_CAPS = ("calls", "tokens", "cost", "time", "patience", "min_gain")
 # How calls are paced and repeated, which no outcome depends on.
-PACING = frozenset({"timeout", "retries", "max_retries", "num_retries", "concurrency", "max_in_flight", "rpm", "tpm"})
-_SECRETS = ("key_env",)
+RETRIES = frozenset({"retries", "max_retries", "num_retries", "max_in_flight"})
+_NOT_SENT = ("key_env", "pacing")
 _PATHS = ("source", "train", "validation", "test")
 
 
@@ -89,8 +89,8 @@ def _sent(model: dict[str, object]) -> dict[str, object]:
     """What of a model's settings reaches the endpoint, or names it."""
     parameters = model["parameters"]
     assert isinstance(parameters, dict)
-    kept = {name: value for name, value in model.items() if name not in _SECRETS}
-    return {**kept, "parameters": {name: value for name, value in parameters.items() if name not in PACING}}
+    kept = {name: value for name, value in model.items() if name not in _NOT_SENT}
+    return {**kept, "parameters": {name: value for name, value in parameters.items() if name not in RETRIES}}
 
 
 def _fields(value: object) -> dict[str, object]:

@@ -17,7 +17,7 @@ from skillc.plan.schema import ModelPlan, OptimizePlan, Plan, SchedulePlan
 OFFLINE_MODEL = "rulebook/v1"
 
 # Parameters that mean the same to every provider, so that they outlive a change of provider.
-_COMMON = frozenset({"temperature", "top_p", "max_tokens", "seed", "stop", "timeout"})
+_COMMON = frozenset({"temperature", "top_p", "max_tokens", "seed", "stop"})
 
 Reader = Callable[[str, str], Any]
 P = TypeVar("P")

@@ -94,6 +94,22 @@ class PricePlan(Frozen):
     cached: Fraction | None = None
 
 
+class PacingPlan(Frozen):
+    """How fast a role's endpoint is called, which no outcome depends on.
+
+    Attributes:
+        concurrency: the most calls in flight at once; None leaves it to how the endpoint fares.
+        rpm: the most requests a minute.
+        tpm: the most tokens a minute, sent and received.
+        timeout: seconds that one attempt may take.
+    """
+
+    concurrency: int | None = None
+    rpm: int | None = None
+    tpm: int | None = None
+    timeout: Fraction = Fraction(300)
+
+
 class ModelPlan(Frozen):
     """One role's model with its own settings; no role takes anything from another silently.
 
@@ -106,6 +122,7 @@ class ModelPlan(Frozen):
         base_url_env: or the environment variable that holds it.
         price: as declared; None means litellm's table.
         serve: settings of a server that skillc starts.
+        pacing: how fast it may be called.
     """
 
     role: str
@@ -117,6 +134,7 @@ class ModelPlan(Frozen):
     base_url_env: str | None = None
     price: PricePlan | None = None
     serve: dict[str, JsonValue] | None = None
+    pacing: PacingPlan = PacingPlan()
 
 
 # ---- data -----------------------------------------------------------------------------------------

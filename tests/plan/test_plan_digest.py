@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from plan_samples import BETTER, plan
 
 from skillc.plan.digest import canonical, digest, plan_digest, run_id, run_parts
-from skillc.plan.schema import GatePlan, Plan, SchedulePlan
+from skillc.plan.schema import GatePlan, PacingPlan, Plan, SchedulePlan
 
 VALUES = st.recursive(
     st.none()
@@ -107,10 +107,18 @@ def test_a_cap_that_only_truncates_is_in_the_plans_hash_and_not_in_the_runs(cap)
     assert named(changed) == named(plan())
 
 
-@pytest.mark.parametrize("parameter", ["timeout", "num_retries", "max_in_flight"])
-def test_pacing_and_secrets_are_not_in_the_runs_hash(parameter):
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"parameters": {"num_retries": 3}},
+        {"parameters": {"max_in_flight": 3}},
+        {"pacing": PacingPlan(concurrency=3, rpm=60, tpm=1000, timeout=Fraction(3))},
+    ],
+)
+def test_pacing_and_secrets_are_not_in_the_runs_hash(change):
     target = plan().models["target"]
-    changed = target.model_copy(update={"parameters": {**target.parameters, parameter: 3}, "key_env": "OTHER_KEY"})
+    parameters = {**target.parameters, **change.get("parameters", {})}
+    changed = target.model_copy(update={**change, "parameters": parameters, "key_env": "OTHER_KEY"})
     assert named(plan(models={**plan().models, "target": changed})) == named(plan())
 
 

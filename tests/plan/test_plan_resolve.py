@@ -268,3 +268,15 @@ def test_a_program_with_errors_has_no_plan_and_no_further_words():
     result = resolve(checked({}, diagnostics=(error,)))
     assert result.plan is None
     assert result.diagnostics == ()
+
+
+def test_pacing_is_kept_apart_from_what_is_sent():
+    target = entity(
+        "model",
+        "target",
+        value="a/b",
+        settings=settings(rpm=number(60), tpm=number(9000, "tokens"), timeout=number(30, "s")),
+    )
+    model = resolved(target=target).plan.models["target"]
+    assert (model.pacing.rpm, model.pacing.tpm, model.pacing.timeout, model.pacing.concurrency) == (60, 9000, 30, None)
+    assert model.parameters == {}

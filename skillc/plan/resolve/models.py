@@ -8,11 +8,11 @@ from fractions import Fraction
 from pydantic import JsonValue
 
 from skillc.language.checked import Amount, Entity, Setting
-from skillc.plan.resolve.values import count_of, env_of, plain, plain_block, value_of
-from skillc.plan.schema import DEFAULT_REPLY, ModelPlan, PricePlan
+from skillc.plan.resolve.values import amount_of, count_of, env_of, plain, plain_block, value_of
+from skillc.plan.schema import DEFAULT_REPLY, ModelPlan, PacingPlan, PricePlan
 
 # What is skillc's own; everything else in a model's block is sent with each call.
-_OWN = ("base_url", "key", "price", "serve", "max_reply")
+_OWN = ("base_url", "key", "price", "serve", "max_reply", "concurrency", "rpm", "tpm", "timeout")
 _REPLY_LIMITS = ("max_tokens", "max_completion_tokens")
 
 
@@ -35,7 +35,18 @@ def _model(model: Entity) -> ModelPlan:
         base_url_env=env_of(address),
         price=_price(model.settings["price"].block) if "price" in model.settings else None,
         serve=plain_block(serve.block) if serve is not None else None,
+        pacing=_pacing(model),
         max_reply=count_of(model, "max_reply") or max(limits, default=DEFAULT_REPLY),
+    )
+
+
+def _pacing(model: Entity) -> PacingPlan:
+    timeout = amount_of(model, "timeout")
+    return PacingPlan(
+        concurrency=count_of(model, "concurrency"),
+        rpm=count_of(model, "rpm"),
+        tpm=count_of(model, "tpm"),
+        **({} if timeout is None else {"timeout": timeout}),
     )
 
 
