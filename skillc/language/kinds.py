@@ -136,7 +136,7 @@ MODEL_PARAMETERS = (
             ),
         ),
         "what a million tokens cost",
-        "the price list of litellm; nothing for a local model",
+        "the price list of litellm; nothing for a model on this machine",
     ),
     SettingKind("serve", (Form("word", words=("vllm",), block=(), passes=True),), "the server that skillc starts"),
     SettingKind("temperature", (number(0, 2),), "how much chance there is in a reply"),

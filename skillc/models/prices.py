@@ -1,4 +1,4 @@
-"""What a token costs: as declared, nothing for local models, else by litellm's table. An unknown price is not zero."""
+"""What a token costs: as declared, nothing on this machine, else by litellm's table. An unknown price is not zero."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from importlib.util import find_spec
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from skillc.models.calls import Usage
 from skillc.plan.schema import ModelPlan, Plan, PricePlan
@@ -28,6 +30,7 @@ class Price:
     """Nano-dollars a token; `most_*` is the dearest tier, which is what a reservation reckons with.
 
     Attributes:
+        reasoning: tokens of a reply that are thought and not shown; None where they cost what others do.
         dear_above: prompts of more tokens are billed at the dearest tier, reply and all; None where there is one tier.
     """
 
@@ -37,23 +40,29 @@ class Price:
     most_input: Fraction
     most_output: Fraction
     dear_above: int | None = None
+    reasoning: Fraction | None = None
 
     def cost(self, usage: Usage) -> int:
         """Nano-dollars at list price, no discount for cached prompts: the same for the same tokens, whenever sent."""
         if self._dear(usage):
             return self.most(usage.prompt, usage.completion)
-        return math.ceil(usage.prompt * self.input + usage.completion * self.output)
+        return math.ceil(usage.prompt * self.input + self._reply(usage))
 
     def discounted(self, usage: Usage) -> int:
         """Nano-dollars with the discount for what the provider had cached."""
         if self._dear(usage):
             return self.most(usage.prompt, usage.completion)
         fresh = max(0, usage.prompt - usage.cached)
-        return math.ceil(fresh * self.input + usage.cached * self.cached + usage.completion * self.output)
+        return math.ceil(fresh * self.input + usage.cached * self.cached + self._reply(usage))
 
     def most(self, prompt: int, completion: int) -> int:
         """Nano-dollars that so many tokens cost at worst."""
         return math.ceil(prompt * self.most_input + completion * self.most_output)
+
+    def _reply(self, usage: Usage) -> Fraction:
+        thought = min(usage.reasoning, usage.completion)
+        rate = self.output if self.reasoning is None else self.reasoning
+        return (usage.completion - thought) * self.output + thought * rate
 
     def _dear(self, usage: Usage) -> bool:
         return self.dear_above is not None and usage.prompt > self.dear_above
@@ -78,9 +87,7 @@ def price_of(model: ModelPlan) -> Price | None:
         entry, exit_, cached = model.price.input, model.price.output, model.price.cached
         kept = cached if cached is not None else entry
         return Price(entry * 1000, exit_ * 1000, kept * 1000, max(entry, kept) * 1000, exit_ * 1000)
-    if provider_of(model.model) in LOCAL_PROVIDERS:
-        return FREE
-    return _listed(model)
+    return FREE if _is_here(model) else _listed(model)
 
 
 def price_table(plan: Plan) -> dict[str, PricePlan | None]:
@@ -95,6 +102,19 @@ def provider_of(model: str) -> str:
     return head if slash else "openai"
 
 
+def _is_here(model: ModelPlan) -> bool:
+    """Whether nobody sends a bill: a local provider, at no address but skillc's own server or this machine."""
+    if provider_of(model.model) not in LOCAL_PROVIDERS or model.base_url_env is not None:
+        return False
+    if model.base_url is None:
+        return True
+    host = urlsplit(model.base_url if "://" in model.base_url else f"http://{model.base_url}").hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 def _listed(model: ModelPlan) -> Price | None:
     table = _table()
     bare = model.model.partition("/")[2]
@@ -105,9 +125,8 @@ def _listed(model: ModelPlan) -> Price | None:
         return None
     priority = model.parameters.get("service_tier") == "priority"
     most_input = _most(entry, "input_cost_per_token", priority)
-    most_output = max(
-        _most(entry, "output_cost_per_token", priority), _rate(entry.get("output_cost_per_reasoning_token"))
-    )
+    thought = entry.get("output_cost_per_reasoning_token")
+    most_output = max(_most(entry, "output_cost_per_token", priority), _rate(thought))
     return Price(
         input=most_input if priority else _rate(entry["input_cost_per_token"]),
         output=most_output if priority else _rate(entry["output_cost_per_token"]),
@@ -115,6 +134,7 @@ def _listed(model: ModelPlan) -> Price | None:
         most_input=most_input,
         most_output=most_output,
         dear_above=_dear_above(entry),
+        reasoning=_rate(thought) if thought and not priority else None,
     )
 
 

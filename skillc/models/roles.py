@@ -80,7 +80,7 @@ def resolve_roles(plan: Plan, *, offline: bool, environ: Mapping[str, str] | Non
         if plan.budget.cost is not None and role.price is None:
             raise SkillcError(
                 f"the budget caps the cost, and the price of `{role.plan.model}` (model `{name}`) is not known",
-                hint="declare it: `price { input = $1; output = $4 }`, in dollars per million tokens",
+                hint="declare it in dollars per million tokens: `price { input = $1; output = $4 }`, or `$0`",
             )
     return roles
 

@@ -87,5 +87,5 @@ def _unknown_prices(plan: Plan, bounds: Bounds) -> Iterator[Advice]:
         if price is None:
             name = plan.models[role].model
             message = f"the budget caps the cost, and the price of `{name}` is not known"
-            hint = "declare it: `price { input = $1; output = $4 }`, in dollars per million tokens"
+            hint = "declare it in dollars per million tokens: `price { input = $1; output = $4 }`, or `$0`"
             yield Advice("SK651", Severity.ERROR, message, ("model", role, None), hint)

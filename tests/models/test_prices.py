@@ -4,11 +4,12 @@ import subprocess
 import sys
 from fractions import Fraction
 
+import pytest
 from model_plans import model, plan_of
 
 from skillc.models.calls import Usage
 from skillc.models.prices import FREE, price_of, price_table
-from skillc.plan.schema import PricePlan
+from skillc.plan.schema import ModelPlan, PricePlan
 
 
 def test_declared_prices_win_and_are_exact() -> None:
@@ -19,10 +20,35 @@ def test_declared_prices_win_and_are_exact() -> None:
     assert price.most(3, 1) == 3000
 
 
-def test_local_models_are_free_and_unknown_ones_are_not() -> None:
-    assert price_of(model(name="rulebook/v1")) == FREE
-    assert price_of(model(name="hosted_vllm/Qwen/Qwen3.5-4B")) == FREE
-    assert price_of(model(name="openai/never-heard-of")) is None
+QWEN = "hosted_vllm/Qwen/Qwen3.5-4B"
+
+
+@pytest.mark.parametrize(
+    "free",
+    [
+        model(name="rulebook/v1", base_url=None),
+        model(name="ollama/llama", base_url=None),
+        model(name=QWEN, base_url=None, serve={"max_len": 8192}),
+        model(name=QWEN, base_url="http://localhost:8000/v1"),
+        model(name=QWEN, base_url="http://127.0.0.2:8000/v1", serve={}),
+        model(name=QWEN, base_url="[::1]:8000"),
+    ],
+)
+def test_what_runs_on_this_machine_is_free(free: ModelPlan) -> None:
+    assert price_of(free) == FREE
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        model(name="openai/never-heard-of"),
+        model(name=QWEN, base_url="https://models.example/v1"),
+        model(name=QWEN, base_url="http://10.0.0.7:8000/v1"),
+        model(name=QWEN, base_url=None, base_url_env="MODELS_URL"),
+    ],
+)
+def test_what_anybody_may_be_paid_for_is_not_free(unknown: ModelPlan) -> None:
+    assert price_of(unknown) is None
 
 
 def test_listed_prices_and_their_dearest_tier() -> None:
@@ -33,6 +59,16 @@ def test_listed_prices_and_their_dearest_tier() -> None:
     gemini = price_of(model(name="gemini/gemini-2.5-pro"))
     assert gemini is not None
     assert gemini.most_input > gemini.input
+
+
+def test_tokens_of_thought_cost_what_the_table_says_of_them() -> None:
+    price = price_of(model(name="dashscope/qwen-turbo"))
+    assert price is not None
+    assert price.reasoning is not None
+    assert price.reasoning > price.output
+    thinking = Usage(prompt=10, completion=8, reasoning=6)
+    assert price.cost(thinking) == 10 * price.input + 2 * price.output + 6 * price.reasoning
+    assert price.cost(thinking) <= price.most(10, 8)
 
 
 def test_prices_need_no_litellm() -> None:
