@@ -28,7 +28,7 @@ from skillc.optimize.engine import Engine
 from skillc.optimize.final import Tested, final_test, split_digest
 from skillc.optimize.loop import Trained, train
 from skillc.optimize.methods.run import train_by_method
-from skillc.optimize.observer import Observer, cut_by
+from skillc.optimize.observer import Observer, Passing, cut_by
 from skillc.optimize.rollouts import Rollouts
 from skillc.plan.call_sizes import dearest_rollout
 from skillc.plan.digest import run_id, run_parts
@@ -101,33 +101,30 @@ class StoppedEarly(SkillcError):  # noqa: N818
         self.status = 130 if reason == "interrupted" else 3
 
 
-class _Recorder:
+class _Recorder(Passing):
     """Passes the loop's words on to the display, and each decision to the journal first."""
 
     def __init__(self, observer: Observer, journal: Journal, replay: Replay, stop: Stop) -> None:
+        super().__init__(observer)
         self._journal = journal
         self._replay = replay
         self._stop = stop
-        self._observer = observer
         self.decisions: list[Record] = []
-        self.stage = observer.stage
-        self.advance = observer.advance
-        self.note = observer.note
 
     def decided(self, record: Record) -> None:
         self._replay.decided()
         self._journal.record(record)
         self.decisions.append(record)
-        self._observer.decided(record)
+        super().decided(record)
 
     def completed(self, record: Record) -> None:
         self._replay.decided()
         self._journal.record(record)
         self.decisions = with_completion(self.decisions, record)
-        self._observer.completed(record)
+        super().completed(record)
 
     def stop_wanted(self) -> str | None:
-        return self._stop.reason or self._observer.stop_wanted()
+        return self._stop.reason or super().stop_wanted()
 
 
 def _dearest(job: Job) -> int | None:
@@ -163,8 +160,8 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
             observer.note(_left_unfinished(changed))
         about = begin(folder, job.planned.path.name, parts, fresh=job.fresh)
         client.keep_receipts(folder.ledger, about.salt)
-        with closing(Replay(folder.outcomes, client)) as replay:
-            recorder = _Recorder(observer, Journal(folder.decisions), replay, stop)
+        with closing(Journal(folder.decisions)) as journal, closing(Replay(folder.outcomes, client)) as replay:
+            recorder = _Recorder(observer, journal, replay, stop)
             lock_path = job.folder / "skill.lock"
             old = read_lock(lock_path) if lock_path.exists() else None
             engine = Engine(

@@ -26,7 +26,7 @@ from skillc.models.client import Client
 from skillc.optimize.ask import Messages, Optimizer
 from skillc.optimize.engine import Engine, State, mean
 from skillc.optimize.loop import Trained, train
-from skillc.optimize.observer import Observer, cut_by
+from skillc.optimize.observer import Observer, Passing, cut_by
 from skillc.optimize.parents import is_right
 from skillc.optimize.proposals import read_edit
 from skillc.optimize.replies import ProposedEdit, ReflectReply, Reply
@@ -142,30 +142,25 @@ class _Tap(Optimizer):
         return reply
 
 
-class _Keeper:
-    """Passes everything on and keeps decisions and notes."""
+class _Keeper(Passing):
+    """Keeps decisions and notes."""
 
     def __init__(self, observer: Observer, stop: Stop) -> None:
-        self._observer = observer
+        super().__init__(observer)
         self._stop = stop
         self.decisions: list[Mapping[str, JsonValue]] = []
         self.notes: list[str] = []
-        self.stage = observer.stage
-        self.advance = observer.advance
-
-    def completed(self, record: Mapping[str, JsonValue]) -> None:
-        self._observer.completed(record)
 
     def stop_wanted(self) -> str | None:
-        return self._stop.reason or self._observer.stop_wanted()
+        return self._stop.reason or super().stop_wanted()
 
     def note(self, message: str) -> None:
         self.notes.append(message)
-        self._observer.note(message)
+        super().note(message)
 
     def decided(self, record: Mapping[str, JsonValue]) -> None:
         self.decisions.append(record)
-        self._observer.decided(record)
+        super().decided(record)
 
 
 class _NoReserve:

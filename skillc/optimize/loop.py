@@ -20,7 +20,7 @@ from skillc.optimize.engine import Engine, Place, State, mean
 from skillc.optimize.gate import check_requires, hopeless
 from skillc.optimize.merge import merge
 from skillc.optimize.meta_skill import meta_skill
-from skillc.optimize.observer import Observer, cut_by
+from skillc.optimize.observer import Observer, Passing, cut_by
 from skillc.optimize.parents import is_right, with_best, with_initial, with_parent
 from skillc.optimize.patience import Patience
 from skillc.optimize.proposals import wording
@@ -51,31 +51,16 @@ class Trained:
     quarantined: tuple[str, ...]
 
 
-class _Listener:
-    """Passes everything on and keeps the decisions of the running epoch for the meta skill."""
+class _Listener(Passing):
+    """Keeps the decisions of the running epoch for the meta skill."""
 
     def __init__(self, observer: Observer) -> None:
-        self._observer = observer
+        super().__init__(observer)
         self.decisions: list[Mapping[str, JsonValue]] = []
-
-    def stage(self, name: str, total: int) -> None:
-        self._observer.stage(name, total)
-
-    def advance(self, count: int = 1) -> None:
-        self._observer.advance(count)
-
-    def note(self, message: str) -> None:
-        self._observer.note(message)
 
     def decided(self, record: Mapping[str, JsonValue]) -> None:
         self.decisions.append(record)
-        self._observer.decided(record)
-
-    def completed(self, record: Mapping[str, JsonValue]) -> None:
-        self._observer.completed(record)
-
-    def stop_wanted(self) -> str | None:
-        return self._observer.stop_wanted()
+        super().decided(record)
 
 
 async def train(engine: Engine, initial: Document) -> Trained:

@@ -31,6 +31,37 @@ class Observer(Protocol):
         """Why the run should end here (`time`, `interrupted`), or None. What is open is cancelled and dropped."""
 
 
+class Passing:
+    """Passes everything on to another observer."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    def stage(self, name: str, total: int) -> None:
+        """Passed on."""
+        self._observer.stage(name, total)
+
+    def advance(self, count: int = 1) -> None:
+        """Passed on."""
+        self._observer.advance(count)
+
+    def note(self, message: str) -> None:
+        """Passed on."""
+        self._observer.note(message)
+
+    def decided(self, record: Mapping[str, JsonValue]) -> None:
+        """Passed on."""
+        self._observer.decided(record)
+
+    def completed(self, record: Mapping[str, JsonValue]) -> None:
+        """Passed on."""
+        self._observer.completed(record)
+
+    def stop_wanted(self) -> str | None:
+        """As the other one wants it."""
+        return self._observer.stop_wanted()
+
+
 def cut_by(observer: Observer) -> str:
     """Why work was cancelled; to be called where `CancelledError` is caught, which goes on if nobody wanted a stop."""
     reason = observer.stop_wanted()

@@ -45,9 +45,9 @@ def begin(folder: RunFolder, program: str, parts: Mapping[str, str], *, fresh: b
             known = About(program, parts, salt=str(time.time_ns()))
         elif known is None or known.finished:
             known = About(program, parts, salt=known.salt if known else "")
-        _write(folder.about, known)
     except OSError as problem:
-        raise SkillcError(f"the run folder `{folder.path}` cannot be written: {problem.strerror}") from problem
+        raise _unwritable(folder, problem) from problem
+    _write(folder, known)
     return known
 
 
@@ -66,12 +66,23 @@ def changed_since_unfinished(folder: RunFolder, program: str, parts: Mapping[str
 
 
 def finish(folder: RunFolder, about: About) -> None:
-    """Notes that the run came to its end."""
-    _write(folder.about, replace(about, finished=True))
+    """Notes that the run came to its end.
+
+    Raises:
+        SkillcError: the folder cannot be written.
+    """
+    _write(folder, replace(about, finished=True))
 
 
-def _write(path: Path, about: About) -> None:
-    write_whole(path, json.dumps(asdict(about), indent=2, sort_keys=True) + "\n")
+def _write(folder: RunFolder, about: About) -> None:
+    try:
+        write_whole(folder.about, json.dumps(asdict(about), indent=2, sort_keys=True) + "\n")
+    except OSError as problem:
+        raise _unwritable(folder, problem) from problem
+
+
+def _unwritable(folder: RunFolder, problem: OSError) -> SkillcError:
+    return SkillcError(f"the run folder `{folder.path}` cannot be written: {problem.strerror}")
 
 
 def _read(path: Path) -> About | None:

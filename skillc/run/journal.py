@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pydantic import JsonValue
 
 from skillc.errors import SkillcError
+from skillc.line_file import LineFile
 
 Record: TypeAlias = Mapping[str, JsonValue]
 
@@ -31,11 +31,15 @@ class Journal:
     """Appends decisions to a file, each bound to all before it.
 
     A file that is there is the oracle: the decisions of a run that goes on are compared with it one by one.
+
+    Raises:
+        SkillcError: the file cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._known = _read(path)
+        self._file = LineFile(path, "journal")
+        self._known = _read(self._file)
         self._count = 0
         self._head = _START
 
@@ -59,14 +63,12 @@ class Journal:
                     hint="a model or its server answers differently now; remove the run's folder to start anew",
                 )
             return
-        line = canonical({"chain": self._head, "decision": dict(decision)})
-        try:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(line + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as problem:
-            raise SkillcError(f"the journal `{self._path}` cannot be written: {problem.strerror}") from problem
+        self._file.write({"chain": self._head, "decision": dict(decision)})
+        self._file.sync()
+
+    def close(self) -> None:
+        """Closes the file, which stays."""
+        self._file.close()
 
 
 def _name(record: Record) -> str:
@@ -76,23 +78,22 @@ def _name(record: Record) -> str:
     return f"decision {record.get('decision')}"
 
 
-def _read(path: Path) -> list[str]:
-    """The chain of the file's whole lines; a torn tail, as a kill leaves it, is cut off."""
-    if not path.exists():
-        return []
+def _link_of(entry: Any, head: str) -> str | None:
+    """The chain's next link, None where an entry is not what was chained to `head`."""
+    try:
+        link = _link(head, entry["decision"])
+        return link if entry["chain"] == link else None
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _read(file: LineFile) -> list[str]:
+    """The chain of the file's whole lines; what a kill tore off or somebody changed is cut off, with all behind it."""
     chain: list[str] = []
-    head, kept = _START, 0
-    for line in path.read_bytes().splitlines(keepends=True):
-        try:
-            entry = json.loads(line)
-            head = _link(head, entry["decision"])
-            whole = line.endswith(b"\n") and entry["chain"] == head
-        except (ValueError, KeyError, TypeError):
-            whole = False
-        if not whole:
+    for offset, _, entry in file.whole_lines():
+        link = _link_of(entry, chain[-1] if chain else _START)
+        if link is None:
+            file.cut(offset)
             break
-        chain.append(head)
-        kept += len(line)
-    with path.open("r+b") as file:
-        file.truncate(kept)
+        chain.append(link)
     return chain

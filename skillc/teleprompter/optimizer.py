@@ -27,7 +27,7 @@ from skillc.optimize.observer import Silent
 from skillc.optimize.verdict import Verdict
 from skillc.plan.initial import initial_document
 from skillc.plan.schema import Plan
-from skillc.plan.steps import steps_of, wave_size
+from skillc.plan.steps import decisions_of, wave_size
 from skillc.teleprompter.examples import Material, material_of
 from skillc.teleprompter.fields import field_plans
 from skillc.teleprompter.lms import UserLMs
@@ -226,7 +226,7 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
                 optimizer=Optimizer(client, observer),
                 observer=observer,
                 wave=wave_size(plan, len(material.dataset.validation)),
-                planned=max(1, steps_of(plan, len(material.dataset.train)) * plan.optimize.candidates),
+                planned=max(1, decisions_of(plan, len(material.dataset.train))),
                 reserve=_Closing(client, len(material.dataset.test), len(instructions)),
             )
             own = plan.optimize.method == "skillc"

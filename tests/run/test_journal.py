@@ -1,4 +1,5 @@
 import json
+from contextlib import closing
 
 import pytest
 
@@ -10,8 +11,9 @@ DECISIONS = [{"decision": 1, "result": "accept"}, {"decision": 2, "result": "rej
 
 def write(path, decisions):
     journal = Journal(path)
-    for decision in decisions:
-        journal.record(decision)
+    with closing(journal):
+        for decision in decisions:
+            journal.record(decision)
     return journal
 
 
@@ -44,4 +46,6 @@ def test_a_changed_line_ends_what_is_believed(tmp_path):
     path = tmp_path / "decisions.jsonl"
     write(path, DECISIONS)
     path.write_text(path.read_text().replace('"accept"', '"reject"', 1))
-    assert Journal(path).known == 0
+    with closing(Journal(path)) as journal:
+        assert journal.known == 0
+    assert path.read_text() == ""
