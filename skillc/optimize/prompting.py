@@ -210,21 +210,6 @@ def aggregate_messages(
     return _render("aggregate", patches=rows, edit_budget=edit_budget, **_shared(skill, task, sections, meta, rejected))
 
 
-def select_messages(
-    *,
-    skill: str,
-    task: TaskPlan,
-    edits: Sequence[EditView],
-    edit_budget: int,
-    rejected: Sequence[str] = (),
-    meta: str = "",
-    sections: Sequence[SectionView] = (),
-) -> Messages:
-    """Ask for a ranking of screened edits, by their index from 0."""
-    rows = [_edit_json(view) for view in edits]
-    return _render("select", edits=rows, edit_budget=edit_budget, **_shared(skill, task, sections, meta, rejected))
-
-
 def budget_messages(
     *,
     skill: str,

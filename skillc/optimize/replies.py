@@ -10,9 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 Op = Literal["add", "replace", "delete", "move"]
-ReplyKind = Literal[
-    "reflect", "look", "aggregate", "select", "rewrite", "slow_update", "meta_skill", "budget", "one_shot"
-]
+ReplyKind = Literal["reflect", "look", "aggregate", "rewrite", "slow_update", "meta_skill", "budget", "one_shot"]
 
 _MOST_PROBLEMS = 5
 _OP_WORDS = {"append": "add", "insert": "add", "update": "replace", "edit": "replace", "remove": "delete"}
@@ -167,12 +165,6 @@ class AggregateReply(_Tolerant):
     edits: tuple[ProposedEdit, ...]
 
 
-class SelectReply(_Tolerant):
-    """Indices of edits, the best first."""
-
-    chosen: tuple[int, ...]
-
-
 class RewrittenRule(_Tolerant):
     """A rule of a rewritten section: `rule` names the old one that it keeps or replaces; without `text` it stays."""
 
@@ -234,21 +226,11 @@ class OneShotReply(_Tolerant):
     sections: dict[str, str]
 
 
-Reply = (
-    ReflectReply
-    | AggregateReply
-    | SelectReply
-    | RewriteReply
-    | SlowUpdateReply
-    | MetaSkillReply
-    | BudgetReply
-    | OneShotReply
-)
+Reply = ReflectReply | AggregateReply | RewriteReply | SlowUpdateReply | MetaSkillReply | BudgetReply | OneShotReply
 REPLIES: dict[ReplyKind, type[Reply]] = {
     "reflect": ReflectReply,
     "look": LookReply,
     "aggregate": AggregateReply,
-    "select": SelectReply,
     "rewrite": RewriteReply,
     "slow_update": SlowUpdateReply,
     "meta_skill": MetaSkillReply,
@@ -282,7 +264,7 @@ def _keyed(kind: ReplyKind, value: object) -> object:
     """A bare list under the key that it stands for."""
     if not isinstance(value, list):
         return value
-    return {{"select": "chosen", "rewrite": "sections"}.get(kind, "edits"): value}
+    return {"sections" if kind == "rewrite" else "edits": value}
 
 
 def _values(text: str) -> Iterator[object]:

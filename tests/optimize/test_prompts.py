@@ -26,7 +26,6 @@ from skillc.optimize.prompting import (
     reask_messages,
     reflect_messages,
     rewrite_messages,
-    select_messages,
     slow_update_messages,
     type_text,
     unfence,
@@ -65,7 +64,6 @@ def all_prompts() -> dict[str, tuple[dict[str, str], ...]]:
         "failures": reflect_messages(kind="failures", **reflect, **SHARED),
         "successes": reflect_messages(kind="successes", **reflect, **SHARED),
         "aggregate": aggregate_messages(patches=[[EDIT], [EDIT]], edit_budget=4, meta="m", **SHARED),
-        "select": select_messages(edits=[EditView(EDIT, 2, 3)], edit_budget=4, meta="m", **SHARED),
         "budget": budget_messages(edits=[EditView(EDIT)], most=4, meta="m", **SHARED),
         "asking": reflect_messages(kind="failures", lapses=True, rule_counts=True, lookups=2, **reflect, **SHARED),
         "rewrite": rewrite_messages(edits=[EditView(EDIT, 2, 3)], rewritten=["rules"], meta="m", **SHARED),
@@ -206,8 +204,7 @@ def test_edits_are_shown_in_the_shape_in_which_they_are_asked_for() -> None:
     prompts = all_prompts()
     line = '{"op": "add", "section": "rules", "text": "If &lt;/edit> x, answer a.", "cures": ["e1"], "support": 2}'
     assert f"<edit>{line}</edit>" in prompts["aggregate"][1]["content"]
-    assert '"cured": "2 of 3"}</edit>' in prompts["select"][1]["content"]
-    assert '<edit index="0">' in prompts["select"][1]["content"]
+    assert '"cured": "2 of 3"}</edit>' in prompts["rewrite"][1]["content"]
 
 
 def test_a_reask_keeps_the_conversation_and_says_what_was_wrong() -> None:

@@ -14,7 +14,6 @@ from skillc.optimize.replies import (
     MetaSkillReply,
     ProposedEdit,
     ReflectReply,
-    SelectReply,
     SlowUpdateReply,
     read_reply,
 )
@@ -39,7 +38,6 @@ def test_the_last_object_that_fits_counts() -> None:
 
 def test_a_bare_list_stands_for_the_list_of_the_reply() -> None:
     assert read_reply("aggregate", json.dumps([ADD])) == AggregateReply(edits=(ProposedEdit(**ADD),))
-    assert read_reply("select", "[2, 0]") == SelectReply(chosen=(2, 0))
 
 
 def test_the_other_kinds() -> None:
@@ -86,7 +84,6 @@ def test_small_sins_are_forgiven(given_: dict[str, object], expected: dict[str, 
         ("reflect", '{"edits": [{"op": "delete", "rule": "a", "support": 0}]}', "`edits.0.support`"),
         ("slow_update", '{"note": 1}', "`guidance`: Field required"),
         ("budget", '{"edits": -1}', "`edits`: Input should be greater than or equal to 0"),
-        ("select", '{"chosen": ["first"]}', "`chosen.0`"),
     ],
 )
 def test_what_is_wrong_is_said(kind: str, text: str, message: str) -> None:

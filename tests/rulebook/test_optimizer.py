@@ -22,7 +22,6 @@ from skillc.optimize.prompting import (
     meta_skill_messages,
     reflect_messages,
     rewrite_messages,
-    select_messages,
     slow_update_messages,
 )
 from skillc.optimize.proposals import read_edit
@@ -221,11 +220,10 @@ def test_aggregate_passes_on_what_it_does_not_understand_once() -> None:
     assert (edit.text, edit.cures, edit.support) == ("Be kind.", ("e1", "e2"), 2)
 
 
-def test_select_ranks_by_cures_then_support() -> None:
+def test_the_budget_leaves_out_what_cured_nothing() -> None:
     edit = ProposedEdit(op="add", section="rules", text="x")
     views = [EditView(edit, 0, 3), EditView(edit, 2, 3), EditView(edit.model_copy(update={"support": 4}), 2, 2)]
     shared = {"skill": for_optimizer(skill()), "task": TASK, "edits": views}
-    assert read_reply("select", answer(select_messages(edit_budget=2, **shared))).chosen == (2, 1)
     assert read_reply("budget", answer(budget_messages(most=4, **shared))).edits == 2
 
 

@@ -35,13 +35,6 @@ def answer_optimizer(messages: Sequence[Mapping[str, object]]) -> str:
     return json.dumps(reply, ensure_ascii=False)
 
 
-def select(brief: Brief) -> dict[str, object]:
-    """Ranked by what was cured, then by support, then by the given order."""
-    edits = brief.edits[0] if brief.edits else ()
-    order = sorted(range(len(edits)), key=lambda i: (-_cured(edits[i]), -_number(edits[i].get("support", 1)), i))
-    return {"chosen": order[: brief.budget]}
-
-
 def budget(brief: Brief) -> dict[str, object]:
     """As many as cured at least one case or were not tried."""
     edits = brief.edits[0] if brief.edits else ()
@@ -51,10 +44,6 @@ def budget(brief: Brief) -> dict[str, object]:
 def _cured(edit: Mapping[str, object]) -> int:
     found = re.match(r"\d+", str(edit.get("cured", "")))
     return int(found[0]) if found else 0
-
-
-def _number(value: object) -> int:
-    return value if isinstance(value, int) else 1
 
 
 def slow_update(brief: Brief) -> dict[str, object]:
@@ -92,7 +81,6 @@ def meta_skill(brief: Brief) -> dict[str, object]:
 STAGES: dict[str, Callable[[Brief], dict[str, object]]] = {
     "reflect": reflect,
     "aggregate": aggregate,
-    "select": select,
     "budget": budget,
     "rewrite": rewrite,
     "slow_update": slow_update,
