@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["SkillOptimizer", "__version__", "load"]
+__all__ = ["Reply", "SkillOptimizer", "__version__", "backend", "load"]
 
 if TYPE_CHECKING:
     from skillc.loading import load
+    from skillc.models.backends import Reply, backend
     from skillc.teleprompter import SkillOptimizer
 
 
@@ -22,4 +23,8 @@ def __getattr__(name: str) -> Any:
         from skillc.teleprompter import SkillOptimizer
 
         return SkillOptimizer
+    if name in ("Reply", "backend"):
+        from skillc.models import backends
+
+        return getattr(backends, name)
     raise AttributeError(f"module `skillc` has no attribute `{name}`")

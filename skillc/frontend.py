@@ -83,17 +83,21 @@ def plan_file(
     settings: Sequence[str] = (),
     offline: bool = False,
     runnable: bool = False,
+    complete: bool = True,
 ) -> Planned:
     """The plan of a program, with `--model`, `--set` and `--offline` applied.
 
-    `runnable` refuses what this version can plan but not run.
+    `runnable` refuses what this version can plan but not run. A plan that is not `complete` may lack what only a call
+    of a model needs: a name from the environment, a command's folder.
 
     Raises:
         ProgramError: the program has errors.
-        SkillcError: the file cannot be read, or a change names something that is not there.
+        SkillcError: the file cannot be read, a change names something that is not there, or a model has no name.
     """
+    import os
+
+    from skillc.plan.overrides import named, override, override_models, require_names
     from skillc.plan.overrides import offline as put_offline
-    from skillc.plan.overrides import override, override_models
     from skillc.plan.resolve import resolve
 
     checked = check_file(path)
@@ -105,9 +109,34 @@ def plan_file(
     diagnostics = (*checked.diagnostics, *resolved.diagnostics)
     if resolved.plan is None:
         raise ProgramError(path, diagnostics)
-    plan = override_models(resolved.plan, pairs(models, "--model", "target=openai/gpt-5.5-mini"))
+    plan = named(resolved.plan, os.environ)
+    plan = override_models(plan, pairs(models, "--model", "target=openai/gpt-5.5-mini"))
     plan = override(plan, pairs(settings, "--set", "budget.cost=1"))
-    return Planned(path, checked, put_offline(plan) if offline else plan, diagnostics)
+    plan = put_offline(plan) if offline else plan
+    if complete:
+        require_names(plan)
+        refuse_folders(checked, plan, path.parent)
+    return Planned(path, checked, plan, diagnostics)
+
+
+def refuse_folders(checked: Checked, plan: Plan, root: Path) -> None:
+    """Raises where a command's working folder is not there.
+
+    Raises:
+        ProgramError: with one diagnostic for each.
+    """
+    found = []
+    for entity in checked.entities:
+        model = plan.models.get(entity.name or "") if entity.kind == "model" else None
+        if model is None or model.exec is None or model.exec.folder is None or "exec" not in entity.settings:
+            continue
+        setting = entity.settings["exec"].block.get("folder")
+        if setting is not None and not (root / model.exec.folder).is_dir():
+            message = f"there is no folder `{model.exec.folder}` beside the program"
+            hint = "make it, or leave `folder` out: each call has an empty one then"
+            found.append(Diagnostic("SK624", message, Label(setting.source, setting.span), hint=hint))
+    if found:
+        raise ProgramError(Path(checked.program.source.name), found)
 
 
 def refuse_later(checked: Checked) -> None:

@@ -25,11 +25,13 @@ class Loaded:
 
     Attributes:
         plan: the resolved program.
+        root: its folder.
         skill: the compiled skill, or the initial one.
         compiled: whether a compiled one was found.
     """
 
     plan: Plan
+    root: Path
     skill: Document
     compiled: bool
 
@@ -79,15 +81,15 @@ def load_program(path: Path) -> Loaded:
     from skillc.frontend import plan_file
     from skillc.plan.initial import initial_document
 
-    plan = plan_file(path).plan
+    plan = plan_file(path, complete=False).plan
     compiled = path.parent / "skills" / plan.skill.artifact / "SKILL.md"
     try:
         text = compiled.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        return Loaded(plan, initial_document(plan), compiled=False)
+        return Loaded(plan, path.parent, initial_document(plan), compiled=False)
     except (OSError, UnicodeDecodeError) as problem:
         raise SkillcError(f"the skill `{compiled}` cannot be read: {problem}") from problem
-    return Loaded(plan, from_skill_md(text), compiled=True)
+    return Loaded(plan, path.parent, from_skill_md(text), compiled=True)
 
 
 def module_of(loaded: Loaded) -> dspy.Module:
@@ -99,7 +101,7 @@ def module_of(loaded: Loaded) -> dspy.Module:
 
     plan = loaded.plan
     told = instructions(plan.task, plan.skill, for_target(loaded.skill))
-    return build_module(plan.task, plan.skill.name, told, own=OwnTarget(plan))
+    return build_module(plan.task, plan.skill.name, told, own=OwnTarget(plan, loaded.root))
 
 
 def _from_folder(folder: Path) -> dspy.Module:

@@ -21,6 +21,7 @@ from skillc.locking import DECISION_VERSION, check_starts, lock_of
 from skillc.metrics.cells import Scored, measured_mean
 from skillc.metrics.evaluate import Meter
 from skillc.metrics.sources import metric_sources
+from skillc.models.backends import own_sources
 from skillc.models.client import Client
 from skillc.models.closing import ClosingReserve
 from skillc.optimize.ask import Optimizer
@@ -150,6 +151,7 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
         initial_skill=digest(initial),
         metric_sources=metric_sources(plan, job.planned.root),
         decision_version=DECISION_VERSION,
+        model_sources=own_sources({name: role.endpoint for name, role in client.roles.items()}),
     )
     name = run_id(parts)
     meter, stop = Meter(plan, job.planned.root), stop or Stop()

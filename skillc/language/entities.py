@@ -8,6 +8,7 @@ from typing import NoReturn
 from skillc.language import nodes
 from skillc.language.checked import Entity, FieldType, Setting, Value
 from skillc.language.fields import field_type
+from skillc.language.forms import ENV
 from skillc.language.kinds import Kind
 from skillc.language.modules import Module, use_first
 from skillc.language.report import Report, meant
@@ -126,6 +127,8 @@ class Entities:
             return None, None
         if isinstance(node, nodes.String | nodes.Text) and kind.value:
             return self._text(module, kind, node), None
+        if isinstance(node, nodes.Call) and ENV in kind.value and getattr(node.function, "name", None) == ENV.name:
+            return SettingReader(self._report, module.source).read_value(kind.word, (ENV,), node), None
         if not kind.refers or not isinstance(node, nodes.Reference | nodes.Member):
             self._wrong_value(module, kind, node)
         home, name = self._home(module, node)
@@ -138,7 +141,7 @@ class Entities:
     def _wrong_value(self, module: Module, kind: Kind, node: nodes.Expression) -> NoReturn:
         shown = " ".join(module.source.slice(node.span).split())
         wanted = {
-            "model": 'a model is `"provider/name"`, or another model',
+            "model": 'a model is `"provider/name"`, `env("NAME")`, or another model',
             "section": 'a section is a text, `"""..."""`, or a section of another file',
             "rubric": 'a rubric is a text, `"""..."""`',
         }.get(kind.word, f"a {kind.word} is a block, or a {kind.word} with a name, here or in another file")

@@ -120,6 +120,28 @@ _SCHEDULES = (
 
 _DOLLARS = (amount("$"),)
 
+_COMMAND = Form(
+    "text",
+    block=(
+        SettingKind(
+            "answer",
+            (
+                words("stdout"),
+                Form("call", name="json", arguments=(TEXT,)),
+                Form("call", name="after", arguments=(TEXT,)),
+                Form("call", name="match", arguments=(TEXT,)),
+                Form("call", name="file", arguments=(TEXT,)),
+            ),
+            "where the answer stands in what the command gives",
+            "stdout",
+        ),
+        SettingKind("folder", (TEXT,), "the folder in which it runs", "an empty one for each call"),
+        SettingKind(
+            "environment", (Form("list", items=(ENV,)),), "variables that it is given besides `PATH` and `HOME`"
+        ),
+    ),
+)
+
 MODEL_PARAMETERS = (
     SettingKind("base_url", (TEXT, ENV), "address of the endpoint"),
     SettingKind("key", (ENV,), "the environment variable that holds the key"),
@@ -132,13 +154,16 @@ MODEL_PARAMETERS = (
                     SettingKind("input", _DOLLARS, "dollars per million tokens that are sent"),
                     SettingKind("output", _DOLLARS, "dollars per million tokens that come back"),
                     SettingKind("cached", _DOLLARS, "dollars per million tokens that the provider had cached"),
+                    SettingKind("call", _DOLLARS, "dollars that one call costs at most, its tokens aside", "$0"),
                 ),
             ),
         ),
-        "what a million tokens cost",
+        "what a million tokens cost, or a call",
         "the price list of litellm; nothing for a model on this machine",
     ),
     SettingKind("serve", (Form("word", words=("vllm",), block=(), passes=True),), "the server that skillc starts"),
+    SettingKind("exec", (_COMMAND,), "the command that answers, as in `mytool --prompt {prompt}`"),
+    SettingKind("backend", (_PYTHON,), "the function of your own that answers"),
     SettingKind("temperature", (number(0, 2),), "how much chance there is in a reply"),
     SettingKind("top_p", (number(0, 1),), "the share of probability that a token is drawn from"),
     SettingKind("max_tokens", (count("tokens"),), "the most tokens of a reply, as it is sent"),
@@ -245,7 +270,7 @@ _KINDS = (
         ("",),
         "required",
         "the model of a role: `target`, `optimizer`, or a judge of any name",
-        value=(TEXT,),
+        value=(TEXT, ENV),
         refers=True,
         settings=MODEL_PARAMETERS,
         passes=True,

@@ -37,6 +37,14 @@ class SettingReader:
                 continue
         return found
 
+    def read_value(self, name: str, forms: tuple[Form, ...], node: nodes.Expression) -> Value:
+        """A value of one of several shapes, wherever it stands.
+
+        Raises:
+            Broken: it has none of them, which was reported.
+        """
+        return self._value(name, forms, node)[0]
+
     def _read(self, stated: StatedSetting) -> Setting:
         node, name = stated.node, stated.name.text
         if stated.setting is None:

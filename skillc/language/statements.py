@@ -159,6 +159,9 @@ class Sorter:
         """Any name may be passed on; one that is nearly a known one is a slip of the pen."""
         if word in EXTRA_PARAMETERS:
             return None
+        for setting in self._settings.values():
+            if any(each.name == word for form in setting.forms for each in form.block or ()):
+                return f"it stands in the block of `{setting.name}`"
         return meant(word, self._settings) if self._settings else None
 
     def _kind(self, kind: Kind, at: int, node: nodes.Declaration) -> Stated | None:

@@ -95,7 +95,7 @@ class Attempts:
                 number = await self.receipts.sent(where, reserved)
                 self._account.check()
                 sent = True
-                raw = await self._transport(_to_send(role, arguments, call))
+                raw = await (role.transport or self._transport)(_to_send(role, arguments, call))
         except Exception as problem:
             if not sent:
                 book(Usage())

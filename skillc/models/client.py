@@ -40,13 +40,13 @@ class Charge(NamedTuple):
 _CHARGES: ContextVar[list[Charge] | None] = ContextVar("skillc_charges", default=None)
 
 
-def preflight(plan: Plan, *, offline: bool = False) -> None:
-    """Checks before the first call that every key, address and needed price is there. Opens no socket.
+def preflight(plan: Plan, *, offline: bool = False, root: Path | None = None) -> None:
+    """Checks before the first call that every key, address, command and needed price is there. Opens no socket.
 
     Raises:
         SkillcError: one of them is missing; the message names the role and the fix.
     """
-    resolve_roles(plan, offline=offline)
+    resolve_roles(plan, offline=offline, root=root)
 
 
 class Client:
@@ -58,9 +58,11 @@ class Client:
         concurrency: the most attempts in flight at once. It paces, and decides nothing.
         offline: the rulebook stands in for every model, and no socket is opened.
         salt: part of every cache key: another salt, fresh replies.
-        transport: how one attempt is sent; litellm unless a test says otherwise.
+        transport: how one attempt is sent. Unless it is given, litellm sends, or a backend or a command of the user's.
         retries: how transient failures are tried again.
         sleep: how a retry waits.
+        root: the program's folder, where commands and functions of the user's own are looked for; by default the
+            current one.
 
     Raises:
         SkillcError: as `preflight`, or the cache folder cannot be used.
@@ -77,8 +79,9 @@ class Client:
         transport: Transport = send,
         retries: Retries | None = None,
         sleep: Sleep = asyncio.sleep,
+        root: Path | None = None,
     ) -> None:
-        self.roles = resolve_roles(plan, offline=offline)
+        self.roles = resolve_roles(plan, offline=offline, root=root, own=transport is send)
         self.ledger = Ledger(plan.budget)
         self._cache = ReplyCache(cache_folder)
         self._salt = salt
@@ -119,7 +122,7 @@ class Client:
 
     def make_ready(self) -> None:
         """Loads what the first call would load, which takes seconds in which an event loop could do nothing else."""
-        if self._sends:
+        if self._sends and not all(role.transport for role in self.roles.values()):
             load_litellm()
 
     def keep_receipts(self, path: Path, salt: str) -> None:

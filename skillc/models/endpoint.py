@@ -72,13 +72,40 @@ def endpoint_of(model: ModelPlan, environ: Mapping[str, str]) -> Endpoint:
         )
     declared = model.base_url is not None or model.base_url_env is not None
     key_env = model.key_env or (None if declared else _KEYS.get(provider))
-    if key_env is not None and not environ.get(key_env):
+    key = key_of(model, environ, key_env) or (_NO_KEY if url or provider in LOCAL_PROVIDERS else None)
+    return Endpoint(normalised(url) if url else provider, url, key, key_env)
+
+
+def key_of(model: ModelPlan, environ: Mapping[str, str], key_env: str | None) -> str | None:
+    """The key that a variable holds, None where there is no such variable to look at.
+
+    Raises:
+        SkillcError: it is not set.
+    """
+    if key_env is None:
+        return None
+    if not environ.get(key_env):
         raise SkillcError(
             f"model `{model.role}` is `{model.model}`, and its key is missing: `{key_env}` is not set",
             hint=f"export {key_env}=..., or run with `--offline`",
         )
-    key = environ[key_env] if key_env else (_NO_KEY if url or provider in LOCAL_PROVIDERS else None)
-    return Endpoint(normalised(url) if url else provider, url, key, key_env)
+    return environ[key_env]
+
+
+def declared_url(model: ModelPlan, environ: Mapping[str, str]) -> str | None:
+    """The address that the program gives, itself or by a variable.
+
+    Raises:
+        SkillcError: the variable is not set.
+    """
+    if model.base_url is not None or model.base_url_env is None:
+        return model.base_url
+    if not environ.get(model.base_url_env):
+        raise SkillcError(
+            f"model `{model.role}` takes its address from `{model.base_url_env}`, which is not set",
+            hint=f"export {model.base_url_env}=http://...",
+        )
+    return environ[model.base_url_env]
 
 
 def normalised(url: str) -> str:
@@ -95,15 +122,9 @@ def normalised(url: str) -> str:
 
 
 def _url_of(model: ModelPlan, provider: str, environ: Mapping[str, str]) -> str | None:
-    if model.base_url is not None:
-        return model.base_url
-    if model.base_url_env is not None:
-        if not environ.get(model.base_url_env):
-            raise SkillcError(
-                f"model `{model.role}` takes its address from `{model.base_url_env}`, which is not set",
-                hint=f"export {model.base_url_env}=http://...",
-            )
-        return environ[model.base_url_env]
+    declared = declared_url(model, environ)
+    if declared is not None:
+        return declared
     # Litellm would follow these by itself; what is followed has to be in the cache key.
     names = ("OPENAI_BASE_URL", "OPENAI_API_BASE") if provider == "openai" else (f"{provider.upper()}_API_BASE",)
     return next((environ[name] for name in names if environ.get(name)), None)

@@ -24,7 +24,9 @@ _RETRIED_NAMES = frozenset(
         "Timeout",
     }
 )
-_MALFORMED_NAMES = frozenset({"APIResponseValidationError", "JSONDecodeError", "JSONSchemaValidationError"})
+_MALFORMED_NAMES = frozenset(
+    {"APIResponseValidationError", "AnswerMissing", "JSONDecodeError", "JSONSchemaValidationError"}
+)
 _PREFIX = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception|Timeout)(?::| -) )+")
 _SECRET = re.compile(
     r"(?:sk|pk|rk|gsk|xai|hf|AIza|ya29|ghp|key)[-_][A-Za-z0-9_*\-]{6,}"

@@ -32,6 +32,7 @@ class Price:
     Attributes:
         reasoning: tokens of a reply that are thought and not shown; None where they cost what others do.
         dear_above: prompts of more tokens are billed at the dearest tier, reply and all; None where there is one tier.
+        call: nano-dollars a call, whatever its tokens.
     """
 
     input: Fraction
@@ -41,23 +42,24 @@ class Price:
     most_output: Fraction
     dear_above: int | None = None
     reasoning: Fraction | None = None
+    call: Fraction = Fraction(0)
 
     def cost(self, usage: Usage) -> int:
         """Nano-dollars at list price, no discount for cached prompts: the same for the same tokens, whenever sent."""
         if self._dear(usage):
             return self.most(usage.prompt, usage.completion)
-        return math.ceil(usage.prompt * self.input + self._reply(usage))
+        return math.ceil(self.call + usage.prompt * self.input + self._reply(usage))
 
     def discounted(self, usage: Usage) -> int:
         """Nano-dollars with the discount for what the provider had cached."""
         if self._dear(usage):
             return self.most(usage.prompt, usage.completion)
         fresh = max(0, usage.prompt - usage.cached)
-        return math.ceil(fresh * self.input + usage.cached * self.cached + self._reply(usage))
+        return math.ceil(self.call + fresh * self.input + usage.cached * self.cached + self._reply(usage))
 
     def most(self, prompt: int, completion: int) -> int:
-        """Nano-dollars that so many tokens cost at worst."""
-        return math.ceil(prompt * self.most_input + completion * self.most_output)
+        """Nano-dollars that a call of so many tokens costs at worst."""
+        return math.ceil(self.call + prompt * self.most_input + completion * self.most_output)
 
     def _reply(self, usage: Usage) -> Fraction:
         thought = min(usage.reasoning, usage.completion)
@@ -74,6 +76,7 @@ class Price:
             input=self.most_input / a_thousand,
             output=self.most_output / a_thousand,
             cached=min(self.cached, self.most_input) / a_thousand,
+            call=self.call / _NANO_A_DOLLAR,
         )
 
 
@@ -86,7 +89,14 @@ def price_of(model: ModelPlan) -> Price | None:
         # Dollars per million tokens are thousands of nano-dollars per token.
         entry, exit_, cached = model.price.input, model.price.output, model.price.cached
         kept = cached if cached is not None else entry
-        return Price(entry * 1000, exit_ * 1000, kept * 1000, max(entry, kept) * 1000, exit_ * 1000)
+        return Price(
+            entry * 1000,
+            exit_ * 1000,
+            kept * 1000,
+            max(entry, kept) * 1000,
+            exit_ * 1000,
+            call=model.price.call * _NANO_A_DOLLAR,
+        )
     return FREE if _is_here(model) else _listed(model)
 
 

@@ -7,15 +7,19 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from skillc.errors import SkillcError
 from skillc.models.accounts import Amount
+from skillc.models.backends import own_backend
 from skillc.models.calls import Call
 from skillc.models.endpoint import RULEBOOK, Endpoint, endpoint_of
 from skillc.models.prices import Price, price_of, provider_of
+from skillc.models.transport import Transport
 from skillc.plan import overrides
 from skillc.plan.schema import ModelPlan, Plan
+from skillc.plan.spend import price_hint
 
 # What providers add around a prompt: per call, per message, and for the tools' own system prompt.
 _TOKENS_A_CALL, _TOKENS_A_MESSAGE, _TOKENS_FOR_TOOLS = 64, 16, 1024
@@ -24,11 +28,12 @@ _LIMITS = ("max_tokens", "max_completion_tokens")
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """One role: its plan, its address, its price (None if nobody says it)."""
+    """One role: its plan, its address, its price (None if nobody says it), and its own way to send, if it has one."""
 
     plan: ModelPlan
     endpoint: Endpoint
     price: Price | None
+    transport: Transport | None = None
 
     @property
     def is_rulebook(self) -> bool:
@@ -67,20 +72,36 @@ class Role:
         return len(_canonical(read)) + overhead, max(limits, default=self.plan.max_reply) * replies
 
 
-def resolve_roles(plan: Plan, *, offline: bool, environ: Mapping[str, str] | None = None) -> dict[str, Role]:
+def resolve_roles(
+    plan: Plan,
+    *,
+    offline: bool,
+    environ: Mapping[str, str] | None = None,
+    root: Path | None = None,
+    own: bool = True,
+) -> dict[str, Role]:
     """All roles of a plan.
 
+    Args:
+        plan: the program.
+        offline: the rulebook stands in for every model.
+        environ: where names, keys and addresses are looked up.
+        root: the program's folder, where commands and functions of the user's own are looked for.
+        own: whether those answer; else every role is taken for one of litellm's.
+
     Raises:
-        SkillcError: a key or an address is missing, or a cap on cost meets a model without a known price.
+        SkillcError: a name, a key, an address, a command or a function is missing, or a cap on cost meets a model
+            without a known price.
     """
     known = os.environ if environ is None else environ
-    plan = overrides.offline(plan) if offline else plan
-    roles = {name: _role(model, known) for name, model in plan.models.items()}
+    plan = overrides.offline(plan) if offline else overrides.named(plan, known)
+    overrides.require_names(plan)
+    roles = {name: _role(model, known, root or Path.cwd(), own) for name, model in plan.models.items()}
     for name, role in roles.items():
         if plan.budget.cost is not None and role.price is None:
             raise SkillcError(
                 f"the budget caps the cost, and the price of `{role.plan.model}` (model `{name}`) is not known",
-                hint="declare it in dollars per million tokens: `price { input = $1; output = $4 }`, or `$0`",
+                hint=price_hint(role.plan),
             )
     return roles
 
@@ -91,7 +112,10 @@ def call_key(role: Role, arguments: Mapping[str, Any], sample: int | tuple[int, 
     return hashlib.sha256(_canonical(told).encode()).hexdigest()
 
 
-def _role(model: ModelPlan, environ: Mapping[str, str]) -> Role:
+def _role(model: ModelPlan, environ: Mapping[str, str], root: Path, own: bool) -> Role:
+    found = own_backend(model, environ, root) if own else None
+    if found is not None:
+        return Role(model, found.endpoint, price_of(model), found.transport)
     return Role(model, endpoint_of(model, environ), price_of(model))
 
 

@@ -10,7 +10,7 @@ from skillc.plan import figures
 from skillc.plan.advice import Advice
 from skillc.plan.bounds import Bounds, Least
 from skillc.plan.schema import Plan
-from skillc.plan.spend import Spend
+from skillc.plan.spend import Spend, price_hint
 
 Measure = Callable[[Spend], int | Fraction | None]
 
@@ -85,7 +85,6 @@ def _unknown_prices(plan: Plan, bounds: Bounds) -> Iterator[Advice]:
         return
     for role, price in bounds.prices.items():
         if price is None:
-            name = plan.models[role].model
-            message = f"the budget caps the cost, and the price of `{name}` is not known"
-            hint = "declare it in dollars per million tokens: `price { input = $1; output = $4 }`, or `$0`"
-            yield Advice("SK651", Severity.ERROR, message, ("model", role, None), hint)
+            model = plan.models[role]
+            message = f"the budget caps the cost, and the price of `{model.model}` is not known"
+            yield Advice("SK651", Severity.ERROR, message, ("model", role, None), price_hint(model))

@@ -47,6 +47,7 @@ def run_parts(
     initial_skill: str,
     metric_sources: Mapping[str, str],
     decision_version: str,
+    model_sources: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Hex digest of each thing that a run's decisions depend on, by the name that a user knows it under.
 
@@ -59,10 +60,13 @@ def run_parts(
         initial_skill: digest of the document that the run starts from.
         metric_sources: digest of the source of each `python` metric, by `module:function`.
         decision_version: version of the code that decides.
+        model_sources: what tells the code from other code that answers for a model, by role, where it is the user's.
     """
     budget = {name: cap for name, cap in _fields(plan.budget).items() if name not in TRUNCATING_CAPS}
     data = {name: value for name, value in _fields(plan.data).items() if name not in _PATHS}
     models = {role: _sent(_fields(model)) for role, model in plan.models.items()}
+    for role, source in (model_sources or {}).items():
+        models[role] = {**models[role], "source": source}
     return {
         "program": digest({**_meaning(plan), "budget": budget, "data": data, "models": None}),
         "data": data_digest,

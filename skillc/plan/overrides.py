@@ -70,6 +70,41 @@ def override_models(plan: Plan, changes: Mapping[str, str]) -> Plan:
     return plan.model_copy(update={"models": models})
 
 
+def named(plan: Plan, environ: Mapping[str, str]) -> Plan:
+    """The plan with the names of models that the environment holds; those that it does not hold are left open.
+
+    Raises:
+        SkillcError: a variable holds no name of a model. Its value is not shown, for it may be a key.
+    """
+    models = dict(plan.models)
+    for role, model in plan.models.items():
+        if model.model_env is None or not environ.get(model.model_env):
+            continue
+        name = environ[model.model_env].strip()
+        provider, slash, rest = name.partition("/")
+        if not (provider and slash and rest):
+            raise SkillcError(
+                f"model `{role}` takes its name from `{model.model_env}`, and what that holds names no provider",
+                hint=f"export {model.model_env}=openai/gpt-5.5-mini",
+            )
+        models[role] = model.model_copy(update={"model": name, "model_env": None})
+    return plan.model_copy(update={"models": models})
+
+
+def require_names(plan: Plan) -> None:
+    """Sees to it that every model has a name.
+
+    Raises:
+        SkillcError: the environment variable that should hold it is not set.
+    """
+    for role, model in plan.models.items():
+        if model.model_env is not None:
+            raise SkillcError(
+                f"model `{role}` takes its name from `{model.model_env}`, which is not set",
+                hint=f"export {model.model_env}=openai/gpt-5.5-mini, or give it once: `--model {role}=provider/name`",
+            )
+
+
 def offline(plan: Plan) -> Plan:
     """The plan with the rulebook in place of every model; settings of other providers go, the reply's limit stays."""
     models = {

@@ -166,9 +166,10 @@ def _models(plan: Plan, bounds: Bounds) -> list[Row]:
 def _price(price: PricePlan | None) -> str:
     if price is None:
         return "price not known"
-    if price.input == 0 and price.output == 0:
-        return "free"
-    return f"{figures.dollars(price.input)} in, {figures.dollars(price.output)} out a million tokens"
+    said = [f"{figures.dollars(price.call)} a call"] if price.call else []
+    if price.input or price.output:
+        said.append(f"{figures.dollars(price.input)} in, {figures.dollars(price.output)} out a million tokens")
+    return " and ".join(said) or "free"
 
 
 def _settings(model: ModelPlan) -> str:
@@ -176,6 +177,8 @@ def _settings(model: ModelPlan) -> str:
     address = model.base_url or (f"${model.base_url_env}" if model.base_url_env else None)
     said += [f"at {address}"] if address else []
     said += ["served by skillc"] if model.serve is not None else []
+    said += [f"runs `{model.exec.shown}`"] if model.exec is not None else []
+    said += [f"answered by `{model.backend}`"] if model.backend is not None else []
     return ", ".join([*said, f"replies of at most {figures.count(model.max_reply)} tokens"])
 
 

@@ -5,11 +5,15 @@ Quantities are exact (`Fraction`) and in base units: tokens, seconds, dollars, s
 
 from __future__ import annotations
 
+import re
+import shlex
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from skillc.language.templates import fill, places_in
 from skillc.language.terms import Term
 
 
@@ -87,11 +91,12 @@ DEFAULT_REPLY = 4096
 
 
 class PricePlan(Frozen):
-    """Dollars per million tokens, as declared."""
+    """Dollars per million tokens, as declared; `call` in dollars a call, its tokens aside."""
 
     input: Fraction
     output: Fraction
     cached: Fraction | None = None
+    call: Fraction = Fraction(0)
 
 
 class PacingPlan(Frozen):
@@ -110,11 +115,56 @@ class PacingPlan(Frozen):
     timeout: Fraction = Fraction(300)
 
 
+class AnswerPlan(Frozen):
+    """Where an answer stands in what a command gives.
+
+    Attributes:
+        kind: all of its output, the text at a path of JSON, what follows a marker, a match, or a file it writes.
+        path: of `json`: names and indices.
+        text: the marker, the regular expression, or the file's name within the working folder.
+    """
+
+    kind: Literal["stdout", "json", "after", "match", "file"] = "stdout"
+    path: tuple[str | int, ...] = ()
+    text: str = ""
+
+
+class ExecPlan(Frozen):
+    """The command that answers for a model.
+
+    Attributes:
+        command: its words, with places such as `{prompt}` in them.
+        answer: where its answer stands.
+        folder: the folder in which it runs, as written; None is an empty one for each call.
+        environment: names of variables that it is given.
+    """
+
+    command: tuple[str, ...]
+    answer: AnswerPlan = AnswerPlan()
+    folder: str | None = None
+    environment: tuple[str, ...] = ()
+
+    @property
+    def places(self) -> frozenset[str]:
+        """The names in braces."""
+        return frozenset(place for word in self.command for place in places_in(word))
+
+    @property
+    def shown(self) -> str:
+        """The command on one line."""
+        return " ".join(word if re.fullmatch(r"[\w@%+=:,./{}-]+", word) else shlex.quote(word) for word in self.command)
+
+    def filled(self, value: Callable[[str], str]) -> list[str]:
+        """The words with a value at each place, which stays within its word."""
+        return [fill(word, value) for word in self.command]
+
+
 class ModelPlan(Frozen):
     """One role's model with its own settings; no role takes anything from another silently.
 
     Attributes:
-        model: `provider/name`, as litellm reads it.
+        model: `provider/name`, as litellm reads it; empty while `model_env` is not looked up.
+        model_env: the environment variable that holds the name, until it is looked up.
         parameters: sent with each call (`temperature`, `max_tokens`, ...).
         max_reply: the most tokens one reply may have, which is what the ledger reserves.
         key_env: name of the environment variable that holds the key; the key itself is in no plan.
@@ -122,11 +172,14 @@ class ModelPlan(Frozen):
         base_url_env: or the environment variable that holds it.
         price: as declared; None means litellm's table.
         serve: settings of a server that skillc starts.
+        exec: the command that answers, for models of the provider `exec`.
+        backend: the function of the user's own that answers, as `module:function`.
         pacing: how fast it may be called.
     """
 
     role: str
     model: str
+    model_env: str | None = None
     parameters: dict[str, JsonValue] = {}
     max_reply: int = DEFAULT_REPLY
     key_env: str | None = None
@@ -134,6 +187,8 @@ class ModelPlan(Frozen):
     base_url_env: str | None = None
     price: PricePlan | None = None
     serve: dict[str, JsonValue] | None = None
+    exec: ExecPlan | None = None
+    backend: str | None = None
     pacing: PacingPlan = PacingPlan()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from skillc.plan.schema import PricePlan
+from skillc.plan.schema import ModelPlan, PricePlan
 
 _MILLION = 1_000_000
 
@@ -46,8 +46,15 @@ def total(spends: Iterable[Spend]) -> Spend:
 
 def call(prompt: int, reply: int, price: PricePlan | None) -> Spend:
     """One call; `price` is None where nobody says it."""
-    cost = None if price is None else (prompt * price.input + reply * price.output) / _MILLION
+    cost = None if price is None else price.call + (prompt * price.input + reply * price.output) / _MILLION
     return Spend(1, prompt, reply, cost)
+
+
+def price_hint(model: ModelPlan) -> str:
+    """How a price that nobody knows is declared."""
+    if model.exec is not None:
+        return "declare the most that one call costs: `price { call = $0.05 }`"
+    return "declare it in dollars per million tokens: `price { input = $1; output = $4 }`, or `$0`"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from skillc.language.codes import data, gates, internal, models, modules, names, plan, syntax, types
+from skillc.language.codes import commands, data, gates, internal, models, modules, names, plan, syntax, types
 from skillc.language.codes.code import Code
 
 __all__ = ["CODES", "Code"]
@@ -13,7 +13,7 @@ __all__ = ["CODES", "Code"]
 
 def _assemble() -> Mapping[str, Code]:
     found: dict[str, Code] = {}
-    for stage in (syntax, modules, names, types, data, gates, models, plan, internal):
+    for stage in (syntax, modules, names, types, data, gates, models, commands, plan, internal):
         for code in stage.CODES:
             if code.code in found:
                 raise ValueError(f"the code {code.code} is registered twice")

@@ -1,0 +1,62 @@
+"""Codes SK62x: models that a command or a function of the user's own answers for."""
+
+from __future__ import annotations
+
+from skillc.language.codes.code import Code
+from skillc.language.codes.samples import program
+
+_TARGET = 'model target    = "rulebook/v1"'
+
+
+def _code(number: int, title: str, explanation: str, bad: str = "", good: str = "") -> Code:
+    return Code(f"SK{number}", "models", title, explanation, bad, good)
+
+
+def _with(model: str) -> str:
+    return program().replace(_TARGET, f"model target = {model}")
+
+
+CODES: tuple[Code, ...] = (
+    _code(
+        621,
+        "a command that can't be run as it is written",
+        "`exec` is a program and its arguments, split into words as a POSIX shell would; no shell reads it. In braces "
+        "stand the places that are filled at each call, each within one word, so that no text of a prompt becomes "
+        "another argument: `{prompt}` (the whole conversation as one text), `{system}` and `{user}` (its two parts), "
+        "`{messages}` (the path of a JSON file with the messages in the chat format), `{model}` (the name behind "
+        "`exec/`) and `{here}` (the program's folder). Braces that are meant as they are stand twice: `{{name}}`.\n\n"
+        "A command without a place for the conversation reads it on its standard input; one with `{system}` alone "
+        "reads the rest there. Otherwise its standard input is empty. It runs in an empty folder of its own, unless "
+        "`folder` names one, and is given the variables `PATH`, `HOME`, those of the language and the time zone, the model's "
+        '`key`, and what `environment = [env("NAME")]` names.',
+        _with('"exec/tool" { exec = "tool {promt}" }'),
+        _with('"exec/tool" { exec = "tool {prompt}" }'),
+    ),
+    _code(
+        622,
+        "an answer that can't be found so",
+        "`answer` says where the answer stands. `stdout` is all that the command prints, without the blanks around it. "
+        '`json(".path[0].to")` is the text at a path of the JSON that it prints, or of the last of its lines that '
+        'has one there. `after("marker")` is what follows the last such marker, `match("expression")` the group of the '
+        'last match of a regular expression, or the match itself where it has no group. `file("last.txt")` is a file '
+        "that the command writes into its working folder; where all calls share a folder, only one may run at a "
+        "time.\n\nAn answer that is not there is a failure of the call, never a score.",
+        _with('"exec/tool" { exec = "tool {prompt}" { answer = json("result") } }'),
+        _with('"exec/tool" { exec = "tool {prompt}" { answer = json(".result") } }'),
+    ),
+    _code(
+        623,
+        "settings of a model that don't go together",
+        'A model is answered by a provider that litellm knows, by a command, `"exec/name"` with `exec = "..."`, or by '
+        'a function of your own, `"mine/name"` with `backend = python("module:function")`. A command is sent nothing '
+        "but what stands in it, so parameters such as `temperature` belong into the command.",
+        _with('"exec/tool" { exec = "tool {prompt}"; temperature = 0 }'),
+        _with('"exec/tool" { exec = "tool --temperature 0 {prompt}" }'),
+    ),
+    _code(
+        624,
+        "a working folder that is not there",
+        "`folder` names the folder in which a command runs, from the program's folder onwards. It is not made, since "
+        "an empty one is rarely what is meant: without the setting each call has an empty folder of its own.",
+    ),
+)

@@ -1,0 +1,194 @@
+"""What the settings of a model demand of each other, and whether its command can be run and its answer found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath, PureWindowsPath
+
+from skillc.language.checked import Amount, Entity, Invocation, Items, Setting
+from skillc.language.report import Report, meant
+from skillc.language.source import Span
+from skillc.language.templates import PLACES, path_of, places_in, words_of
+
+COMMANDS = "exec"
+"""The provider of models that a command answers for."""
+
+_WITH_COMMAND = frozenset({"exec", "key", "price", "max_reply", "timeout", "concurrency", "rpm", "tpm"})
+_ELSEWHERE = frozenset({"base_url", "serve", "backend"})
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def check_model(report: Report, model: Entity) -> None:
+    """One thing answers for a model, it takes every setting, and a command has its program and its answer."""
+    provider = model.value.partition("/")[0] if isinstance(model.value, str) else None
+    command, backend = model.settings.get("exec"), model.settings.get("backend")
+    if command is not None:
+        _check_command_alone(report, model, provider)
+        _check_words(report, command)
+        _check_answer(report, command, model.settings.get("concurrency"))
+        _check_around(report, command)
+    elif provider == COMMANDS:
+        hint = 'add `exec = "mytool --prompt {prompt}"` to its block'
+        report.add(
+            "SK623", model.source, model.span, f"`{model.value}` is answered by a command, and none is given", hint=hint
+        )
+    if backend is not None and command is None:
+        _check_backend(report, model, backend, provider)
+
+
+def _check_command_alone(report: Report, model: Entity, provider: str | None) -> None:
+    if provider not in (None, COMMANDS):
+        setting = model.settings["exec"]
+        message = f"a command answers for a model of the provider `exec`, not for `{model.value}`"
+        hint = f'name the model `"exec/{str(model.value).rpartition("/")[2]}"`'
+        report.add("SK623", setting.source, setting.span, message, hint=hint)
+    for name, setting in model.settings.items():
+        if name in _ELSEWHERE:
+            message, hint = f"a command answers, so `{name}` has no place beside it", "keep one of them"
+        elif name not in _WITH_COMMAND:
+            message, hint = f"a command is sent no `{name}`", "write it into the command, as its own option"
+        else:
+            continue
+        report.add("SK623", setting.source, setting.span, message, hint=hint)
+
+
+def _check_backend(report: Report, model: Entity, backend: Setting, provider: str | None) -> None:
+    if provider in (COMMANDS, "rulebook"):
+        message = f"`{provider}` is a provider of skillc's own, so no other function can answer for `{model.value}`"
+        report.add("SK623", backend.source, backend.span, message, hint='choose another name: `"mine/large"`')
+    if "serve" in model.settings:
+        served = model.settings["serve"]
+        message = "a function of your own answers, so `serve` has no place beside it"
+        report.add("SK623", served.source, served.span, message, hint="keep one of them")
+    name = backend.value.arguments[0] if isinstance(backend.value, Invocation) else ""
+    module, colon, function = str(name).partition(":")
+    if not (module and colon and function):
+        report.add(
+            "SK623",
+            backend.source,
+            backend.span,
+            f"`{name}` names no function",
+            hint='write `python("module:function")`',
+        )
+
+
+# ---- the command ----------------------------------------------------------------------------------
+
+
+def _check_words(report: Report, command: Setting) -> None:
+    text = str(command.value)
+
+    def wrong(message: str, hint: str, part: str = "") -> None:
+        report.add("SK621", command.source, _within(command, part), message, hint=hint)
+
+    try:
+        words = words_of(text)
+    except ValueError:
+        wrong("a quote in the command is not closed", "close it; a lone `'` is written `\"'\"`")
+        return
+    if not words or not words[0] or "\0" in text:
+        wrong("the command names no program", 'write `exec = "mytool --prompt {prompt}"`')
+        return
+    found = [place for word in words for place in places_in(word)]
+    for place in dict.fromkeys(found):
+        if place not in PLACES:
+            listed = ", ".join(f"`{{{each}}}`" for each in PLACES)
+            near = meant(place, PLACES)
+            hint = f"{near}; for braces as they are write `{{{{{place}}}}}`" if near else f"there is {listed}"
+            wrong(f"a command has no place `{{{place}}}`", hint, f"{{{place}}}")
+    if any(place != "here" for place in places_in(words[0])):
+        wrong("the program itself can't come from a call", "begin with the program's name", words[0])
+    if "user" in found and not {"system", "prompt", "messages"} & set(found):
+        wrong(
+            "`{user}` leaves out the system messages, where the skill stands",
+            "add `{system}`, or write `{prompt}`",
+            "{user}",
+        )
+
+
+def _within(setting: Setting, part: str) -> Span:
+    """Where a part of a setting's text stands, the whole setting where it is written otherwise."""
+    start = setting.source.text.find(part, setting.span.start, setting.span.end) if part else -1
+    return Span(start, start + len(part)) if start >= 0 else setting.span
+
+
+# ---- its answer -----------------------------------------------------------------------------------
+
+
+def _check_answer(report: Report, command: Setting, concurrency: Setting | None) -> None:
+    answer = command.block.get("answer")
+    if answer is None or not isinstance(answer.value, Invocation):
+        return
+    said = str(answer.value.arguments[0])
+    problem = _ANSWERS[answer.value.function](said)
+    if problem is not None:
+        report.add("SK622", answer.source, answer.span, problem[0], hint=problem[1])
+    elif answer.value.function == "file" and "folder" in command.block and not _is_one(concurrency):
+        message = "calls at the same time would write the same file in the same folder"
+        hint = "add `concurrency = 1` to the model's block, or leave `folder` out: each call has one of its own then"
+        report.add("SK622", answer.source, answer.span, message, hint=hint)
+
+
+def _is_one(setting: Setting | None) -> bool:
+    return setting is not None and isinstance(setting.value, Amount) and setting.value.value == 1
+
+
+Problem = tuple[str, str]
+
+
+def _json_problem(path: str) -> Problem | None:
+    if path_of(path) is not None:
+        return None
+    return f"`{path}` is no path into JSON", 'write `json(".result")`, `json(".choices[0].text")`'
+
+
+def _after_problem(marker: str) -> Problem | None:
+    return (
+        None
+        if marker
+        else ("the marker is empty", 'write `after("Answer:")`, or leave `answer` out for the whole output')
+    )
+
+
+def _match_problem(pattern: str) -> Problem | None:
+    try:
+        groups = re.compile(pattern).groups
+    except (re.error, OverflowError, RecursionError) as problem:
+        return f"this is no regular expression: {problem}", "it is one of Python's `re`"
+    if groups > 1:
+        return f"the expression has {groups} groups, and the answer is one", "write the others as `(?:...)`"
+    return None
+
+
+def _file_problem(name: str) -> Problem | None:
+    parts = {*PurePosixPath(name).parts, *PureWindowsPath(name).parts}
+    outside = PurePosixPath(name).is_absolute() or PureWindowsPath(name).anchor or ".." in parts
+    if not parts or outside or "\0" in name:
+        return f"`{name}` is no file within the working folder", 'write its name: `file("last.txt")`'
+    return None
+
+
+_ANSWERS: Mapping[str, Callable[[str], Problem | None]] = {
+    "json": _json_problem,
+    "after": _after_problem,
+    "match": _match_problem,
+    "file": _file_problem,
+}
+
+
+# ---- what it runs in ------------------------------------------------------------------------------
+
+
+def _check_around(report: Report, command: Setting) -> None:
+    folder, environment = command.block.get("folder"), command.block.get("environment")
+    if folder is not None and not str(folder.value).strip():
+        report.add("SK621", folder.source, folder.span, "the folder has no name", hint="leave it out for an empty one")
+    if environment is None or not isinstance(environment.value, Items):
+        return
+    for item in environment.value.items:
+        name = str(item.arguments[0]) if isinstance(item, Invocation) else ""
+        if not _VARIABLE.fullmatch(name):
+            place = _within(environment, f'"{name}"')
+            hint = 'write its name alone: `env("CODEX_HOME")`'
+            report.add("SK621", environment.source, place, f"`{name}` is no name of a variable", hint=hint)

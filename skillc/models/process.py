@@ -1,0 +1,172 @@
+"""One command: run in a session of its own, fed, read within bounds, and ended with all that it started."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from skillc.models import guard
+from skillc.models.guard import GUARD, MARK
+
+MOST_OUTPUT = 16 * 2**20
+"""Bytes of output that are read; a command that prints more is ended."""
+
+_TAIL = 4096
+_CHUNK = 65536
+# How often to look whether a command has ended whose output something else still holds open, and how long that may.
+_LOOK, _LINGER = 0.1, 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A command that has ended, or was.
+
+    Attributes:
+        why: `ended` by itself, at the `timeout`, or because it printed too `much`.
+        status: its exit status, negative for the signal that ended it.
+        stdout: all of its output.
+        stderr: the end of what it said on standard error.
+    """
+
+    why: Literal["ended", "timeout", "much"]
+    status: int
+    stdout: bytes
+    stderr: bytes
+
+
+async def run(
+    words: Sequence[str],
+    *,
+    folder: Path,
+    environment: Mapping[str, str],
+    stdin: bytes | None,
+    timeout: float,
+    most: int = MOST_OUTPUT,
+    grace: float = guard.GRACE,
+) -> Ended:
+    """Runs a command to its end. Whatever ends the wait for it, nothing of it is left running.
+
+    Args:
+        words: the program and its arguments.
+        folder: the working folder.
+        environment: all variables that it is given.
+        stdin: what it reads; None is nothing.
+        timeout: in seconds.
+        most: bytes of output that it may print.
+        grace: seconds between SIGTERM and SIGKILL.
+
+    Raises:
+        OSError: it could not be started.
+    """
+    mark = GUARD.mark()
+    process = await asyncio.create_subprocess_exec(
+        *words,
+        cwd=folder,
+        env={**environment, MARK: mark},
+        stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    out, err = bytearray(), bytearray()
+    why: Literal["ended", "timeout", "much"] = "ended"
+    cut = True
+    try:
+        GUARD.watch(process.pid, mark)
+        async with asyncio.timeout(timeout):
+            await _talk(process, stdin, out, err, most)
+        cut = False
+    except TimeoutError:
+        why = "timeout"
+    except _TooMuch:
+        why = "much"
+    finally:
+        await _surely(_end(process, mark if cut else "", grace))
+    return Ended(why, process.returncode if process.returncode is not None else -1, bytes(out), bytes(err))
+
+
+class _TooMuch(Exception):  # noqa: N818
+    """More output than is read."""
+
+
+async def _talk(
+    process: asyncio.subprocess.Process, stdin: bytes | None, out: bytearray, err: bytearray, most: int
+) -> None:
+    """Until the command has ended and its output is read; what holds the output open after it is not waited for."""
+    gone = asyncio.create_task(_outlived(process))
+    talk = {
+        asyncio.create_task(each) for each in (_read(process, out, most), _tail(process, err), _feed(process, stdin))
+    }
+    everything = {gone, *talk}
+    try:
+        while talk and not gone.done():
+            done, _ = await asyncio.wait({gone, *talk}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done & talk:
+                task.result()
+            talk -= done
+        if not talk:
+            await process.wait()
+    finally:
+        for task in everything:
+            task.cancel()
+        await asyncio.gather(*everything, return_exceptions=True)
+
+
+async def _read(process: asyncio.subprocess.Process, out: bytearray, most: int) -> None:
+    assert process.stdout is not None
+    while chunk := await process.stdout.read(_CHUNK):
+        out += chunk[: most - len(out)]
+        if len(out) >= most:
+            raise _TooMuch
+
+
+async def _tail(process: asyncio.subprocess.Process, err: bytearray) -> None:
+    assert process.stderr is not None
+    while chunk := await process.stderr.read(_CHUNK):
+        err += chunk
+        del err[:-_TAIL]
+
+
+async def _feed(process: asyncio.subprocess.Process, stdin: bytes | None) -> None:
+    if process.stdin is None or stdin is None:
+        return
+    # A command need not read what it is given.
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        process.stdin.write(stdin)
+        await process.stdin.drain()
+    process.stdin.close()
+
+
+async def _outlived(process: asyncio.subprocess.Process) -> None:
+    while process.returncode is None:
+        await asyncio.sleep(_LOOK)
+    await asyncio.sleep(_LINGER)
+
+
+async def _end(process: asyncio.subprocess.Process, mark: str, grace: float) -> None:
+    """Ends what is left of the command; by its mark too, unless it came to its end by itself."""
+    for step in guard.ending({process.pid}, mark, grace) if mark or guard.is_there(process.pid) else ():
+        await asyncio.sleep(step)
+    GUARD.forget(process.pid)
+    while process.returncode is None:
+        await asyncio.sleep(0.01)
+    # The pipes may be held open by what has left the command; here they are not needed any more.
+    process._transport.close()  # type: ignore[attr-defined]
+
+
+async def _surely(work: Coroutine[None, None, None]) -> None:
+    """Does the work to its end, however often this task is cancelled meanwhile."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as problem:
+            cancelled = problem
+    if cancelled is not None:
+        raise cancelled
+    task.result()
