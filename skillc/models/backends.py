@@ -131,7 +131,8 @@ def own_backend(model: ModelPlan, environ: Mapping[str, str], root: Path) -> Own
     """
     provider = provider_of(model.model)
     if model.exec is not None or provider == COMMAND:
-        return Own(command_endpoint(model, environ), Command(model, environ, root))
+        command = Command(model, environ, root)
+        return Own(command_endpoint(model, environ), command)
     found = _found(model, provider, root)
     if found is None:
         return None

@@ -78,8 +78,8 @@ class Command:
         self._model = model
         self._exec: ExecPlan = model.exec
         self._root = root.resolve()
-        self._folder = self._declared_folder()
         self._environment, self._secrets = _environment(model, environ)
+        self._folder = self._declared_folder()
         self._program = self._found()
 
     async def __call__(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class Command:
                 why = "holds a zero byte" if "\0" in word else f"has {size:,} bytes, and the system takes {_LONGEST:,}"
                 self._refuse(
                     f"the argument `{template}` {why}",
-                    "write `{messages}`, the path of a file, or leave the place out: standard input holds the prompt then",
+                    "write `{messages}`, the path of a file, or leave the place out: standard input holds it then",
                 )
         return words, None if rest is None else rest.encode()
 
@@ -261,6 +261,7 @@ def _environment(model: ModelPlan, environ: Mapping[str, str]) -> tuple[dict[str
         SkillcError: a declared one is not set.
     """
     assert model.exec is not None
+    key_of(model, environ, model.key_env)
     declared = {*model.exec.environment, *([model.key_env] if model.key_env else [])}
     for name in sorted(declared):
         if not environ.get(name):

@@ -27,8 +27,8 @@ CODES: tuple[Code, ...] = (
         "`exec/`) and `{here}` (the program's folder). Braces that are meant as they are stand twice: `{{name}}`.\n\n"
         "A command without a place for the conversation reads it on its standard input; one with `{system}` alone "
         "reads the rest there. Otherwise its standard input is empty. It runs in an empty folder of its own, unless "
-        "`folder` names one, and is given the variables `PATH`, `HOME`, those of the language and the time zone, the model's "
-        '`key`, and what `environment = [env("NAME")]` names.',
+        "`folder` names one, and is given the variables `PATH`, `HOME`, those of the language and the time zone, the "
+        'model\'s `key`, and what `environment = [env("NAME")]` names.',
         _with('"exec/tool" { exec = "tool {promt}" }'),
         _with('"exec/tool" { exec = "tool {prompt}" }'),
     ),
