@@ -8,7 +8,7 @@ from pathlib import Path
 
 from skillc.language import nodes, rules
 from skillc.language.checked import Checked, CheckedGate, CheckedMetric, Entity
-from skillc.language.commands import check_model
+from skillc.language.commands import check_models
 from skillc.language.diagnostics import Fix
 from skillc.language.entities import Entities
 from skillc.language.facts import fields_of, gather
@@ -131,6 +131,7 @@ def _entities(work: Work) -> None:
 def _rules(work: Work) -> None:
     """What declarations demand of each other."""
     rules.check_fields(work.report, work.entities, work.module)
+    check_models(work.report, [entity for entity in work.entities if entity.kind == "model"])
     fields = fields_of(work.entities)
     for entity in work.entities:
         if entity.kind == "section":
@@ -139,8 +140,6 @@ def _rules(work: Work) -> None:
             rules.check_skill(work.report, entity)
         elif entity.kind == "data":
             rules.check_data(work.report, entity, {**dict.fromkeys(work.broken), **fields})
-        elif entity.kind == "model":
-            check_model(work.report, entity)
         if entity.kind not in work.flawed and not work.unread:
             rules.check_whole(work.report, entity)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePosixPath, PureWindowsPath
 
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting
@@ -19,22 +19,25 @@ _ELSEWHERE = frozenset({"base_url", "serve", "backend"})
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def check_model(report: Report, model: Entity) -> None:
+def check_models(report: Report, models: Iterable[Entity]) -> None:
     """One thing answers for a model, it takes every setting, and a command has its program and its answer."""
-    provider = model.value.partition("/")[0] if isinstance(model.value, str) else None
-    command, backend = model.settings.get("exec"), model.settings.get("backend")
-    if command is not None:
-        _check_command_alone(report, model, provider)
-        _check_words(report, command)
-        _check_answer(report, command, model.settings.get("concurrency"))
-        _check_around(report, command)
-    elif provider == COMMANDS:
-        hint = 'add `exec = "mytool --prompt {prompt}"` to its block'
-        report.add(
-            "SK623", model.source, model.span, f"`{model.value}` is answered by a command, and none is given", hint=hint
-        )
-    if backend is not None and command is None:
-        _check_backend(report, model, backend, provider)
+    bare: set[str] = set()
+    for model in models:
+        provider = model.value.partition("/")[0] if isinstance(model.value, str) else None
+        command, backend = model.settings.get("exec"), model.settings.get("backend")
+        if command is not None:
+            _check_command_alone(report, model, provider)
+            _check_words(report, command)
+            _check_answer(report, command, model.settings.get("concurrency"))
+            _check_around(report, command)
+        elif provider == COMMANDS and model.value not in bare:
+            # A model that reuses this one is not to be blamed again.
+            bare.add(str(model.value))
+            message = f"`{model.value}` is answered by a command, and none is given"
+            hint = 'add `exec = "mytool --prompt {prompt}"` to its block'
+            report.add("SK623", model.source, model.span, message, hint=hint)
+        if backend is not None and command is None:
+            _check_backend(report, model, backend, provider)
 
 
 def _check_command_alone(report: Report, model: Entity, provider: str | None) -> None:
