@@ -70,7 +70,7 @@ def test_a_registered_function_is_given_the_call_and_gives_a_text() -> None:
     done = ask(model(parameters={"temperature": 0}, max_reply=9), tools=({"type": "function"},))
     assert (done.text, done.finish, done.model) == ("hi", "stop", "mine/large")
     assert done.usage.completion == 9  # what nobody counts is charged whole
-    [(messages, name, parameters, on_main)] = seen
+    [(_, name, parameters, on_main)] = seen
     assert name == "large"
     assert parameters == {"temperature": 0, "max_tokens": 9, "timeout": 20.0, "tools": [{"type": "function"}]}
     assert not on_main
@@ -104,7 +104,10 @@ class Answering:
         return later()
 
 
-CHAT = {"choices": [{"message": {"content": "chat"}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 4, "completion_tokens": 1}}  # fmt: skip
+CHAT = {
+    "choices": [{"message": {"content": "chat"}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 4, "completion_tokens": 1},
+}
 
 
 @pytest.mark.parametrize(
@@ -204,7 +207,7 @@ def test_errors_of_ours_and_exits_are_messages(problem: BaseException, said: str
 @pytest.mark.parametrize("given", [None, 7, b"bytes", ["text"], Reply(text=None)])  # type: ignore[arg-type]
 def test_what_is_no_reply_at_all_is_said(given: Any) -> None:
     backend("mine")(lambda *_: given)
-    with pytest.raises(PermanentFailure, match="where a text or a `skillc.Reply` is wanted"):
+    with pytest.raises(PermanentFailure, match="where a text or a `skillc"):
         ask()
 
 
@@ -309,7 +312,7 @@ def test_two_of_one_name_are_an_error_that_the_program_can_settle(
 def test_a_package_whose_backend_cannot_be_loaded_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     installed(tmp_path, "mine", "brought_gone:answer", "gone3")
-    with pytest.raises(SkillcError, match="the backend `mine` of gone3 1.0 cannot be loaded: ModuleNotFoundError"):
+    with pytest.raises(SkillcError, match=r"`mine` of gone3 1\.0 cannot be loaded: ModuleNotFoundError"):
         ask()
 
 

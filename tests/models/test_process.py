@@ -157,7 +157,8 @@ def test_a_guard_that_was_killed_is_replaced() -> None:
     code = (
         "import asyncio, os, signal, sys\nfrom pathlib import Path\nfrom skillc.models import guard\n"
         "from skillc.models.process import run\n"
-        "def go(s): return run(['sh', '-c', s], folder=Path('/'), environment=dict(os.environ), stdin=None, timeout=60)\n"
+        "def go(s):\n    words = ['sh', '-c', s]\n"
+        "    return run(words, folder=Path('/'), environment=dict(os.environ), stdin=None, timeout=60)\n"
         "async def main():\n"
         "    await go('true')\n"
         "    guard.GUARD._process.kill(); guard.GUARD._process.wait()\n"

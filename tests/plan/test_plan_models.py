@@ -18,7 +18,9 @@ from skillc.plan.schema import AnswerPlan, ExecPlan, ModelPlan, Plan, PricePlan
 from skillc.plan.spend import call
 
 COMMAND = """"exec/tool" {
-  exec = "tool --json 'two words' {prompt}" { answer = json(".a[0].b"); folder = "ws"; environment = [env("B"), env("A")] }
+  exec = "tool --json 'two words' {prompt}" {
+    answer = json(".a[0].b"); folder = "ws"; environment = [env("B"), env("A")]
+  }
   key = env("KEY"); timeout = 2 min; price { call = $0.05 }
 }"""
 
