@@ -17,10 +17,7 @@ PLACES = {
     "model": "the model's name behind `exec/`",
     "here": "the folder of the program",
 }
-"""What may stand in braces."""
-
-TEXTS = ("prompt", "system", "user")
-"""Places of a text; a command without any of them, and without `{messages}`, reads the prompt on its standard input."""
+"""What may stand in braces. A command with none of the first four reads the prompt on its standard input."""
 
 _PLACE = re.compile(r"\{\{(\w+)\}\}|\{([A-Za-z_]\w*)\}")
 

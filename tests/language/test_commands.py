@@ -63,7 +63,7 @@ def test_what_can_be_written(text: str) -> None:
         ('{ exec = "tool" { answer = file("/etc/x") } }', "SK622", "answer =", "no file within", "last.txt"),
         ('{ exec = "tool" { answer = file("../x") } }', "SK622", "answer =", "no file within", "last.txt"),
         ('{ exec = "tool" { answer = file("") } }', "SK622", "answer =", "no file within", "last.txt"),
-        ('{ exec = "t" { answer = file("x"); folder = "ws" } }', "SK622", "answer =", "the same file", "concurrency = 1"),
+        ('{ exec = "t" { answer = file("x"); folder = "w" } }', "SK622", "answer =", "the same", "concurrency = 1"),
         ('{ exec = "tool"; base_url = "http://x" }', "SK623", "base_url =", "`base_url` has no place", "keep one"),
         ('{ exec = "tool"; serve = vllm { max_len = 9 } }', "SK623", "serve =", "`serve` has no place", "keep one"),
         ('{ exec = "tool"; backend = python("a:b") }', "SK623", "backend =", "`backend` has no place", "keep one"),
