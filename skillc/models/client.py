@@ -15,6 +15,7 @@ from skillc.models.accounts import Amount
 from skillc.models.attempts import Attempts, Retries, Sleep, overuse
 from skillc.models.cache import ReplyCache
 from skillc.models.calls import Call, Completion, Usage
+from skillc.models.claims import Claims
 from skillc.models.failures import CallFailed
 from skillc.models.flights import Flights
 from skillc.models.home import Home
@@ -22,6 +23,7 @@ from skillc.models.ledger import Ledger, Where
 from skillc.models.line import Line, Turn
 from skillc.models.receipts import Receipts
 from skillc.models.roles import Role, call_key, resolve_roles
+from skillc.models.stored import Label, whole_reply
 from skillc.models.transport import Transport, load_litellm, send
 from skillc.plan.schema import Plan
 
@@ -36,6 +38,9 @@ class Charge(NamedTuple):
     usage: Usage
     cost: int | None
 
+
+# The stored form of a reply, and whether it was there before.
+_Fetched = tuple[dict[str, Any], bool]
 
 _CHARGES: ContextVar[list[Charge] | None] = ContextVar("skillc_charges", default=None)
 
@@ -84,12 +89,13 @@ class Client:
         self.roles = resolve_roles(plan, offline=offline, root=root, own=transport is send)
         self.ledger = Ledger(plan.budget)
         self._cache = ReplyCache(cache_folder)
+        self._claims = Claims(cache_folder)
         self._salt = salt
         self._sends = transport is send
         self._receipts = Receipts(self.ledger.paid)
         account = self.ledger.paid.account
         self._attempts = Attempts(account, self._receipts, transport, retries or Retries(), sleep, concurrency)
-        self._flights: Flights[str, str] = Flights()
+        self._flights: Flights[str, _Fetched] = Flights()
         self._line = Line()
         self._home = Home(self._moved)
 
@@ -165,6 +171,7 @@ class Client:
     def close(self) -> None:
         """Closes the cache and the receipts."""
         self._cache.close()
+        self._claims.close()
         self._receipts.close()
 
     def __enter__(self) -> Client:
@@ -188,7 +195,7 @@ class Client:
         await self._admit(reserved)
         where = (call.role, call.stage)
         try:
-            text, cached = await self._reply(key, role, arguments, call, reserved)
+            data, cached = await self._reply(key, role, arguments, call, reserved)
         except CallFailed as problem:
             usage = problem.usage or Usage()
             self._settle(Charge(where, reserved, usage, _cost(role, usage)))
@@ -196,7 +203,7 @@ class Client:
         except BaseException:
             self.ledger.charged.account.release(reserved)
             raise
-        completion = _completion(text, role, cached)
+        completion = _completion(data, role, cached)
         passed = overuse(completion.usage, reserved, role)
         if passed is not None:
             self.ledger.charged.account.release(reserved)
@@ -223,24 +230,33 @@ class Client:
             self._line.leave(turn)
         await self.ledger.charged.account.granted(reserved, place)
 
-    async def _reply(
-        self, key: str, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount
-    ) -> tuple[str, bool]:
-        """The stored form of a reply, and whether it was there before."""
-        known = self._cache.get(key)
-        if known is not None and _readable(known):
+    async def _reply(self, key: str, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount) -> _Fetched:
+        """A reply, from the cache or from one flight for all that ask for it at once."""
+        known = await self._known(key)
+        if known is not None:
             return known, True
+        return await self._flights.join(key, lambda: self._fetch(key, role, arguments, call, reserved))
 
-        async def fetch() -> str:
+    async def _fetch(self, key: str, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount) -> _Fetched:
+        claim = await self._claims.take(key, float(role.plan.pacing.timeout))
+        try:
+            # Whoever had the key before may have fetched it, or did so between our look and our claim.
+            known = await self._known(key) if self._claims.shared else None
+            if known is not None:
+                return known, True
             text = await self._attempts.run(role, arguments, call, reserved)
-            self._cache.put(key, text)
-            return text
+            await self._cache.put(key, text, Label(role.endpoint.id, role.plan.model).as_text())
+            return json.loads(text), False
+        finally:
+            if claim is not None:
+                claim.free()
 
-        return await self._flights.join(key, fetch), False
+    async def _known(self, key: str) -> dict[str, Any] | None:
+        stored = await self._cache.get(key)
+        return whole_reply(stored) if stored is not None else None
 
 
-def _completion(stored: str, role: Role, cached: bool) -> Completion:
-    data = json.loads(stored)
+def _completion(data: dict[str, Any], role: Role, cached: bool) -> Completion:
     usage = Usage(*data["usage"])
     return Completion(
         text=data["text"],
@@ -251,14 +267,6 @@ def _completion(stored: str, role: Role, cached: bool) -> Completion:
         cached=cached,
         tool_calls=tuple(data.get("tool_calls", ())),
     )
-
-
-def _readable(stored: str) -> bool:
-    try:
-        data = json.loads(stored)
-        return isinstance(data["text"], str) and isinstance(data["model"], str) and len(data["usage"]) == 4
-    except (ValueError, TypeError, KeyError):
-        return False
 
 
 def _cost(role: Role, usage: Usage) -> int | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from skillc.errors import SkillcError
 from skillc.models.prices import LOCAL_PROVIDERS, provider_of
@@ -27,8 +30,19 @@ _KEYS = {
     "together_ai": "TOGETHERAI_API_KEY",
     "xai": "XAI_API_KEY",
 }
+# The variables that litellm takes a provider's address from, where they are not named after the provider.
+_ADDRESSES = {
+    "anthropic": ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL"),
+    "bedrock": ("AWS_BEDROCK_RUNTIME_ENDPOINT",),
+    "fireworks_ai": ("FIREWORKS_API_BASE",),
+    "huggingface": ("HF_API_BASE", "HUGGINGFACE_API_BASE"),
+    "ollama_chat": ("OLLAMA_API_BASE",),
+    "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
+    "vertex_ai": ("VERTEXAI_API_BASE", "VERTEX_API_BASE"),
+}
 _PORTS = {"http": 80, "https": 443}
 _NO_KEY = "none-needed"
+_SECRET = re.compile(r"key|token|secret|sig|pass|auth|code", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +123,10 @@ def declared_url(model: ModelPlan, environ: Mapping[str, str]) -> str | None:
 
 
 def normalised(url: str) -> str:
-    """One spelling for one address: no default port, no closing slash, no user, password, query or fragment."""
+    """One spelling for one address: no default port, no closing slash, no user, password or fragment.
+
+    Of a query stands a digest, because two queries may be two models; what looks like a key in it is left out.
+    """
     parts = urlsplit(url if "://" in url else f"http://{url}")
     host = (parts.hostname or "").lower()
     host = f"[{host}]" if ":" in host else host
@@ -118,7 +135,12 @@ def normalised(url: str) -> str:
     except ValueError:
         port = None
     shown = "" if port in (None, _PORTS.get(parts.scheme.lower())) else f":{port}"
-    return f"{parts.scheme.lower()}://{host}{shown}{parts.path.rstrip('/')}"
+    return f"{parts.scheme.lower()}://{host}{shown}{parts.path.rstrip('/')}{_query(parts.query)}"
+
+
+def _query(query: str) -> str:
+    told = sorted(pair for pair in parse_qsl(query, keep_blank_values=True) if not _SECRET.search(pair[0]))
+    return "?" + hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12] if told else ""
 
 
 def _url_of(model: ModelPlan, provider: str, environ: Mapping[str, str]) -> str | None:
@@ -126,5 +148,5 @@ def _url_of(model: ModelPlan, provider: str, environ: Mapping[str, str]) -> str 
     if declared is not None:
         return declared
     # Litellm would follow these by itself; what is followed has to be in the cache key.
-    names = ("OPENAI_BASE_URL", "OPENAI_API_BASE") if provider == "openai" else (f"{provider.upper()}_API_BASE",)
+    names = _ADDRESSES.get(provider, (f"{provider.upper()}_API_BASE",))
     return next((environ[name] for name in names if environ.get(name)), None)

@@ -107,7 +107,11 @@ def resolve_roles(
 
 
 def call_key(role: Role, arguments: Mapping[str, Any], sample: int | tuple[int, ...], salt: str) -> str:
-    """sha256 over all that decides a reply, the key of the account excepted (ENGINE section 5)."""
+    """sha256 over all that decides a reply, the key of the account excepted (ENGINE section 5).
+
+    Raises:
+        SkillcError: something in the call is no JSON, so that it can neither be told from another nor be sent.
+    """
     told = {"endpoint": role.endpoint.id, "sample": sample, "salt": salt, "sent": arguments}
     return hashlib.sha256(_canonical(told).encode()).hexdigest()
 
@@ -120,4 +124,12 @@ def _role(model: ModelPlan, environ: Mapping[str, str], root: Path, own: bool) -
 
 
 def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=_refused)
+
+
+def _refused(value: Any) -> Any:
+    # Not `str`: what it leaves out, as of an array, would make two calls one.
+    raise SkillcError(
+        f"a call holds a value of type `{type(value).__name__}`, which no request can carry",
+        hint="give images as data URLs, and tools and parameters as plain JSON values",
+    )

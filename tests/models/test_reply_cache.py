@@ -30,9 +30,10 @@ def test_replies_outlive_the_process_and_are_texts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "x", "é\r\n\u2028", "y" * 200_000])
 def test_texts_of_any_kind_and_size_come_back(tmp_path: Path, text: str) -> None:
     cache = ReplyCache(tmp_path)
-    cache.put("k", text)
+    asyncio.run(cache.put("k", text))
     cache.close()
-    assert ReplyCache(tmp_path).get("k") == text
+    assert asyncio.run(ReplyCache(tmp_path).get("k")) == text
+    assert not list(tmp_path.rglob("*.val"))
 
 
 class Bomb:
@@ -42,12 +43,12 @@ class Bomb:
 
 def test_a_planted_pickle_is_not_opened(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cache = ReplyCache(tmp_path)
-    cache.put("k", "text")
+    asyncio.run(cache.put("k", "text"))
     cache.close()
     with sqlite3.connect(tmp_path / "cache.db") as base:
         base.execute("UPDATE Cache SET mode = 4, value = ? WHERE key = 'k'", (pickle.dumps(Bomb()),))
     with pytest.warns(UserWarning, match="could not be read"):
-        assert ReplyCache(tmp_path).get("k") is None
+        assert asyncio.run(ReplyCache(tmp_path).get("k")) is None
     assert "opened" not in capsys.readouterr().out
 
 
