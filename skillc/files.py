@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Writes beside the file and puts it in its place in one move.
+def write_whole(path: Path, text: str | Iterable[str]) -> None:
+    """Writes beside the file and puts it in its place in one move; a long text may come in pieces.
 
     Raises:
         OSError: it cannot be written; what stood there still stands.
@@ -15,7 +16,7 @@ def write_whole(path: Path, text: str) -> None:
     beside = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         with beside.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+            file.writelines([text] if isinstance(text, str) else text)
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)

@@ -1,0 +1,161 @@
+"""`skillc cache`: the replies that compiles have paid for, and keep."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from skillc.errors import SkillcError
+
+_SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+
+
+def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """The seconds in `30d`, `12h` or `90 min`."""
+    if value is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w)", value)
+    if found is None:
+        raise click.BadParameter(f"'{value}' is no age: a number with s, min, h, d or w, as in '30d'")
+    return float(found[1]) * _SECONDS[found[2]]
+
+
+_folder = click.argument("folder", type=click.Path(path_type=Path), default=Path())
+_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+
+@click.group(short_help="show, prune, export and import the replies that are kept")
+def cache() -> None:
+    """Look after the replies that compiles have paid for.
+
+    A compile keeps every whole reply in `.skillc/cache` beside its program, and never throws one away by itself. FOLDER
+    is the program, its folder (the working folder by default), or the cache itself. All of this works while a compile
+    is running: a reply that is taken out is paid for again when it is needed.
+    """
+
+
+@cache.command(short_help="what is kept, by endpoint and model")
+@_folder
+@_json
+def show(folder: Path, as_json: bool) -> None:
+    """Show what is kept in FOLDER: replies and bytes, by endpoint and model, with the oldest and the newest."""
+    from skillc.models.cache_folder import disk_used, entries, find_folder, groups
+
+    found = find_folder(folder)
+    by_label = groups(entries(found))
+    used = disk_used(found)
+    if as_json:
+        _print_json(folder=str(found), disk_bytes=used, groups=[_group_json(group) for group in by_label])
+        return
+    from rich.console import Console
+
+    from skillc.cli.cache_table import table
+
+    Console(highlight=False).print(table(by_label, found, used))
+
+
+@cache.command(short_help="take replies out and free their space")
+@_folder
+@click.option(
+    "--older-than", metavar="AGE", callback=_seconds, help="Only replies that were stored longer ago: 30d, 12h, 90min."
+)
+@click.option("--model", help="Only replies of this model, as `show` names it.")
+@click.option("--endpoint", help="Only replies of this endpoint, as `show` names it.")
+@click.option("--all", "everything", is_flag=True, help="All replies.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be taken out.")
+@_json
+def prune(
+    folder: Path,
+    older_than: float | None,
+    model: str | None,
+    endpoint: str | None,
+    everything: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Take replies out of FOLDER, and give their space back to the disk. With several conditions all have to hold."""
+    import time
+
+    from skillc.models import cache_folder
+    from skillc.models.endpoint import normalised
+    from skillc.models.sizes import in_bytes
+
+    conditions = (older_than, model, endpoint)
+    if everything == any(condition is not None for condition in conditions):
+        raise SkillcError(
+            "`--all` leaves nothing for other conditions to choose" if everything else "nothing says what to take out",
+            hint="`--older-than 30d`, `--model NAME` and `--endpoint ID` choose, or `--all` takes everything",
+        )
+    wanted = cache_folder.Wanted(
+        before=None if older_than is None else time.time() - older_than,
+        model=model,
+        endpoint=normalised(endpoint) if endpoint is not None and "://" in endpoint else endpoint,
+    )
+    found = cache_folder.find_folder(folder)
+    pruned = cache_folder.prune(found, wanted, dry=dry_run)
+    if as_json:
+        _print_json(
+            folder=str(found), dry_run=dry_run, entries=pruned.entries, bytes=pruned.size, freed_bytes=pruned.freed
+        )
+        return
+    what = f"{pruned.entries:,} {'reply' if pruned.entries == 1 else 'replies'} ({in_bytes(pruned.size)})"
+    freed = f"; {in_bytes(pruned.freed)} of disk are free again" if pruned.entries else ""
+    click.echo(f"would take out {what}" if dry_run else f"took out {what}{freed}")
+
+
+@cache.command(short_help="write replies into a file of JSON lines")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@_folder
+@_json
+def export(file: Path, folder: Path, as_json: bool) -> None:
+    """Write the replies of FOLDER into FILE, one JSON object a line: key, endpoint, model, stored, reply."""
+    from skillc.models import cache_folder, cache_lines
+
+    moved = cache_lines.export(cache_folder.find_folder(folder), file)
+    if as_json:
+        _print_json(file=str(file), entries=moved.entries, left_out=moved.left_out)
+        return
+    left = f"; {moved.left_out:,} could not be read" if moved.left_out else ""
+    click.echo(f"wrote {moved.entries:,} {'reply' if moved.entries == 1 else 'replies'} to {file}{left}")
+
+
+@cache.command("import", short_help="add the replies of such a file")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@_folder
+@_json
+def take_in(file: Path, folder: Path, as_json: bool) -> None:
+    """Add the replies of FILE, as `export` wrote it, to FOLDER. A reply that is there already stays.
+
+    Compiles will take these replies for what the models said: import only files that you trust.
+    """
+    from skillc.models import cache_folder, cache_lines
+
+    into = cache_folder.find_folder(folder, new=True)
+    moved = cache_lines.take_in(into, file)
+    if as_json:
+        _print_json(folder=str(into), entries=moved.entries, left_out=moved.left_out)
+        return
+    there = f"; {moved.left_out:,} were there already" if moved.left_out else ""
+    click.echo(f"added {moved.entries:,} {'reply' if moved.entries == 1 else 'replies'} to {into}{there}")
+
+
+def _group_json(group: Any) -> dict[str, Any]:
+    from skillc.models.cache_lines import moment
+
+    return {
+        "endpoint": group.label.endpoint,
+        "model": group.label.model,
+        "entries": group.entries,
+        "bytes": group.size,
+        "oldest": moment(group.oldest),
+        "newest": moment(group.newest),
+    }
+
+
+def _print_json(**values: Any) -> None:
+    import json
+
+    click.echo(json.dumps({"format_version": 1, **values}, ensure_ascii=False, indent=2))
