@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "program": {"plan", "document", "data", "models", "metrics", "language"},
     "optimize": {"plan", "document", "data", "models", "metrics", "program", "language"},
     "run": {"plan", "document", "models", "optimize"},
+    "doctor": {"language", "document", "plan", "data", "models", "metrics", "program", "optimize", "run", "frontend"},
 }
 HEAVY = ("dspy", "litellm", "openai", "httpx", "requests", "aiohttp", "numpy")
 

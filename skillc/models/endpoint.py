@@ -15,7 +15,7 @@ from skillc.plan.schema import ModelPlan
 
 RULEBOOK = "rulebook"
 
-_KEYS = {
+KEYS = {
     "anthropic": "ANTHROPIC_API_KEY",
     "azure": "AZURE_API_KEY",
     "cerebras": "CEREBRAS_API_KEY",
@@ -76,16 +76,17 @@ def endpoint_of(model: ModelPlan, environ: Mapping[str, str]) -> Endpoint:
     if model.serve is not None and not (model.base_url or model.base_url_env):
         raise SkillcError(
             f"model `{model.role}` asks for a server by `serve`, which comes with a later version",
-            hint='start the server yourself and give its address: `base_url = "http://localhost:8000/v1"`',
+            hint='start the server yourself and give its address: `base_url = "http://localhost:8000/v1"`, or run with '
+            "`--offline`",
         )
     url = _url_of(model, provider, environ)
     if url is None and provider in {"hosted_vllm", "vllm"}:
         raise SkillcError(
             f"model `{model.role}` is `{model.model}`, and nobody says where its server is",
-            hint='add `base_url = "http://localhost:8000/v1"` to its block',
+            hint='add `base_url = "http://localhost:8000/v1"` to its block, or run with `--offline`',
         )
     declared = model.base_url is not None or model.base_url_env is not None
-    key_env = model.key_env or (None if declared else _KEYS.get(provider))
+    key_env = model.key_env or (None if declared else KEYS.get(provider))
     key = key_of(model, environ, key_env) or (_NO_KEY if url or provider in LOCAL_PROVIDERS else None)
     return Endpoint(normalised(url) if url else provider, url, key, key_env)
 
@@ -117,7 +118,7 @@ def declared_url(model: ModelPlan, environ: Mapping[str, str]) -> str | None:
     if not environ.get(model.base_url_env):
         raise SkillcError(
             f"model `{model.role}` takes its address from `{model.base_url_env}`, which is not set",
-            hint=f"export {model.base_url_env}=http://...",
+            hint=f"export {model.base_url_env}=http://..., or run with `--offline`",
         )
     return environ[model.base_url_env]
 

@@ -1,0 +1,73 @@
+"""`skillc doctor`: what is there for a program to run with, and what is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from skillc.cli.options import changes
+
+if TYPE_CHECKING:
+    from skillc.doctor.finding import Finding
+
+
+@click.command(short_help="say what is missing for a compile, and the command that mends it")
+@click.argument("program", type=click.Path(path_type=Path), required=False)
+@changes
+@click.option("--no-calls", is_flag=True, help="Ask no model anything; only look for keys and addresses.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def doctor(
+    program: Path | None,
+    models: tuple[str, ...],
+    settings: tuple[str, ...],
+    offline: bool,
+    no_calls: bool,
+    as_json: bool,
+) -> int:
+    """Say what is installed, which models of PROGRAM answer, what a call costs, and whether disk and memory suffice.
+
+    Each model is asked one small question, whose cost is said before; --no-calls leaves that out. Without PROGRAM only
+    what is installed is looked at. Keys are never shown, only the names of their variables.
+
+    Exit status: 0 nothing is missing, 1 something is, 2 an error.
+    """
+    import json
+
+    from rich.console import Console
+
+    from skillc.doctor.finding import status_of
+    from skillc.doctor.render import as_json as to_json
+    from skillc.doctor.render import as_text
+
+    findings = _examined(program, models, settings, offline, no_calls)
+    if as_json:
+        click.echo(json.dumps(to_json(findings), ensure_ascii=False, indent=2))
+    else:
+        Console(highlight=False).print(as_text(findings))
+    return status_of(findings)
+
+
+def _examined(
+    program: Path | None, models: tuple[str, ...], settings: tuple[str, ...], offline: bool, no_calls: bool
+) -> list[Finding]:
+    import asyncio
+    from contextlib import closing
+
+    from skillc.doctor.examine import examined, prepared, read_program, without_program
+    from skillc.doctor.reach import ask, cost_told, unasked
+    from skillc.errors import SkillcError
+    from skillc.frontend import plan_file
+
+    if program is None:
+        if models or settings:
+            raise SkillcError("`--model` and `--set` change a program, and none is named", hint="name the program")
+        return without_program(Path())
+    patient = read_program(plan_file(program, models=models, settings=settings, offline=offline))
+    with closing(prepared(patient)) as ready:
+        if no_calls or not ready.questions:
+            return examined(patient, ready, unasked(ready, "not asked"))
+        if not ready.free:
+            click.echo(cost_told(ready), err=True)
+        return examined(patient, ready, asyncio.run(ask(ready)))

@@ -1,0 +1,103 @@
+"""All checks, in the order in which a user would ask: installed, models, cost, disk, memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillc.doctor.disk import check_disk
+from skillc.doctor.finding import Finding
+from skillc.doctor.installed import check_installed, check_keys
+from skillc.doctor.machine import Machine, machine_here
+from skillc.doctor.money import check_prices, check_spend
+from skillc.doctor.reach import Reached, Ready, open_client, prepare
+from skillc.doctor.servers import check_servers, check_vllm, servers_of
+from skillc.errors import SkillcError
+from skillc.frontend import Estimated, Planned, estimate
+from skillc.language.diagnostics import Severity
+from skillc.language.later import needs
+from skillc.models.prices import price_table
+from skillc.models.sizes import in_bytes
+
+GROUPS = ("installed", "program", "models", "cost", "disk", "memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """A program as it is examined, with its data where that could be read."""
+
+    planned: Planned
+    estimated: Estimated | None
+    findings: tuple[Finding, ...]
+
+
+def without_program(folder: Path) -> list[Finding]:
+    """What can be said without a program, in a folder."""
+    return [*check_installed(None), check_vllm(folder), check_keys(), *_machine(machine_here())]
+
+
+def read_program(planned: Planned) -> Patient:
+    """The program with its data; what hinders a compile there is a finding."""
+    findings = [
+        Finding("program", "missing", "version", f"{later.what} comes with skillc {later.version}", "leave it out")
+        for later in needs(planned.checked)
+    ]
+    try:
+        estimated = estimate(planned)
+    except SkillcError as problem:
+        return Patient(planned, None, (*findings, Finding("program", "missing", "data", problem.message, problem.hint)))
+    findings += [
+        Finding("program", "missing", "budget", found.message, found.hint)
+        for found in estimated.diagnostics
+        if found.severity is Severity.ERROR
+    ]
+    sizes = estimated.sizes
+    told = f"{sizes.train:,} examples to train on, {sizes.validation:,} to validate, {sizes.test:,} to test"
+    return Patient(planned, estimated, (*findings, Finding("program", "ok", "data", told)))
+
+
+def prepared(patient: Patient) -> Ready:
+    """The models' keys and addresses, and the question that each may be asked."""
+    return prepare(patient.planned.plan, open_client)
+
+
+def examined(
+    patient: Patient,
+    ready: Ready,
+    reached: Reached,
+    machine: Machine | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> list[Finding]:
+    """All findings about a program, by group."""
+    plan, root = patient.planned.plan, patient.planned.root
+    findings = [
+        *check_installed(plan),
+        *patient.findings,
+        *_in_order(plan.models, [*ready.findings, *reached.findings]),
+        *check_prices(plan, price_table(plan)),
+        *(check_spend(plan, patient.estimated) if patient.estimated is not None else ()),
+        check_disk(plan, root / ".skillc", patient.estimated.bounds if patient.estimated is not None else None),
+    ]
+    servers = servers_of(plan)
+    if servers:
+        findings += check_servers(servers, root, machine or machine_here(), reached.roles, environ)
+    return sorted(findings, key=lambda finding: GROUPS.index(finding.group))
+
+
+def _in_order(roles: Mapping[str, object], findings: list[Finding]) -> list[Finding]:
+    names = list(roles)
+    return sorted(findings, key=lambda finding: names.index(finding.what))
+
+
+def _machine(machine: Machine) -> Iterator[Finding]:
+    if not machine.gpus:
+        yield Finding("memory", "ok", "GPU", "none that `nvidia-smi` lists; a server of skillc's own runs on the CPU")
+    for number, gpu in enumerate(machine.gpus):
+        yield Finding(
+            "memory", "ok", f"GPU {number}", f"{gpu.name}, {in_bytes(gpu.free)} of {in_bytes(gpu.total)} free"
+        )
+    if machine.memory is not None:
+        free, total = in_bytes(machine.memory.free), in_bytes(machine.memory.total)
+        yield Finding("memory", "ok", "memory", f"{free} of {total} free")

@@ -1,0 +1,50 @@
+"""What a call, a rollout and a whole compile cost, by the plan's own estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from skillc.doctor.finding import Finding
+from skillc.frontend import Estimated
+from skillc.plan import figures
+from skillc.plan.call_sizes import call_sizes
+from skillc.plan.schema import Plan, PricePlan
+from skillc.plan.spend import Spend
+
+_GROUP = "cost"
+
+
+def check_prices(plan: Plan, prices: dict[str, PricePlan | None]) -> Iterator[Finding]:
+    """Dollars per million tokens of each role's model."""
+    for role, model in plan.models.items():
+        yield _price(role, model.model, prices.get(role), capped=plan.budget.cost is not None)
+
+
+def _price(role: str, model: str, price: PricePlan | None, *, capped: bool) -> Finding:
+    if price is None:
+        detail = f"the price of `{model}` is not known" + (", and the budget caps the cost" if capped else "")
+        fix = "declare it: `price { input = $1; output = $4 }`, in dollars per million tokens"
+        return Finding(_GROUP, "missing" if capped else "note", role, detail, fix)
+    if not (price.input or price.output):
+        return Finding(_GROUP, "ok", role, f"`{model}` is free")
+    rates = f"{figures.dollars(price.input)} in, {figures.dollars(price.output)} out"
+    return Finding(_GROUP, "ok", role, f"`{model}`: {rates} per million tokens at most")
+
+
+def check_spend(plan: Plan, estimated: Estimated) -> Iterator[Finding]:
+    """One rollout with its judges, and the whole compile, about."""
+    bounds = estimated.bounds
+    one = call_sizes(plan, bounds.sizes, bounds.prices, bounds.steps).rollout.estimate
+    calls = f"{one.calls} call{'s' if one.calls != 1 else ''}"
+    detail = f"{_about(one)}: {calls}, {figures.tokens(one.tokens)} tokens"
+    yield Finding(_GROUP, "ok", "one rollout", detail)
+    whole = bounds.estimate
+    cap = f"; the budget ends it at {figures.dollars(plan.budget.cost)}" if plan.budget.cost is not None else ""
+    detail = f"{_about(whole)}: {whole.calls:,} calls, {figures.tokens(whole.tokens)} tokens{cap}"
+    yield Finding(_GROUP, "ok", "a compile", detail)
+
+
+def _about(spend: Spend) -> str:
+    if spend.cost is None:
+        return "at a price that is not known"
+    return f"about {figures.dollars(spend.cost)}" if spend.cost else "free"

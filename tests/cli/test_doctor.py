@@ -1,0 +1,112 @@
+"""Exit statuses and messages where a model cannot be had; and that nothing takes its place unasked."""
+
+import json
+import os
+import socket
+
+import pytest
+from conftest_cli import PROGRAM, skillc
+
+BARE = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_BASE_URL", "_API_BASE"))}
+KEY = "sk-planted-0123456789abcdef"
+
+
+def closed_port():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return taken.getsockname()[1]
+
+
+def with_target(text):
+    return PROGRAM.replace('model target    = "rulebook/v1"', f"model target = {text}")
+
+
+KEYLESS = with_target('"openai/gpt-4o-mini"')
+NO_ADDRESS = with_target('"openai/gpt-4o-mini" { base_url = env("SHOP_ADDRESS") }')
+NO_SERVER = with_target('"hosted_vllm/llama"')
+UNREACHABLE = with_target(f'"openai/own" {{ base_url = "http://127.0.0.1:{closed_port()}/v1" }}')
+
+
+def findings(done):
+    return json.loads(done.stdout)["findings"]
+
+
+def test_nothing_is_missing_for_a_program_with_the_rulebook(shop):
+    done = skillc("doctor", "things.skill", folder=shop, env=BARE)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "nothing is missing" in done.stdout
+    assert not (shop / ".skillc").exists()
+    groups = {
+        finding["group"] for finding in findings(skillc("doctor", "things.skill", "--json", folder=shop, env=BARE))
+    }
+    assert groups == {"installed", "program", "models", "cost", "disk"}
+
+
+def test_without_a_program_it_says_what_is_installed_and_which_keys_are_set(shop):
+    done = skillc("doctor", "--json", folder=shop, env={**BARE, "OPENAI_API_KEY": KEY})
+    assert done.returncode == 0, done.stdout
+    assert "OPENAI_API_KEY" in done.stdout
+    assert KEY not in done.stdout + done.stderr
+    assert {"dspy", "litellm", "memory"} <= {finding["what"] for finding in findings(done)}
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        (KEYLESS, "OPENAI_API_KEY"),
+        (NO_ADDRESS, "SHOP_ADDRESS"),
+        (NO_SERVER, "base_url"),
+        (UNREACHABLE, "does not answer"),
+    ],
+    ids=["key", "address", "server", "unreachable"],
+)
+def test_a_model_that_cannot_be_had_is_said_and_offline_is_offered(shop, program, said):
+    (shop / "things.skill").write_text(program)
+    doctor = skillc("doctor", "things.skill", "--json", folder=shop, env=BARE)
+    assert doctor.returncode == 1, doctor.stdout + doctor.stderr
+    (missing,) = [finding for finding in findings(doctor) if finding["level"] == "missing"]
+    assert (missing["group"], missing["what"]) == ("models", "target")
+    assert said in missing["detail"] + missing["fix"]
+    assert "--offline" in missing["fix"]
+    assert skillc("plan", "things.skill", folder=shop, env=BARE).returncode == 0
+    offline = skillc("doctor", "things.skill", "--offline", folder=shop, env=BARE)
+    assert offline.returncode == 0, offline.stdout
+    assert "--no-calls" not in offline.stderr
+
+
+@pytest.mark.parametrize("program", [KEYLESS, NO_ADDRESS, NO_SERVER], ids=["key", "address", "server"])
+def test_a_compile_without_its_model_ends_and_never_takes_the_rulebook_by_itself(shop, program):
+    (shop / "things.skill").write_text(program)
+    done = skillc("compile", "things.skill", folder=shop, env=BARE)
+    assert done.returncode == 2
+    assert "--offline" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (shop / "skills").exists()
+
+
+def test_the_cost_is_said_before_and_calls_can_be_left_out(shop):
+    (shop / "things.skill").write_text(UNREACHABLE)
+    asked = skillc("doctor", "things.skill", folder=shop, env=BARE)
+    assert "--no-calls" in asked.stderr
+    left_out = skillc("doctor", "things.skill", "--no-calls", folder=shop, env=BARE)
+    assert left_out.returncode == 0
+    assert left_out.stderr == ""
+    assert "not asked" in left_out.stdout
+
+
+def test_data_that_is_not_there_is_one_finding_of_several(shop):
+    (shop / "things.jsonl").unlink()
+    done = skillc("doctor", "things.skill", "--json", folder=shop, env=BARE)
+    assert done.returncode == 1
+    (missing,) = [finding for finding in findings(done) if finding["level"] == "missing"]
+    assert missing["what"] == "data"
+    assert any(finding["group"] == "models" for finding in findings(done))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"), [(("missing.skill",), "missing.skill"), (("--set", "a.b=1"), "program")]
+)
+def test_a_users_mistake_is_a_message_and_status_2(shop, arguments, said):
+    done = skillc("doctor", *arguments, folder=shop)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr

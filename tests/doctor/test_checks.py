@@ -1,0 +1,120 @@
+"""What is installed, what it costs, and whether the disk suffices."""
+
+from __future__ import annotations
+
+import json
+from collections import namedtuple
+from fractions import Fraction
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from model_plans import model, plan_of
+from rich.console import Console
+
+from skillc.doctor import disk, installed, machine
+from skillc.doctor.disk import check_disk, most_written
+from skillc.doctor.finding import Finding, status_of
+from skillc.doctor.installed import check_installed, check_keys, installed_version
+from skillc.doctor.money import check_prices
+from skillc.doctor.render import as_json, as_text
+from skillc.models.prices import price_table
+from skillc.plan.bounds import bounds
+from skillc.plan.schema import OptimizePlan, PricePlan
+from skillc.plan.sizes import Extent, Sizes
+
+SIZES = Sizes(train=100, validation=50, test=100, inputs=Extent(60, 200), outputs=Extent(3, 5))
+
+
+def by_name(findings: object) -> dict[str, Finding]:
+    return {finding.what: finding for finding in findings}  # type: ignore[attr-defined]
+
+
+def test_what_skillc_needs_is_installed_here() -> None:
+    found = by_name(check_installed(None))
+    assert {"python", "skillc", "dspy", "litellm", "lark", "diskcache", "gepa", "optuna"} <= set(found)
+    assert all(finding.level == "ok" for name, finding in found.items() if name not in ("gepa", "optuna", "cache"))
+
+
+def test_a_package_that_is_missing_or_too_old_comes_with_the_command() -> None:
+    versions = {"dspy": "3.3.9", "lark": None}
+    found = by_name(check_installed(None, lambda name: versions.get(name, installed_version(name))))
+    assert (found["dspy"].level, found["lark"].level) == ("missing", "missing")
+    assert "3.3.9" in found["dspy"].detail
+    assert str(found["dspy"].fix).startswith('pip install "dspy')
+    assert str(found["lark"].fix).startswith('pip install "lark')
+
+
+@pytest.mark.parametrize(("method", "package"), [("gepa", "gepa"), ("miprov2", "optuna")])
+def test_an_extra_is_missing_only_where_the_program_needs_it(method: str, package: str) -> None:
+    plan = plan_of().model_copy(update={"optimize": OptimizePlan(method=method)})  # type: ignore[arg-type]
+    needed = by_name(check_installed(plan, lambda name: None))[package]
+    assert (needed.level, needed.fix) == ("missing", f'pip install "skillc[{method}]"')
+    assert by_name(check_installed(plan_of(), lambda name: None))[package].level == "note"
+    assert by_name(check_installed(None, lambda name: "1.0"))[package].level == "ok"
+
+
+def test_an_old_python_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installed.sys, "version_info", (3, 10, 2))
+    assert by_name(check_installed(None))["python"].level == "missing"
+
+
+def test_keys_are_named_and_never_shown() -> None:
+    found = check_keys({"OPENAI_API_KEY": "sk-secret", "HOME": "/", "GROQ_API_KEY": ""})
+    assert found.detail == "set: OPENAI_API_KEY"
+    assert check_keys({}).level == "note"
+
+
+def test_prices_of_each_role() -> None:
+    plan = plan_of(
+        model("cheap", name="rulebook/v1", base_url=None),
+        model("declared", price=PricePlan(input=Fraction(1), output=Fraction(4))),
+        model("unknown", name="openai/own-model"),
+    )
+    found = by_name(check_prices(plan, price_table(plan)))
+    assert "free" in found["cheap"].detail
+    assert "$1.00 in, $4.00 out" in found["declared"].detail
+    assert found["unknown"].level == "note"
+    capped = plan.model_copy(update={"budget": plan.budget.model_copy(update={"cost": Fraction(3)})})
+    assert by_name(check_prices(capped, price_table(capped)))["unknown"].level == "missing"
+
+
+def test_the_disk_against_what_the_plan_expects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_of(epochs=2)
+    whole = bounds(plan, SIZES, price_table(plan))
+    need = most_written(plan, whole)
+    assert need > whole.estimate.calls * 1000
+    enough = check_disk(plan, tmp_path / ".skillc", whole)
+    assert enough.level == "ok"
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: usage(10**12, 0, need - 1))
+    full = check_disk(plan, tmp_path / ".skillc", whole)
+    assert full.level == "missing"
+    assert f"skillc cache prune {tmp_path}" in str(full.fix)
+    capped = plan_of(epochs=2, calls=10)
+    assert most_written(capped, whole) < need
+    assert check_disk(plan, tmp_path / ".skillc", None).level == "note"
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk.os, "access", lambda path, mode: False)
+    found = check_disk(plan_of(), tmp_path / ".skillc", None)
+    assert (found.level, found.fix) == ("missing", f"chmod u+w {tmp_path}")
+
+
+def test_the_report_says_each_finding_and_how_much_is_missing() -> None:
+    findings = [
+        Finding("installed", "ok", "python", "3.11", "never said"),
+        Finding("models", "missing", "target", "its key is missing: [not set]", "export KEY=..."),
+    ]
+    out = StringIO()
+    Console(file=out, width=100).print(as_text(findings))
+    said = out.getvalue()
+    assert "1 thing is missing" in said
+    assert "export KEY=..." in said
+    assert "[not set]" in said
+    assert "never said" not in said
+    told = as_json(findings)
+    assert json.loads(json.dumps(told)) == told
+    assert told["complete"] is False
+    assert (status_of(findings), status_of(findings[:1])) == (1, 0)
