@@ -68,6 +68,5 @@ def _examined(
     with closing(prepared(patient)) as ready:
         if no_calls or not ready.questions:
             return examined(patient, ready, unasked(ready, "not asked"))
-        if not ready.free:
-            click.echo(cost_told(ready), err=True)
+        click.echo(cost_told(ready), err=True)
         return examined(patient, ready, asyncio.run(ask(ready)))

@@ -58,11 +58,6 @@ class Ready:
         known = [cost for cost in costs if cost is not None]
         return sum(known) if len(known) == len(costs) else None
 
-    @property
-    def free(self) -> bool:
-        """Whether no question leaves this process."""
-        return all(question.client.roles[question.role].is_rulebook for question in self.questions)
-
     def close(self) -> None:
         """Closes the clients."""
         for question in self.questions:
@@ -85,6 +80,10 @@ def prepare(plan: Plan, opened: Open = open_client) -> Ready:
             client = opened(_alone(plan, model))
         except SkillcError as problem:
             findings.append(Finding(_GROUP, "missing", role, problem.message, _offered(problem.hint)))
+            continue
+        if client.roles[role].is_rulebook:
+            client.close()
+            findings.append(Finding(_GROUP, "ok", role, f"`{model.model}`, which is built in"))
         else:
             questions.append(_question(client, role))
     return Ready(tuple(findings), tuple(questions))
@@ -92,6 +91,9 @@ def prepare(plan: Plan, opened: Open = open_client) -> Ready:
 
 async def ask(ready: Ready) -> Reached:
     """Sends the questions, all at once."""
+    for question in ready.questions:
+        # Loading takes seconds, which are none of the model's.
+        question.client.make_ready()
     answers = await asyncio.gather(*[_ask(question) for question in ready.questions])
     reached = [question.role for question, (_, good) in zip(ready.questions, answers, strict=True) if good]
     return Reached(tuple(finding for finding, _ in answers), frozenset(reached))
@@ -153,9 +155,8 @@ def _silent(name: str, told: str, detail: str, role: Role) -> Finding:
 def _known(role: Role) -> tuple[str, str]:
     """A role's name, and its model, address and the variable of its key."""
     endpoint = role.endpoint
-    at = "" if role.is_rulebook else f" at `{endpoint.id}`"
     key = f", `{endpoint.key_env}` set" if endpoint.key_env else ""
-    return role.plan.role, f"`{role.plan.model}`{at}{key}"
+    return role.plan.role, f"`{role.plan.model}` at `{endpoint.id}`{key}"
 
 
 def _offered(hint: str | None) -> str:

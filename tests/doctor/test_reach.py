@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterator
 from fractions import Fraction
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -125,7 +124,7 @@ def test_a_reply_that_is_cut_or_kept_back_came_from_the_model_all_the_same(serve
 
 
 def test_nobody_there_and_somebody_who_never_answers(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reach, "_SECONDS", 1)
+    monkeypatch.setattr(reach, "_SECONDS", 0.5)
     server.hang = True
     plan = plan_of(model("here", base_url=server.url), model("nowhere", base_url=closed_port()))
     found = reached(plan)
@@ -187,19 +186,11 @@ def test_a_cap_of_the_program_does_not_stop_the_question() -> None:
     assert found.roles == {"target"}
 
 
-def test_offline_no_socket_is_opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("a socket was opened")
-
+def test_the_rulebook_is_built_in_and_asked_nothing() -> None:
     plan = plan_of(
         model("target", name="rulebook/v1", base_url=None), model("optimizer", name="rulebook/v1", base_url=None)
     )
     ready = prepare(plan)
-    assert ready.free
-
-    async def asked() -> Reached:
-        monkeypatch.setattr(socket.socket, "connect", refuse)
-        return await ask(ready)
-
-    assert asyncio.run(asked()).roles == {"target", "optimizer"}
+    assert [finding.level for finding in ready.findings] == ["ok", "ok"]
+    assert ready.questions == ()
     ready.close()
