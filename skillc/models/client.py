@@ -59,7 +59,7 @@ class Client:
 
     Args:
         plan: the models and the budget's caps.
-        cache_folder: where replies are kept; None keeps them in memory.
+        cache_folder: where replies are kept, which all processes that name it share; None keeps them in memory.
         concurrency: the most attempts in flight at once. It paces, and decides nothing.
         offline: the rulebook stands in for every model, and no socket is opened.
         salt: part of every cache key: another salt, fresh replies.
