@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from skillc.doctor.finding import Finding
 from skillc.frontend import Estimated
 from skillc.plan import figures
 from skillc.plan.call_sizes import call_sizes
-from skillc.plan.schema import Plan, PricePlan
-from skillc.plan.spend import Spend
+from skillc.plan.schema import ModelPlan, Plan, PricePlan
+from skillc.plan.spend import Spend, price_hint
 
 _GROUP = "cost"
 
 
-def check_prices(plan: Plan, prices: dict[str, PricePlan | None]) -> Iterator[Finding]:
-    """Dollars per million tokens of each role's model."""
-    for role, model in plan.models.items():
-        yield _price(role, model.model, prices.get(role), capped=plan.budget.cost is not None)
+def check_prices(plan: Plan, prices: Mapping[str, PricePlan | None]) -> Iterator[Finding]:
+    """What each role's model costs by the million tokens, or by the call."""
+    for model in plan.models.values():
+        yield _price(model, prices.get(model.role), capped=plan.budget.cost is not None)
 
 
-def _price(role: str, model: str, price: PricePlan | None, *, capped: bool) -> Finding:
+def _price(model: ModelPlan, price: PricePlan | None, *, capped: bool) -> Finding:
     if price is None:
-        detail = f"the price of `{model}` is not known" + (", and the budget caps the cost" if capped else "")
-        fix = "declare it: `price { input = $1; output = $4 }`, in dollars per million tokens"
-        return Finding(_GROUP, "missing" if capped else "note", role, detail, fix)
-    if not (price.input or price.output):
-        return Finding(_GROUP, "ok", role, f"`{model}` is free")
-    rates = f"{figures.dollars(price.input)} in, {figures.dollars(price.output)} out"
-    return Finding(_GROUP, "ok", role, f"`{model}`: {rates} per million tokens at most")
+        detail = f"the price of `{model.model}` is not known" + (", and the budget caps the cost" if capped else "")
+        return Finding(_GROUP, "missing" if capped else "note", model.role, detail, price_hint(model))
+    rates = []
+    if price.input or price.output:
+        rates.append(f"{figures.dollars(price.input)} in, {figures.dollars(price.output)} out per million tokens at most")
+    if price.call:
+        rates.append(f"{figures.dollars(price.call)} a call")
+    return Finding(_GROUP, "ok", model.role, f"`{model.model}`: {' and '.join(rates) or 'free'}")
 
 
 def check_spend(plan: Plan, estimated: Estimated) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
 from skillc.doctor.finding import Finding
 from skillc.errors import SkillcError
@@ -64,13 +65,17 @@ class Ready:
             question.client.close()
 
 
-def open_client(plan: Plan) -> Client:
-    """A client that keeps no reply and tries nothing again."""
-    return Client(plan, cache_folder=None, retries=Retries(attempts=1))
+def client_at(root: Path) -> Open:
+    """Opens clients that keep no reply and try nothing again, for a program in a folder."""
+    return lambda plan: Client(plan, cache_folder=None, retries=Retries(attempts=1), root=root)
 
 
-def prepare(plan: Plan, opened: Open = open_client) -> Ready:
-    """Looks for each role's key and address. Opens no socket. A server that skillc starts itself is not asked."""
+def prepare(plan: Plan, opened: Open) -> Ready:
+    """Looks for each role's name, key, address or command. Opens no socket.
+
+    A server that skillc starts itself is not asked, and neither is what costs nobody knows how much: a command of the
+    user's own, which may be an agent.
+    """
     findings, questions = [], []
     for role, model in plan.models.items():
         if model.serve is not None and not (model.base_url or model.base_url_env):
@@ -84,6 +89,10 @@ def prepare(plan: Plan, opened: Open = open_client) -> Ready:
         if client.roles[role].is_rulebook:
             client.close()
             findings.append(Finding(_GROUP, "ok", role, f"`{model.model}`, which is built in"))
+        elif client.roles[role].transport is not None:
+            client.close()
+            what = "command" if model.exec is not None else "function"
+            findings.append(Finding(_GROUP, "ok", role, f"`{model.model}`: the {what} is there; never asked by doctor"))
         else:
             questions.append(_question(client, role))
     return Ready(tuple(findings), tuple(questions))

@@ -70,11 +70,13 @@ def test_prices_of_each_role() -> None:
         model("cheap", name="rulebook/v1", base_url=None),
         model("declared", price=PricePlan(input=Fraction(1), output=Fraction(4))),
         model("unknown", name="openai/own-model"),
+        model("agent", name="exec/agent", price=PricePlan(input=Fraction(0), output=Fraction(0), call=Fraction(1, 2))),
     )
     found = by_name(check_prices(plan, price_table(plan)))
     assert "free" in found["cheap"].detail
     assert "$1.00 in, $4.00 out" in found["declared"].detail
     assert found["unknown"].level == "note"
+    assert found["agent"].detail == "`exec/agent`: $0.50 a call"
     capped = plan.model_copy(update={"budget": plan.budget.model_copy(update={"cost": Fraction(3)})})
     assert by_name(check_prices(capped, price_table(capped)))["unknown"].level == "missing"
 

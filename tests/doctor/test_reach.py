@@ -9,17 +9,19 @@ import threading
 from collections.abc import Iterator
 from fractions import Fraction
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 from model_plans import Scripted, model, plan_of, reply
 
 from skillc.doctor import reach
-from skillc.doctor.reach import Reached, ask, cost_told, open_client, prepare, unasked
+from skillc.doctor.reach import Reached, ask, client_at, cost_told, prepare, unasked
 from skillc.models.attempts import Retries
 from skillc.models.client import Client
-from skillc.plan.schema import Plan, PricePlan
+from skillc.plan.schema import ExecPlan, Plan, PricePlan
 
+HERE = client_at(Path())
 KEY = "sk-planted-0123456789abcdef"
 
 
@@ -74,7 +76,7 @@ def closed_port() -> str:
         return f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
 
 
-def reached(plan: Plan, opened: reach.Open = open_client) -> Reached:
+def reached(plan: Plan, opened: reach.Open = HERE) -> Reached:
     ready = prepare(plan, opened)
     try:
         return asyncio.run(ask(ready))
@@ -138,7 +140,7 @@ def test_a_server_that_skillc_starts_may_not_answer_yet(server: Server, monkeypa
     served = model("served", name="hosted_vllm/m", base_url=closed_port(), serve={"max_len": 512})
     (finding,) = reached(plan_of(served)).findings
     assert finding.level == "note"
-    ready = prepare(plan_of(model("served", name="hosted_vllm/m", base_url=None, serve={})))
+    ready = prepare(plan_of(model("served", name="hosted_vllm/m", base_url=None, serve={})), HERE)
     assert ready.questions == ()
     assert ready.findings[0].level == "ok"
 
@@ -151,7 +153,7 @@ def test_a_missing_key_or_address_is_found_without_a_call(monkeypatch: pytest.Mo
         model("lost", base_url=None, base_url_env="ADDRESS"),
         model("unserved", name="hosted_vllm/m", base_url=None),
     )
-    ready = prepare(plan)
+    ready = prepare(plan, HERE)
     assert ready.questions == ()
     assert [finding.level for finding in ready.findings] == ["missing"] * 3
     for finding, said in zip(ready.findings, ("OPENAI_API_KEY", "ADDRESS", "base_url"), strict=True):
@@ -162,7 +164,7 @@ def test_a_missing_key_or_address_is_found_without_a_call(monkeypatch: pytest.Mo
 def test_nothing_is_sent_unasked_and_the_cost_is_said_before(server: Server) -> None:
     price = PricePlan(input=Fraction(1), output=Fraction(4))
     plan = plan_of(model("a", base_url=server.url, price=price), model("b", base_url=server.url, price=price))
-    ready = prepare(plan)
+    ready = prepare(plan, HERE)
     told = unasked(ready, "not asked")
     assert [finding.level for finding in told.findings] == ["ok", "ok"]
     assert told.roles == frozenset()
@@ -174,7 +176,7 @@ def test_nothing_is_sent_unasked_and_the_cost_is_said_before(server: Server) -> 
     asyncio.run(ask(ready))
     assert len(server.seen) == 2
     ready.close()
-    unknown = prepare(plan_of(model(name="openai/own", base_url=server.url)))
+    unknown = prepare(plan_of(model(name="openai/own", base_url=server.url)), HERE)
     assert "price that is not known" in cost_told(unknown)
     unknown.close()
 
@@ -190,7 +192,27 @@ def test_the_rulebook_is_built_in_and_asked_nothing() -> None:
     plan = plan_of(
         model("target", name="rulebook/v1", base_url=None), model("optimizer", name="rulebook/v1", base_url=None)
     )
-    ready = prepare(plan)
+    ready = prepare(plan, HERE)
     assert [finding.level for finding in ready.findings] == ["ok", "ok"]
     assert ready.questions == ()
     ready.close()
+
+
+def test_a_command_is_looked_for_and_never_run(tmp_path: Path) -> None:
+    tool = tmp_path / "tool.sh"
+    tool.write_text("#!/bin/sh\ntouch ran\necho ok\n")
+    own = model(name="exec/tool", base_url=None, exec=ExecPlan(command=("./tool.sh", "{prompt}")))
+    missing = prepare(plan_of(own), client_at(tmp_path))
+    assert missing.findings[0].level == "missing"
+    assert "chmod" in str(missing.findings[0].fix)
+    tool.chmod(0o755)
+    ready = prepare(plan_of(own), client_at(tmp_path))
+    assert (ready.questions, ready.findings[0].level) == ((), "ok")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_name_that_the_environment_does_not_hold_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SHOP_MODEL", raising=False)
+    ready = prepare(plan_of(model(name="", model_env="SHOP_MODEL", base_url=None)), HERE)
+    assert "SHOP_MODEL" in ready.findings[0].detail
+    assert "--offline" in str(ready.findings[0].fix)
