@@ -26,7 +26,8 @@ def _price(model: ModelPlan, price: PricePlan | None, *, capped: bool) -> Findin
         return Finding(_GROUP, "missing" if capped else "note", model.role, detail, price_hint(model))
     rates = []
     if price.input or price.output:
-        rates.append(f"{figures.dollars(price.input)} in, {figures.dollars(price.output)} out per million tokens at most")
+        entry, reply = figures.dollars(price.input), figures.dollars(price.output)
+        rates.append(f"{entry} in, {reply} out per million tokens at most")
     if price.call:
         rates.append(f"{figures.dollars(price.call)} a call")
     return Finding(_GROUP, "ok", model.role, f"`{model.model}`: {' and '.join(rates) or 'free'}")
