@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
 from skillc.errors import SkillcError
@@ -14,106 +13,115 @@ from skillc.models import failures
 from skillc.models.accounts import Account, Amount
 from skillc.models.calls import Call, Usage
 from skillc.models.failures import CallFailed, FailureKind, PermanentFailure
+from skillc.models.overload import end_of
+from skillc.models.pacing import Pacing
 from skillc.models.receipts import Receipts
+from skillc.models.retries import Retries
 from skillc.models.roles import Role
-from skillc.models.slots import Slots
+from skillc.models.slots import Slot, Unanswered
 from skillc.models.transport import Transport, read_reply
-
-Sleep = Callable[[float], Awaitable[None]]
 
 _CUT = frozenset({"length", "max_tokens"})
 
 
-@dataclass(frozen=True, slots=True)
-class Retries:
-    """How transient failures are tried again; times in seconds. The jitter spreads attempts and decides nothing."""
-
-    attempts: int = 6
-    first: float = 0.5
-    most: float = 60.0
-
-    def delay(self, attempt: int, asked: float | None) -> float:
-        """Seconds before the attempt after number `attempt`, counted from 0: what the server asks, else backoff."""
-        if asked is not None:
-            return float(asked + random.uniform(0, self.first))
-        return random.uniform(0.5, 1.0) * min(self.most, self.first * 2.0**attempt)
-
-
 class Attempts:
-    """Sends attempts, at most `concurrency` at once, and books each one as paid."""
+    """Sends attempts at the pace of their endpoints, and books each one as paid."""
 
     def __init__(
-        self,
-        account: Account,
-        receipts: Receipts,
-        transport: Transport,
-        retries: Retries,
-        sleep: Sleep,
-        concurrency: int,
+        self, account: Account, receipts: Receipts, transport: Transport, retries: Retries, pacing: Pacing
     ) -> None:
         self._account = account
         self.receipts = receipts
         self._transport = transport
         self._retries = retries
-        self._sleep = sleep
-        self._concurrency = concurrency
-        self.move()
-
-    def move(self) -> None:
-        """Forgets the event loop, because another one takes over."""
-        self._slots = Slots(self._concurrency)
+        self._numbers = count()
+        self.pacing = pacing
 
     async def run(self, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount) -> str:
         """A whole reply in the form that is stored.
 
+        A refusal is waited out by the endpoint and uses up no attempt: its call gives up with the endpoint, or where
+        others are let through and it never is.
+
         Raises:
             CallFailed, PermanentFailure, BudgetReached: as `Client.complete`.
         """
-        for attempt in range(self._retries.attempts):
+        number, slots = next(self._numbers), self.pacing.slots(call.role)
+        failed = refused = 0
+        while True:
             try:
-                return await self._once(role, arguments, call, reserved)
+                return await self._once(role, arguments, call, reserved, number)
+            except Unanswered as problem:
+                told = _Again("transient", str(problem), None)
+                break
             except _Again as again:
-                last = again
-                if attempt + 1 < self._retries.attempts:
-                    await self._sleep(self._retries.delay(attempt, again.after))
-        raise CallFailed(last.kind, f"{last.detail}, {self._retries.attempts} attempts") from None
+                told = again
+            if told.refused:
+                refused += 1
+                if slots.dead or refused >= self._retries.refusals:
+                    break
+            else:
+                failed += 1
+                if failed >= self._retries.attempts:
+                    break
+                await self.pacing.sleep(self._retries.delay(failed - 1, told.after))
+        raise CallFailed(told.kind, f"{told.detail}, {failed + refused} attempts") from None
 
-    async def _once(self, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount) -> str:
+    async def _once(self, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount, number: int) -> str:
         await self._account.reserve(reserved)
-        where, most = (call.role, call.stage), _most(role, arguments)
-        number: int | None = None
+        slots = self.pacing.slots(call.role)
+        try:
+            slot = await slots.take(call.role, number, reserved.tokens)
+        except BaseException:
+            self._account.release(reserved)
+            raise
+        try:
+            return await self._send(role, arguments, call, reserved, slot)
+        finally:
+            slots.give(slot)
+
+    async def _send(self, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount, slot: Slot) -> str:
+        where = (call.role, call.stage)
+        attempt: int | None = None
         sent = False
 
         def book(usage: Usage) -> None:
-            if number is not None:
+            if attempt is not None:
                 cost = role.price.discounted(usage) if role.price else None
-                self.receipts.ended(number, where, reserved, usage, cost)
+                self.receipts.ended(attempt, where, reserved, usage, cost)
 
         try:
-            async with self._slots.held():
-                self._account.check()
-                number = await self.receipts.sent(where, reserved)
-                self._account.check()
-                sent = True
-                raw = await (role.transport or self._transport)(_to_send(role, arguments, call))
+            self._account.check()
+            attempt = await self.receipts.sent(where, reserved)
+            self._account.check()
+            sent = True
+            raw = await (role.transport or self._transport)(_to_send(role, arguments, call))
         except Exception as problem:
             if not sent:
                 book(Usage())
                 raise
-            book(Usage() if failures.was_refused(problem) else most)
-            raise _classified(problem, role) from None
+            again = _classified(problem, role)
+            slot.end = end_of(problem)
+            if slot.end == "refused" and isinstance(again, _Again) and attempt is not None:
+                slot.asked, slot.told, slot.used = again.after, again.detail, 0
+                again.refused = True
+                self.receipts.refused(attempt, reserved)
+            else:
+                book(Usage() if failures.was_refused(problem) else _most(role, arguments))
+            raise again from None
         except BaseException:
-            book(most)
+            book(_most(role, arguments))
             raise
         finally:
-            if number is None:
+            if attempt is None:
                 self._account.release(reserved)
         try:
             text, finish, reported, model, tool_calls = read_reply(raw)
         except CallFailed as problem:
-            book(most)
+            book(_most(role, arguments))
             raise _Again(problem.kind, problem.detail, None) from None
-        usage = reported or most
+        usage = reported or _most(role, arguments)
+        slot.end, slot.used = "served", usage.total
         passed = overuse(usage, reserved, role)
         if passed is not None:
             # Before the reservation is given back, so that nobody is let in by it.
@@ -144,6 +152,7 @@ class _Again(Exception):  # noqa: N818
         self.kind: FailureKind = kind
         self.detail = detail
         self.after = after
+        self.refused = False
 
 
 def _to_send(role: Role, arguments: dict[str, Any], call: Call) -> dict[str, Any]:

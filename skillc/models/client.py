@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from skillc.errors import SkillcError
 from skillc.models.accounts import Amount
-from skillc.models.attempts import Attempts, Retries, Sleep, overuse
+from skillc.models.attempts import Attempts, overuse
 from skillc.models.cache import ReplyCache
 from skillc.models.calls import Call, Completion, Usage
 from skillc.models.claims import Claims
@@ -21,8 +21,11 @@ from skillc.models.flights import Flights
 from skillc.models.home import Home
 from skillc.models.ledger import Ledger, Where
 from skillc.models.line import Line, Turn
+from skillc.models.pacing import Pacing
 from skillc.models.receipts import Receipts
+from skillc.models.retries import Retries
 from skillc.models.roles import Role, call_key, resolve_roles
+from skillc.models.slots import Sleep
 from skillc.models.stored import Label, whole_reply
 from skillc.models.transport import Transport, load_litellm, send
 from skillc.plan.schema import Plan
@@ -60,7 +63,8 @@ class Client:
     Args:
         plan: the models and the budget's caps.
         cache_folder: where replies are kept, which all processes that name it share; None keeps them in memory.
-        concurrency: the most attempts in flight at once. It paces, and decides nothing.
+        concurrency: the most attempts in flight at one endpoint, where its roles declare none. How many there are is
+            learned from how they fare. It paces, and decides nothing.
         offline: the rulebook stands in for every model, and no socket is opened.
         salt: part of every cache key: another salt, fresh replies.
         transport: how one attempt is sent. Unless it is given, litellm sends, or a backend or a command of the user's.
@@ -78,7 +82,7 @@ class Client:
         plan: Plan,
         *,
         cache_folder: Path | None = None,
-        concurrency: int = 16,
+        concurrency: int = 256,
         offline: bool = False,
         salt: str = "",
         transport: Transport = send,
@@ -93,8 +97,9 @@ class Client:
         self._salt = salt
         self._sends = transport is send
         self._receipts = Receipts(self.ledger.paid)
-        account = self.ledger.paid.account
-        self._attempts = Attempts(account, self._receipts, transport, retries or Retries(), sleep, concurrency)
+        retries = retries or Retries()
+        self.pacing = Pacing(self.roles, concurrency, retries, sleep)
+        self._attempts = Attempts(self.ledger.paid.account, self._receipts, transport, retries, self.pacing)
         self._flights: Flights[str, _Fetched] = Flights()
         self._line = Line()
         self._home = Home(self._moved)
@@ -125,6 +130,14 @@ class Client:
         finally:
             _TURN.reset(token)
             self._home.post(lambda: line.leave(turn))
+
+    def hold(self, role: str) -> None:
+        """Sends nothing more to a role's endpoint until `free`, from any thread: its calls wait."""
+        self._home.post(lambda: self.pacing.hold(role))
+
+    def free(self, role: str) -> None:
+        """Opens a held endpoint, from any thread, as one of which nothing is known yet."""
+        self._home.post(lambda: self.pacing.free(role))
 
     def make_ready(self) -> None:
         """Loads what the first call would load, which takes seconds in which an event loop could do nothing else."""
@@ -183,7 +196,7 @@ class Client:
     def _moved(self) -> None:
         self._line = Line()
         self._flights = Flights()
-        self._attempts.move()
+        self.pacing.move()
 
     async def _complete(self, call: Call) -> Completion:
         role = self.roles.get(call.role)

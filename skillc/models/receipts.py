@@ -46,6 +46,12 @@ class Receipts:
         if self._file is not None:
             self._file.write({"attempt": number, "usage": list(usage.counts), "cost": cost})
 
+    def refused(self, number: int, reserved: Amount) -> None:
+        """The server sent an attempt away unserved: the network took nothing, so that no cap counts it."""
+        self._paid.account.release(reserved)
+        if self._file is not None:
+            self._file.write({"attempt": number, "refused": True})
+
     def answered(self, role: str, model: str) -> None:
         """A reply of a role named the model that wrote it.
 
@@ -76,6 +82,8 @@ class Receipts:
             elif "reserved" in line:
                 opened[line["attempt"]] = ((line["role"], line["stage"]), Amount(*line["reserved"]))
                 self._next = line["attempt"] + 1
+            elif "refused" in line:
+                opened.pop(line["attempt"])
             else:
                 where, reserved = opened.pop(line["attempt"])
                 self._add(where, reserved, Usage(*line["usage"]), line["cost"])

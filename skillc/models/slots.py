@@ -1,12 +1,24 @@
-"""Slots for attempts: so many at once, and work that may turn out useless only where nothing better waits."""
+"""The queue in front of one endpoint: who may send now, and work that may turn out useless only behind all else."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+import heapq
+import math
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Literal
+
+from skillc.models.pace import Pace
+from skillc.models.quota import Quota
+
+Sleep = Callable[[float], Awaitable[None]]
+# What an attempt's end tells of its endpoint: `other` tells nothing.
+End = Literal["served", "strained", "refused", "other"]
+
+_SAME = 1e-6
 
 _AHEAD: ContextVar[bool] = ContextVar("skillc_ahead", default=False)
 
@@ -21,40 +33,180 @@ def ahead() -> Iterator[None]:
         _AHEAD.reset(token)
 
 
+class Unanswered(Exception):  # noqa: N818
+    """The endpoint has let nothing through for longer than anybody waits."""
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """An attempt in flight; what happened to it is noted here before the slot is given back.
+
+    Attributes:
+        role: whose.
+        tokens: as reserved.
+        epoch: the endpoint's, when it was sent.
+        end: what its end tells.
+        asked: seconds for which a server that refused wants to be left alone, if it said so.
+        told: what such a server said.
+        used: tokens; all that were reserved, unless somebody knows better.
+    """
+
+    role: str
+    tokens: int
+    epoch: int
+    end: End = "other"
+    asked: float | None = None
+    told: str = ""
+    used: int | None = None
+
+
+@dataclass(slots=True, order=True)
+class _Waiting:
+    rank: bool
+    number: int
+    tokens: int = field(compare=False)
+    place: asyncio.Future[Slot] = field(compare=False)
+
+
 class Slots:
-    """At most `count` holders at once, on one event loop; first come, first served within a rank."""
+    """Slots of one endpoint on one event loop; the lowest number first within a rank.
 
-    def __init__(self, count: int) -> None:
-        self._free = count
-        self._waiting: tuple[deque[asyncio.Future[None]], ...] = (deque(), deque())
+    Args:
+        pace: what the endpoint takes.
+        quotas: what each of its roles may send.
+        sleep: how a pause is waited for. Where it returns early, as in tests, the time counts as gone by.
+    """
 
-    @asynccontextmanager
-    async def held(self) -> AsyncIterator[None]:
-        """Holds a slot for as long as the block runs."""
-        await self._take()
+    def __init__(self, pace: Pace, quotas: Mapping[str, Quota], sleep: Sleep) -> None:
+        self._pace = pace
+        self._quotas = quotas
+        self._sleep = sleep
+        self._flying = dict.fromkeys(quotas, 0)
+        self._in_flight = 0
+        self._queues: dict[str, list[_Waiting]] = {role: [] for role in quotas}
+        self._skipped = 0.0
+        self._idle_since: float | None = None
+        self._timer: asyncio.Task[None] | None = None
+        self._due = math.inf
+
+    async def take(self, role: str, number: int, tokens: int) -> Slot:
+        """Waits for a slot, which has to be given back.
+
+        Raises:
+            Unanswered: the endpoint lets nothing through.
+        """
+        now = self._now()
+        if self._idle_since is not None:
+            self._pace.rate.idle(now - self._idle_since)
+            self._idle_since = None
+        queue = self._queues[role]
+        if not queue and not self._wait(now, role, tokens):
+            return self._send(now, role, tokens)
+        place: asyncio.Future[Slot] = asyncio.get_running_loop().create_future()
+        heapq.heappush(queue, _Waiting(_AHEAD.get(), number, tokens, place))
+        self.advance()
         try:
-            yield
-        finally:
-            self._give()
-
-    async def _take(self) -> None:
-        if self._free:
-            self._free -= 1
-            return
-        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting[_AHEAD.get()].append(place)
-        try:
-            await place
+            return await place
         except asyncio.CancelledError:
-            if place.done() and not place.cancelled():
-                self._give()
+            if place.done() and not place.cancelled() and place.exception() is None:
+                slot = place.result()
+                slot.used = 0
+                self.give(slot)
+            else:
+                place.cancel()
+                self.advance()
             raise
 
-    def _give(self) -> None:
-        for rank in self._waiting:
-            while rank:
-                place = rank.popleft()
-                if not place.done():
-                    place.set_result(None)
-                    return
-        self._free += 1
+    def give(self, slot: Slot) -> None:
+        """Gives a slot back."""
+        pace, flying = self._pace, self._in_flight
+        if slot.end == "served":
+            pace.served(slot.epoch, flying)
+        elif slot.end == "strained":
+            pace.strained(slot.epoch, flying)
+        elif slot.end == "refused":
+            pace.refused(slot.epoch, self._now(), flying, slot.asked)
+        self._in_flight -= 1
+        self._flying[slot.role] -= 1
+        if slot.used is not None:
+            self._quotas[slot.role].ended(slot.tokens - slot.used)
+        if self.dead and slot.end == "refused":
+            self._give_up(slot.told)
+        self.advance()
+
+    @property
+    def dead(self) -> bool:
+        """Whether the endpoint has let nothing through for longer than anybody waits."""
+        return self._pace.dead
+
+    def wake(self) -> None:
+        """Looks again who may go, after the endpoint was opened from outside."""
+        if any(self._queues.values()):
+            with suppress(RuntimeError):  # without a running loop nobody waits any more
+                self.advance()
+
+    def advance(self) -> None:
+        """Lets go whoever may go now, and sets the clock for the next one."""
+        now = self._now()
+        while True:
+            best, soonest = self._next(now)
+            if best is None:
+                break
+            waiting = heapq.heappop(self._queues[best])
+            waiting.place.set_result(self._send(now, best, waiting.tokens))
+        self._arm(now, soonest)
+        if not self._in_flight and self._idle_since is None and not any(self._queues.values()):
+            self._idle_since = now
+
+    def _next(self, now: float) -> tuple[str | None, float]:
+        """The role whose first in line may go, else how long until one may."""
+        first: _Waiting | None = None
+        best, soonest = None, math.inf
+        for role, queue in self._queues.items():
+            while queue and queue[0].place.done():
+                heapq.heappop(queue)
+            if not queue:
+                continue
+            wait = self._wait(now, role, queue[0].tokens)
+            if wait:
+                soonest = min(soonest, wait)
+            elif first is None or queue[0] < first:
+                best, first = role, queue[0]
+        return best, soonest
+
+    def _wait(self, now: float, role: str, tokens: int) -> float:
+        wait = self._pace.wait(now, self._in_flight)
+        return max(wait, self._quotas[role].wait(now, self._flying[role], tokens)) if wait < math.inf else wait
+
+    def _send(self, now: float, role: str, tokens: int) -> Slot:
+        self._in_flight += 1
+        self._flying[role] += 1
+        self._quotas[role].sent(now, tokens)
+        return Slot(role, tokens, self._pace.sent(now))
+
+    def _give_up(self, told: str) -> None:
+        for queue in self._queues.values():
+            for waiting in queue:
+                if not waiting.place.done():
+                    waiting.place.set_exception(Unanswered(told))
+            queue.clear()
+
+    def _arm(self, now: float, seconds: float) -> None:
+        due = now + seconds
+        if self._timer is not None:
+            if abs(due - self._due) < _SAME:
+                return
+            self._timer.cancel()
+            self._timer = None
+        self._due = due
+        if due < math.inf:
+            self._timer = asyncio.get_running_loop().create_task(self._ring(due, seconds))
+
+    async def _ring(self, due: float, seconds: float) -> None:
+        await self._sleep(seconds)
+        self._skipped += max(0.0, due - self._now())
+        self._timer, self._due = None, math.inf
+        self.advance()
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time() + self._skipped

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from skillc.errors import SkillcError
-from skillc.models.attempts import Retries
 from skillc.models.client import Client
+from skillc.models.retries import Retries
 from skillc.plan.schema import DEFAULT_REPLY, ModelPlan, Plan, PricePlan
 
 TARGET, OPTIMIZER = "target", "optimizer"

@@ -10,10 +10,10 @@ from model_plans import Scripted, model, plan_of, reply
 
 from skillc.errors import SkillcError
 from skillc.models import home
-from skillc.models.attempts import Retries
 from skillc.models.calls import Call, Message, Usage
 from skillc.models.client import Client, preflight
 from skillc.models.failures import BudgetReached, CallFailed, PermanentFailure
+from skillc.models.retries import Retries
 from skillc.plan.schema import PricePlan
 
 

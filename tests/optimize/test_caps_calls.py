@@ -19,11 +19,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "models"))
 from model_plans import model, plan_of, reply
 
 from skillc.models.accounts import Amount, Caps
-from skillc.models.attempts import Retries
 from skillc.models.calls import Call, Message, Usage
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, CallFailed, PermanentFailure
 from skillc.models.prices import Price
+from skillc.models.retries import Retries
 from skillc.plan.schema import PricePlan
 
 MOST_REPLY = 50

@@ -8,9 +8,9 @@ from model_plans import TASK, Scripted, model, plan_of, reply
 
 from skillc.data.example import Example
 from skillc.errors import SkillcError
-from skillc.models.attempts import Retries
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, PermanentFailure
+from skillc.models.retries import Retries
 from skillc.plan.schema import FieldPlan, RolloutPlan, SkillPlan, TaskPlan, TypePlan
 from skillc.program.rollout import Rollout, Runner
 

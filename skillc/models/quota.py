@@ -1,0 +1,76 @@
+"""What a program declares that a role may send: so many at once, requests and tokens a minute."""
+
+from __future__ import annotations
+
+import math
+
+from skillc.plan.schema import PacingPlan
+
+_MINUTE = 60.0
+
+
+class Bucket:
+    """A token bucket: in no minute more than the limit, and evenly over the minute.
+
+    What it holds when full is a small part of the limit, and it fills by the rest of it in a minute, so that a full
+    bucket and a minute's inflow are the limit together. One amount that is larger than the bucket waits until it is
+    full, and leaves it in debt.
+    """
+
+    def __init__(self, limit: int, burst: float) -> None:
+        self._full = burst
+        self._a_second = max(limit - burst, limit / 2) / _MINUTE
+        self._level = burst
+        self._at = -math.inf
+
+    def wait(self, now: float, amount: float) -> float:
+        """Seconds until the amount may be taken."""
+        self._fill(now)
+        # A millionth is what floats lose on the way.
+        return max(0.0, (min(amount, self._full) * (1 - 1e-6) - self._level) / self._a_second)
+
+    def take(self, now: float, amount: float) -> None:
+        """Takes the amount out."""
+        self._fill(now)
+        self._level -= amount
+
+    def give(self, amount: float) -> None:
+        """Puts back what was not used."""
+        self._level = min(self._full, self._level + amount)
+
+    def _fill(self, now: float) -> None:
+        if now > self._at:
+            self._level = min(self._full, self._level + (now - self._at) * self._a_second)
+            self._at = now
+
+
+class Quota:
+    """The declared limits of one role. Tokens are counted as reserved when a call is sent, as used when it ends."""
+
+    def __init__(self, declared: PacingPlan) -> None:
+        self._at_once = math.inf if declared.concurrency is None else declared.concurrency
+        self._requests = None if declared.rpm is None else Bucket(declared.rpm, max(1.0, declared.rpm / 600))
+        self._tokens = None if declared.tpm is None else Bucket(declared.tpm, declared.tpm / 20)
+
+    def wait(self, now: float, in_flight: int, tokens: int) -> float:
+        """Seconds until a call may be sent; infinite where one that is in flight has to end first."""
+        if in_flight >= self._at_once:
+            return math.inf
+        wait = 0.0
+        if self._requests is not None:
+            wait = self._requests.wait(now, 1)
+        if self._tokens is not None:
+            wait = max(wait, self._tokens.wait(now, tokens))
+        return wait
+
+    def sent(self, now: float, tokens: int) -> None:
+        """A call goes out that has reserved so many tokens."""
+        if self._requests is not None:
+            self._requests.take(now, 1)
+        if self._tokens is not None:
+            self._tokens.take(now, tokens)
+
+    def ended(self, unused: int) -> None:
+        """A call ended and used so many tokens fewer than it had reserved."""
+        if self._tokens is not None and unused:
+            self._tokens.give(unused)
