@@ -9,6 +9,7 @@ from skillc.models.retries import Retries
 
 START = 16
 _RETURN = 0.85  # of what was too much: as far as the concurrency doubles again after a cut
+_PAUSE = 4  # requests that the first pause is worth where the rate is known, twice as many the second time
 _STEP = 0.05  # of the concurrency, or 1: what it then grows by while as many calls end as are in flight
 
 
@@ -17,8 +18,9 @@ class Pace:
 
     The concurrency doubles while as many calls are served as are in flight (slow start), is halved by a sign of
     overload, doubles again to a little below where that came, and grows slowly on. A refusal also pauses the endpoint,
-    for as long as the server asks or for a backoff that grows while nothing is let through. Attempts that were sent
-    before the last cut tell nothing new, and cut nothing.
+    for as long as the server asks or for a backoff that grows while nothing is let through. Once refusals have told a
+    rate, requests are spaced: further refusals slow the spacing, and the concurrency is only kept from running ahead of
+    it. Attempts that were sent before the last cut tell nothing new, and cut nothing.
 
     Attributes:
         held: whether nothing is sent until further notice.
@@ -44,13 +46,17 @@ class Pace:
         self.dead = False
 
     @property
+    def _spaced(self) -> bool:
+        return self.rate.value < math.inf
+
+    @property
     def limit(self) -> int:
         """The most attempts in flight at present."""
         return int(self._window)
 
     def wait(self, now: float, in_flight: int) -> float:
         """Seconds until an attempt may be sent; infinite where something has to happen first."""
-        if self.held or in_flight >= int(self._window):
+        if self.held or in_flight >= self.limit:
             return math.inf
         return max(0.0, self._paused_until - now, self.rate.next - now)
 
@@ -62,9 +68,12 @@ class Pace:
     def served(self, epoch: int, in_flight: int) -> None:
         """An attempt came back whole; `in_flight` counts it still, here and below."""
         self._streak, self._waited, self.dead = 0, 0.0, False
-        if epoch == self._epoch and in_flight >= int(self._window) and self._window < self._ceiling:
-            step = 1.0 if self._window < self._threshold else max(1.0, _STEP * self._window) / self._window
-            self._window = min(self._window + step, float(self._ceiling))
+        step = 0.0
+        if self._spaced or (epoch == self._epoch and in_flight >= self.limit and self._window < self._threshold):
+            step = 1.0
+        elif epoch == self._epoch and in_flight >= self.limit:
+            step = max(1.0, _STEP * self._window) / self._window
+        self._window = min(self._window + step, float(self._ceiling))
 
     def strained(self, epoch: int, in_flight: int) -> None:
         """An attempt was lost on the way, or took too long."""
@@ -78,15 +87,21 @@ class Pace:
             if asked is not None:
                 self._pause(now, asked)
             return
-        self._cut(in_flight)
+        self._cut(in_flight, 1.0 if self._spaced else 0.5)
         self.rate.refused(now)
-        pause = self._retries.delay(self._streak, asked)
-        if asked is not None and self._streak > 1:
-            pause = max(pause, self._retries.delay(self._streak - 2, None))
+        pause = self._pause_after(asked)
         self._streak += 1
         self._waited += pause
         self.dead = self._waited >= self._retries.patience
         self._pause(now, min(pause, self._retries.most) if self.dead else pause)
+
+    def _pause_after(self, asked: float | None) -> float:
+        """Seconds; while nothing is let through they grow, whatever the server asks."""
+        pause = self._retries.delay(self._streak, asked)
+        if asked is None:
+            # Where the rate is known, so is about how long a first pause is worth.
+            return min(pause, _PAUSE * 2.0 ** min(self._streak, 64) / self.rate.value) if self._spaced else pause
+        return max(pause, self._retries.delay(self._streak - 2, None)) if self._streak > 1 else pause
 
     def reopen(self) -> None:
         """Forgets pauses and failures: another server answers at the same address."""
@@ -99,11 +114,10 @@ class Pace:
     def _pause(self, now: float, seconds: float) -> None:
         until = now + seconds
         if until > self._paused_until:
-            self.rate.paused(until - max(now, self._paused_until))
             self._paused_until = until
 
-    def _cut(self, in_flight: int) -> None:
+    def _cut(self, in_flight: int, share: float = 0.5) -> None:
         reached = min(self._window, float(max(1, in_flight)))
         self._threshold = _RETURN * reached
-        self._window = max(1.0, reached / 2)
+        self._window = max(1.0, reached * share)
         self._epoch += 1

@@ -26,8 +26,9 @@ class Bucket:
     def wait(self, now: float, amount: float) -> float:
         """Seconds until the amount may be taken."""
         self._fill(now)
-        # A millionth is what floats lose on the way.
-        return max(0.0, (min(amount, self._full) * (1 - 1e-6) - self._level) / self._a_second)
+        needed = min(amount, self._full)
+        # A millionth is what floats may lose on the way.
+        return 0.0 if self._level >= needed * (1 - 1e-6) else (needed - self._level) / self._a_second
 
     def take(self, now: float, amount: float) -> None:
         """Takes the amount out."""

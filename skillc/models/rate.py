@@ -7,19 +7,19 @@ import math
 _BELOW = 0.95  # of the estimate, so that what was overdrawn is paid back
 _PLATEAU = 0.97  # of the rate that was refused
 _GROWTH = 0.05  # of the plateau, in as long again as the way to it took
-_SECONDS, _REQUESTS = 5.0, 50  # the way to the plateau takes so long, or as long as so many requests
+_SECONDS, _REQUESTS = 10.0, 100  # the way to the plateau takes so long, or as long as so many requests
 _SLOWEST = 1 / 60
-_INSTANT = 1e-3
+_INSTANT = 5e-3
 
 
 class Rate:
     """Spaces requests once a second refusal has told how many there may be.
 
-    Between two refusals a server's bucket of admissions goes from empty to empty, so that what it let through meanwhile
-    tells its rate: at least as much a second as over the whole time, and at most as over the time without the pauses,
-    in which a small bucket overflows. The estimate is the geometric mean of the two. From a little below, the rate
-    returns along a cubic to a little below what was refused last, and slowly on from there (as CUBIC does with its
-    window, RFC 9438). Only time in which requests were sent counts, so an idle hour forgets nothing.
+    Between two refusals a server's bucket of admissions goes from empty to empty, so its rate is at least what it let
+    through over that time; more, where the bucket overflowed meanwhile, as in a pause. And it is less than the rate at
+    which it was asked. The estimate is the geometric mean of the two. From there the rate returns along a cubic to a
+    little below what was refused, and slowly on (as CUBIC does with its window, RFC 9438). Only time in which requests
+    follow each other counts, so an idle hour forgets nothing.
     """
 
     def __init__(self) -> None:
@@ -27,8 +27,8 @@ class Rate:
         self._start = self._top = math.inf
         self._grown = 0.0
         self._since: float | None = None
-        self._sent = self._idle = self._paused = 0.0
         self._last = -math.inf
+        self._sent = self._spaced = 0.0
 
     @property
     def value(self) -> float:
@@ -46,23 +46,16 @@ class Rate:
         value = self.value
         if math.isfinite(value):
             self._grown += min(now - self._last, 1.5 / value)
+            self._spaced += min(now - self._last, 1 / value)
             self.next = now + 1 / value
         self._last = now
-
-    def idle(self, seconds: float) -> None:
-        """So long nobody wanted anything."""
-        self._idle += seconds
-
-    def paused(self, seconds: float) -> None:
-        """So long nothing may be sent from now on."""
-        self._paused += seconds
 
     def refused(self, now: float) -> None:
         """A request that was sent since the last such moment was refused for want of admissions."""
         if self._since is not None:
-            self._learn(self._sent - 1, max(_INSTANT, now - self._since - self._idle))
+            self._learn(self._sent - 1, max(_INSTANT, now - self._since))
         self._since = now
-        self._sent = self._idle = self._paused = 0.0
+        self._sent = self._spaced = 0.0
 
     def _learn(self, admitted: float, seconds: float) -> None:
         before = self.value
@@ -70,10 +63,10 @@ class Rate:
             if math.isfinite(before):
                 self._start, self._grown = max(_SLOWEST, before / 2), 0.0
             return
-        least, most = admitted / seconds, admitted / max(_INSTANT, seconds - self._paused)
-        found = _BELOW * math.sqrt(least * most)
+        asked = self._sent / max(_INSTANT, self._spaced)
+        found = math.sqrt(admitted / seconds * asked)
         if math.isfinite(before):
             found = min(max(found, before / 2), before * _BELOW)
         self._start = max(_SLOWEST, found)
-        self._top = max(self._start, min(_PLATEAU * before, most))
+        self._top = max(self._start, min(_PLATEAU * before, asked))
         self._grown = 0.0

@@ -75,6 +75,9 @@ class Slots:
         pace: what the endpoint takes.
         quotas: what each of its roles may send.
         sleep: how a pause is waited for. Where it returns early, as in tests, the time counts as gone by.
+
+    Attributes:
+        in_flight: attempts that hold a slot.
     """
 
     def __init__(self, pace: Pace, quotas: Mapping[str, Quota], sleep: Sleep) -> None:
@@ -82,10 +85,9 @@ class Slots:
         self._quotas = quotas
         self._sleep = sleep
         self._flying = dict.fromkeys(quotas, 0)
-        self._in_flight = 0
+        self.in_flight = 0
         self._queues: dict[str, list[_Waiting]] = {role: [] for role in quotas}
         self._skipped = 0.0
-        self._idle_since: float | None = None
         self._timer: asyncio.Task[None] | None = None
         self._due = math.inf
 
@@ -96,9 +98,6 @@ class Slots:
             Unanswered: the endpoint lets nothing through.
         """
         now = self._now()
-        if self._idle_since is not None:
-            self._pace.rate.idle(now - self._idle_since)
-            self._idle_since = None
         queue = self._queues[role]
         if not queue and not self._wait(now, role, tokens):
             return self._send(now, role, tokens)
@@ -119,20 +118,25 @@ class Slots:
 
     def give(self, slot: Slot) -> None:
         """Gives a slot back."""
-        pace, flying = self._pace, self._in_flight
+        pace, flying = self._pace, self.in_flight
         if slot.end == "served":
             pace.served(slot.epoch, flying)
         elif slot.end == "strained":
             pace.strained(slot.epoch, flying)
         elif slot.end == "refused":
             pace.refused(slot.epoch, self._now(), flying, slot.asked)
-        self._in_flight -= 1
+        self.in_flight -= 1
         self._flying[slot.role] -= 1
         if slot.used is not None:
             self._quotas[slot.role].ended(slot.tokens - slot.used)
         if self.dead and slot.end == "refused":
             self._give_up(slot.told)
         self.advance()
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for a slot."""
+        return sum(not waiting.place.done() for queue in self._queues.values() for waiting in queue)
 
     @property
     def dead(self) -> bool:
@@ -155,8 +159,6 @@ class Slots:
             waiting = heapq.heappop(self._queues[best])
             waiting.place.set_result(self._send(now, best, waiting.tokens))
         self._arm(now, soonest)
-        if not self._in_flight and self._idle_since is None and not any(self._queues.values()):
-            self._idle_since = now
 
     def _next(self, now: float) -> tuple[str | None, float]:
         """The role whose first in line may go, else how long until one may."""
@@ -175,11 +177,11 @@ class Slots:
         return best, soonest
 
     def _wait(self, now: float, role: str, tokens: int) -> float:
-        wait = self._pace.wait(now, self._in_flight)
+        wait = self._pace.wait(now, self.in_flight)
         return max(wait, self._quotas[role].wait(now, self._flying[role], tokens)) if wait < math.inf else wait
 
     def _send(self, now: float, role: str, tokens: int) -> Slot:
-        self._in_flight += 1
+        self.in_flight += 1
         self._flying[role] += 1
         self._quotas[role].sent(now, tokens)
         return Slot(role, tokens, self._pace.sent(now))

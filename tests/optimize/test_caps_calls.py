@@ -37,13 +37,14 @@ class Refused(Exception):  # noqa: N818
     response = object()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Scene:
     """How each attempt ends, by its number."""
 
     ends: list[str]
     used: list[tuple[int, int]]
     over: int | None  # the attempt that uses more than it reserved
+    refused: int = 0
 
     def answer(self, number: int, sent: dict[str, Any]) -> Any:
         end = self.ends[number % len(self.ends)]
@@ -52,6 +53,7 @@ class Scene:
         if number == self.over:
             return reply(usage=(10, 5000), finish=("length" if end == "cut" else "stop"))
         if end == "refused":
+            self.refused += 1
             raise Refused("busy")
         if end == "lost":
             raise ConnectionError("gone")
@@ -187,9 +189,9 @@ def test_no_budget_is_passed_by_any_price_usage_failure_retry_or_concurrency(
     if overused:
         assert client.sent_after_overuse == 0
     else:
-        # Each logical call that got through is charged once, from cache or not; each attempt is paid.
+        # Each logical call that got through is charged once, from cache or not; each attempt that was served is paid.
         assert client.ledger.charged.account.spent.calls == sum(not end.startswith("cap") for end in ends)
-        assert client.ledger.paid.account.spent.calls == client.sent
+        assert client.ledger.paid.account.spent.calls == client.sent - scene.refused
 
 
 def test_usage_above_a_reservation_stops_every_call_at_once_even_of_a_reply_that_was_cut() -> None:

@@ -81,8 +81,11 @@ def test_a_local_model_is_free_unless_the_program_says_otherwise(tmp_path: Path)
 
 
 @pytest.mark.parametrize("cap", ["tokens=40_000", "cost=$0.5", "calls=30"])
-def test_the_caps_admit_at_least_as_many_calls_at_once_as_the_plan_says(tmp_path: Path, cap: str) -> None:
-    """Calls of the largest size that the plan reckons with, all asked for at the same time."""
+def test_the_caps_admit_at_least_as_many_calls_at_once_as_the_plan_says(
+    tmp_path: Path, cap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Calls of the largest size that the plan reckons with, all asked for at the same time, and not paced."""
+    monkeypatch.setattr("skillc.models.pace.START", 500)
     job = planned_job(tmp_path, examples=80, settings=(*STEPS, f"budget.{cap}"))
     plan, bounds = job.planned.plan, job.estimated.bounds
     admitted = bounds.in_flight["target"]
