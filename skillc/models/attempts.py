@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from itertools import count
 from typing import Any
 
 from skillc.errors import SkillcError
@@ -34,44 +33,44 @@ class Attempts:
         self.receipts = receipts
         self._transport = transport
         self._retries = retries
-        self._numbers = count()
         self.pacing = pacing
 
     async def run(self, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount) -> str:
         """A whole reply in the form that is stored.
 
         A refusal is waited out by the endpoint and uses up no attempt: its call gives up with the endpoint, or where
-        others are let through and it never is.
+        others are let through and it is not, again and again.
 
         Raises:
             CallFailed, PermanentFailure, BudgetReached: as `Client.complete`.
         """
-        number, slots = next(self._numbers), self.pacing.slots(call.role)
-        failed = refused = 0
+        slots = self.pacing.slots(call.role)
+        tried = failed = passed_over = 0
         while True:
+            before = slots.served
+            tried += 1
             try:
-                return await self._once(role, arguments, call, reserved, number)
+                return await self._once(role, arguments, call, reserved)
             except Unanswered as problem:
-                told = _Again("transient", str(problem), None)
-                break
+                raise CallFailed("transient", f"{problem}, and the endpoint lets nothing through") from None
             except _Again as again:
                 told = again
-            if told.refused:
-                refused += 1
-                if slots.dead or refused >= self._retries.refusals:
+            if told.refused and self._retries.patience:
+                passed_over += slots.served > before
+                if slots.dead or passed_over >= self._retries.refusals:
                     break
             else:
                 failed += 1
                 if failed >= self._retries.attempts:
                     break
                 await self.pacing.sleep(self._retries.delay(failed - 1, told.after))
-        raise CallFailed(told.kind, f"{told.detail}, {failed + refused} attempts") from None
+        raise CallFailed(told.kind, f"{told.detail}, {tried} attempts") from None
 
-    async def _once(self, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount, number: int) -> str:
+    async def _once(self, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount) -> str:
         await self._account.reserve(reserved)
         slots = self.pacing.slots(call.role)
         try:
-            slot = await slots.take(call.role, number, reserved.tokens)
+            slot = await slots.take(call.role, reserved.tokens)
         except BaseException:
             self._account.release(reserved)
             raise

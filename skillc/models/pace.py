@@ -10,6 +10,7 @@ from skillc.models.retries import Retries
 START = 16
 _RETURN = 0.85  # of what was too much: as far as the concurrency doubles again after a cut
 _PAUSE = 4  # requests that the first pause is worth where the rate is known, twice as many the second time
+_ROUNDS = 30  # refusals in a row that use up any patience
 _STEP = 0.05  # of the concurrency, or 1: what it then grows by while as many calls end as are in flight
 
 
@@ -24,7 +25,8 @@ class Pace:
 
     Attributes:
         held: whether nothing is sent until further notice.
-        refusals: how many attempts were refused so far.
+        admitted: how many attempts came back whole so far.
+        refusals: how many were refused.
         dead: whether nothing was let through for longer than the patience.
     """
 
@@ -35,7 +37,7 @@ class Pace:
         self._paused_until = -math.inf
         self.rate = Rate()
         self.held = False
-        self.refusals = 0
+        self.admitted = self.refusals = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -67,6 +69,7 @@ class Pace:
 
     def served(self, epoch: int, in_flight: int) -> None:
         """An attempt came back whole; `in_flight` counts it still, here and below."""
+        self.admitted += 1
         self._streak, self._waited, self.dead = 0, 0.0, False
         step = 0.0
         if self._spaced or (epoch == self._epoch and in_flight >= self.limit and self._window < self._threshold):
@@ -91,8 +94,9 @@ class Pace:
         self.rate.refused(now)
         pause = self._pause_after(asked)
         self._streak += 1
-        self._waited += pause
-        self.dead = self._waited >= self._retries.patience
+        # Each counts for something, so that pauses of no length come to an end as well.
+        self._waited += max(pause, self._retries.patience / _ROUNDS)
+        self.dead = 0 < self._retries.patience <= self._waited
         self._pause(now, min(pause, self._retries.most) if self.dead else pause)
 
     def _pause_after(self, asked: float | None) -> float:

@@ -10,17 +10,15 @@ _MINUTE = 60.0
 
 
 class Bucket:
-    """A token bucket: in no minute more than the limit, and evenly over the minute.
+    """A token bucket: full at first, with an even inflow.
 
-    What it holds when full is a small part of the limit, and it fills by the rest of it in a minute, so that a full
-    bucket and a minute's inflow are the limit together. One amount that is larger than the bucket waits until it is
-    full, and leaves it in debt.
+    One amount that is larger than the bucket waits until it is full, and leaves it in debt.
     """
 
-    def __init__(self, limit: int, burst: float) -> None:
-        self._full = burst
-        self._a_second = max(limit - burst, limit / 2) / _MINUTE
-        self._level = burst
+    def __init__(self, full: float, a_minute: float) -> None:
+        self._full = full
+        self._a_second = a_minute / _MINUTE
+        self._level = full
         self._at = -math.inf
 
     def wait(self, now: float, amount: float) -> float:
@@ -46,12 +44,21 @@ class Bucket:
 
 
 class Quota:
-    """The declared limits of one role. Tokens are counted as reserved when a call is sent, as used when it ends."""
+    """The declared limits of one role. Tokens are counted as reserved when a call is sent, as used when it ends.
+
+    A bucket holds little and gains the rest in a minute: 0.1 s worth of requests, but one at least, and 3 s worth of
+    tokens. So calls come evenly, and in no minute more than is declared, unless one call reserves more tokens than the
+    bucket holds.
+    """
 
     def __init__(self, declared: PacingPlan) -> None:
         self._at_once = math.inf if declared.concurrency is None else declared.concurrency
-        self._requests = None if declared.rpm is None else Bucket(declared.rpm, max(1.0, declared.rpm / 600))
-        self._tokens = None if declared.tpm is None else Bucket(declared.tpm, declared.tpm / 20)
+        self._requests = self._tokens = None
+        if declared.rpm is not None:
+            full = max(1.0, declared.rpm / 600)
+            self._requests = Bucket(full, declared.rpm + 1 - full)
+        if declared.tpm is not None:
+            self._tokens = Bucket(declared.tpm / 20, declared.tpm * 19 / 20)
 
     def wait(self, now: float, in_flight: int, tokens: int) -> float:
         """Seconds until a call may be sent; infinite where one that is in flight has to end first."""

@@ -14,8 +14,9 @@ class Retries:
         attempts: how often one call is tried where attempts fail otherwise than by a refusal.
         first: the first backoff, before the jitter.
         most: the longest backoff.
-        patience: how long, in pauses put together, an endpoint may let nothing through before its calls give up.
-        refusals: how often one call may be refused where its endpoint lets others through.
+        patience: how long, in pauses put together, an endpoint may let nothing through before its calls give up; with 0
+            a refusal uses up an attempt as any other failure does.
+        refusals: how often one call may be refused while its endpoint lets others through.
     """
 
     attempts: int = 6

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Literal
 
 from skillc.models.pace import Pace
@@ -69,7 +70,9 @@ class _Waiting:
 
 
 class Slots:
-    """Slots of one endpoint on one event loop; the lowest number first within a rank.
+    """Slots of one endpoint on one event loop; first come, first served within a rank.
+
+    A call that was refused comes again behind those that wait, so that one which is always refused keeps nobody back.
 
     Args:
         pace: what the endpoint takes.
@@ -87,11 +90,12 @@ class Slots:
         self._flying = dict.fromkeys(quotas, 0)
         self.in_flight = 0
         self._queues: dict[str, list[_Waiting]] = {role: [] for role in quotas}
+        self._numbers = count()
         self._skipped = 0.0
         self._timer: asyncio.Task[None] | None = None
         self._due = math.inf
 
-    async def take(self, role: str, number: int, tokens: int) -> Slot:
+    async def take(self, role: str, tokens: int) -> Slot:
         """Waits for a slot, which has to be given back.
 
         Raises:
@@ -102,7 +106,7 @@ class Slots:
         if not queue and not self._wait(now, role, tokens):
             return self._send(now, role, tokens)
         place: asyncio.Future[Slot] = asyncio.get_running_loop().create_future()
-        heapq.heappush(queue, _Waiting(_AHEAD.get(), number, tokens, place))
+        heapq.heappush(queue, _Waiting(_AHEAD.get(), next(self._numbers), tokens, place))
         self.advance()
         try:
             return await place
@@ -137,6 +141,11 @@ class Slots:
     def waiting(self) -> int:
         """How many wait for a slot."""
         return sum(not waiting.place.done() for queue in self._queues.values() for waiting in queue)
+
+    @property
+    def served(self) -> int:
+        """How many attempts came back whole so far."""
+        return self._pace.admitted
 
     @property
     def dead(self) -> bool:

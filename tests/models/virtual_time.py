@@ -46,8 +46,8 @@ def run(main: Coroutine[Any, Any, T]) -> tuple[T, float]:
 class Refusal(Exception):  # noqa: N818
     """What a server without room answers."""
 
-    def __init__(self, status: int, headers: Mapping[str, str]) -> None:
-        super().__init__("slow down")
+    def __init__(self, status: int, headers: Mapping[str, str], text: str = "slow down") -> None:
+        super().__init__(text)
         self.status_code = status
         self.response = object()
         self.litellm_response_headers = headers

@@ -121,7 +121,7 @@ def compiled(folder: Path, server: Server, examples: int = 60) -> tuple[Compiled
     program = PROGRAM.replace("http://localhost:9", address)
     job = planned_job(folder, examples=examples, program=program, settings=SETTINGS)
     watch = Silent()
-    with Client(job.planned.plan, retries=Retries(2, 0, 0, refusals=2), sleep=no_wait, concurrency=8) as client:
+    with Client(job.planned.plan, retries=Retries(2, 0, 0, patience=0), sleep=no_wait, concurrency=8) as client:
         return compile_job(job, watch, client), watch, job
 
 
