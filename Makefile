@@ -32,6 +32,7 @@ test-lark: .venv/installed
 
 bench: .venv/installed
 	@for f in "check.py" "overhead.py" "resume.py --kills 10"; do echo "== $$f"; $(BIN)/python benchmarks/$$f || exit 1; done
+	$(BIN)/python -m benchmarks.client --quick
 
 format: .venv/installed
 	$(BIN)/ruff check --fix .

@@ -18,17 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.client.page import Found, page
+from benchmarks.client.ways import WAYS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LATENCY = 0.05
-LEVELS = {1: 80, 24: 800, 128: 1500, 256: 2500}
-PEERS = (
-    "litellm alone",
-    "skillc client",
-    "dspy.LM, skillc engine",
-    "dspy.LM, litellm engine",
-    "dspy.LM, its own engine",
-)
+LEVELS = {1: 60, 24: 600, 128: 1000, 256: 1200}
+PEERS = tuple(WAYS)
 RATE, RATED_CALLS = 10, 150
 RATED_LEVELS = (1, 8, 32, 256)
 RATED_WAYS = ("skillc client", "dspy.LM, its own engine")
@@ -117,8 +112,8 @@ def main() -> None:
     quick = parser.parse_args().quick
     began = time.perf_counter()
     found = Found(
-        cost=cost(2 if quick else 5, 60 if quick else 160),
-        throughput=throughput(0.2 if quick else 1.0),
+        cost=cost(3 if quick else 15, 50),
+        throughput=throughput(0.25 if quick else 1.0),
         rated=rated(60 if quick else RATED_CALLS),
         latency=LATENCY,
         rate=RATE,
