@@ -24,6 +24,7 @@ from skillc.metrics.sources import metric_sources
 from skillc.models.backends import own_sources
 from skillc.models.client import Client
 from skillc.models.closing import ClosingReserve
+from skillc.models.serving.served import Served
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine
 from skillc.optimize.final import Tested, final_test, split_digest
@@ -78,6 +79,7 @@ class Compiled:
 
     Attributes:
         baselines: the goal's mean of simple classifiers on test, by name.
+        served: what is to be said of the servers that skillc ran.
         interrupted: whether the user ended it, in the loop or in the final test.
     """
 
@@ -87,6 +89,7 @@ class Compiled:
     artifact: Path
     spent: dict[str, JsonValue]
     baselines: dict[str, Fraction]
+    served: tuple[Served, ...] = ()
     interrupted: bool = False
 
 
@@ -238,7 +241,7 @@ def _write(
     lock = lock_of(job.planned.path.name, plan, dataset, trained, tested, spent, name, looks, paths)
     write_lock(job.folder / "skill.lock", lock)
     baselines = simple_baselines(plan, dataset, meter)
-    return Compiled(trained, tested, lock, job.folder / "SKILL.md", spent, baselines)
+    return Compiled(trained, tested, lock, job.folder / "SKILL.md", spent, baselines, client.servers.served())
 
 
 def simple_baselines(plan: Plan, dataset: Dataset, meter: Meter) -> dict[str, Fraction]:

@@ -30,6 +30,7 @@ def summary(compiled: Compiled) -> dict[str, JsonValue]:
         **{name: lock[name] for name in ("verdict", "reason", "test", "validation", "stopped", "quarantined")},
         "baselines": {name: round(float(mean), 6) for name, mean in compiled.baselines.items()},
         "spent": compiled.spent,
+        "served": [served.to_json() for served in compiled.served],
         "ahead": {"sent": compiled.trained.engine.ahead.sent, "wasted": compiled.trained.engine.ahead.wasted},
         "interrupted": compiled.interrupted,
         "decisions": compiled.trained.state.decisions,
@@ -106,6 +107,7 @@ def _facts(compiled: Compiled) -> Text:
     lines = [f"spent     {spent_line(compiled.spent)}"]
     if _total(compiled.spent, "paid").get("calls") != _total(compiled.spent, "charged").get("calls"):
         lines.append(f"paid      {spent_line(compiled.spent, 'paid')}: what the network took, over all sessions")
+    lines += [f"served    {served.line}" for served in compiled.served]
     if ahead.sent:
         lines.append(
             f"ahead     {ahead.sent:,} of the rollouts were sent before their step, {ahead.wasted:,} for nothing"

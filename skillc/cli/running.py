@@ -50,6 +50,7 @@ def run_job(
     job = Job(planned, estimated, folder, home, force=force, fresh=fresh)
     with Client(plan, cache_folder=home / "cache", offline=offline, root=planned.root) as client:
         terminal = Terminal(console, spent=lambda: spent_line(client.ledger.snapshot()), deadline=cap)
+        client.servers.watched(terminal)
         stop = Stop(cap)
         with terminal, _interruptible(stop, terminal), _noted(terminal):
             return compile_job(job, terminal, client, stop)
@@ -65,6 +66,7 @@ def run_sanity(planned: Planned, estimated: Estimated, console: Console, *, offl
     cap = float(plan.budget.time) if plan.budget.time is not None else None
     with Client(plan, cache_folder=None, offline=offline, root=planned.root) as client:
         terminal = Terminal(console, spent=lambda: spent_line(client.ledger.snapshot()), deadline=cap)
+        client.servers.watched(terminal)
         stop = Stop(cap)
         with terminal, _interruptible(stop, terminal), _noted(terminal):
             return check_sanity(planned, estimated, terminal, client, stop)

@@ -37,12 +37,18 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One small call that may be sent; `cost` in nano-dollars at most, None where nobody knows the price."""
+    """One small call that may be sent.
+
+    Attributes:
+        cost: nano-dollars at most; None where nobody knows the price.
+        served: whether skillc would start its server, which is asked only if it runs already.
+    """
 
     role: str
     client: Client
     call: Call
     cost: int | None
+    served: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,7 @@ def prepare(plan: Plan, opened: Open) -> Ready:
             what = "command" if model.exec is not None else "function"
             findings.append(Finding(_GROUP, "ok", role, f"`{model.model}`: the {what} is there; never asked by doctor"))
         else:
-            questions.append(_question(client, role))
+            questions.append(_question(client, role, served=model.serve is not None))
     return Ready(tuple(findings), tuple(questions))
 
 
@@ -116,17 +122,17 @@ def unasked(ready: Ready, why: str) -> Reached:
 
 
 def _alone(plan: Plan, model: ModelPlan) -> Plan:
-    """The plan with one role, quick to give up and under no cap."""
+    """The plan with one role, quick to give up and under no cap; no server is started for it."""
     pacing = model.pacing.model_copy(update={"timeout": min(model.pacing.timeout, Fraction(_SECONDS))})
-    alone = model.model_copy(update={"pacing": pacing})
+    alone = model.model_copy(update={"pacing": pacing, "serve": None})
     return plan.model_copy(update={"models": {model.role: alone}, "budget": BudgetPlan()})
 
 
-def _question(client: Client, role: str) -> Question:
+def _question(client: Client, role: str, *, served: bool) -> Question:
     call = Call(role, "doctor", _QUESTION, parameters={"max_tokens": _REPLY})
     here = client.roles[role]
     reserved = here.reservation(here.arguments(call))
-    return Question(role, client, call, reserved.cost if here.price is not None else None)
+    return Question(role, client, call, reserved.cost if here.price is not None else None, served)
 
 
 async def _ask(question: Question) -> tuple[Finding, bool]:
@@ -139,9 +145,9 @@ async def _ask(question: Question) -> tuple[Finding, bool]:
         # A reply that was cut or is empty came from the model all the same.
         if problem.kind in ("cut", "empty"):
             return Finding(_GROUP, "ok", question.role, f"{told}: answers"), True
-        return _silent(question.role, told, problem.detail, role), False
+        return _silent(question, told, problem.detail, role), False
     except TimeoutError:
-        return _silent(question.role, told, f"no reply within {_SECONDS} s", role), False
+        return _silent(question, told, f"no reply within {_SECONDS} s", role), False
     except SkillcError as problem:
         return Finding(_GROUP, "missing", question.role, problem.message, _offered(problem.hint)), False
     named = (
@@ -150,13 +156,14 @@ async def _ask(question: Question) -> tuple[Finding, bool]:
     return Finding(_GROUP, "ok", question.role, f"{told}: answers{named}"), True
 
 
-def _silent(name: str, told: str, detail: str, role: Role) -> Finding:
+def _silent(question: Question, told: str, detail: str, role: Role) -> Finding:
+    name = question.role
     fix = (
         "start its server, or check `base_url`"
         if role.endpoint.url
         else "check the network, or the provider's status page"
     )
-    if role.plan.serve is not None:
+    if question.served:
         return Finding(_GROUP, "note", name, f"{told}: does not answer yet, and is served by skillc while it is needed")
     return Finding(_GROUP, "missing", name, f"{told}: does not answer: {detail}", _offered(fix))
 

@@ -142,6 +142,32 @@ _COMMAND = Form(
     ),
 )
 
+_DTYPES = ("auto", "half", "float16", "bfloat16", "float", "float32")
+_NAMED = Form("block", block=(), passes=True)
+_SERVE = (
+    SettingKind("model", (TEXT,), "a folder of weights, or a name on the hub", "the name behind `hosted_vllm/`"),
+    SettingKind("revision", (TEXT,), "the commit or branch of a model on the hub", "`main`"),
+    SettingKind("tokenizer", (TEXT,), "a folder or a name on the hub", "the model's own"),
+    SettingKind("chat_template", (TEXT,), "a file with the chat template", "the model's own"),
+    SettingKind(
+        "lora",
+        (_NAMED, Form("list", items=(TEXT,))),
+        'adapters: `{ name = "folder" }` or `["name=folder"]`; each is a model `hosted_vllm/name`',
+    ),
+    SettingKind("max_len", (count("tokens"),), "the most tokens of prompt and reply together", "what the model allows"),
+    SettingKind("dtype", (words(*_DTYPES), TEXT), "the type of weights and activations", "the model's own"),
+    SettingKind("quantization", (TEXT,), "how weights are quantized", "what the model's folder says"),
+    SettingKind("gpu_share", (number(0, 1),), "the share of each GPU's memory that the server takes", "vLLM's own"),
+    SettingKind("tensor_parallel", (count(),), "GPUs that share one copy of the model", "1"),
+    SettingKind("data_parallel", (count(),), "copies of the model", "1"),
+    SettingKind("port", (count(),), "the port on this machine", "a free one"),
+    SettingKind("python", (TEXT,), "the interpreter that has vLLM", "one that is found"),
+    SettingKind("keep", (SWITCH,), "whether the server runs on for the next run", "off"),
+    SettingKind("timeout", (amount("s"),), "how long the start may take", "30 min"),
+    SettingKind("args", (Form("list", items=(TEXT,)),), "further arguments of vLLM's own"),
+    SettingKind("env", (_NAMED,), "variables of the server's environment"),
+)
+
 MODEL_PARAMETERS = (
     SettingKind("base_url", (TEXT, ENV), "address of the endpoint"),
     SettingKind("key", (ENV,), "the environment variable that holds the key"),
@@ -161,7 +187,7 @@ MODEL_PARAMETERS = (
         "what a million tokens cost, or a call",
         "the price list of litellm; nothing for a model on this machine",
     ),
-    SettingKind("serve", (Form("word", words=("vllm",), block=(), passes=True),), "the server that skillc starts"),
+    SettingKind("serve", (Form("word", words=("vllm",), block=_SERVE),), "the server that skillc starts"),
     SettingKind("exec", (_COMMAND,), "the command that answers, as in `mytool --prompt {prompt}`"),
     SettingKind("backend", (_PYTHON,), "the function of your own that answers"),
     SettingKind("temperature", (number(0, 2),), "how much chance there is in a reply"),

@@ -11,7 +11,6 @@ from skillc.language.source import Source, Span
 from skillc.language.terms import CallTerm
 
 ROLLOUTS = {"environment": "0.5", "react": "0.5", "code": "0.5", "codex": "0.5", "command": "0.5"}
-SERVERS = {"vllm": "0.3"}
 SECOND_SKILL = "0.5"
 ON_DEMAND = "0.5"
 TRAINABLE_ABOUT = "0.5"
@@ -50,8 +49,6 @@ def _since(term: CallTerm) -> str | None:
 def _of_entity(entity: Entity) -> list[Later]:
     if entity.kind == "task":
         return _chosen(entity, "rollout", ROLLOUTS)
-    if entity.kind == "model":
-        return _chosen(entity, "serve", SERVERS)
     return []
 
 

@@ -24,7 +24,7 @@ from skillc.models.line import Line, Turn
 from skillc.models.pacing import Pacing
 from skillc.models.receipts import Receipts
 from skillc.models.retries import Retries
-from skillc.models.roles import Role, call_key, resolve_roles
+from skillc.models.roles import Role, call_key, resolve_roles, servers_of
 from skillc.models.slots import Sleep
 from skillc.models.stored import Label, whole_reply
 from skillc.models.transport import Transport, load_litellm, send
@@ -70,8 +70,8 @@ class Client:
         transport: how one attempt is sent. Unless it is given, litellm sends, or a backend or a command of the user's.
         retries: how transient failures are tried again.
         sleep: how a retry waits.
-        root: the program's folder, where commands and functions of the user's own are looked for; by default the
-            current one.
+        root: the program's folder, where commands, functions and models of the user's own are looked for; by default
+            the current one.
 
     Raises:
         SkillcError: as `preflight`, or the cache folder cannot be used.
@@ -91,11 +91,15 @@ class Client:
         root: Path | None = None,
     ) -> None:
         self.roles = resolve_roles(plan, offline=offline, root=root, own=transport is send)
+        roles = self.roles.values()
+        self.servers = servers_of([role.endpoint for role in roles], [role.plan for role in roles], root or Path())
         self.ledger = Ledger(plan.budget)
         self._cache = ReplyCache(cache_folder)
         self._claims = Claims(cache_folder)
         self._salt = salt
         self._sends = transport is send
+        if self._sends:
+            transport = self.servers.transport(transport)
         self._receipts = Receipts(self.ledger.paid)
         retries = retries or Retries()
         self.pacing = Pacing(self.roles, concurrency, retries, sleep)
@@ -103,6 +107,7 @@ class Client:
         self._flights: Flights[str, _Fetched] = Flights()
         self._line = Line()
         self._home = Home(self._moved)
+        self.servers.holds(self.hold, self.free)
 
     async def complete(self, call: Call) -> Completion:
         """The reply to one call, from any event loop.
@@ -182,7 +187,8 @@ class Client:
         self._settle(charge)
 
     def close(self) -> None:
-        """Closes the cache and the receipts."""
+        """Stops the servers that were started for it, and closes the cache and the receipts."""
+        self.servers.close()
         self._cache.close()
         self._claims.close()
         self._receipts.close()

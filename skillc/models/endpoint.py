@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from skillc.errors import SkillcError
 from skillc.models.prices import LOCAL_PROVIDERS, provider_of
+from skillc.models.serving.launch import Launch, launch_of
 from skillc.plan.schema import ModelPlan
 
 RULEBOOK = "rulebook"
@@ -54,18 +56,21 @@ class Endpoint:
         url: as sent; None leaves it to litellm.
         key: the secret; never shown.
         key_env: the variable that holds it.
+        launch: the server that skillc starts for it; its address is known when it runs, and until then `url` is `id`.
     """
 
     id: str
     url: str | None = None
     key: str | None = field(default=None, repr=False)
     key_env: str | None = None
+    launch: Launch | None = None
 
 
-def endpoint_of(model: ModelPlan, environ: Mapping[str, str]) -> Endpoint:
+def endpoint_of(model: ModelPlan, environ: Mapping[str, str], root: Path = Path()) -> Endpoint:
     """Where a role's calls go.
 
-    A key that belongs to a provider's own address is never sent to an address that the program gives.
+    A key that belongs to a provider's own address is never sent to an address that the program gives. `root` is the
+    folder that paths in the program start from.
 
     Raises:
         SkillcError: a key or an address is missing; the message names the role and the variable.
@@ -73,22 +78,26 @@ def endpoint_of(model: ModelPlan, environ: Mapping[str, str]) -> Endpoint:
     provider = provider_of(model.model)
     if provider == RULEBOOK:
         return Endpoint(RULEBOOK)
-    if model.serve is not None and not (model.base_url or model.base_url_env):
-        raise SkillcError(
-            f"model `{model.role}` asks for a server by `serve`, which comes with a later version",
-            hint='start the server yourself and give its address: `base_url = "http://localhost:8000/v1"`, or run with '
-            "`--offline`",
-        )
+    if model.serve is not None:
+        return _served(model, environ, root)
     url = _url_of(model, provider, environ)
     if url is None and provider in {"hosted_vllm", "vllm"}:
         raise SkillcError(
             f"model `{model.role}` is `{model.model}`, and nobody says where its server is",
-            hint='add `base_url = "http://localhost:8000/v1"` to its block, or run with `--offline`',
+            hint='add `base_url = "http://localhost:8000/v1"` to its block, or `serve = vllm {}`, with which skillc '
+            "starts one, or run with `--offline`",
         )
     declared = model.base_url is not None or model.base_url_env is not None
     key_env = model.key_env or (None if declared else KEYS.get(provider))
     key = key_of(model, environ, key_env) or (_NO_KEY if url or provider in LOCAL_PROVIDERS else None)
     return Endpoint(normalised(url) if url else provider, url, key, key_env)
+
+
+def _served(model: ModelPlan, environ: Mapping[str, str], root: Path) -> Endpoint:
+    address = declared_url(model, environ)
+    key = key_of(model, environ, model.key_env)
+    launch = launch_of(model, root, normalised(address) if address else None)
+    return Endpoint(launch.endpoint_id, launch.endpoint_id, key, model.key_env, launch)
 
 
 def key_of(model: ModelPlan, environ: Mapping[str, str], key_env: str | None) -> str | None:
@@ -121,6 +130,11 @@ def declared_url(model: ModelPlan, environ: Mapping[str, str]) -> str | None:
             hint=f"export {model.base_url_env}=http://..., or run with `--offline`",
         )
     return environ[model.base_url_env]
+
+
+def secret_names(models: Iterable[ModelPlan]) -> frozenset[str]:
+    """The variables that may hold keys of providers: those of the models, and those that providers are known for."""
+    return frozenset({*KEYS.values(), *(model.key_env for model in models if model.key_env)})
 
 
 def normalised(url: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ from skillc.errors import SkillcError
 from skillc.models.accounts import Amount
 from skillc.models.backends import own_backend
 from skillc.models.calls import Call
-from skillc.models.endpoint import RULEBOOK, Endpoint, endpoint_of
+from skillc.models.endpoint import RULEBOOK, Endpoint, endpoint_of, secret_names
 from skillc.models.prices import Price, price_of, provider_of
+from skillc.models.serving.servers import Servers
 from skillc.models.transport import Transport
 from skillc.plan import overrides
 from skillc.plan.schema import ModelPlan, Plan
@@ -106,6 +107,19 @@ def resolve_roles(
     return roles
 
 
+def servers_of(
+    endpoints: Iterable[Endpoint], models: Iterable[ModelPlan], root: Path, *, foreground: bool = False
+) -> Servers:
+    """The servers that skillc starts for these endpoints; `models` are all of the plan, whose keys no server gets.
+
+    Raises:
+        SkillcError: two roles want one model served in two ways.
+    """
+    launches = [(each.launch, each.key) for each in endpoints if each.launch is not None]
+    hidden = secret_names(models)
+    return Servers(launches, secret_names=hidden, home=root.resolve() / ".skillc" / "serve", foreground=foreground)
+
+
 def call_key(role: Role, arguments: Mapping[str, Any], sample: int | tuple[int, ...], salt: str) -> str:
     """sha256 over all that decides a reply, the key of the account excepted (ENGINE section 5).
 
@@ -120,7 +134,7 @@ def _role(model: ModelPlan, environ: Mapping[str, str], root: Path, own: bool) -
     found = own_backend(model, environ, root) if own else None
     if found is not None:
         return Role(model, found.endpoint, price_of(model), found.transport)
-    return Role(model, endpoint_of(model, environ), price_of(model))
+    return Role(model, endpoint_of(model, environ, root), price_of(model))
 
 
 def _canonical(value: Any) -> str:

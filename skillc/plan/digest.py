@@ -18,6 +18,8 @@ TRUNCATING_CAPS = ("calls", "tokens", "cost", "time", "patience", "min_gain")
 # How calls are paced and repeated, which no outcome depends on.
 RETRIES = frozenset({"retries", "max_retries", "num_retries", "max_in_flight"})
 _NOT_SENT = ("key_env", "pacing")
+# Where and how fast a server runs, which changes no reply.
+SERVED_ALIKE = frozenset({"port", "python", "keep", "timeout", "gpu_share", "tensor_parallel", "data_parallel"})
 _PATHS = ("source", "train", "validation", "test")
 
 
@@ -94,6 +96,9 @@ def _sent(model: dict[str, object]) -> dict[str, object]:
     parameters = model["parameters"]
     assert isinstance(parameters, dict)
     kept = {name: value for name, value in model.items() if name not in _NOT_SENT}
+    serve = model["serve"]
+    if isinstance(serve, dict):
+        kept["serve"] = {name: value for name, value in serve.items() if name not in SERVED_ALIKE}
     return {**kept, "parameters": {name: value for name, value in parameters.items() if name not in RETRIES}}
 
 

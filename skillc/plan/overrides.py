@@ -120,11 +120,22 @@ def _replaced(model: ModelPlan, name: str) -> ModelPlan:
     if name == model.model:
         return model
     if _provider(name) == _provider(model.model):
-        return model.model_copy(update={"model": name, "price": None})
+        return model.model_copy(update={"model": name, "price": None, "serve": _served_as(model, name)})
     if _provider(name) == _provider(OFFLINE_MODEL):
         return ModelPlan(role=model.role, model=name, max_reply=model.max_reply)
     kept: dict[str, JsonValue] = {key: value for key, value in model.parameters.items() if key in _COMMON}
     return ModelPlan(role=model.role, model=name, parameters=kept, max_reply=model.max_reply)
+
+
+def _served_as(model: ModelPlan, name: str) -> dict[str, JsonValue] | None:
+    """The server's settings for another model: what named the old one goes, unless the new one is its adapter."""
+    if model.serve is None:
+        return None
+    lora = model.serve.get("lora")
+    listed = [str(each).partition("=")[0] for each in lora] if isinstance(lora, list) else []
+    kept = name.partition("/")[2] in (lora if isinstance(lora, dict) else listed)
+    own = ("model", "revision", "tokenizer", "chat_template", "lora")
+    return {key: value for key, value in model.serve.items() if kept or key not in own}
 
 
 def _provider(model: str) -> str:

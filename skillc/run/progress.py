@@ -36,6 +36,7 @@ class Terminal:
         self._deadline = deadline
         self._began = time.monotonic()
         self._open = False
+        self._stage = "starting"
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -47,7 +48,7 @@ class Terminal:
             transient=True,
             disable=not console.is_terminal,
         )
-        self._task = self._progress.add_task("starting", total=None, spent="")
+        self._task = self._progress.add_task(self._stage, total=None, spent="")
 
     def __enter__(self) -> Terminal:
         self._progress.start()
@@ -60,11 +61,16 @@ class Terminal:
 
     def stage(self, name: str, total: int) -> None:
         """A stage begins that will take `total` steps of work."""
+        self._stage = name
         self._progress.reset(self._task, description=name, total=total or None, spent=self._status())
 
     def advance(self, count: int = 1) -> None:
         """Some work of the stage is done."""
         self._progress.update(self._task, advance=count, spent=self._status())
+
+    def waiting(self, text: str | None) -> None:
+        """What the whole run waits for just now, shown in place of the stage; None shows the stage again."""
+        self._progress.update(self._task, description=text or self._stage)
 
     def note(self, message: str) -> None:
         """Something that the user should know, which stops nothing."""

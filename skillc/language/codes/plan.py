@@ -164,7 +164,7 @@ CODES: tuple[Code, ...] = (
         "models",
         "what a later version brings",
         "The language is whole from its first version, but some of it needs parts that this skillc does not have yet: "
-        "environments, agents, code, judges, served models, other optimizers. Such a program can be checked and "
+        "environments, agents, code, judges, other optimizers. Such a program can be checked and "
         "planned; compiling it names the version that runs it.",
     ),
 )

@@ -1,0 +1,196 @@
+"""What one server is, before it runs: where its weights lie, what it is told, and the name of its replies."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillc.errors import SkillcError
+from skillc.models.serving.options import Options, options_of
+from skillc.models.serving.weights import file_digest, folder_digest
+from skillc.plan.digest import SERVED_ALIKE, digest
+from skillc.plan.schema import ModelPlan
+
+_APART = (*SERVED_ALIKE, "model", "tokenizer", "chat_template", "lora")
+_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One server as one role asks for it.
+
+    Attributes:
+        role: whose model it is.
+        name: what the role calls the model: the base model, or an adapter.
+        source: what is served: an absolute folder, or a name on the hub.
+        options: as declared.
+        tokenizer, chat_template: absolute paths, or a name on the hub; None for the model's own.
+        lora: absolute folders of the adapters by name.
+        root: the folder that paths in the program start from.
+        address: the declared address, None where skillc chooses one.
+        identity: hex digest of all that decides a reply. The port is not in it.
+    """
+
+    role: str
+    name: str
+    source: str
+    options: Options
+    tokenizer: str | None
+    chat_template: str | None
+    lora: tuple[tuple[str, str], ...]
+    root: Path
+    address: str | None
+    identity: str
+
+    @property
+    def shown(self) -> str:
+        """The model as the program names it."""
+        return self.options.model or self.name
+
+    @property
+    def endpoint_id(self) -> str:
+        """The name of the endpoint in cache keys and messages (ENGINE section 5)."""
+        return f"vllm:{self.identity[:32]}"
+
+    @property
+    def server(self) -> str:
+        """Hex digest that roles share whose models one server serves."""
+        told = self.options
+        how = [told.gpu_share, told.tensor_parallel, told.data_parallel, told.port, told.python, self.source]
+        return digest({"server/1": [self.identity, *how, self.address]})
+
+    @property
+    def base_names(self) -> tuple[str, ...]:
+        """The name that this role wants for the base model; none where it asks for an adapter."""
+        return () if self.name in dict(self.lora) else (self.name,)
+
+
+def launch_of(model: ModelPlan, root: Path, address: str | None) -> Launch:
+    """The launch of a role whose plan has a `serve` block.
+
+    Args:
+        model: the role's plan.
+        root: the folder that paths in the program start from.
+        address: the declared address with its variable read, None where there is none.
+
+    Raises:
+        SkillcError: a wrong option, or a folder that is not there or holds no model.
+    """
+    options = options_of(model)
+    name = model.model.partition("/")[2]
+    if name in options.lora and options.model is None:
+        raise SkillcError(
+            f"model `{model.role}` is the adapter `{name}`, and nobody says what it adapts",
+            hint='add `model = "..."` to its `serve` block',
+        )
+    memory = root / ".skillc" / "serve" / "digests.json"
+    source, weights = _model(model.role, options.model or name, options.revision, root, memory)
+    tokenizer, words = _tokenizer(model.role, options, root, memory)
+    template = _file(model.role, options.chat_template, root)
+    adapters = {each: _adapter(model.role, each, folder, root) for each, folder in options.lora.items()}
+    told = {key: value for key, value in (model.serve or {}).items() if key not in _APART}
+    identity = digest(
+        {
+            "served/1": told,
+            "weights": weights,
+            "tokenizer": words,
+            "chat template": file_digest(template, memory) if template else None,
+            "adapters": {each: folder_digest(folder, memory) for each, folder in adapters.items()},
+            "address": address,
+        }
+    )
+    return Launch(
+        role=model.role,
+        name=name,
+        source=source,
+        options=options,
+        tokenizer=tokenizer,
+        chat_template=str(template) if template else None,
+        lora=tuple((each, str(folder)) for each, folder in sorted(adapters.items())),
+        root=root.resolve(),
+        address=address,
+        identity=identity,
+    )
+
+
+def lora_rank(launch: Launch) -> int | None:
+    """The least rank that vLLM admits and that holds all adapters; None where no adapter says its rank."""
+    found = [rank for _, folder in launch.lora if (rank := _rank(Path(folder))) is not None]
+    if not found:
+        return None
+    return next((admitted for admitted in _RANKS if admitted >= max(found)), max(found))
+
+
+def folder_meant(text: str, root: Path) -> Path | None:
+    """The folder that a model's name means, None where it is a name on the hub.
+
+    A text that begins with `./`, `../`, `/` or `~` is a folder; any other is one where such a folder holds a model.
+    """
+    path = (root / Path(text).expanduser()).resolve()
+    if text.startswith(("./", "../", "/", "~")) or text in (".", ".."):
+        return path
+    return path if (path / "config.json").is_file() else None
+
+
+def _model(role: str, text: str, revision: str | None, root: Path, memory: Path) -> tuple[str, str]:
+    folder = folder_meant(text, root)
+    if folder is None:
+        if not _is_hub_name(text):
+            raise SkillcError(
+                f"model `{role}` serves `{text}`, which is neither a folder with a model nor a name on the hub",
+                hint=f'write the folder from the program on: `model = "./{text}"`, or `organization/name`',
+            )
+        return text, f"{text}@{revision or 'main'}"
+    if not folder.is_dir():
+        raise SkillcError(f"model `{role}` serves `{text}`, and there is no folder `{folder}`")
+    if not (folder / "config.json").is_file():
+        raise SkillcError(
+            f"model `{role}` serves `{folder}`, which holds no model: there is no `config.json`",
+            hint="name the folder that holds the weights, the tokenizer and `config.json`",
+        )
+    return str(folder), folder_digest(folder, memory)
+
+
+def _tokenizer(role: str, options: Options, root: Path, memory: Path) -> tuple[str | None, str | None]:
+    text = options.tokenizer
+    if text is None:
+        return None, None
+    folder = folder_meant(text, root) or ((root / text).resolve() if (root / text).is_dir() else None)
+    if folder is None:
+        return text, text
+    if not folder.is_dir():
+        raise SkillcError(f"model `{role}` takes the tokenizer of `{text}`, and there is no folder `{folder}`")
+    return str(folder), folder_digest(folder, memory)
+
+
+def _file(role: str, text: str | None, root: Path) -> Path | None:
+    if text is None:
+        return None
+    path = (root / Path(text).expanduser()).resolve()
+    if not path.is_file():
+        raise SkillcError(f"model `{role}` takes the chat template of `{text}`, and there is no file `{path}`")
+    return path
+
+
+def _adapter(role: str, name: str, text: str, root: Path) -> Path:
+    folder = (root / Path(text).expanduser()).resolve()
+    if not (folder / "adapter_config.json").is_file():
+        raise SkillcError(
+            f"model `{role}` serves the adapter `{name}`, and `{folder}` holds none: there is no `adapter_config.json`",
+            hint="name the folder that PEFT wrote",
+        )
+    return folder
+
+
+def _rank(folder: Path) -> int | None:
+    try:
+        rank = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8")).get("r")
+    except (OSError, ValueError, AttributeError):
+        return None
+    return rank if isinstance(rank, int) else None
+
+
+def _is_hub_name(text: str) -> bool:
+    parts = text.split("/")
+    return len(parts) == 2 and all(part and part[0] not in ".~-" and " " not in part for part in parts)

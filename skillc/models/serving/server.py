@@ -1,0 +1,391 @@
+"""One server during a run: found or started when it is first needed, started again when it dies, stopped at the end."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Literal
+
+from skillc.errors import SkillcError
+from skillc.models.failures import PermanentFailure
+from skillc.models.serving.command import HOST, command, environment
+from skillc.models.serving.interpreter import find_interpreter
+from skillc.models.serving.launch import Launch
+from skillc.models.serving.log import latest, tail
+from skillc.models.serving.probe import (
+    Address,
+    PrefixCache,
+    is_healthy,
+    is_loopback,
+    port_of,
+    prefix_cache,
+    served_names,
+)
+from skillc.models.serving.process import Identity, Process
+from skillc.models.serving.served import Served, Silent, Watcher
+from skillc.models.serving.state import Published, find_running, publish
+from skillc.models.serving.turn import Stopped, Turn
+from skillc.plan.digest import digest
+
+RESTARTS = 3
+"""How often a server that dies in mid-run is started again."""
+_PORTS_TRIED = 3
+_POLL = 0.2
+_IN_USE = "address already in use"
+
+
+class _Died(Exception):  # noqa: N818
+    """A server ended before it answered."""
+
+    def __init__(self, status: int, told: str) -> None:
+        super().__init__(told)
+        self.status = status
+        self.told = told
+
+
+class Server:
+    """One server.
+
+    Args:
+        launch: what is served.
+        roles: whose models it serves, for messages.
+        names: what callers call the base model; empty where they want its adapters alone.
+        key: what callers have to show; None makes one that nobody knows.
+        secret_names: variables that the server's environment does not get.
+        home: the folder of logs and of the files of running servers.
+        foreground: other runs may use it while it runs, and it ends with this process even where `keep` is on.
+        environ: the process's variables, unless a test says otherwise.
+    """
+
+    def __init__(
+        self,
+        launch: Launch,
+        *,
+        roles: Sequence[str],
+        names: Sequence[str],
+        key: str | None,
+        secret_names: Sequence[str],
+        home: Path,
+        foreground: bool = False,
+        environ: dict[str, str] | None = None,
+    ) -> None:
+        self.launch = launch
+        self.roles = tuple(roles)
+        self.names = tuple(names)
+        self.watcher: Watcher = Silent()
+        self.lost: Callable[[], None] = lambda: None
+        self.back: Callable[[], None] = lambda: None
+        self._key = key
+        self._secret_names = tuple(secret_names)
+        self._home = home
+        self.tied = foreground or not launch.options.keep
+        self._publish = foreground or launch.options.keep
+        self._environ = dict(os.environ) if environ is None else environ
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._future: Future[Address] | None = None
+        self._thread: threading.Thread | None = None
+        self._process: Process | None = None
+        self._reused: Identity | None = None
+        self._found = False
+        self._given_up = False
+        self._restarts = 0
+        self._port: int | None = None
+        self._seconds: float | None = None
+        self._secret = ""
+        self._before = PrefixCache()
+        self._counted: PrefixCache | None = None
+
+    @property
+    def log(self) -> Path:
+        """Where it says what it does."""
+        return self._home / f"{self._name}.log"
+
+    @property
+    def state(self) -> Path:
+        """The file that tells other runs of it."""
+        return self._home / f"{self._name}.json"
+
+    @property
+    def _alike(self) -> str:
+        """How the names of all servers begin that are told the same."""
+        short = "".join(each if each.isalnum() else "-" for each in Path(self.launch.source).name)[:32]
+        return f"{short}-{self.launch.server[:12]}"
+
+    @property
+    def _name(self) -> str:
+        return f"{self._alike}-{digest(self._base_names)[:6]}"
+
+    def begin(self) -> Future[Address]:
+        """Starts it where it does not run yet, or no more; the address when it answers.
+
+        The future's error is a `PermanentFailure` where it cannot be started.
+        """
+        with self._lock:
+            future = self._future
+            if future is not None and (not future.done() or self._given_up or self._runs()):
+                return future
+            again = future is not None
+            self._future = future = Future()
+            # So that a caller who gives up cancels nothing that others wait for.
+            future.set_running_or_notify_cancel()
+            self._thread = threading.Thread(
+                target=self._run, args=(future, again), name=f"skillc serve {self._name}", daemon=True
+            )
+            self._thread.start()
+            return future
+
+    def look(self) -> None:
+        """Starts it again at once where it died; to be called when a call failed."""
+        with self._lock:
+            began = self._future is not None and self._future.done()
+        if began and not self._closed.is_set():
+            self.begin()
+
+    def served(self) -> Served | None:
+        """What is to be said of it; None where nothing was asked of it."""
+        future = self._future
+        if future is None or not future.done() or future.exception() is not None:
+            return None
+        now = prefix_cache(future.result())
+        counted = self._counted
+        if now is not None:
+            counted = now.since(self._before).plus(counted or PrefixCache())
+        how: Literal["started", "reused", "found"] = "started"
+        if self._process is None:
+            how = "found" if self._found else "reused"
+        return Served(self.roles, self.launch.shown, how, self._seconds, self._restarts, counted)
+
+    @property
+    def owned(self) -> bool:
+        """Whether this process started it."""
+        return self._process is not None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether somebody stopped it from outside, by removing its file first."""
+        return self._publish and self.owned and not self.state.exists()
+
+    def close(self) -> None:
+        """Stops what was started here, unless it is kept. Waits until nothing of it runs."""
+        self._closed.set()
+        if self._thread is not None:
+            self._thread.join()
+        process = self._process
+        if process is None or (not self.tied and process.ended() is None and self.state.exists()):
+            return
+        process.stop()
+        if self._publish:
+            self.state.unlink(missing_ok=True)
+
+    # ---- on the thread that starts it ----
+
+    def _run(self, future: Future[Address], again: bool) -> None:
+        try:
+            address = self._restart() if again else self._open()
+        except Stopped:
+            future.set_exception(PermanentFailure("the run ended while its server was starting"))
+        except _Died as died:
+            self._give_up(future, PermanentFailure(self._ended("at its start", died), hint=self._log_hint()))
+        except SkillcError as problem:
+            self._give_up(future, problem)
+        except OSError as problem:
+            self._give_up(future, PermanentFailure(f"{self._what()} cannot be started: {problem}"))
+        else:
+            future.set_result(address)
+        finally:
+            if not future.done():
+                self._give_up(future, PermanentFailure(f"{self._what()} cannot be started"))
+            self.watcher.waiting(None)
+            if again:
+                self.back()
+
+    def _give_up(self, future: Future[Address], problem: SkillcError) -> None:
+        self._given_up = True
+        future.set_exception(problem)
+
+    def _restart(self) -> Address:
+        """Starts it again, a bounded number of times in a run."""
+        self.lost()
+        status = self._process.ended() if self._process is not None else None
+        died = _Died(status if status is not None else -1, self._tail())
+        if self.stopped:
+            raise PermanentFailure(f"vLLM for {self._what()} was stopped", hint="`skillc serve` starts it again")
+        while self._restarts < RESTARTS:
+            self._restarts += 1
+            which = f"starting it again, {self._restarts} of {RESTARTS}"
+            self.watcher.note(f"{self._ended('in mid-run', died)}\n{which}")
+            if self._process is not None:
+                self._process.stop()
+            try:
+                return self._open()
+            except _Died as problem:
+                died = problem
+        raise PermanentFailure(
+            f"{self._ended('again and again', died)}",
+            hint=f"the same command goes on when the server can run; {self._log_hint()}",
+        )
+
+    def _open(self) -> Address:
+        """A server that answers: at the declared address, one that another run left, or a new one."""
+        address = self._declared()
+        if address is not None:
+            self._found = True
+            self.watcher.note(f"{self._what()} is served at {address.url} already")
+            return self._entered(address)
+        with self._starting():
+            running = find_running(self._home, self._alike, self._wanted, self._key)
+            if running is not None:
+                self._reused, self._process = running.server, None
+                self.watcher.note(f"{self._what()} is served at {running.address.url} already, by an earlier start")
+                return self._entered(running.address)
+            self._reused = None
+            return self._entered(self._start())
+
+    def _entered(self, address: Address) -> Address:
+        self._before = prefix_cache(address) or PrefixCache()
+        return address
+
+    def _declared(self) -> Address | None:
+        """The declared address, if somebody answers there with the right models."""
+        url = self.launch.address
+        if url is None or self._process is not None:
+            return None
+        address = Address(url, self._key or "none-needed")
+        status, names = served_names(address)
+        if status is None:
+            if is_loopback(url):
+                return None
+            raise PermanentFailure(
+                f"{self._what()} is declared to be at {url}, where nobody answers",
+                hint="start the server there, or leave `base_url` out, so that skillc starts one here",
+            )
+        if set(self._wanted) <= set(names):
+            return address
+        if status != 200:
+            raise PermanentFailure(
+                f"{self._what()} is declared to be at {url}, which answers with status {status}",
+                hint='declare its key: `key = env("NAME")`' if status in (401, 403) else "check `base_url`",
+            )
+        shown = ", ".join(f"`{name}`" for name in names) or "nothing"
+        raise PermanentFailure(
+            f"{self._what()} is declared to be at {url}, which serves {shown}",
+            hint="name one of those, or leave `base_url` out, so that skillc starts a server of its own",
+        )
+
+    def _start(self) -> Address:
+        python = find_interpreter(self.launch.options.python, self.launch.root, self._environ)
+        for tried in range(_PORTS_TRIED):
+            port = self._choose_port()
+            try:
+                return self._start_at(python, port)
+            except _Died as died:
+                fixed = self.launch.options.port is not None or self.launch.address is not None
+                if fixed or _IN_USE not in died.told.lower() or tried + 1 == _PORTS_TRIED:
+                    raise
+                self._port = None
+        raise AssertionError("unreachable")
+
+    def _start_at(self, python: Path, port: int) -> Address:
+        key = self._key or f"sk-skillc-{secrets.token_hex(16)}"
+        self._secret = key
+        address = Address(self.launch.address or f"http://{HOST}:{port}/v1", key)
+        line = command(self.launch, python, self._base_names, port)
+        variables = environment(self.launch, key, self._secret_names, self._environ)
+        self.watcher.note(f"starting vLLM for {self._what()}; its log is `{self.log}`")
+        began = time.monotonic()
+        self._process = process = Process(line, variables, self.launch.root, self.log, tied=self.tied)
+        try:
+            self._wait(process, address, began)
+            self._seconds = time.monotonic() - began
+            if self._publish:
+                told = Published(process.server, process.guard, address, self.served_names, self.log)
+                publish(self.state, told, with_key=self._key is None)
+        except BaseException:
+            process.stop()
+            raise
+        self.watcher.note(f"vLLM answers after {self._seconds:.0f} s")
+        return address
+
+    def _wait(self, process: Process, address: Address, began: float) -> None:
+        """Until it is well and serves its models."""
+        last = began + self.launch.options.timeout
+        while True:
+            status = process.ended()
+            if status is not None:
+                raise _Died(status, self._tail())
+            if is_healthy(address) and set(self.served_names) <= set(served_names(address)[1]):
+                return
+            passed = time.monotonic() - began
+            if time.monotonic() > last:
+                raise PermanentFailure(
+                    f"vLLM for {self._what()} gave no answer in {passed:.0f} s; the end of its log:\n{self._tail()}",
+                    hint="allow more: `timeout = 60 min` in its `serve` block",
+                )
+            self.watcher.waiting(f"vLLM starts, {passed:.0f} s: {latest(self.log)}")
+            if self._closed.wait(_POLL):
+                raise Stopped
+
+    def _starting(self) -> Turn:
+        self._home.mkdir(parents=True, exist_ok=True)
+        # What is not published may start beside others.
+        return Turn(self._home / f"{self._name}.lock", self._closed, self.launch.options.timeout, self._publish)
+
+    # ---- small things ----
+
+    @property
+    def served_names(self) -> tuple[str, ...]:
+        """The names that it serves: the base model's, then the adapters'."""
+        return (*self._base_names, *(name for name, _ in self.launch.lora))
+
+    @property
+    def _wanted(self) -> tuple[str, ...]:
+        """The names that its callers need."""
+        return (*self.names, *(name for name, _ in self.launch.lora))
+
+    @property
+    def _base_names(self) -> tuple[str, ...]:
+        return self.names or (self.launch.shown,)
+
+    def _runs(self) -> bool:
+        if self._process is not None:
+            return self._process.ended() is None
+        return self._reused is None or self._reused.lives
+
+    def _choose_port(self) -> int:
+        """The declared one, else the one of the last start, else a free one."""
+        told = self.launch.options.port
+        if self.launch.address is not None:
+            told = port_of(self.launch.address)
+        if told is None and self._port is None:
+            with socket.socket() as free:
+                free.bind((HOST, 0))
+                self._port = free.getsockname()[1]
+        chosen = told or self._port
+        assert chosen is not None
+        return chosen
+
+    def _tail(self) -> str:
+        return tail(self.log, [self._secret, *(self._environ.get(n, "") for n in self._secret_names)])
+
+    def _what(self) -> str:
+        roles = " and ".join(f"`{role}`" for role in self.roles)
+        return f"`{self.launch.shown}` ({roles})"
+
+    def _ended(self, when: str, died: _Died) -> str:
+        if died.status < 0:
+            how = ""
+        elif died.status > 128:
+            how = f" by signal {died.status - 128}"
+        else:
+            how = f" with status {died.status}"
+        return f"vLLM for {self._what()} ended {when}{how}; the end of its log:\n{died.told}"
+
+    def _log_hint(self) -> str:
+        return f"its whole log is `{self.log}`"
