@@ -87,7 +87,7 @@ def test_entities_of_tickets(root: Path) -> None:
     target = entity(tickets, "model", "target")
     assert target.value == "hosted_vllm/Qwen/Qwen3.5-4B"
     assert target.settings["serve"].value == Word("vllm")
-    assert target.settings["serve"].block["max_len"].value == Amount(Fraction(8192))
+    assert target.settings["serve"].block["max_len"].value == Amount(Fraction(8192), "tokens")
     data = entity(tickets, "data")
     assert data.settings["group"].value == Word("customer")
     assert data.settings["split"].value == Shares((Amount(Fraction(2)), Amount(Fraction(1)), Amount(Fraction(2))))
@@ -166,7 +166,6 @@ def test_what_waits_for_a_later_version(root: Path) -> None:
     assert {(each.what, each.version) for each in needs(checked(root, "alfworld"))} == {
         ("`rollout = environment`", "0.5"),
         ("a second skill", "0.5"),
-        ("`serve = vllm`", "0.3"),
         ("`reward`", "0.5"),
         ("`turns`", "0.5"),
         ("`opened`", "0.5"),
