@@ -10,10 +10,10 @@ from pathlib import Path
 
 from skillc.doctor.finding import Finding
 from skillc.errors import SkillcError
-from skillc.models.attempts import Retries
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed
+from skillc.models.retries import Retries
 from skillc.models.roles import Role
 from skillc.plan.schema import BudgetPlan, ModelPlan, Plan
 
