@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from skillc.errors import SkillcError
 from skillc.models.prices import LOCAL_PROVIDERS, provider_of
@@ -60,6 +60,15 @@ class Endpoint:
     url: str | None = None
     key: str | None = field(default=None, repr=False)
     key_env: str | None = None
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no text may hold: the key, and user, password and query of the address, in whatever coding."""
+        parts = urlsplit(self.url or "")
+        signs = [unquote(sign) for sign in (parts.username or "", parts.password or "") if sign]
+        values = [value for _, value in parse_qsl(parts.query)]
+        key = self.key if self.key != _NO_KEY else None
+        return tuple(secret for secret in (key, ":".join(signs), *signs[1:], *values) if secret)
 
 
 def endpoint_of(model: ModelPlan, environ: Mapping[str, str]) -> Endpoint:
