@@ -21,11 +21,13 @@ from skillc.models.flights import Flights
 from skillc.models.home import Home
 from skillc.models.ledger import Ledger, Where
 from skillc.models.line import Line, Turn
+from skillc.models.preflight import Preflight
 from skillc.models.receipts import Receipts
 from skillc.models.roles import Role, call_key, resolve_roles
 from skillc.models.stored import Label, whole_reply
 from skillc.models.transport import Transport, load_litellm, send
 from skillc.plan.schema import Plan
+from skillc.plan.tried import tried_together
 
 _TURN: ContextVar[Turn | None] = ContextVar("skillc_turn", default=None)
 
@@ -45,7 +47,7 @@ _Fetched = tuple[dict[str, Any], bool]
 _CHARGES: ContextVar[list[Charge] | None] = ContextVar("skillc_charges", default=None)
 
 
-def preflight(plan: Plan, *, offline: bool = False, root: Path | None = None) -> None:
+def check_roles(plan: Plan, *, offline: bool = False, root: Path | None = None) -> None:
     """Checks before the first call that every key, address, command and needed price is there. Opens no socket.
 
     Raises:
@@ -68,9 +70,10 @@ class Client:
         sleep: how a retry waits.
         root: the program's folder, where commands and functions of the user's own are looked for; by default the
             current one.
+        preflight: whether every model is tried before the first call is sent.
 
     Raises:
-        SkillcError: as `preflight`, or the cache folder cannot be used.
+        SkillcError: as `check_roles`, or the cache folder cannot be used.
     """
 
     def __init__(
@@ -85,6 +88,7 @@ class Client:
         retries: Retries | None = None,
         sleep: Sleep = asyncio.sleep,
         root: Path | None = None,
+        preflight: bool = False,
     ) -> None:
         self.roles = resolve_roles(plan, offline=offline, root=root, own=transport is send)
         self.ledger = Ledger(plan.budget)
@@ -95,6 +99,8 @@ class Client:
         self._receipts = Receipts(self.ledger.paid)
         account = self.ledger.paid.account
         self._attempts = Attempts(account, self._receipts, transport, retries or Retries(), sleep, concurrency)
+        networked = {name: role.plan for name, role in self.roles.items() if preflight and role.is_networked}
+        self._preflight = Preflight(self.roles, tried_together(networked), account, lambda: self._receipts, transport)
         self._flights: Flights[str, _Fetched] = Flights()
         self._line = Line()
         self._home = Home(self._moved)
@@ -184,6 +190,7 @@ class Client:
         self._line = Line()
         self._flights = Flights()
         self._attempts.move()
+        self._preflight.move()
 
     async def _complete(self, call: Call) -> Completion:
         role = self.roles.get(call.role)
@@ -244,6 +251,8 @@ class Client:
             known = await self._known(key) if self._claims.shared else None
             if known is not None:
                 return known, True
+            if role.is_networked:
+                await self._preflight.passed()
             text = await self._attempts.run(role, arguments, call, reserved)
             await self._cache.put(key, text, Label(role.endpoint.id, role.plan.model).as_text())
             return json.loads(text), False
