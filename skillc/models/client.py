@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from skillc.errors import SkillcError
+from skillc.models import wire
 from skillc.models.accounts import Amount
 from skillc.models.attempts import Attempts, Retries, Sleep, overuse
 from skillc.models.cache import ReplyCache
@@ -26,8 +27,8 @@ from skillc.models.receipts import Receipts
 from skillc.models.roles import Role, call_key, resolve_roles
 from skillc.models.stored import Label, whole_reply
 from skillc.models.transport import Transport, load_litellm, send
+from skillc.plan.preflight import tried_together
 from skillc.plan.schema import Plan
-from skillc.plan.tried import tried_together
 
 _TURN: ContextVar[Turn | None] = ContextVar("skillc_turn", default=None)
 
@@ -173,6 +174,14 @@ class Client:
     async def _charge(self, charge: Charge) -> None:
         await self._admit(charge.reserved)
         self._settle(charge)
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[None]:
+        """Closes the connections at the end that calls made inside opened on the running event loop."""
+        try:
+            yield
+        finally:
+            await wire.disconnect()
 
     def close(self) -> None:
         """Closes the cache and the receipts."""

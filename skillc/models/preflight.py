@@ -17,8 +17,8 @@ from skillc.models.flights import Flights
 from skillc.models.receipts import Receipts
 from skillc.models.roles import Role
 from skillc.models.transport import Transport, read_reply, send
+from skillc.plan.preflight import STAGE
 
-STAGE = "preflight"
 QUESTION = "Reply with the word ok."
 # Seconds. A reply of one word takes one or two; a server that is just starting may need longer than a run should wait.
 TIMEOUT = 20.0
