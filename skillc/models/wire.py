@@ -176,7 +176,7 @@ def _reason(problem: BaseException) -> str:
     found = getattr(problem, "certificate_error", None) or under or problem
     if isinstance(under, ConnectionRefusedError) or "Connect call failed" in str(found):
         return "connection refused"
-    return str(getattr(found, "strerror", None) or found).lower().rstrip(".")
+    return str(getattr(found, "strerror", None) or found).lower().rstrip(".") or "it was closed at once"
 
 
 def error_in(body: bytes) -> Told | None:

@@ -381,6 +381,9 @@ class FaultyServer:
         """Answers one request; whether the connection stays."""
         line = (await reader.readline()).decode("latin-1").split()
         if len(line) != 3:
+            if line:
+                # As a server without TLS says to one who speaks it.
+                writer.write(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
             return False
         headers = {}
         while (header := (await reader.readline()).decode("latin-1").strip()) != "":

@@ -35,8 +35,8 @@ def test_a_budget_below_the_least_is_an_error_that_shows_the_sum():
     error = found(plan(budget={"calls": 500}))["SK501"]
     assert error.severity is Severity.ERROR
     assert error.message == (
-        "the budget can't pay for a run with a result: preflight 2 + baseline 80 + 3 decisions x (40 rollouts + 5 reflections + "
-        "80 validation) + final test 2 x 160 = 777 calls, the budget allows 500 calls"
+        "the budget can't pay for a run with a result: preflight 2 + baseline 80 + 3 decisions x (40 rollouts + "
+        "5 reflections + 80 validation) + final test 2 x 160 = 777 calls, the budget allows 500 calls"
     )
     assert error.hint == "the least that would do is `calls = 777`"
 
