@@ -42,7 +42,7 @@ _MALFORMED_NAMES = frozenset(
 _PREFIX = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception|Timeout)(?::| -) )+")
 _SECRET = re.compile(
     r"(?:sk|pk|rk|gsk|xai|hf|AIza|ya29|ghp|key)[-_][A-Za-z0-9_*\-]{6,}"
-    r"|AIza[\w\-]{10,}|(?i:bearer)\s+[^\s'\",}]+|(?<=://)[^/\s@]+@|(?i:(?<=[?&]key=)|(?<=api_key=))[^&\s'\"]+"
+    r"|[\w\-]+\*{3,}[\w\-]*|AIza[\w\-]{10,}|(?i:bearer|basic)\s+[^\s'\",}]+|(?<=://)[^/\s@]+@|(?i:(?<=[?&]key=)|(?<=api_key=))[^&\s'\"]+"
 )
 
 
