@@ -73,7 +73,7 @@ async def reach(role: Role, transport: Transport = send, *, timeout: float = TIM
     Args:
         role: of a model that is reached over a network.
         transport: how the question is sent.
-        timeout: seconds.
+        timeout: seconds; how long the role lets a real attempt take does not count here.
 
     Raises:
         NotReached: the model cannot be used; the message says which, where, why, and the fix.
@@ -81,12 +81,12 @@ async def reach(role: Role, transport: Transport = send, *, timeout: float = TIM
     call = _question(role)
     arguments = role.arguments(call)
     prompt, reply = role.bounds(arguments)
-    most, seconds = Usage(prompt=prompt, completion=reply), min(timeout, float(role.plan.pacing.timeout))
+    most = Usage(prompt=prompt, completion=reply)
     began = time.monotonic()
     name, usage, note = role.plan.model, most, None
     try:
-        async with asyncio.timeout(seconds):
-            raw = await transport({**to_send(role, arguments, call), "timeout": seconds})
+        async with asyncio.timeout(timeout):
+            raw = await transport({**to_send(role, arguments, call), "timeout": timeout})
         _, _, reported, answered, _ = read_reply(raw)
         name, usage = answered or name, reported or most
     except CallFailed as problem:
@@ -100,7 +100,7 @@ async def reach(role: Role, transport: Transport = send, *, timeout: float = TIM
         note = failures.scrub(failures.told(problem), role.endpoint.secrets)
         if failures.is_late(problem):
             fix = "if its server is still starting, wait until it is ready and run the same command again"
-            raise NotReached(role, f"no reply of one word within {seconds:g} s", fix, usage) from None
+            raise NotReached(role, f"no reply of one word within {timeout:g} s", fix, usage) from None
         if failures.is_unreachable(problem) or not (failures.is_transient(problem) or failures.is_refusal(problem)):
             raise NotReached(role, note, failures.fix_for(problem, role.endpoint.key_env), usage) from None
     cost = role.price.cost(usage) if role.price else None

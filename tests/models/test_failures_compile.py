@@ -58,14 +58,14 @@ def nursery() -> Iterator[Nursery]:
 def test_a_run_whose_failures_are_all_cured_leaves_the_bytes_of_one_without(tmp_path: Path, protocol: str) -> None:
     written = {}
     for name, script in {"calm": well, "stormy": Storm(WAYS, share=0.25)}.items():
-        folder = shop(tmp_path / name, protocol)
+        folder = shop(tmp_path / name, protocol, "timeout = 2 s")
         with FaultyServer(script) as server:
             done = compile_here(folder, server.root if protocol == "anthropic" else server.url, KEY)
         written[name] = compiled(folder)
         charged, paid = (done.spent[account]["total"]["calls"] for account in ("charged", "paid"))  # type: ignore
         if isinstance(script, Storm):
             assert len(script.struck) > 10, script.struck
-            assert paid == charged + 1 + script.struck.total()
+            assert paid >= charged + 1 + script.struck.total()
         else:
             # The preflight is paid and not charged.
             assert paid == charged + 1
@@ -80,8 +80,6 @@ LOST["cut"] = say("half of", "length")
 @pytest.mark.parametrize("way", LOST)
 def test_an_example_that_fails_for_good_is_set_aside_and_has_no_score(tmp_path: Path, way: str) -> None:
     folder = shop(tmp_path / "things")
-    program = (folder / "things.skill").read_text()
-    (folder / "things.skill").write_text(program.replace("epochs = 2", "steps = 1"))
     lost = estimate(plan_file(folder / "things.skill")).dataset.validation[3]
 
     def is_its_rollout(asked: Asked) -> bool:

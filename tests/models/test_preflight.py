@@ -69,7 +69,7 @@ def test_a_trial_has_all_settings_of_its_role_and_of_no_other() -> None:
     tried(plan_of(hot, cold), transport=transport)
     first, second = transport.sent[:2]
     assert (first["temperature"], first["reasoning_effort"], first["max_tokens"]) == (1, "low", 321)
-    assert (first["timeout"], first["api_key"], first["api_base"]) == (7.0, KEY, "http://localhost:9")
+    assert (first["timeout"], first["api_key"], first["api_base"]) == (20.0, KEY, "http://localhost:9")
     assert (second["top_p"], second["max_tokens"], second["api_base"]) == (0.5, 4096, "http://localhost:8")
     assert not {"temperature", "reasoning_effort"} & set(second)
     assert second["api_key"] != KEY

@@ -31,11 +31,12 @@ FILES = ("SKILL.md", "skill.lock", "history.jsonl", "sort_things.py")
 _PROVIDERS = {"openai": "openai/rulebook", "hosted_vllm": "hosted_vllm/rulebook", "anthropic": "anthropic/claude-x"}
 
 
-def shop(folder: Path, protocol: str = "openai", settings: str = "timeout = 1 s") -> Path:
+def shop(folder: Path, protocol: str = "openai", settings: str = "") -> Path:
     """A folder with a program, whose models are behind `$SERVER`, and its data."""
     folder.mkdir(parents=True)
     model = f'"{_PROVIDERS[protocol]}" {{ base_url = env("SERVER"); key = env("TEAM_KEY"); {settings} }}'
-    (folder / "things.skill").write_text(PROGRAM.replace('"rulebook/v1"', model))
+    program = PROGRAM.replace('"rulebook/v1"', model).replace("epochs = 2", "steps = 2")
+    (folder / "things.skill").write_text(program)
     (folder / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
     return folder
 
@@ -104,7 +105,7 @@ class Storm:
         struck: how often each way was taken.
     """
 
-    def __init__(self, ways: Mapping[str, Step | Callable[[Asked], Step]], share: float, most: int = 3) -> None:
+    def __init__(self, ways: Mapping[str, Step | Callable[[Asked], Step]], share: float, most: int = 2) -> None:
         self._ways, self._share, self._most = dict(ways), share, most
         self._seen: Counter[str] = Counter()
         self.struck: Counter[str] = Counter()
