@@ -34,6 +34,8 @@ _TOO_LONG = re.compile(
     re.I,
 )
 _USED_UP = re.compile(r"insufficient_quota|credit balance is too low|billing hard limit", re.I)
+# What is shorter is a part of common words, and guessed at once.
+_SHORTEST = 4
 # No server is waited for longer; it is asked again instead.
 _LONGEST_WAIT = 3600.0
 _MALFORMED_NAMES = frozenset(
@@ -127,7 +129,7 @@ def find_failure(problem: BaseException) -> CallFailed | SkillcError | None:
 
 def scrub(text: str, secrets: Iterable[str]) -> str:
     """The text without the secrets that we know, and without what looks like one; at most 500 characters."""
-    for secret in sorted({form for s in secrets if s for form in _forms(s)}, key=len, reverse=True):
+    for secret in sorted({form for s in secrets if len(s) >= _SHORTEST for form in _forms(s)}, key=len, reverse=True):
         text = text.replace(secret, "***")
     text = " ".join(_SECRET.sub("***", text).split())
     return text if len(text) <= 500 else text[:500] + "…"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
 import os
 import warnings
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from skillc.models import wire
 from skillc.models.calls import Usage
@@ -27,7 +29,10 @@ async def send(arguments: Mapping[str, Any]) -> Any:
     """
     litellm = load_litellm()
     seconds = arguments.get("timeout")
-    with wire.watched() as met:
+    address, authorization = _signed(arguments.get("api_base"))
+    if authorization is not None:
+        arguments = {**arguments, "api_base": address}
+    with wire.watched(authorization) as met:
         try:
             # The timeout of an HTTP client is that of each read: a reply that drips in is never late.
             async with asyncio.timeout(seconds):
@@ -36,6 +41,16 @@ async def send(arguments: Mapping[str, Any]) -> Any:
             raise WireFailure("late", f"no whole reply within {seconds:g} s") from None
         except Exception as problem:
             raise met.told(problem) from problem
+
+
+def _signed(address: str | None) -> tuple[str | None, str | None]:
+    """An address without user and password, which libraries would log, and the header that says them."""
+    scheme, found, rest = (address or "").partition("://")
+    signs, at, _ = rest.partition("/")[0].rpartition("@")
+    if not (found and at):
+        return address, None
+    token = base64.b64encode(unquote_to_bytes(signs if ":" in signs else f"{signs}:")).decode()
+    return f"{scheme}://{rest[len(signs) + 1 :]}", f"Basic {token}"
 
 
 @cache

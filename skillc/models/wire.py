@@ -37,6 +37,9 @@ class Told(NamedTuple):
 class Wire:
     """What the last request of an attempt met.
 
+    Args:
+        authorization: a header that takes the place of the provider's own, for an address with user and password.
+
     Attributes:
         status: of the answer, None where none came.
         headers: likewise, names in lower case.
@@ -44,9 +47,10 @@ class Wire:
         failure: how the request failed; no further one is sent.
     """
 
-    __slots__ = ("body", "failure", "headers", "status")
+    __slots__ = ("authorization", "body", "failure", "headers", "status")
 
-    def __init__(self) -> None:
+    def __init__(self, authorization: str | None = None) -> None:
+        self.authorization = authorization
         self.status: int | None = None
         self.headers: Mapping[str, str] = {}
         self.body = b""
@@ -74,9 +78,9 @@ _USED: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakSet[Any]] = WeakKeyDicti
 
 
 @contextmanager
-def watched() -> Iterator[Wire]:
+def watched(authorization: str | None = None) -> Iterator[Wire]:
     """Watches the requests that are sent inside; travels with the context, tasks included."""
-    wire = Wire()
+    wire = Wire(authorization)
     token = _WIRE.set(wire)
     try:
         yield wire
@@ -97,6 +101,8 @@ def watch(transport: Any) -> None:
         if wire.failure is not None:
             # Litellm sends a request again over a new connection: one that nobody has reserved.
             raise wire.failure
+        if wire.authorization is not None:
+            request.headers["authorization"] = wire.authorization
         _USED.setdefault(asyncio.get_running_loop(), WeakSet()).add(self)
         try:
             return await _answer(wire, request, await original(self, request))
@@ -165,9 +171,9 @@ def _failure(problem: Exception, host: str) -> WireFailure:
         return WireFailure("late", "no whole reply came in time")
     if isinstance(problem, httpx.DecodingError):
         return WireFailure("malformed", "what came cannot be decoded")
-    if isinstance(problem, httpx.InvalidURL | httpx.UnsupportedProtocol):
-        return WireFailure("unreachable", f"the address cannot be used: {problem}")
-    return WireFailure("broken", "the connection ended before a whole reply came")
+    if isinstance(problem, httpx.TransportError) and not isinstance(problem, httpx.UnsupportedProtocol):
+        return WireFailure("broken", "the connection ended before a whole reply came")
+    return WireFailure("unreachable", f"the address cannot be used: {problem}")
 
 
 def _reason(problem: BaseException) -> str:
