@@ -15,6 +15,7 @@ import json
 import socket
 import struct
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -338,6 +339,13 @@ class FaultyServer:
         """Waits until so many requests have come, in all."""
         with self._heard:
             return self._heard.wait_for(lambda: len(self.asked) >= total, seconds)
+
+    def is_left(self, seconds: float = 20) -> bool:
+        """Waits until no connection is open any more."""
+        end = time.monotonic() + seconds
+        while self.open and time.monotonic() < end:
+            time.sleep(0.01)
+        return not self.open
 
     def close(self) -> None:
         """Ends the server and every connection."""

@@ -144,6 +144,6 @@ def test_a_compile_leaves_no_connection_no_task_and_no_warning(nursery: Nursery,
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        assert server.open == 0
+        assert server.is_left()
     for word in ("nclosed", "never awaited", "never retrieved", "destroyed", "Traceback"):
         assert word not in done.stderr, done.stderr
