@@ -56,8 +56,8 @@ NOT_JSON = (
 )
 FAULTS: list[tuple[str, Step, str, int, str]] = [
     # name, what the server does every time, kind, requests, booked
-    *((f"status {status}", refuse(status, "not now"), "transient", 2, NOTHING) for status in (408, 409, 425, 429)),
-    *((f"status {status}", refuse(status, "not now"), "transient", 2, NOTHING) for status in (500, 502, 503, 504, 529)),
+    *((f"status {status}", refuse(status, "not now"), "transient", 2, NOTHING) for status in (408, 409, 425)),
+    *((f"status {status}", refuse(status, "not now"), "transient", 2, NOTHING) for status in (500, 502, 504)),
     ("page 502", answer(502, "<html>bad gateway</html>", "text/html"), "transient", 2, NOTHING),
     *((f"status {s}", refuse(s, "no"), "permanent", 1, NOTHING) for s in (400, 401, 402, 403, 404, 405, 413, 422)),
     ("too long", refuse(400, "maximum context length is 4096 tokens"), "permanent", 1, NOTHING),
@@ -103,6 +103,19 @@ def test_each_fault_has_its_kind(
             assert "model `target` (`" in message
             assert f"http://127.0.0.1:{server.port}" in message
             assert hint
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("status", [429, 503, 529])
+def test_a_server_that_never_has_room_is_given_up_at_last_and_nothing_is_paid(
+    monkeypatch: pytest.MonkeyPatch, protocol: str, status: int
+) -> None:
+    with FaultyServer(lambda asked: refuse(status, "no room")) as server:
+        found = ask(server, monkeypatch, protocol)
+        assert found.kind == "transient"
+        assert f"status {status}: no room" in str(found.failed)
+        assert server.total > 1
+        assert found.paid[1] == 0
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -235,7 +248,7 @@ def test_a_server_is_waited_for_as_it_asks(
     with FaultyServer([refuse(429, "slow down", headers=headers), say("yes")]) as server:
         found = ask(server, monkeypatch, protocol)
         assert found.completion is not None
-        assert least <= found.waited[0] <= most
+        assert least <= sum(found.waited) <= most
 
 
 @given(st.dictionaries(st.sampled_from(["Retry-After", "retry-after-ms"]), st.text(max_size=20) | st.floats().map(str)))

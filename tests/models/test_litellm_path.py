@@ -52,7 +52,7 @@ def test_429_503_and_broken_replies_are_retried_as_the_server_asks(monkeypatch: 
         assert asked.completion is not None
         assert asked.completion.text == "at last"
         assert server.total == 4
-        assert 7 <= asked.waited[0] <= 8
+        assert 7 <= max(asked.waited) <= 8
 
 
 def test_offline_opens_no_socket_and_says_nothing() -> None:

@@ -20,7 +20,7 @@ from faulty_server import Asked, Step, say
 from nursery import Nursery
 
 from skillc.frontend import estimate, plan_file
-from skillc.models.attempts import Retries
+from skillc.models.retries import Retries
 from skillc.models.client import Client
 from skillc.models.rulebook.model import answer as rulebook_answer
 from skillc.optimize.observer import Silent
