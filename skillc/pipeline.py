@@ -206,14 +206,15 @@ async def _train_and_test(
     engine: Engine, initial: Document, old: Lock | None, name: str, client: Client, stop: Stop
 ) -> tuple[Trained, Tested]:
     own = engine.plan.optimize.method == "skillc"
-    try:
-        with stop.cuts(clock=True):
-            trained = await (train(engine, initial) if own else train_by_method(engine, initial, client))
-    except asyncio.CancelledError:
-        raise StoppedEarly(cut_by(engine.observer)) from None
-    _, number = look_of(old.looks if old else (), _look(trained, name))
-    with stop.cuts(clock=False):
-        return trained, await final_test(trained, look=number)
+    async with client.connected():
+        try:
+            with stop.cuts(clock=True):
+                trained = await (train(engine, initial) if own else train_by_method(engine, initial, client))
+        except asyncio.CancelledError:
+            raise StoppedEarly(cut_by(engine.observer)) from None
+        _, number = look_of(old.looks if old else (), _look(trained, name))
+        with stop.cuts(clock=False):
+            return trained, await final_test(trained, look=number)
 
 
 def _look(trained: Trained, name: str) -> LookLock:

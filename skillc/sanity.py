@@ -240,14 +240,15 @@ def check_sanity(
         planned=STEPS,
         reserve=_NoReserve(),
     )
-    trained = asyncio.run(_train(engine, stop))
+    trained = asyncio.run(_train(engine, client, stop))
     return _found(trained, tap, keeper, client.ledger.snapshot())
 
 
-async def _train(engine: Engine, stop: Stop) -> Trained:
+async def _train(engine: Engine, client: Client, stop: Stop) -> Trained:
     try:
-        with stop.cuts(clock=True):
-            return await train(engine, initial_document(engine.plan))
+        async with client.connected():
+            with stop.cuts(clock=True):
+                return await train(engine, initial_document(engine.plan))
     except asyncio.CancelledError:
         message = f"stopped ({cut_by(engine.observer)}) before the initial skill was measured"
         raise SkillcError(message, hint="the same command begins anew") from None

@@ -48,7 +48,7 @@ def run_job(
     folder = (output or planned.root / "skills") / plan.skill.artifact
     cap = float(plan.budget.time) if plan.budget.time is not None else None
     job = Job(planned, estimated, folder, home, force=force, fresh=fresh)
-    with Client(plan, cache_folder=home / "cache", offline=offline, root=planned.root) as client:
+    with Client(plan, cache_folder=home / "cache", offline=offline, root=planned.root, preflight=True) as client:
         terminal = Terminal(console, spent=lambda: spent_line(client.ledger.snapshot()), deadline=cap)
         client.servers.watched(terminal)
         stop = Stop(cap)
@@ -64,7 +64,7 @@ def run_sanity(planned: Planned, estimated: Estimated, console: Console, *, offl
     """
     plan = planned.plan
     cap = float(plan.budget.time) if plan.budget.time is not None else None
-    with Client(plan, cache_folder=None, offline=offline, root=planned.root) as client:
+    with Client(plan, cache_folder=None, offline=offline, root=planned.root, preflight=True) as client:
         terminal = Terminal(console, spent=lambda: spent_line(client.ledger.snapshot()), deadline=cap)
         client.servers.watched(terminal)
         stop = Stop(cap)

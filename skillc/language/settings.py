@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import NoReturn
 
@@ -16,6 +17,9 @@ from skillc.language.statements import Sorter, StatedSetting
 from skillc.language.types import Broken
 from skillc.language.units import decimal, described
 
+_SECRET = re.compile(
+    r"(?:^|_)(?:api_?key|(?:access|secret)_key|secret|password|authorization|(?:access|auth|bearer)_token)$", re.I
+)
 _SWITCH = {"on": True, "off": False}
 _PLAIN_WORDS = {**_SWITCH, "true": True, "false": False}
 
@@ -48,6 +52,7 @@ class SettingReader:
     def _read(self, stated: StatedSetting) -> Setting:
         node, name = stated.node, stated.name.text
         if stated.setting is None:
+            self._refuse_secret(stated)
             return self._passed(stated)
         forms = stated.setting.forms
         if node.value is None:
@@ -72,6 +77,12 @@ class SettingReader:
         return self.read_all(sorter.sort(block.statements).settings)
 
     # ---- plain literals, passed on ----
+
+    def _refuse_secret(self, stated: StatedSetting) -> None:
+        """What is passed on goes into the plan and the lock, where no key may stand."""
+        if _SECRET.search(stated.name.text) and isinstance(stated.node.value, nodes.String | nodes.Text):
+            message = f"`{stated.name.text}` can't be written into a program"
+            self._fail("SK602", stated.node.value.span, message, 'write `key = env("NAME")`, and set that variable')
 
     def _passed(self, stated: StatedSetting) -> Setting:
         node = stated.node

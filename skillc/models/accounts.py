@@ -99,6 +99,14 @@ class Account:
         """
         await self.granted(amount, self.ask(amount))
 
+    def try_reserve(self, amount: Amount) -> bool:
+        """Reserves an amount now where it fits and nobody waits; closes nothing where it does not."""
+        self._advance()
+        if self._queue or self.closed_by or self._refusal is not None or self._passed(amount):
+            return False
+        self.reserved = self.reserved.plus(amount)
+        return True
+
     async def granted(self, amount: Amount, place: asyncio.Future[None]) -> None:
         """Waits for a place that `ask` gave; a caller that is cancelled leaves the queue and holds nothing."""
         try:

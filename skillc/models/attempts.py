@@ -94,7 +94,7 @@ class Attempts:
             attempt = await self.receipts.sent(where, reserved)
             self._account.check()
             sent = True
-            raw = await (role.transport or self._transport)(_to_send(role, arguments, call))
+            raw = await (role.transport or self._transport)(to_send(role, arguments, call))
         except Exception as problem:
             if not sent:
                 book(Usage())
@@ -154,7 +154,7 @@ class _Again(Exception):  # noqa: N818
         self.refused = False
 
 
-def _to_send(role: Role, arguments: dict[str, Any], call: Call) -> dict[str, Any]:
+def to_send(role: Role, arguments: dict[str, Any], call: Call) -> dict[str, Any]:
     """The arguments with what is in no cache key: address, key, timeout. Only the rulebook is told the sample."""
     sent = {"timeout": float(role.plan.pacing.timeout), **arguments}
     if role.is_rulebook:
@@ -190,7 +190,7 @@ def _classified(problem: Exception, role: Role) -> Exception:
     """What an attempt's exception means to us; the original is dropped, because its text may hold the key."""
     if isinstance(problem, SkillcError | CallFailed):
         return problem
-    detail = failures.scrub(failures.told(problem), [role.endpoint.key or ""])
+    detail = failures.scrub(failures.told(problem), role.endpoint.secrets)
     if failures.is_refusal(problem):
         return CallFailed("empty", detail)
     if not role.is_rulebook:

@@ -275,7 +275,7 @@ class _Function:
         model = self._model
         message = f"model `{model.role}` (`{model.model}`): the backend `{self._backend.shown}` {what}"
         return PermanentFailure(
-            scrub(message, [self._endpoint.key or ""]),
+            scrub(message, self._endpoint.secrets),
             hint="where another attempt may help, raise `TimeoutError` or `ConnectionError`",
         )
 

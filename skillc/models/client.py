@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from skillc.errors import SkillcError
+from skillc.models import wire
 from skillc.models.accounts import Amount
 from skillc.models.attempts import Attempts, overuse
 from skillc.models.cache import ReplyCache
@@ -22,12 +23,14 @@ from skillc.models.home import Home
 from skillc.models.ledger import Ledger, Where
 from skillc.models.line import Line, Turn
 from skillc.models.pacing import Pacing
+from skillc.models.preflight import Preflight
 from skillc.models.receipts import Receipts
 from skillc.models.retries import Retries
 from skillc.models.roles import Role, call_key, resolve_roles, servers_of
 from skillc.models.slots import Sleep
 from skillc.models.stored import Label, whole_reply
 from skillc.models.transport import Transport, load_litellm, send
+from skillc.plan.preflight import tried_together
 from skillc.plan.schema import Plan
 
 _TURN: ContextVar[Turn | None] = ContextVar("skillc_turn", default=None)
@@ -48,7 +51,7 @@ _Fetched = tuple[dict[str, Any], bool]
 _CHARGES: ContextVar[list[Charge] | None] = ContextVar("skillc_charges", default=None)
 
 
-def preflight(plan: Plan, *, offline: bool = False, root: Path | None = None) -> None:
+def check_roles(plan: Plan, *, offline: bool = False, root: Path | None = None) -> None:
     """Checks before the first call that every key, address, command and needed price is there. Opens no socket.
 
     Raises:
@@ -72,9 +75,10 @@ class Client:
         sleep: how a retry waits.
         root: the program's folder, where commands, functions and models of the user's own are looked for; by default
             the current one.
+        preflight: whether every model is tried before the first call is sent.
 
     Raises:
-        SkillcError: as `preflight`, or the cache folder cannot be used.
+        SkillcError: as `check_roles`, or the cache folder cannot be used.
     """
 
     def __init__(
@@ -89,6 +93,7 @@ class Client:
         retries: Retries | None = None,
         sleep: Sleep = asyncio.sleep,
         root: Path | None = None,
+        preflight: bool = False,
     ) -> None:
         self.roles = resolve_roles(plan, offline=offline, root=root, own=transport is send)
         roles = self.roles.values()
@@ -101,9 +106,12 @@ class Client:
         if self._sends:
             transport = self.servers.transport(transport)
         self._receipts = Receipts(self.ledger.paid)
+        account = self.ledger.paid.account
         retries = retries or Retries()
         self.pacing = Pacing(self.roles, concurrency, retries, sleep)
-        self._attempts = Attempts(self.ledger.paid.account, self._receipts, transport, retries, self.pacing)
+        self._attempts = Attempts(account, self._receipts, transport, retries, self.pacing)
+        networked = {name: role.plan for name, role in self.roles.items() if preflight and role.is_networked}
+        self._preflight = Preflight(self.roles, tried_together(networked), account, lambda: self._receipts, transport)
         self._flights: Flights[str, _Fetched] = Flights()
         self._line = Line()
         self._home = Home(self._moved)
@@ -186,6 +194,14 @@ class Client:
         await self._admit(charge.reserved)
         self._settle(charge)
 
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[None]:
+        """Closes the connections at the end that calls made inside opened on the running event loop."""
+        try:
+            yield
+        finally:
+            await wire.disconnect()
+
     def close(self) -> None:
         """Stops the servers that were started for it, and closes the cache and the receipts."""
         self.servers.close()
@@ -203,6 +219,7 @@ class Client:
         self._line = Line()
         self._flights = Flights()
         self.pacing.move()
+        self._preflight.move()
 
     async def _complete(self, call: Call) -> Completion:
         role = self.roles.get(call.role)
@@ -263,6 +280,8 @@ class Client:
             known = await self._known(key) if self._claims.shared else None
             if known is not None:
                 return known, True
+            if role.is_networked:
+                await self._preflight.passed()
             text = await self._attempts.run(role, arguments, call, reserved)
             await self._cache.put(key, text, Label(role.endpoint.id, role.plan.model).as_text())
             return json.loads(text), False

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from skillc.errors import SkillcError
 from skillc.models.prices import LOCAL_PROVIDERS, provider_of
 from skillc.models.serving.launch import Launch, launch_of
+from skillc.plan.address import SECRET_NAME
 from skillc.plan.schema import ModelPlan
 
 RULEBOOK = "rulebook"
@@ -44,7 +44,6 @@ _ADDRESSES = {
 }
 _PORTS = {"http": 80, "https": 443}
 _NO_KEY = "none-needed"
-_SECRET = re.compile(r"key|token|secret|sig|pass|auth|code", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +63,16 @@ class Endpoint:
     key: str | None = field(default=None, repr=False)
     key_env: str | None = None
     launch: Launch | None = None
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no text may hold: the key, and user, password and query of the address, in whatever coding."""
+        url = self.url or ""
+        parts = urlsplit(url if "://" in url else f"//{url}")
+        signs = [unquote(sign) for sign in (parts.username or "", parts.password or "") if sign]
+        values = [value for name, value in parse_qsl(parts.query) if SECRET_NAME.search(name)]
+        key = self.key if self.key != _NO_KEY else None
+        return tuple(secret for secret in (key, ":".join(signs), *signs[1:], *values) if secret)
 
 
 def endpoint_of(model: ModelPlan, environ: Mapping[str, str], root: Path = Path()) -> Endpoint:
@@ -90,7 +99,7 @@ def endpoint_of(model: ModelPlan, environ: Mapping[str, str], root: Path = Path(
     declared = model.base_url is not None or model.base_url_env is not None
     key_env = model.key_env or (None if declared else KEYS.get(provider))
     key = key_of(model, environ, key_env) or (_NO_KEY if url or provider in LOCAL_PROVIDERS else None)
-    return Endpoint(normalised(url) if url else provider, url, key, key_env)
+    return Endpoint(_spelled(model, url) if url else provider, url, key, key_env)
 
 
 def _served(model: ModelPlan, environ: Mapping[str, str], root: Path) -> Endpoint:
@@ -154,8 +163,18 @@ def normalised(url: str) -> str:
 
 
 def _query(query: str) -> str:
-    told = sorted(pair for pair in parse_qsl(query, keep_blank_values=True) if not _SECRET.search(pair[0]))
+    told = sorted(pair for pair in parse_qsl(query, keep_blank_values=True) if not SECRET_NAME.search(pair[0]))
     return "?" + hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12] if told else ""
+
+
+def _spelled(model: ModelPlan, url: str) -> str:
+    try:
+        return normalised(url)
+    except ValueError as problem:
+        raise SkillcError(
+            f"model `{model.role}` has a `base_url` that is no address: {str(problem).lower()}",
+            hint='write it like `base_url = "http://localhost:8000/v1"`',
+        ) from None
 
 
 def _url_of(model: ModelPlan, provider: str, environ: Mapping[str, str]) -> str | None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
+from urllib.parse import quote, quote_plus
 
 from skillc.errors import SkillcError
 from skillc.models.calls import Usage
 
 FailureKind = Literal["transient", "empty", "cut", "malformed"]
+WireKind = Literal["unreachable", "late", "broken", "redirected", "refused", "malformed"]
 
 _RETRIED_STATUS = frozenset({408, 409, 425, 429, 499})
 _RETRIED_NAMES = frozenset(
@@ -24,13 +28,23 @@ _RETRIED_NAMES = frozenset(
         "Timeout",
     }
 )
+_REFUSAL_CODES = frozenset({"content_filter", "content_policy_violation"})
+_TOO_LONG = re.compile(
+    r"context.{0,20}(?:length|window|size)|prompt is too long|too many (?:input )?tokens|exceeds? the (?:max|limit)",
+    re.I,
+)
+_USED_UP = re.compile(r"insufficient_quota|credit balance is too low|billing hard limit", re.I)
+# What is shorter is a part of common words, and guessed at once.
+_SHORTEST = 4
+# No server is waited for longer; it is asked again instead.
+_LONGEST_WAIT = 3600.0
 _MALFORMED_NAMES = frozenset(
     {"APIResponseValidationError", "AnswerMissing", "JSONDecodeError", "JSONSchemaValidationError"}
 )
 _PREFIX = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception|Timeout)(?::| -) )+")
 _SECRET = re.compile(
     r"(?:sk|pk|rk|gsk|xai|hf|AIza|ya29|ghp|key)[-_][A-Za-z0-9_*\-]{6,}"
-    r"|AIza[\w\-]{10,}|(?i:bearer)\s+[^\s'\",}]+|(?<=://)[^/\s@]+@|(?i:(?<=[?&]key=)|(?<=api_key=))[^&\s'\"]+"
+    r"|[\w\-]+\*{3,}[\w\-]*|AIza[\w\-]{10,}|(?i:bearer|basic)\s+[^\s'\",}]+|(?<=://)[^/\s@]+@|(?i:(?<=[?&]key=)|(?<=api_key=))[^&\s'\"]+"
 )
 
 
@@ -47,6 +61,39 @@ class CallFailed(Exception):  # noqa: N818
         self.kind: FailureKind = kind
         self.detail = detail
         self.usage = usage
+
+
+class WireFailure(Exception):  # noqa: N818
+    """What one attempt met on the wire.
+
+    Attributes:
+        kind: `unreachable`: there was no connection; `late`: no whole reply in time; `broken`: the connection ended
+            before the reply; `redirected`: to another address, which is not followed; `refused`: an answer with an
+            error's status; `malformed`: a whole answer that is no reply.
+        detail: what happened, for a message.
+        status_code: of the answer, None where none came.
+        headers: of the answer, names in lower case.
+        code: the provider's own code of the error, empty without one.
+        name: what litellm calls it.
+    """
+
+    def __init__(
+        self,
+        kind: WireKind,
+        detail: str,
+        *,
+        status: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        code: str = "",
+        name: str = "",
+    ) -> None:
+        super().__init__(detail)
+        self.kind: WireKind = kind
+        self.detail = detail
+        self.status_code = status
+        self.headers = dict(headers or {})
+        self.code = code
+        self.name = name
 
 
 class PermanentFailure(SkillcError):  # noqa: N818
@@ -82,34 +129,67 @@ def find_failure(problem: BaseException) -> CallFailed | SkillcError | None:
 
 def scrub(text: str, secrets: Iterable[str]) -> str:
     """The text without the secrets that we know, and without what looks like one; at most 500 characters."""
-    for secret in sorted((s for s in secrets if s), key=len, reverse=True):
+    for secret in sorted({form for s in secrets if len(s) >= _SHORTEST for form in _forms(s)}, key=len, reverse=True):
         text = text.replace(secret, "***")
     text = " ".join(_SECRET.sub("***", text).split())
     return text if len(text) <= 500 else text[:500] + "…"
 
 
+def _forms(secret: str) -> Iterable[str]:
+    """A secret as it is, and as addresses and headers hold it."""
+    yield from (secret, quote(secret, safe=""), quote_plus(secret))
+    for coded in (base64.b64encode(secret.encode()), base64.urlsafe_b64encode(secret.encode())):
+        yield from (coded.decode(), coded.decode().rstrip("="))
+
+
 def is_transient(problem: Exception) -> bool:
     """Whether a retry may help: 429, 5xx, timeouts, connections; not a used-up account."""
-    if "insufficient_quota" in str(problem) or _name(problem) == "BudgetExceededError":
+    if is_used_up(problem):
         return False
+    if isinstance(problem, WireFailure) and problem.kind != "refused":
+        return problem.kind in ("unreachable", "late", "broken")
     status = status_of(problem)
-    if status is not None and _name(problem) not in _RETRIED_NAMES:
+    if status is not None:
         return status in _RETRIED_STATUS or status >= 500
     return _name(problem) in _RETRIED_NAMES or isinstance(problem, TimeoutError | ConnectionError)
 
 
 def is_refusal(problem: Exception) -> bool:
     """Whether a content filter kept the reply: one example's trouble, not the run's."""
-    return _name(problem) == "ContentPolicyViolationError"
+    return _name(problem) == "ContentPolicyViolationError" or _code(problem) in _REFUSAL_CODES
 
 
 def is_malformed(problem: Exception) -> bool:
     """Whether something came back that is no reply in the provider's own format."""
+    if isinstance(problem, WireFailure):
+        return problem.kind == "malformed"
     return _name(problem) in _MALFORMED_NAMES
 
 
+def is_used_up(problem: Exception) -> bool:
+    """Whether there is no money left in the provider's account, which it says with several statuses."""
+    text = f"{_code(problem)} {problem}"
+    return status_of(problem) == 402 or _name(problem) == "BudgetExceededError" or bool(_USED_UP.search(text))
+
+
+def is_unreachable(problem: Exception) -> bool:
+    """Whether there was no connection, so that nobody was asked."""
+    if isinstance(problem, WireFailure):
+        return problem.kind == "unreachable"
+    return isinstance(problem, ConnectionError) or _name(problem) == "APIConnectionError"
+
+
+def is_late(problem: Exception) -> bool:
+    """Whether no whole reply came in time."""
+    if isinstance(problem, WireFailure):
+        return problem.kind == "late"
+    return isinstance(problem, TimeoutError) or _name(problem) == "Timeout"
+
+
 def was_refused(problem: Exception) -> bool:
-    """Whether the server answered with an error, so that nothing was generated and nothing is billed."""
+    """Whether nothing was generated and nothing is billed: an answer with an error's status, or nobody was asked."""
+    if isinstance(problem, WireFailure):
+        return problem.kind in ("unreachable", "redirected", "refused")
     status = status_of(problem)
     answered = getattr(problem, "response", None) is not None or getattr(problem, "litellm_response_headers", None)
     return _name(problem) == "RateLimitError" or bool(status and status < 500) or bool(status and answered)
@@ -128,42 +208,56 @@ def status_of(problem: Exception) -> int | None:
 
 
 def retry_after(problem: Exception, now: float) -> float | None:
-    """Seconds that the server asks to wait; `now` in seconds since the epoch, for headers that hold a date."""
+    """Seconds that the server asks to wait, an hour at most; `now` in seconds since the epoch, for dates."""
     headers = _headers(problem)
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name)
         if value is None:
             continue
         try:
-            return max(0.0, float(value) * scale)
+            seconds = float(value) * scale
         except ValueError:
-            pass
-        try:
-            return max(0.0, parsedate_to_datetime(value).timestamp() - now)
-        except (ValueError, TypeError):
-            continue
+            try:
+                seconds = parsedate_to_datetime(value).timestamp() - now
+            except (ValueError, TypeError, OverflowError):
+                continue
+        if math.isfinite(seconds):
+            return min(max(0.0, seconds), _LONGEST_WAIT)
     return None
 
 
 def fix_for(problem: Exception, key_env: str | None) -> str:
     """What to do about a permanent error, in one line."""
     name, status = _name(problem), status_of(problem)
-    if name == "ContextWindowExceededError":
+    wire = problem.kind if isinstance(problem, WireFailure) else None
+    if wire == "redirected":
+        return "if that is where the model is, name that address in `base_url`"
+    if wire == "malformed":
+        return "check `base_url`: what answers there does not speak this provider's protocol"
+    if is_used_up(problem):
+        return "the provider's account is used up; top it up, then run the same command again"
+    if name == "ContextWindowExceededError" or (status in {400, 413} and _TOO_LONG.search(str(problem))):
         return "the prompt is too long for this model: lower the sections' limits, or the limit of an input"
     if name in {"AuthenticationError", "PermissionDeniedError"} or status in {401, 403}:
         return f"check the key in `{key_env}`" if key_env else 'declare the key: `key = env("NAME")`'
     if name == "NotFoundError" or status == 404:
         return "check the model's name and `base_url`"
-    if "insufficient_quota" in str(problem) or status == 402:
-        return "the provider's account is used up; top it up, then run the same command again"
+    if is_unreachable(problem):
+        return "check `base_url`, and that the server runs"
     return "check the model's parameters in the program; they are sent as they are"
 
 
 def _name(problem: Exception) -> str:
-    return type(problem).__name__
+    return problem.name if isinstance(problem, WireFailure) else type(problem).__name__
+
+
+def _code(problem: Exception) -> str:
+    return problem.code if isinstance(problem, WireFailure) else str(getattr(problem, "code", None) or "")
 
 
 def _headers(problem: Exception) -> dict[str, str]:
+    if isinstance(problem, WireFailure):
+        return problem.headers
     found: Any = getattr(problem, "litellm_response_headers", None) or getattr(
         getattr(problem, "response", None), "headers", None
     )

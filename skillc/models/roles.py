@@ -41,6 +41,11 @@ class Role:
         """Whether the embedded rule reader answers."""
         return provider_of(self.plan.model) == RULEBOOK
 
+    @property
+    def is_networked(self) -> bool:
+        """Whether litellm sends its calls somewhere: neither the rule reader nor code of the user's own answers."""
+        return self.transport is None and not self.is_rulebook
+
     def arguments(self, call: Call) -> dict[str, Any]:
         """What goes to litellm, without the address and the key; the reply's limit is always said."""
         parameters: dict[str, Any] = {**self.plan.parameters, **(call.parameters or {})}

@@ -2,24 +2,55 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import logging
 import os
 import warnings
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
+from skillc.models import wire
 from skillc.models.calls import Usage
-from skillc.models.failures import CallFailed
+from skillc.models.failures import CallFailed, WireFailure
 
 # One attempt: arguments as `litellm.acompletion` takes them, to a reply in the OpenAI chat format.
 Transport = Callable[[Mapping[str, Any]], Awaitable[Any]]
 
 
 async def send(arguments: Mapping[str, Any]) -> Any:
-    """One attempt through litellm, without its retries."""
+    """One attempt through litellm: one request, which takes `timeout` seconds at most, all in all.
+
+    Raises:
+        WireFailure: what it met on the wire.
+        Exception: litellm's own, where nothing was sent or the provider has a way of its own.
+    """
     litellm = load_litellm()
-    return await litellm.acompletion(**arguments, num_retries=0, max_retries=0)
+    seconds = arguments.get("timeout")
+    address, authorization = _signed(arguments.get("api_base"))
+    if authorization is not None:
+        arguments = {**arguments, "api_base": address}
+    with wire.watched(authorization) as met:
+        try:
+            # The timeout of an HTTP client is that of each read: a reply that drips in is never late.
+            async with asyncio.timeout(seconds):
+                return await litellm.acompletion(**arguments, num_retries=0, max_retries=0)
+        except TimeoutError:
+            raise WireFailure("late", f"no whole reply within {seconds:g} s") from None
+        except Exception as problem:
+            raise met.told(problem) from problem
+
+
+def _signed(address: str | None) -> tuple[str | None, str | None]:
+    """An address without user and password, which libraries would log, and the header that says them."""
+    scheme, found, rest = (address or "").partition("://")
+    signs, at, _ = rest.partition("/")[0].rpartition("@")
+    if not (found and at):
+        return address, None
+    token = base64.b64encode(unquote_to_bytes(signs if ":" in signs else f"{signs}:")).decode()
+    return f"{scheme}://{rest[len(signs) + 1 :]}", f"Basic {token}"
 
 
 @cache
@@ -28,8 +59,11 @@ def load_litellm() -> Any:
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     os.environ.setdefault("LITELLM_LOG", "ERROR")
     warnings.filterwarnings("ignore", message="Item '.*' on TypedDict class .*ReadOnly")
+    # A call that is cancelled while litellm puts it together leaves this behind.
+    warnings.filterwarnings("ignore", message="coroutine '.*completion' was never awaited", category=RuntimeWarning)
     import litellm
     import openai.resources.chat  # noqa: F401 - which litellm leaves to its first call
+    from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
 
     from skillc.models.rulebook import provider
 
@@ -39,6 +73,7 @@ def load_litellm() -> Any:
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "httpx"):
         logging.getLogger(name).setLevel(logging.ERROR)
     provider.register()
+    wire.watch(LiteLLMAiohttpTransport)
     return litellm
 
 

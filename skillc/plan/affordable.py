@@ -44,7 +44,8 @@ def budget_advice(plan: Plan, bounds: Bounds) -> Iterator[Advice]:
 def arithmetic(least: Least, measure: str) -> str:
     """The sum behind the least, written out: `baseline 80 + 3 decisions x (...) + final test 2 x 160 = 766 calls`."""
     of = _MEASURES[measure]
-    parts = [f"baseline {_shown(measure, of(least.baseline), bare=True)}"]
+    parts = [f"preflight {_shown(measure, of(least.preflight), bare=True)}"] if least.preflight.calls else []
+    parts.append(f"baseline {_shown(measure, of(least.baseline), bare=True)}")
     if least.once.calls:
         parts.append(f"training examples {_shown(measure, of(least.once), bare=True)}")
     if measure == "calls":

@@ -10,6 +10,7 @@ from skillc.plan.call_sizes import CallSizes, call_sizes, most_edits, reservatio
 from skillc.plan.evidence import reads_batch
 from skillc.plan.merges import merges, most_merges
 from skillc.plan.method_bounds import method_least, method_stages
+from skillc.plan.preflight import preflight_stage
 from skillc.plan.schema import Plan, PricePlan
 from skillc.plan.sizes import Sizes
 from skillc.plan.spend import Bound, Spend, total
@@ -111,6 +112,7 @@ def bounds(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None]) -> 
     steps = steps_of(plan, sizes.train)
     counter = _Counter(plan, sizes, call_sizes(plan, sizes, known, steps))
     expected = counter.affordable(steps)
+    tried = preflight_stage(plan.models, known)
     held = {role: reservation(plan, role, counter.largest(role), known[role]) for role in plan.models}
     return Bounds(
         sizes=sizes,
@@ -118,8 +120,8 @@ def bounds(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None]) -> 
         open_ended=open_ended(plan),
         expected_steps=expected,
         wave=wave_size(plan, sizes.validation),
-        stages=counter.stages(steps, expected),
-        minimum=counter.least(steps),
+        stages=(*([tried] if tried else []), *counter.stages(steps, expected)),
+        minimum=replace(counter.least(steps), preflight=tried.bound.least if tried else Spend()),
         held=held,
         in_flight={role: _in_flight(plan, spend) for role, spend in held.items()},
         prices=known,

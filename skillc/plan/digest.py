@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from pydantic import BaseModel
 
+from skillc.plan.address import without_secrets
 from skillc.plan.schema import Plan
 
 # Caps that can only truncate a run. `epochs` and `steps` shape the schedule of edits, so they belong to the run.
@@ -40,7 +41,7 @@ def digest(value: object) -> str:
 
 def plan_digest(plan: Plan) -> str:
     """Hex sha256 of the whole plan, caps included. A gate counts by its meaning, not by how it was written."""
-    return digest({"skillc": "plan/1", "plan": _meaning(plan)})
+    return digest({"skillc": "plan/1", "plan": _meaning(without_secrets(plan))})
 
 
 def run_parts(
@@ -64,6 +65,7 @@ def run_parts(
         decision_version: version of the code that decides.
         model_sources: what tells the code from other code that answers for a model, by role, where it is the user's.
     """
+    plan = without_secrets(plan)
     budget = {name: cap for name, cap in _fields(plan.budget).items() if name not in TRUNCATING_CAPS}
     data = {name: value for name, value in _fields(plan.data).items() if name not in _PATHS}
     models = {role: _sent(_fields(model)) for role, model in plan.models.items()}

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from skillc.language.diagnostics import Severity
 from skillc.language.units import written
 from skillc.plan import figures
+from skillc.plan.address import shown_address, without_secrets
 from skillc.plan.advice import LEAST_GROUPS, plan_advice
 from skillc.plan.bounds import Bounds
 from skillc.plan.chance import DIFFERING, smallest_gain
@@ -63,7 +64,7 @@ def as_json(plan: Plan, bounds: Bounds) -> dict[str, JsonValue]:
     return {
         "format_version": FORMAT_VERSION,
         "digest": plan_digest(plan),
-        "plan": plan.model_dump(mode="json"),
+        "plan": without_secrets(plan).model_dump(mode="json"),
         "sizes": {
             "train": sizes.train,
             "validation": sizes.validation,
@@ -174,7 +175,9 @@ def _price(price: PricePlan | None) -> str:
 
 def _settings(model: ModelPlan) -> str:
     said = [f"{name} {value}" for name, value in model.parameters.items()]
-    address = model.base_url or (f"${model.base_url_env}" if model.base_url_env else None)
+    address = (
+        shown_address(model.base_url) if model.base_url else (f"${model.base_url_env}" if model.base_url_env else None)
+    )
     said += [f"at {address}"] if address else []
     said += ["served by skillc"] if model.serve is not None else []
     said += [f"runs `{model.exec.shown}`"] if model.exec is not None else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from skillc.plan.spend import Bound, Spend
 
@@ -12,7 +12,7 @@ class Stage:
     """A stage of the loop, over the whole run.
 
     Attributes:
-        role: whose calls it makes: `target`, `optimizer`, or `both`.
+        role: whose calls it makes: `target`, `optimizer`, `both`, or `all`.
     """
 
     name: str
@@ -22,12 +22,14 @@ class Stage:
     @property
     def each_step(self) -> bool:
         """Whether it grows with the number of steps."""
-        return self.name not in ("baseline", "final test", "no skill")
+        return self.name not in ("preflight", "baseline", "final test", "no skill")
 
 
 @dataclass(frozen=True, slots=True)
 class Least:
     """The least a run with something to show must pay: a baseline, whole decisions, the final test of two skills.
+
+    Before it each model that is reached over a network is tried once.
 
     Attributes:
         once: training rollouts where the decisions go through the training split more than once: an incumbent that
@@ -42,6 +44,7 @@ class Least:
     on_batch: Spend
     validation: Spend
     test: Spend
+    preflight: Spend = field(default_factory=Spend)
 
     @property
     def decision(self) -> Spend:
@@ -51,4 +54,4 @@ class Least:
     @property
     def total(self) -> Spend:
         """All of it."""
-        return self.baseline + self.once + self.decision * self.decisions + self.test
+        return self.preflight + self.baseline + self.once + self.decision * self.decisions + self.test

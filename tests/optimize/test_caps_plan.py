@@ -17,7 +17,7 @@ from whole_runs import PROGRAM, STRICT, Models, compiled, no_wait, planned_job, 
 from skillc.errors import SkillcError
 from skillc.language.diagnostics import Severity
 from skillc.models.calls import Call, Message
-from skillc.models.client import Client, preflight
+from skillc.models.client import Client, check_roles
 
 STEPS = ("budget.steps=4",)
 
@@ -62,7 +62,7 @@ def test_a_price_that_nobody_knows_is_an_error_under_a_cap_on_cost_alone(tmp_pat
     assert "SK651" not in codes(tmp_path, "budget.tokens=9M", program=unknown)
     job = planned_job(tmp_path, examples=80, program=unknown, settings=("budget.cost=$5",))
     with pytest.raises(SkillcError, match="the budget caps the cost, and the price of `openai/stub`") as refused:
-        preflight(job.planned.plan)
+        check_roles(job.planned.plan)
     assert "price { input" in str(refused.value.hint)
 
 

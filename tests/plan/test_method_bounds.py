@@ -47,7 +47,7 @@ def test_trials_cost_no_more_than_the_rollouts_and_never_grow_with_dearer_ones(r
 def test_the_bounds_of_a_method_are_those_of_its_search(method):
     found = bounds(with_method(method), SIZES, PRICES)
     names = [stage.name for stage in found.stages]
-    assert names == ["baseline", "search", "propose", "gate", "final test", "no skill"]
+    assert names == ["preflight", "baseline", "search", "propose", "gate", "final test", "no skill"]
     search = found.stage("search").bound
     assert search.most.calls == most_rollouts(with_method(method), SIZES.train, SIZES.validation)
     asked = most_questions(with_method(method), SIZES.train, SIZES.validation)

@@ -1,0 +1,246 @@
+"""One cheap call per model before anything is spent: a wrong key, name or address fails in a second, with the fix."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from skillc.errors import SkillcError
+from skillc.models import failures
+from skillc.models.accounts import Account, Amount
+from skillc.models.attempts import overuse, to_send
+from skillc.models.calls import Call, Message, Usage
+from skillc.models.failures import CallFailed, PermanentFailure
+from skillc.models.flights import Flights
+from skillc.models.receipts import Receipts
+from skillc.models.roles import Role
+from skillc.models.transport import Transport, read_reply, send
+from skillc.plan.preflight import STAGE
+
+QUESTION = "Reply with the word ok."
+# Seconds. A reply of one word takes one or two; a server that is just starting may need longer than a run should wait.
+TIMEOUT = 20.0
+# Seconds that the others still have when one model has failed, so that the message can name them too.
+_GRACE = 1.0
+_OFFLINE = "run with `--offline`, which uses the embedded rulebook instead"
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A model that can be used.
+
+    Attributes:
+        role: the role that was tried.
+        model: the name that the reply gave its model; the plan's where it gave none.
+        seconds: from question to reply.
+        usage: tokens that it took; the most that it can have taken where nobody says so.
+        cost: nano-dollars at list price; None where the price is not known.
+        note: what it said in place of a reply, where it was there but too busy.
+    """
+
+    role: str
+    model: str
+    seconds: float
+    usage: Usage
+    cost: int | None
+    note: str | None = None
+
+
+class NotReached(PermanentFailure):
+    """A model that cannot be used as the program has it.
+
+    Attributes:
+        detail: what happened.
+        fix: what to do about it.
+        usage: tokens that the try may have taken.
+    """
+
+    def __init__(self, role: Role, detail: str, fix: str, usage: Usage) -> None:
+        super().__init__(f"{_named([role])} cannot be used: {detail}", hint=f"{fix}, or {_OFFLINE}")
+        self.detail = detail
+        self.fix = fix
+        self.usage = usage
+
+
+async def reach(role: Role, transport: Transport = send, *, timeout: float = TIMEOUT) -> Reached:
+    """Asks a role's model for one word, with all settings of the role, and without retries.
+
+    A reply that is cut or empty will do, and so will a refusal for want of capacity: somebody is there, and the key was
+    not turned away. Nothing is reserved and nothing booked: that is the caller's.
+
+    Args:
+        role: of a model that is reached over a network.
+        transport: how the question is sent.
+        timeout: seconds; how long the role lets a real attempt take does not count here.
+
+    Raises:
+        NotReached: the model cannot be used; the message says which, where, why, and the fix.
+    """
+    call = _question(role)
+    arguments = role.arguments(call)
+    prompt, reply = role.bounds(arguments)
+    most = Usage(prompt=prompt, completion=reply)
+    began = time.monotonic()
+    name, usage, note = role.plan.model, most, None
+    try:
+        async with asyncio.timeout(timeout):
+            raw = await transport({**to_send(role, arguments, call), "timeout": timeout})
+        _, _, reported, answered, _ = read_reply(raw)
+        name, usage = answered or name, reported or most
+    except CallFailed as problem:
+        if problem.kind == "malformed":
+            raise NotReached(role, problem.detail, _malformed(), most) from None
+        note, usage = problem.detail, problem.usage or most
+    except SkillcError:
+        raise
+    except Exception as problem:
+        usage = Usage() if failures.was_refused(problem) else most
+        note = failures.scrub(failures.told(problem), role.endpoint.secrets)
+        if failures.is_late(problem):
+            fix = "if its server is still starting, wait until it is ready and run the same command again"
+            raise NotReached(role, f"no reply of one word within {timeout:g} s", fix, usage) from None
+        if failures.is_unreachable(problem) or not (failures.is_transient(problem) or failures.is_refusal(problem)):
+            raise NotReached(role, note, failures.fix_for(problem, role.endpoint.key_env), usage) from None
+    cost = role.price.cost(usage) if role.price else None
+    return Reached(role.plan.role, name, time.monotonic() - began, usage, cost, note)
+
+
+class Preflight:
+    """Tries all models of a plan at once, when the first call is about to be sent.
+
+    Each try is reserved and booked as paid, and never charged: what a run is charged depends on its own calls alone.
+    What the caps do not admit is not tried.
+
+    Args:
+        roles: by name.
+        groups: the names of the roles to try; those of one group would send the very same, so its first is tried.
+        account: what is paid from.
+        receipts: where it is booked.
+        transport: how a question is sent.
+        timeout: seconds for each.
+    """
+
+    def __init__(
+        self,
+        roles: Mapping[str, Role],
+        groups: Sequence[Sequence[str]],
+        account: Account,
+        receipts: Callable[[], Receipts],
+        transport: Transport,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        self._groups = [[roles[name] for name in group] for group in groups]
+        self._account = account
+        self._receipts = receipts
+        self._transport = transport
+        self._timeout = timeout
+        self._done = False
+        self._failed: SkillcError | None = None
+        self.move()
+
+    def move(self) -> None:
+        """Forgets the event loop, because another one takes over."""
+        self._flights: Flights[str, None] = Flights()
+
+    async def passed(self) -> None:
+        """Returns once all models have been reached; whoever asks in the meantime waits for the same tries.
+
+        Raises:
+            PermanentFailure: some cannot be used; the message names every one of them.
+        """
+        if self._failed is not None:
+            raise self._failed
+        if not self._done:
+            await self._flights.join(STAGE, self._all)
+
+    async def _all(self) -> None:
+        waiting = list(self._groups)
+        while waiting:
+            admitted = self._admitted(waiting)
+            if not admitted:
+                break
+            waiting = [group for group in waiting if all(group is not other for other, _ in admitted)]
+            await self._ended({asyncio.ensure_future(self._one(group[0], held)): group for group, held in admitted})
+        self._done = True
+
+    def _admitted(self, groups: Iterable[list[Role]]) -> list[tuple[list[Role], Amount]]:
+        """The groups that the caps admit side by side, with what is reserved for each."""
+        admitted = []
+        for group in groups:
+            held = group[0].reservation(group[0].arguments(_question(group[0])))
+            if self._account.try_reserve(held):
+                admitted.append((group, held))
+        return admitted
+
+    async def _ended(self, tries: Mapping[asyncio.Task[None], list[Role]]) -> None:
+        """Waits for tries under way.
+
+        Raises:
+            SkillcError: what went wrong in them.
+        """
+        try:
+            _, pending = await asyncio.wait(tries, return_when=asyncio.FIRST_EXCEPTION)
+            if pending:
+                await asyncio.wait(pending, timeout=_GRACE)
+        finally:
+            left = [task for task in tries if not task.done()]
+            for task in left:
+                task.cancel()
+            if left:
+                await asyncio.wait(left)
+        problems = [(group, task.exception()) for task, group in tries.items() if not task.cancelled()]
+        other = next((p for _, p in problems if p is not None and not isinstance(p, NotReached)), None)
+        failed = [(group, p) for group, p in problems if isinstance(p, NotReached)]
+        if other is not None and not failed:
+            raise other
+        if failed:
+            self._failed = _told(failed)
+            raise self._failed
+
+    async def _one(self, role: Role, held: Amount) -> None:
+        where, receipts = (role.plan.role, STAGE), self._receipts()
+        prompt, reply = role.bounds(role.arguments(_question(role)))
+        used, number = Usage(prompt=prompt, completion=reply), None
+        try:
+            number = await receipts.sent(where, held)
+            used = (await reach(role, self._transport, timeout=self._timeout)).usage
+            passed = overuse(used, held, role)
+            if passed is not None:
+                self._account.refuse(passed)
+                raise passed
+        except NotReached as problem:
+            used = problem.usage
+            raise
+        finally:
+            if number is None:
+                self._account.release(held)
+            else:
+                receipts.ended(number, where, held, used, role.price.discounted(used) if role.price else None)
+
+
+def _question(role: Role) -> Call:
+    return Call(role.plan.role, STAGE, (Message("user", QUESTION),))
+
+
+def _named(roles: Sequence[Role]) -> str:
+    """The roles with their model and its address."""
+    names = [f"`{role.plan.role}`" for role in roles]
+    many = f"models {', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else f"model {names[0]}"
+    return f"{many} (`{roles[0].plan.model}` at `{roles[0].endpoint.id}`)"
+
+
+def _told(failed: Sequence[tuple[list[Role], NotReached]]) -> PermanentFailure:
+    """One error for all models that cannot be used."""
+    if len(failed) == 1:
+        group, problem = failed[0]
+        return PermanentFailure(
+            f"{_named(group)} cannot be used: {problem.detail}", hint=f"{problem.fix}, or {_OFFLINE}"
+        )
+    lines = [f"\n  {_named(group)}: {problem.detail}; {problem.fix}" for group, problem in failed]
+    return PermanentFailure(f"{len(failed)} models cannot be used:{''.join(lines)}", hint=_OFFLINE)
+
+
+def _malformed() -> str:
+    return failures.fix_for(failures.WireFailure("malformed", ""), None)
