@@ -73,7 +73,7 @@ class Ready:
 
 def client_at(root: Path) -> Open:
     """Opens clients that keep no reply and try nothing again, for a program in a folder."""
-    return lambda plan: Client(plan, cache_folder=None, retries=Retries(attempts=1), root=root)
+    return lambda plan: Client(plan, cache_folder=None, retries=Retries(attempts=1, patience=0), root=root)
 
 
 def prepare(plan: Plan, opened: Open) -> Ready:

@@ -18,11 +18,11 @@ from model_plans import Scripted, plan_of
 import skillc
 from skillc.errors import SkillcError
 from skillc.models import backends
-from skillc.models.attempts import Retries
 from skillc.models.backends import Reply, backend, litellm_providers
 from skillc.models.calls import Call, Completion, Message, Usage
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed, PermanentFailure
+from skillc.models.retries import Retries
 from skillc.models.roles import resolve_roles
 from skillc.plan.schema import ModelPlan, PacingPlan
 
@@ -45,7 +45,9 @@ def model(name: str = "mine/large", *, role: str = "target", timeout: float = 20
 
 
 def ask(plan: ModelPlan | None = None, *, root: Path | None = None, attempts: int = 3, **call: Any) -> Completion:
-    with Client(plan_of(plan or model()), sleep=no_sleep, retries=Retries(attempts=attempts), root=root) as client:
+    with Client(
+        plan_of(plan or model()), sleep=no_sleep, retries=Retries(attempts=attempts, patience=0), root=root
+    ) as client:
         return asyncio.run(client.complete(Call("target", "rollout", HELLO, **call)))
 
 
