@@ -23,6 +23,7 @@ from skillc.models.home import Home
 from skillc.models.ledger import Ledger, Where
 from skillc.models.line import Line, Turn
 from skillc.models.pacing import Pacing
+from skillc.models.prefixes import Prefixes
 from skillc.models.preflight import Preflight
 from skillc.models.receipts import Receipts
 from skillc.models.retries import Retries
@@ -113,6 +114,7 @@ class Client:
         networked = {name: role.plan for name, role in self.roles.items() if preflight and role.is_networked}
         self._preflight = Preflight(self.roles, tried_together(networked), account, lambda: self._receipts, transport)
         self._flights: Flights[str, _Fetched] = Flights()
+        self._prefixes = Prefixes()
         self._line = Line()
         self._home = Home(self._moved)
         self.servers.holds(self.hold, self.free)
@@ -218,6 +220,7 @@ class Client:
     def _moved(self) -> None:
         self._line = Line()
         self._flights = Flights()
+        self._prefixes = Prefixes()
         self.pacing.move()
         self._preflight.move()
 
@@ -280,9 +283,10 @@ class Client:
             known = await self._known(key) if self._claims.shared else None
             if known is not None:
                 return known, True
-            if role.is_networked:
+            if not role.is_rulebook:
                 await self._preflight.passed()
-            text = await self._attempts.run(role, arguments, call, reserved)
+            async with self._prefixes.led(role.endpoint.id, arguments):
+                text = await self._attempts.run(role, arguments, call, reserved)
             await self._cache.put(key, text, Label(role.endpoint.id, role.plan.model).as_text())
             return json.loads(text), False
         finally:

@@ -105,7 +105,7 @@ def endpoint_of(model: ModelPlan, environ: Mapping[str, str], root: Path = Path(
 def _served(model: ModelPlan, environ: Mapping[str, str], root: Path) -> Endpoint:
     address = declared_url(model, environ)
     key = key_of(model, environ, model.key_env)
-    launch = launch_of(model, root, normalised(address) if address else None)
+    launch = launch_of(model, root, _spelled(model, address) if address else None)
     return Endpoint(launch.endpoint_id, launch.endpoint_id, key, model.key_env, launch)
 
 

@@ -43,8 +43,8 @@ class Role:
 
     @property
     def is_networked(self) -> bool:
-        """Whether litellm sends its calls somewhere: neither the rule reader nor code of the user's own answers."""
-        return self.transport is None and not self.is_rulebook
+        """Whether somebody else has to be there: no code of the user's own, no rule reader, no server of skillc's."""
+        return self.transport is None and self.endpoint.launch is None and not self.is_rulebook
 
     def arguments(self, call: Call) -> dict[str, Any]:
         """What goes to litellm, without the address and the key; the reply's limit is always said."""

@@ -78,7 +78,7 @@ def ask(
             return await asyncio.wait_for(client.complete(said), _HANGS)
 
     role = at(url or address(server, protocol), protocol, pacing=PacingPlan(timeout=timeout), **settings)
-    with Client(plan_of(role), retries=Retries(attempts, 0.5, 0.5, refusals=attempts), sleep=sleep) as client:
+    with Client(plan_of(role), retries=Retries(attempts, 0.5, 0.5), sleep=sleep) as client:
         try:
             found.completion = asyncio.run(call(client))
         except (CallFailed, PermanentFailure) as failed:

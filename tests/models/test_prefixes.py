@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from skillc.models.prefixes import SHORTEST, Prefixes
+
+LONG = "rule " * SHORTEST
+
+
+def asked(system: str, model: str = "m") -> dict[str, Any]:
+    return {"model": model, "messages": [{"role": "system", "content": system}, {"role": "user", "content": "q"}]}
+
+
+async def sent(prefixes: Prefixes, calls: list[tuple[str, dict[str, Any]]], *, fails: bool = False) -> list[int]:
+    """How many were in flight when each began, the first of them failing if asked to."""
+    flying = 0
+    seen: list[int] = []
+
+    async def one(number: int, endpoint: str, arguments: dict[str, Any]) -> None:
+        nonlocal flying
+        async with prefixes.led(endpoint, arguments):
+            flying += 1
+            seen.append(flying)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            flying -= 1
+            if fails and not number:
+                raise ConnectionError
+
+    await asyncio.gather(*(one(i, *call) for i, call in enumerate(calls)), return_exceptions=True)
+    return seen
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_first_call_of_a_long_prefix_goes_alone_and_the_rest_together(fails: bool) -> None:
+    async def run() -> None:
+        prefixes = Prefixes()
+        assert await sent(prefixes, [("here", asked(LONG))] * 4, fails=fails) == [1, 1, 2, 3]
+        assert await sent(prefixes, [("here", asked(LONG))] * 3) == [1, 2, 3]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [("here", asked("short"))] * 3,
+        [("here", asked(LONG)), ("there", asked(LONG)), ("here", asked(LONG, "n"))],
+        [("here", {"model": "m", "messages": [{"role": "user", "content": LONG}]})] * 3,
+        [("here", {"model": "m", "messages": []})] * 3,
+    ],
+)
+def test_calls_that_share_no_long_prefix_wait_for_nothing(calls: list[tuple[str, dict[str, Any]]]) -> None:
+    assert asyncio.run(sent(Prefixes(), calls)) == [1, 2, 3]
+
+
+def test_a_first_call_that_is_given_up_lets_the_rest_go() -> None:
+    async def run() -> bool:
+        prefixes = Prefixes()
+
+        async def first() -> None:
+            async with prefixes.led("here", asked(LONG)):
+                await asyncio.Event().wait()
+
+        async def second() -> bool:
+            async with prefixes.led("here", asked(LONG)):
+                return True
+
+        leader = asyncio.create_task(first())
+        await asyncio.sleep(0)
+        follower = asyncio.create_task(second())
+        await asyncio.sleep(0)
+        leader.cancel()
+        return await follower
+
+    assert asyncio.run(run())
