@@ -64,7 +64,8 @@ class Attempts:
                 if failed >= self._retries.attempts:
                     break
                 await self.pacing.sleep(self._retries.delay(failed - 1, told.after))
-        raise CallFailed(told.kind, f"{told.detail}, {tried} attempts") from None
+        detail = told.detail if tried == 1 else f"{told.detail}, {tried} attempts"
+        raise CallFailed(told.kind, detail) from None
 
     async def _once(self, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount) -> str:
         await self._account.reserve(reserved)

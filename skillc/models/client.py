@@ -198,11 +198,12 @@ class Client:
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[None]:
-        """Closes the connections at the end that calls made inside opened on the running event loop."""
+        """Closes the connections that calls made inside have opened, at the end, where no other client uses them."""
+        await self._home.run(wire.begin)
         try:
             yield
         finally:
-            await wire.disconnect()
+            await self._home.run(wire.end)
 
     def close(self) -> None:
         """Stops the servers that were started for it, and closes the cache and the receipts."""

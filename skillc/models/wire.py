@@ -74,6 +74,7 @@ class Wire:
 
 
 _WIRE: ContextVar[Wire | None] = ContextVar("skillc_wire", default=None)
+_USERS: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
 _USED: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakSet[Any]] = WeakKeyDictionary()
 
 
@@ -112,6 +113,21 @@ def watch(transport: Any) -> None:
 
     handle.watched = True  # type: ignore[attr-defined]
     transport.handle_async_request = handle
+
+
+async def begin() -> None:
+    """Notes a user of the running loop's connections, which `end` counts off again."""
+    loop = asyncio.get_running_loop()
+    _USERS[loop] = _USERS.get(loop, 0) + 1
+
+
+async def end() -> None:
+    """Closes the running loop's connections where nobody else uses them."""
+    loop = asyncio.get_running_loop()
+    _USERS[loop] = _USERS.get(loop, 0) - 1
+    if _USERS[loop] <= 0:
+        del _USERS[loop]
+        await disconnect()
 
 
 async def disconnect() -> None:

@@ -320,6 +320,38 @@ def test_connections_are_pooled_and_closed_at_the_end(monkeypatch: pytest.Monkey
         assert server.connections == 2
 
 
+def test_connections_on_the_shared_loop_are_closed_by_the_last_who_uses_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A synchronous first caller binds all clients of a process to one loop on a thread."""
+    from model_plans import plan_of
+
+    from skillc.models import home
+    from skillc.models.calls import Call, Message
+    from skillc.models.client import Client
+
+    monkeypatch.setenv("TEAM_KEY", KEY)
+    shared = home._Background()
+    monkeypatch.setattr(home, "_SHARED", shared)
+
+    async def scenario(server: FaultyServer, first: Client, second: Client) -> None:
+        said = Call("target", "rollout", (Message("user", "again"),))
+        async with first.connected():
+            async with second.connected():
+                await second.complete(said)
+            await asyncio.sleep(0.05)
+            assert server.open == 1
+            await first.complete(said)
+        assert await asyncio.to_thread(server.is_left)
+
+    with FaultyServer(lambda asked: say()) as server:
+        with Client(plan_of(at(server.url))) as first, Client(plan_of(at(server.url))) as second:
+            first.complete_sync(Call("target", "rollout", (Message("user", "hello"),)))
+            asyncio.run(scenario(server, first, second))
+        assert server.connections == 1
+    loop = shared.running()
+    assert loop is not None
+    loop.call_soon_threadsafe(loop.stop)
+
+
 def test_requests_that_are_not_ours_stay_as_they_are() -> None:
     """A user's own litellm calls in the same process follow redirects as litellm does."""
     from skillc.models.transport import load_litellm

@@ -15,6 +15,7 @@ from model_plans import Scripted, model, plan_of, reply
 from wire_calls import KEY, PROTOCOLS, address, at
 
 from skillc.models.accounts import Amount, Caps
+from skillc.models.backends import backend
 from skillc.models.calls import Call, Completion, Message
 from skillc.models.client import Client, check_roles
 from skillc.models.failures import BudgetReached, PermanentFailure
@@ -112,6 +113,24 @@ def test_the_rulebook_needs_no_preflight_and_causes_none() -> None:
     tried(plan_of(model(name="rulebook/v1", base_url=None), model("optimizer")), transport=transport)
     assert not any(is_trial(sent) for sent in transport.sent)
     tried(plan_of(), offline=True)
+
+
+def test_a_function_of_the_users_own_is_not_asked_but_waits_until_the_others_are_reached() -> None:
+    asked: list[str] = []
+
+    @backend("mine_in_preflight")
+    def answer_itself(messages: Any, *_: Any) -> str:
+        asked.append(messages[-1]["content"])
+        return "yes"
+
+    with FaultyServer([say("ok"), refuse(401, "bad key")]) as server:
+        plan = plan_of(model(name="mine_in_preflight/x", base_url=None), at(server.url, role="optimizer"))
+        tried(plan)
+        assert asked == ["hello"]
+        assert server.asked[0].text == QUESTION
+        with pytest.raises(PermanentFailure, match="model `optimizer`"):
+            tried(plan)
+    assert asked == ["hello"]
 
 
 def test_a_client_tries_nothing_unless_it_is_told_to() -> None:
