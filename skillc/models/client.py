@@ -76,7 +76,7 @@ class Client:
         sleep: how a retry waits.
         root: the program's folder, where commands, functions and models of the user's own are looked for; by default
             the current one.
-        preflight: whether every model is tried before the first call is sent.
+        preflight: whether every model is tried, and every server started, before the first call is sent.
 
     Raises:
         SkillcError: as `check_roles`, or the cache folder cannot be used.
@@ -113,6 +113,7 @@ class Client:
         self._attempts = Attempts(account, self._receipts, transport, retries, self.pacing)
         networked = {name: role.plan for name, role in self.roles.items() if preflight and role.is_networked}
         self._preflight = Preflight(self.roles, tried_together(networked), account, lambda: self._receipts, transport)
+        self._all_first = preflight and self._sends
         self._flights: Flights[str, _Fetched] = Flights()
         self._prefixes = Prefixes()
         self._line = Line()
@@ -286,6 +287,8 @@ class Client:
                 return known, True
             if not role.is_rulebook:
                 await self._preflight.passed()
+            if self._all_first:
+                await self.servers.all_ready()
             async with self._prefixes.led(role.endpoint.id, arguments):
                 text = await self._attempts.run(role, arguments, call, reserved)
             await self._cache.put(key, text, Label(role.endpoint.id, role.plan.model).as_text())

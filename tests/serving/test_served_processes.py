@@ -140,6 +140,20 @@ def test_a_base_model_and_its_adapter_are_one_server(place):
     assert argv[argv.index("--served-model-name") + 1] == "tiny"
 
 
+def test_all_servers_answer_before_the_first_call_where_a_run_asks_for_that(place, monkeypatch):
+    other = model("optimizer", NAME, base_url=None, serve={"max_len": 9})
+    plan = plan_of(model(name=NAME, base_url=None, serve={}), other)
+    with Client(plan, root=place.folder, preflight=True) as made:
+        ask(made)
+        assert [served.roles for served in made.servers.served()] == [("target",), ("optimizer",)]
+    assert len(place.starts) == 2
+    monkeypatch.setenv("FAKE_DIES_AT_START", "9")
+    with Client(plan, root=place.folder, preflight=True) as made, pytest.raises(PermanentFailure):
+        ask(made)
+    assert made.ledger.snapshot()["paid"]["total"]["calls"] == 0
+    assert not place.running()
+
+
 # ---- what goes wrong at the start ----
 
 

@@ -87,6 +87,15 @@ class Servers:
             return None
         return await asyncio.wrap_future(server.begin())
 
+    async def all_ready(self) -> None:
+        """Returns once all servers answer. They start one after the other, because each looks for memory that is free.
+
+        Raises:
+            SkillcError: one cannot be started, or not again.
+        """
+        for endpoint in self.all:
+            await self.ready(endpoint)
+
     def transport(self, send: Transport) -> Transport:
         """The transport that waits for the server, fills in its address and key, and sees when it dies."""
         if not self.all:
