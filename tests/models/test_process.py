@@ -131,9 +131,11 @@ def test_many_commands_at_once_get_their_own_output() -> None:
 
 
 KILLED = """
-import asyncio, sys
+import asyncio, signal, sys
 from pathlib import Path
 from skillc.models.process import run
+# Whoever runs the tests in the background may have had it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 script = "trap '' TERM; setsid sh -c \\"trap '' TERM; sleep {token}; sleep {token}\\" & sleep {token}; sleep {token}"
 asyncio.run(run(["sh", "-c", script], folder=Path("/"), environment={{"PATH": {path!r}}}, stdin=None, timeout=600))
 """

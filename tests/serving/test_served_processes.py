@@ -221,7 +221,10 @@ def test_children_of_a_server_that_died_are_killed(place, monkeypatch):
 
 
 HOLDS = """
-import asyncio, sys
+import asyncio, signal, sys
+# Whoever runs the tests in the background may have had them ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 sys.path[:0] = [{models!r}]
 from model_plans import model, plan_of
 from skillc.models import client
@@ -261,7 +264,7 @@ def test_nothing_runs_on_when_skillc_is_ended_from_outside(place, monkeypatch, h
     with holder(place) as made:
         assert made.stdout.readline() == "answered\n", made.stderr.read()
         made.send_signal(how)
-        made.wait()
+        made.wait(60)
         wait(lambda: not place.running() and not runs(int(child.read_text())))
 
 
@@ -270,7 +273,7 @@ def test_nothing_runs_on_when_skillc_is_killed_while_its_server_starts(place, mo
     with holder(place) as made:
         place.wait_for_starts(1)
         made.kill()
-        made.wait()
+        made.wait(60)
         wait(lambda: not place.running())
 
 
@@ -466,5 +469,5 @@ def test_a_process_is_known_by_when_it_began():
     child = subprocess.Popen([sys.executable, "-c", ""])
     was = identify(child.pid)
     wait(lambda: not was.lives)
-    child.wait()
+    child.wait(60)
     assert not was.lives
