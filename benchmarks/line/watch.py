@@ -13,7 +13,7 @@ from typing import Any
 
 from skillc.data.example import Example
 from skillc.document.skill import Document
-from skillc.models.slots import _AHEAD
+from skillc.models.pacing.slots import _AHEAD
 from skillc.models.transport import send
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.observer import Silent

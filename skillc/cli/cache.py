@@ -42,7 +42,7 @@ def cache() -> None:
 @_json
 def show(folder: Path, as_json: bool) -> None:
     """Show what is kept in FOLDER: replies and bytes, by endpoint and model, with the oldest and the newest."""
-    from skillc.models.cache_folder import disk_used, entries, find_folder, groups
+    from skillc.models.cache.folder import disk_used, entries, find_folder, groups
 
     found = find_folder(folder)
     by_label = groups(entries(found))
@@ -79,9 +79,9 @@ def prune(
     """Take replies out of FOLDER, and give their space back to the disk. With several conditions all have to hold."""
     import time
 
-    from skillc.models import cache_folder
+    from skillc.models.cache import folder as cache_folder
+    from skillc.models.cache.sizes import in_bytes
     from skillc.models.endpoint import normalised
-    from skillc.models.sizes import in_bytes
 
     conditions = (older_than, model, endpoint)
     if everything == any(condition is not None for condition in conditions):
@@ -112,7 +112,8 @@ def prune(
 @_json
 def export(file: Path, folder: Path, as_json: bool) -> None:
     """Write the replies of FOLDER into FILE, one JSON object a line: key, endpoint, model, stored, reply."""
-    from skillc.models import cache_folder, cache_lines
+    from skillc.models.cache import folder as cache_folder
+    from skillc.models.cache import lines as cache_lines
 
     moved = cache_lines.export(cache_folder.find_folder(folder), file)
     if as_json:
@@ -131,7 +132,8 @@ def take_in(file: Path, folder: Path, as_json: bool) -> None:
 
     Compiles will take these replies for what the models said: import only files that you trust.
     """
-    from skillc.models import cache_folder, cache_lines
+    from skillc.models.cache import folder as cache_folder
+    from skillc.models.cache import lines as cache_lines
 
     into = cache_folder.find_folder(folder, new=True)
     moved = cache_lines.take_in(into, file)
@@ -143,7 +145,7 @@ def take_in(file: Path, folder: Path, as_json: bool) -> None:
 
 
 def _group_json(group: Any) -> dict[str, Any]:
-    from skillc.models.cache_lines import moment
+    from skillc.models.cache.lines import moment
 
     return {
         "endpoint": group.label.endpoint,

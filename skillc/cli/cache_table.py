@@ -12,8 +12,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from skillc.models.cache_folder import Group
-from skillc.models.sizes import in_bytes
+from skillc.models.cache.folder import Group
+from skillc.models.cache.sizes import in_bytes
 
 
 def table(groups: Sequence[Group], folder: Path, disk: int) -> RenderableType:

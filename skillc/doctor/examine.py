@@ -18,8 +18,8 @@ from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned, estimate
 from skillc.language.diagnostics import Severity
 from skillc.language.later import needs
+from skillc.models.cache.sizes import in_bytes
 from skillc.models.prices import price_table
-from skillc.models.sizes import in_bytes
 
 GROUPS = ("installed", "program", "models", "cost", "disk", "memory")
 

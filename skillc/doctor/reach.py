@@ -13,7 +13,7 @@ from skillc.errors import SkillcError
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed
-from skillc.models.retries import Retries
+from skillc.models.pacing.retries import Retries
 from skillc.models.roles import Role
 from skillc.plan.schema import BudgetPlan, ModelPlan, Plan
 

@@ -15,7 +15,7 @@ from skillc.doctor.machine import Gpu, Machine, Memory, free_disk
 from skillc.doctor.shape import Shape, shape_of
 from skillc.doctor.weights import Files, files_of, hub_cache, is_folder_name
 from skillc.errors import SkillcError
-from skillc.models.sizes import in_bytes
+from skillc.models.cache.sizes import in_bytes
 from skillc.plan.schema import ModelPlan, Plan
 
 _GROUP = "memory"

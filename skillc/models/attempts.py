@@ -12,12 +12,12 @@ from skillc.models import failures
 from skillc.models.accounts import Account, Amount
 from skillc.models.calls import Call, Usage
 from skillc.models.failures import CallFailed, FailureKind, PermanentFailure
-from skillc.models.overload import end_of
-from skillc.models.pacing import Pacing
+from skillc.models.pacing.endpoints import Pacing
+from skillc.models.pacing.overload import end_of
+from skillc.models.pacing.retries import Retries
+from skillc.models.pacing.slots import Slot, Unanswered
 from skillc.models.receipts import Receipts
-from skillc.models.retries import Retries
 from skillc.models.roles import Role
-from skillc.models.slots import Slot, Unanswered
 from skillc.models.transport import Transport, read_reply
 
 _CUT = frozenset({"length", "max_tokens"})

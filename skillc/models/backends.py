@@ -25,8 +25,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from skillc.errors import SkillcError
 from skillc.models.calls import Usage
-from skillc.models.command import PROVIDER as COMMAND
-from skillc.models.command import Command, command_endpoint
+from skillc.models.command.target import PROVIDER as COMMAND
+from skillc.models.command.target import Command, command_endpoint
 from skillc.models.endpoint import RULEBOOK, Endpoint, declared_url, key_of, normalised
 from skillc.models.failures import CallFailed, PermanentFailure, is_malformed, is_refusal, is_transient, scrub
 from skillc.models.prices import provider_of

@@ -14,22 +14,22 @@ from skillc.errors import SkillcError
 from skillc.models import wire
 from skillc.models.accounts import Amount
 from skillc.models.attempts import Attempts, overuse
-from skillc.models.cache import ReplyCache
+from skillc.models.cache.claims import Claims
+from skillc.models.cache.flights import Flights
+from skillc.models.cache.replies import ReplyCache
+from skillc.models.cache.stored import Label, whole_reply
 from skillc.models.calls import Call, Completion, Usage
-from skillc.models.claims import Claims
 from skillc.models.failures import CallFailed
-from skillc.models.flights import Flights
 from skillc.models.home import Home
 from skillc.models.ledger import Ledger, Where
 from skillc.models.line import Line, Turn
-from skillc.models.pacing import Pacing
+from skillc.models.pacing.endpoints import Pacing
+from skillc.models.pacing.retries import Retries
+from skillc.models.pacing.slots import Sleep
 from skillc.models.prefixes import Prefixes
 from skillc.models.preflight import Preflight
 from skillc.models.receipts import Receipts
-from skillc.models.retries import Retries
 from skillc.models.roles import Role, call_key, resolve_roles, servers_of
-from skillc.models.slots import Sleep
-from skillc.models.stored import Label, whole_reply
 from skillc.models.transport import Transport, load_litellm, send
 from skillc.plan.preflight import tried_together
 from skillc.plan.schema import Plan

@@ -5,6 +5,7 @@ This module imports dspy; nothing imports it before a program runs.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,6 +21,9 @@ from dspy.lm15 import Usage as Lm15Usage
 
 from skillc.models.calls import Call, Completion, Message
 from skillc.models.client import Client
+
+# DSPy loads litellm where an LM needs it, and litellm then fetches its price list, unless it is told not to.
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 _SETTINGS = ("temperature", "top_p", "max_tokens", "seed", "frequency_penalty", "presence_penalty")
 _NOT_PARAMETERS = ("messages", "tools", "response_format")

@@ -11,9 +11,9 @@ from skillc.errors import SkillcError
 from skillc.models import failures
 from skillc.models.accounts import Account, Amount
 from skillc.models.attempts import overuse, to_send
+from skillc.models.cache.flights import Flights
 from skillc.models.calls import Call, Message, Usage
 from skillc.models.failures import CallFailed, PermanentFailure
-from skillc.models.flights import Flights
 from skillc.models.receipts import Receipts
 from skillc.models.roles import Role
 from skillc.models.transport import Transport, read_reply, send

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from skillc.data.example import Example
 from skillc.document.skill import Document, digest
-from skillc.models.slots import ahead
+from skillc.models.pacing.slots import ahead
 from skillc.optimize.rollouts import Outcome, Rollouts
 
 

@@ -16,7 +16,7 @@ from skillc.document.render import for_target
 from skillc.document.skill import Document, digest
 from skillc.metrics.cells import Cell, Scored, Unmeasured
 from skillc.metrics.evaluate import Meter, unmeasured
-from skillc.models.flights import Flights
+from skillc.models.cache.flights import Flights
 from skillc.optimize.observer import Observer
 from skillc.optimize.record import Record, Unrecorded, Value
 from skillc.plan.schema import Plan

@@ -18,7 +18,7 @@ from model_plans import Scripted, model, plan_of, reply
 from skillc.doctor import reach
 from skillc.doctor.reach import Reached, ask, client_at, cost_told, prepare, unasked
 from skillc.models.client import Client
-from skillc.models.retries import Retries
+from skillc.models.pacing.retries import Retries
 from skillc.plan.schema import ExecPlan, Plan, PricePlan
 
 HERE = client_at(Path())

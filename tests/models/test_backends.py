@@ -22,7 +22,7 @@ from skillc.models.backends import Reply, backend, litellm_providers
 from skillc.models.calls import Call, Completion, Message, Usage
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed, PermanentFailure
-from skillc.models.retries import Retries
+from skillc.models.pacing.retries import Retries
 from skillc.models.roles import resolve_roles
 from skillc.plan.schema import ModelPlan, PacingPlan
 

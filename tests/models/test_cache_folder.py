@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 from model_plans import Scripted, model, plan_of, reply
 
 from skillc.errors import SkillcError
-from skillc.models import cache_folder, cache_lines, home
-from skillc.models.cache import ReplyCache
-from skillc.models.cache_folder import Wanted, disk_used, entries, find_folder, groups, prune
+from skillc.models import home
+from skillc.models.cache import folder as cache_folder
+from skillc.models.cache import lines as cache_lines
+from skillc.models.cache.folder import Wanted, disk_used, entries, find_folder, groups, prune
+from skillc.models.cache.replies import ReplyCache
+from skillc.models.cache.sizes import in_bytes
+from skillc.models.cache.stored import Label, read_label, whole_reply
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
-from skillc.models.sizes import in_bytes
-from skillc.models.stored import Label, read_label, whole_reply
 
 KEY = "sk-planted-0123456789abcdef"
 HERE, THERE = "http://localhost:1", "http://localhost:2"

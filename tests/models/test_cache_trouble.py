@@ -14,7 +14,7 @@ import pytest
 from model_plans import Scripted, plan_of, reply
 
 from skillc.models import home
-from skillc.models.cache import ReplyCache
+from skillc.models.cache.replies import ReplyCache
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 

@@ -13,7 +13,7 @@ from skillc.models import home
 from skillc.models.calls import Call, Message, Usage
 from skillc.models.client import Client, check_roles
 from skillc.models.failures import BudgetReached, CallFailed, PermanentFailure
-from skillc.models.retries import Retries
+from skillc.models.pacing.retries import Retries
 from skillc.plan.schema import PricePlan
 
 

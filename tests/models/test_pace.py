@@ -39,11 +39,11 @@ from skillc.models import home
 from skillc.models.calls import Call, Completion, Message
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, CallFailed
-from skillc.models.overload import end_of
-from skillc.models.pace import START, Pace
-from skillc.models.quota import Quota
-from skillc.models.retries import Retries
-from skillc.models.slots import ahead
+from skillc.models.pacing.overload import end_of
+from skillc.models.pacing.pace import START, Pace
+from skillc.models.pacing.quota import Quota
+from skillc.models.pacing.retries import Retries
+from skillc.models.pacing.slots import ahead
 from skillc.plan.schema import PacingPlan
 
 

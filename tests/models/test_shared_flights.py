@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from model_plans import Scripted, plan_of, reply
 
-from skillc.models import claims as claims_module
 from skillc.models import home
+from skillc.models.cache import claims as claims_module
+from skillc.models.cache.claims import Claims
 from skillc.models.calls import Call, Completion, Message
-from skillc.models.claims import Claims
 from skillc.models.client import Client
 
 WORKER = Path(__file__).with_name("flight_worker.py")
@@ -224,7 +224,7 @@ def test_clients_on_loops_of_their_own_in_two_threads_share_one_flight(tmp_path:
 FORKED = """
 import asyncio, os, sys
 from pathlib import Path
-from skillc.models.claims import Claims
+from skillc.models.cache.claims import Claims
 folder = Path(sys.argv[1])
 async def taken(key): return await Claims(folder).take(key, 0) is not None
 held = Claims(folder)

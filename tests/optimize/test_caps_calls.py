@@ -22,8 +22,8 @@ from skillc.models.accounts import Amount, Caps
 from skillc.models.calls import Call, Message, Usage
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, CallFailed, PermanentFailure
+from skillc.models.pacing.retries import Retries
 from skillc.models.prices import Price
-from skillc.models.retries import Retries
 from skillc.plan.schema import PricePlan
 
 MOST_REPLY = 50

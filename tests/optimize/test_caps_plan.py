@@ -85,7 +85,7 @@ def test_the_caps_admit_at_least_as_many_calls_at_once_as_the_plan_says(
     tmp_path: Path, cap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Calls of the largest size that the plan reckons with, all asked for at the same time, and not paced."""
-    monkeypatch.setattr("skillc.models.pace.START", 500)
+    monkeypatch.setattr("skillc.models.pacing.pace.START", 500)
     job = planned_job(tmp_path, examples=80, settings=(*STEPS, f"budget.{cap}"))
     plan, bounds = job.planned.plan, job.estimated.bounds
     admitted = bounds.in_flight["target"]

@@ -23,7 +23,7 @@ from skillc.models.accounts import Caps
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed
-from skillc.models.retries import Retries
+from skillc.models.pacing.retries import Retries
 from skillc.optimize.observer import Silent
 from skillc.pipeline import Compiled, Job, compile_job
 from skillc.program.rollout import Rollout

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from skillc.models.process import MOST_OUTPUT
+from skillc.models.command.process import MOST_OUTPUT
 from skillc.plan.schema import AnswerPlan
 
 

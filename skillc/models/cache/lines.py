@@ -13,9 +13,9 @@ from typing import Any
 
 from skillc.errors import SkillcError
 from skillc.files import write_whole
-from skillc.models.cache import ReplyCache
-from skillc.models.cache_folder import entries, reading, transaction, writing
-from skillc.models.stored import Label, whole_reply
+from skillc.models.cache.folder import entries, reading, transaction, writing
+from skillc.models.cache.replies import ReplyCache
+from skillc.models.cache.stored import Label, whole_reply
 
 _BATCH = 500
 _HEX = re.compile(r"[0-9a-f]{64}")

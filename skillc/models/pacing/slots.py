@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Literal
 
-from skillc.models.pace import Pace
-from skillc.models.quota import Quota
+from skillc.models.pacing.pace import Pace
+from skillc.models.pacing.quota import Quota
 
 Sleep = Callable[[float], Awaitable[None]]
 # What an attempt's end tells of its endpoint: `other` tells nothing.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from skillc.models.pace import Pace
-from skillc.models.quota import Quota
-from skillc.models.retries import Retries
+from skillc.models.pacing.pace import Pace
+from skillc.models.pacing.quota import Quota
+from skillc.models.pacing.retries import Retries
+from skillc.models.pacing.slots import Sleep, Slots
 from skillc.models.roles import Role
-from skillc.models.slots import Sleep, Slots
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skillc.models import failures
-from skillc.models.slots import End
+from skillc.models.pacing.slots import End
 
 _REFUSALS = frozenset({429, 503, 529})
 

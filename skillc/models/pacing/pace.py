@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from skillc.models.rate import Rate
-from skillc.models.retries import Retries
+from skillc.models.pacing.rate import Rate
+from skillc.models.pacing.retries import Retries
 
 START = 16
 _RETURN = 0.85  # of what was too much: as far as the concurrency doubles again after a cut

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skillc.errors import SkillcError
-from skillc.models.cache import DATABASE
-from skillc.models.stored import Label, read_label, whole_reply
+from skillc.models.cache.replies import DATABASE
+from skillc.models.cache.stored import Label, read_label, whole_reply
 
 _WAIT = 60.0  # seconds for a compile that is writing
 _BATCH = 500  # rows in one transaction, so that a compile waits milliseconds
