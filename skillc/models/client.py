@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -289,7 +289,7 @@ class Client:
                 await self._preflight.passed()
             if self._all_first:
                 await self.servers.all_ready()
-            async with self._prefixes.led(role.endpoint.id, arguments):
+            async with self._prefixes.led(role.endpoint.id, arguments) if role.keeps_prefixes else nullcontext():
                 text = await self._attempts.run(role, arguments, call, reserved)
             await self._cache.put(key, text, Label(role.endpoint.id, role.plan.model).as_text())
             return json.loads(text), False

@@ -46,6 +46,11 @@ class Role:
         """Whether somebody else has to be there: no code of the user's own, no rule reader, no server of skillc's."""
         return self.transport is None and self.endpoint.launch is None and not self.is_rulebook
 
+    @property
+    def keeps_prefixes(self) -> bool:
+        """Whether what answers may keep the beginning of a prompt for the next one, as litellm's providers do."""
+        return self.transport is None and not self.is_rulebook
+
     def arguments(self, call: Call) -> dict[str, Any]:
         """What goes to litellm, without the address and the key; the reply's limit is always said."""
         parameters: dict[str, Any] = {**self.plan.parameters, **(call.parameters or {})}

@@ -4,7 +4,10 @@ import asyncio
 from typing import Any
 
 import pytest
+from model_plans import Scripted, model, plan_of
 
+from skillc.models.calls import Call, Message
+from skillc.models.client import Client
 from skillc.models.prefixes import SHORTEST, Prefixes
 
 LONG = "rule " * SHORTEST
@@ -77,3 +80,17 @@ def test_a_first_call_that_is_given_up_lets_the_rest_go() -> None:
         return await follower
 
     assert asyncio.run(run())
+
+
+@pytest.mark.parametrize(("name", "at_once"), [("openai/gpt-4o-mini", 3), ("rulebook/v1", 4)])
+def test_a_client_sends_a_long_prefix_once_first_where_it_may_be_kept(name: str, at_once: int) -> None:
+    script = Scripted()
+
+    async def run(client: Client) -> None:
+        messages = [(Message("system", LONG), Message("user", str(number))) for number in range(4)]
+        await asyncio.gather(*(client.complete(Call("target", "rollout", each)) for each in messages))
+
+    with Client(plan_of(model(name=name), model("optimizer")), transport=script) as client:
+        asyncio.run(run(client))
+    assert script.most_at_once == at_once
+    assert len(script.sent) == 4
