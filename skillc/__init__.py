@@ -9,7 +9,8 @@ __all__ = ["Reply", "SkillOptimizer", "__version__", "backend", "load"]
 
 if TYPE_CHECKING:
     from skillc.loading import load
-    from skillc.models.backends import Reply, backend
+    from skillc.models.backends import backend
+    from skillc.models.function import Reply
     from skillc.teleprompter import SkillOptimizer
 
 
@@ -23,8 +24,12 @@ def __getattr__(name: str) -> Any:
         from skillc.teleprompter import SkillOptimizer
 
         return SkillOptimizer
-    if name in ("Reply", "backend"):
-        from skillc.models import backends
+    if name == "backend":
+        from skillc.models.backends import backend
 
-        return getattr(backends, name)
+        return backend
+    if name == "Reply":
+        from skillc.models.function import Reply
+
+        return Reply
     raise AttributeError(f"module `skillc` has no attribute `{name}`")

@@ -6,17 +6,10 @@ A function is found by the program, `backend = python("module:function")`, else 
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
-import copy
-import inspect
 import re
 import sys
-import threading
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
@@ -24,13 +17,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from skillc.errors import SkillcError
-from skillc.models.calls import Usage
 from skillc.models.command.target import PROVIDER as COMMAND
 from skillc.models.command.target import Command, command_endpoint
 from skillc.models.endpoint import RULEBOOK, Endpoint, declared_url, key_of, normalised
-from skillc.models.failures import CallFailed, PermanentFailure, is_malformed, is_refusal, is_transient, scrub
+from skillc.models.function import Backend, Function
 from skillc.models.prices import provider_of
-from skillc.models.transport import Transport, whole
+from skillc.models.transport import Transport
 from skillc.plan.schema import ModelPlan
 from skillc.user_code import load_function, source_digest
 
@@ -42,40 +34,11 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _PREFIX = "backend:"
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What a backend may give where it has more to say than a text.
-
-    Attributes:
-        text: what the model wrote; empty only where it called tools.
-        finish: why it ended: `stop`, `length` where it was cut at its limit, `tool_calls`, `content_filter`.
-        usage: tokens as the OpenAI chat format counts them, `{"prompt_tokens": 12, "completion_tokens": 3}`; where it
-            is None the call is charged its whole reservation.
-        model: the name of the model that answered; it may not change during a run.
-        tool_calls: as the OpenAI chat format has them.
-    """
-
-    text: str
-    finish: str = "stop"
-    usage: Mapping[str, Any] | Usage | None = None
-    model: str = ""
-    tool_calls: tuple[Mapping[str, Any], ...] = ()
-
-
 class Own(NamedTuple):
     """Where the calls of a role go that litellm does not answer."""
 
     endpoint: Endpoint
     transport: Transport
-
-
-@dataclass(frozen=True, slots=True)
-class _Backend:
-    """A function with a name for messages and the digest of its source."""
-
-    function: Callable[..., Any]
-    shown: str
-    source: str
 
 
 _REGISTERED: dict[str, Callable[..., Any]] = {}
@@ -147,7 +110,7 @@ def own_backend(model: ModelPlan, environ: Mapping[str, str], root: Path) -> Own
     endpoint = Endpoint(
         f"{_PREFIX}{provider}@{found.source[:16]}{at}", url, key_of(model, environ, model.key_env), model.key_env
     )
-    return Own(endpoint, _Function(model, endpoint, found))
+    return Own(endpoint, Function(model, endpoint, found))
 
 
 def own_sources(endpoints: Mapping[str, Endpoint]) -> dict[str, str]:
@@ -176,14 +139,14 @@ def litellm_providers() -> frozenset[str]:
 # ---- finding the function -------------------------------------------------------------------------
 
 
-def _found(model: ModelPlan, provider: str, root: Path) -> _Backend | None:
+def _found(model: ModelPlan, provider: str, root: Path) -> Backend | None:
     if model.backend is not None:
         function = load_function(model.backend, root, "backend")
-        return _Backend(function, model.backend, source_digest(model.backend, function, root))
+        return Backend(function, model.backend, source_digest(model.backend, function, root))
     installed = [_installed(entry) for entry in entry_points(group=GROUP, name=provider)]
     registered = _REGISTERED.get(provider)
     if registered is not None and not any(each.function is registered for each in installed):
-        installed.append(_Backend(registered, _place(registered), source_digest(_place(registered), registered, root)))
+        installed.append(Backend(registered, _place(registered), source_digest(_place(registered), registered, root)))
     if len(installed) > 1:
         names = " and ".join(f"`{each.shown}`" for each in installed)
         raise SkillcError(
@@ -193,7 +156,7 @@ def _found(model: ModelPlan, provider: str, root: Path) -> _Backend | None:
     return installed[0] if installed else None
 
 
-def _installed(entry: EntryPoint) -> _Backend:
+def _installed(entry: EntryPoint) -> Backend:
     package = entry.dist
     of = f"{package.name} {package.version}" if package is not None else "an installed package"
     try:
@@ -205,128 +168,10 @@ def _installed(entry: EntryPoint) -> _Backend:
         ) from problem
     if not callable(function):
         raise SkillcError(f"the backend `{entry.name}` of {of} is no function: `{entry.value}`")
-    return _Backend(function, entry.value, source_digest(f"{of}: {entry.value}", function, Path()))
+    return Backend(function, entry.value, source_digest(f"{of}: {entry.value}", function, Path()))
 
 
 def _place(function: Callable[..., Any]) -> str:
     """`module:function`."""
     name = getattr(function, "__qualname__", type(function).__qualname__)
     return f"{getattr(function, '__module__', None) or '?'}:{name}"
-
-
-# ---- asking it ------------------------------------------------------------------------------------
-
-
-class _Function:
-    """The transport of a role that a function answers for."""
-
-    def __init__(self, model: ModelPlan, endpoint: Endpoint, found: _Backend) -> None:
-        self._model = model
-        self._endpoint = endpoint
-        self._backend = found
-
-    async def __call__(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """One attempt; the reply in the chat format.
-
-        Raises:
-            PermanentFailure: the function failed in a way that no retry mends.
-            Exception: what it raised, where a retry may help, or where it says already what is the matter.
-        """
-        seconds = float(arguments["timeout"])
-        sent = copy.deepcopy({name: value for name, value in arguments.items() if name not in ("model", "messages")})
-        messages = copy.deepcopy(list(arguments["messages"]))
-        try:
-            async with asyncio.timeout(seconds):
-                given = await _called(self._backend.function, messages, self._model.model.partition("/")[2], sent)
-        except TimeoutError as problem:
-            raise TimeoutError(str(problem) or f"no answer within {seconds:g} s") from None
-        except (SkillcError, CallFailed):
-            raise
-        except (Exception, SystemExit) as problem:
-            if isinstance(problem, Exception) and (
-                is_transient(problem) or is_malformed(problem) or is_refusal(problem)
-            ):
-                raise
-            told = f"raised {type(problem).__name__}: {problem}" if str(problem) else f"raised {type(problem).__name__}"
-            raise self._failure(f"{told}, at {_where(problem, self._backend.function)}") from None
-        return self._chat(given)
-
-    def _chat(self, given: Any) -> dict[str, Any]:
-        """What a function gave, in the chat format."""
-        reply = Reply(given) if isinstance(given, str) else given
-        dump = getattr(reply, "model_dump", None)
-        if isinstance(text := getattr(reply, "text", None), str):
-            message: dict[str, Any] = {"role": "assistant", "content": whole(text)}
-            if calls := getattr(reply, "tool_calls", ()):
-                message["tool_calls"] = [dict(call) for call in calls]
-            return {
-                "choices": [{"message": message, "finish_reason": getattr(reply, "finish", "stop")}],
-                "usage": _counts(getattr(reply, "usage", None)),
-                "model": getattr(reply, "model", ""),
-            }
-        data = dump() if callable(dump) else reply
-        if isinstance(data, Mapping) and "choices" in data:
-            return dict(data)
-        raise self._failure(
-            f"gave {type(given).__name__} `{str(given)[:80]}`, where a text or a `skillc.Reply` is wanted"
-        )
-
-    def _failure(self, what: str) -> PermanentFailure:
-        model = self._model
-        message = f"model `{model.role}` (`{model.model}`): the backend `{self._backend.shown}` {what}"
-        return PermanentFailure(
-            scrub(message, self._endpoint.secrets),
-            hint="where another attempt may help, raise `TimeoutError` or `ConnectionError`",
-        )
-
-
-async def _called(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function gives: a coroutine function on this loop, any other on a thread."""
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
-        return await function(*arguments)
-    given = await _on_thread(function, *arguments)
-    return await given if inspect.isawaitable(given) else given
-
-
-async def _on_thread(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls on a thread of its own: one that hangs keeps neither the others nor the end of the process waiting."""
-    loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
-    context = contextvars.copy_context()
-
-    def settle(found: tuple[Any, BaseException | None]) -> None:
-        if not outcome.done():
-            outcome.set_result(found)
-
-    def work() -> None:
-        try:
-            found: tuple[Any, BaseException | None] = (context.run(function, *arguments), None)
-        except BaseException as problem:
-            found = (None, problem)
-        with suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(settle, found)
-
-    threading.Thread(target=work, name="skillc backend", daemon=True).start()
-    given, problem = await outcome
-    if problem is not None:
-        raise problem
-    return given
-
-
-def _where(problem: BaseException, function: Callable[..., Any]) -> str:
-    """The file and line of an exception: the last ones of the backend's own file, else the last of all."""
-    frames = traceback.extract_tb(problem.__traceback__)
-    own = getattr(getattr(inspect.unwrap(function), "__code__", None), "co_filename", None)
-    frame = next((each for each in reversed(frames) if each.filename == own), frames[-1] if frames else None)
-    return f"`{Path(frame.filename).name}:{frame.lineno}`" if frame is not None else "no place that is known"
-
-
-def _counts(usage: Any) -> dict[str, Any] | None:
-    if isinstance(usage, Usage):
-        return {
-            "prompt_tokens": usage.prompt,
-            "completion_tokens": usage.completion,
-            "prompt_tokens_details": {"cached_tokens": usage.cached},
-            "completion_tokens_details": {"reasoning_tokens": usage.reasoning},
-        }
-    return dict(usage) if isinstance(usage, Mapping) else None

@@ -18,10 +18,11 @@ from model_plans import Scripted, plan_of
 import skillc
 from skillc.errors import SkillcError
 from skillc.models import backends
-from skillc.models.backends import Reply, backend, litellm_providers
+from skillc.models.backends import backend, litellm_providers
 from skillc.models.calls import Call, Completion, Message, Usage
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed, PermanentFailure
+from skillc.models.function import Reply
 from skillc.models.pacing.retries import Retries
 from skillc.models.roles import resolve_roles
 from skillc.plan.schema import ModelPlan, PacingPlan
