@@ -53,7 +53,6 @@ def _examined(
     program: Path | None, models: tuple[str, ...], settings: tuple[str, ...], offline: bool, no_calls: bool
 ) -> list[Finding]:
     import asyncio
-    from contextlib import closing
 
     from skillc.doctor.examine import examined, prepared, read_program, without_program
     from skillc.doctor.reach import ask, cost_told, unasked
@@ -65,8 +64,8 @@ def _examined(
             raise SkillcError("`--model` and `--set` change a program, and none is named", hint="name the program")
         return without_program(Path())
     patient = read_program(plan_file(program, models=models, settings=settings, offline=offline))
-    with closing(prepared(patient)) as ready:
-        if no_calls or not ready.questions:
-            return examined(patient, ready, unasked(ready, "not asked"))
-        click.echo(cost_told(ready), err=True)
-        return examined(patient, ready, asyncio.run(ask(ready)))
+    ready = prepared(patient)
+    if no_calls or not ready.questions:
+        return examined(patient, ready, unasked(ready, "not asked"))
+    click.echo(cost_told(ready), err=True)
+    return examined(patient, ready, asyncio.run(ask(ready)))

@@ -12,7 +12,7 @@ from skillc.doctor.finding import Finding
 from skillc.doctor.installed import check_installed, check_keys
 from skillc.doctor.machine import Machine, machine_here
 from skillc.doctor.money import check_prices, check_spend
-from skillc.doctor.reach import Reached, Ready, client_at, prepare
+from skillc.doctor.reach import Reached, Ready, prepare
 from skillc.doctor.servers import check_servers, check_vllm, servers_of
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned, estimate
@@ -60,7 +60,7 @@ def read_program(planned: Planned) -> Patient:
 
 def prepared(patient: Patient) -> Ready:
     """The models' keys and addresses, and the question that each may be asked."""
-    return prepare(patient.planned.plan, client_at(patient.planned.root))
+    return prepare(patient.planned.plan, patient.planned.root)
 
 
 def examined(

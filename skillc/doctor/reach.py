@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 
 from skillc.doctor.finding import Finding
 from skillc.errors import SkillcError
-from skillc.models.calls import Call, Message
-from skillc.models.client import Client
-from skillc.models.failures import CallFailed
-from skillc.models.pacing.retries import Retries
-from skillc.models.roles import Role
+from skillc.models import wire
+from skillc.models.preflight import TIMEOUT, NotReached, reach, reserved
+from skillc.models.roles import Role, resolve_roles
+from skillc.models.transport import Transport, load_litellm, send
 from skillc.plan.schema import BudgetPlan, ModelPlan, Plan
 
 _GROUP = "models"
-_QUESTION = (Message("user", "Say ok."),)
-_REPLY = 16  # tokens
-_SECONDS = 30
 _OFFLINE = "or put the embedded `rulebook` in its place: `--offline`"
-
-# A client for one role of a plan; raises SkillcError where the role lacks a key, an address or a command.
-Open = Callable[[Plan], Client]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +28,20 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One small call that may be sent.
+    """One small call that may be sent, as a compile's preflight sends it.
 
     Attributes:
-        cost: nano-dollars at most; None where nobody knows the price.
+        role: whose model is asked.
         served: whether skillc would start its server, which is asked only if it runs already.
     """
 
-    role: str
-    client: Client
-    call: Call
-    cost: int | None
+    role: Role
     served: bool = False
+
+    @property
+    def cost(self) -> int | None:
+        """Nano-dollars at most; None where nobody knows the price."""
+        return reserved(self.role).cost if self.role.price is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,107 +58,75 @@ class Ready:
         known = [cost for cost in costs if cost is not None]
         return sum(known) if len(known) == len(costs) else None
 
-    def close(self) -> None:
-        """Closes the clients."""
-        for question in self.questions:
-            question.client.close()
 
-
-def client_at(root: Path) -> Open:
-    """Opens clients that keep no reply and try nothing again, for a program in a folder."""
-    return lambda plan: Client(plan, cache_folder=None, retries=Retries(attempts=1, patience=0), root=root)
-
-
-def prepare(plan: Plan, opened: Open) -> Ready:
-    """Looks for each role's name, key, address or command. Opens no socket.
+def prepare(plan: Plan, root: Path) -> Ready:
+    """Looks for each role's name, key, address or command, for a program in a folder. Opens no socket.
 
     A server that skillc starts itself is not asked, and neither is what costs nobody knows how much: a command of the
     user's own, which may be an agent.
     """
     findings, questions = [], []
-    for role, model in plan.models.items():
+    for name, model in plan.models.items():
         if model.serve is not None and not (model.base_url or model.base_url_env):
-            findings.append(Finding(_GROUP, "ok", role, f"`{model.model}`, served by skillc while it is needed"))
+            findings.append(Finding(_GROUP, "ok", name, f"`{model.model}`, served by skillc while it is needed"))
             continue
         try:
-            client = opened(_alone(plan, model))
+            role = resolve_roles(_alone(plan, model), offline=False, root=root)[name]
         except SkillcError as problem:
-            findings.append(Finding(_GROUP, "missing", role, problem.message, _offered(problem.hint)))
+            findings.append(Finding(_GROUP, "missing", name, problem.message, _offered(problem.hint)))
             continue
-        if client.roles[role].is_rulebook:
-            client.close()
-            findings.append(Finding(_GROUP, "ok", role, f"`{model.model}`, which is built in"))
-        elif client.roles[role].transport is not None:
-            client.close()
+        if role.is_rulebook:
+            findings.append(Finding(_GROUP, "ok", name, f"`{model.model}`, which is built in"))
+        elif role.transport is not None:
             what = "command" if model.exec is not None else "function"
-            findings.append(Finding(_GROUP, "ok", role, f"`{model.model}`: the {what} is there; never asked by doctor"))
+            findings.append(Finding(_GROUP, "ok", name, f"`{model.model}`: the {what} is there; never asked by doctor"))
         else:
-            questions.append(_question(client, role, served=model.serve is not None))
+            questions.append(Question(role, served=model.serve is not None))
     return Ready(tuple(findings), tuple(questions))
 
 
-async def ask(ready: Ready) -> Reached:
-    """Sends the questions, all at once."""
-    for question in ready.questions:
-        # Loading takes seconds, which are none of the model's.
-        question.client.make_ready()
-    answers = await asyncio.gather(*[_ask(question) for question in ready.questions])
-    reached = [question.role for question, (_, good) in zip(ready.questions, answers, strict=True) if good]
+async def ask(ready: Ready, transport: Transport = send, *, timeout: float = TIMEOUT) -> Reached:
+    """Sends the questions, all at once; each may take `timeout` seconds."""
+    if ready.questions and transport is send:
+        # Loading takes seconds, which are none of the models'.
+        load_litellm()
+    try:
+        answers = await asyncio.gather(*[_ask(question, transport, timeout) for question in ready.questions])
+    finally:
+        await wire.disconnect()
+    reached = [question.role.plan.role for question, (_, good) in zip(ready.questions, answers, strict=True) if good]
     return Reached(tuple(finding for finding, _ in answers), frozenset(reached))
 
 
 def unasked(ready: Ready, why: str) -> Reached:
     """What is known without a call."""
-    told = [_known(question.client.roles[question.role]) for question in ready.questions]
+    told = [_known(question.role) for question in ready.questions]
     findings = [Finding(_GROUP, "ok", role, f"{text}; {why}") for role, text in told]
     return Reached(tuple(findings), frozenset())
 
 
 def _alone(plan: Plan, model: ModelPlan) -> Plan:
-    """The plan with one role, quick to give up and under no cap; no server is started for it."""
-    pacing = model.pacing.model_copy(update={"timeout": min(model.pacing.timeout, Fraction(_SECONDS))})
-    alone = model.model_copy(update={"pacing": pacing, "serve": None})
+    """The plan with one role, under no cap; no server is started for it."""
+    alone = model.model_copy(update={"serve": None})
     return plan.model_copy(update={"models": {model.role: alone}, "budget": BudgetPlan()})
 
 
-def _question(client: Client, role: str, *, served: bool) -> Question:
-    call = Call(role, "doctor", _QUESTION, parameters={"max_tokens": _REPLY})
-    here = client.roles[role]
-    reserved = here.reservation(here.arguments(call))
-    return Question(role, client, call, reserved.cost if here.price is not None else None, served)
-
-
-async def _ask(question: Question) -> tuple[Finding, bool]:
-    role = question.client.roles[question.role]
-    _, told = _known(role)
+async def _ask(question: Question, transport: Transport, timeout: float) -> tuple[Finding, bool]:
+    name, told = _known(question.role)
     try:
-        async with asyncio.timeout(_SECONDS):
-            completion = await question.client.complete(question.call)
-    except CallFailed as problem:
-        # A reply that was cut or is empty came from the model all the same.
-        if problem.kind in ("cut", "empty"):
-            return Finding(_GROUP, "ok", question.role, f"{told}: answers"), True
-        return _silent(question, told, problem.detail, role), False
-    except TimeoutError:
-        return _silent(question, told, f"no reply within {_SECONDS} s", role), False
+        found = await reach(question.role, transport, timeout=timeout)
+    except NotReached as problem:
+        if question.served:
+            later = f"{told}: does not answer yet, and is served by skillc while it is needed"
+            return Finding(_GROUP, "note", name, later), False
+        return Finding(_GROUP, "missing", name, f"{told}: {problem.detail}", _offered(problem.fix)), False
     except SkillcError as problem:
-        return Finding(_GROUP, "missing", question.role, problem.message, _offered(problem.hint)), False
-    named = (
-        f" as `{completion.model}`" if completion.model not in (role.plan.model, role.plan.model.split("/")[-1]) else ""
-    )
-    return Finding(_GROUP, "ok", question.role, f"{told}: answers{named}"), True
-
-
-def _silent(question: Question, told: str, detail: str, role: Role) -> Finding:
-    name = question.role
-    fix = (
-        "start its server, or check `base_url`"
-        if role.endpoint.url
-        else "check the network, or the provider's status page"
-    )
-    if question.served:
-        return Finding(_GROUP, "note", name, f"{told}: does not answer yet, and is served by skillc while it is needed")
-    return Finding(_GROUP, "missing", name, f"{told}: does not answer: {detail}", _offered(fix))
+        return Finding(_GROUP, "missing", name, problem.message, _offered(problem.hint)), False
+    if found.note is not None:
+        return Finding(_GROUP, "note", name, f"{told}: is there, and too busy for an answer: {found.note}"), True
+    model = question.role.plan.model
+    named = f" as `{found.model}`" if found.model not in (model, model.split("/")[-1]) else ""
+    return Finding(_GROUP, "ok", name, f"{told}: answers{named}"), True
 
 
 def _known(role: Role) -> tuple[str, str]:

@@ -107,6 +107,11 @@ async def reach(role: Role, transport: Transport = send, *, timeout: float = TIM
     return Reached(role.plan.role, name, time.monotonic() - began, usage, cost, note)
 
 
+def reserved(role: Role) -> Amount:
+    """The most that one try of a role can use."""
+    return role.reservation(role.arguments(_question(role)))
+
+
 class Preflight:
     """Tries all models of a plan at once, when the first call is about to be sent.
 
@@ -169,7 +174,7 @@ class Preflight:
         """The groups that the caps admit side by side, with what is reserved for each."""
         admitted = []
         for group in groups:
-            held = group[0].reservation(group[0].arguments(_question(group[0])))
+            held = reserved(group[0])
             if self._account.try_reserve(held):
                 admitted.append((group, held))
         return admitted

@@ -78,7 +78,7 @@ def test_without_a_program_it_says_what_is_installed_and_which_keys_are_set(shop
         (KEYLESS, "OPENAI_API_KEY"),
         (NO_ADDRESS, "SHOP_ADDRESS"),
         (NO_SERVER, "base_url"),
-        (UNREACHABLE, "does not answer"),
+        (UNREACHABLE, "no connection to"),
     ],
     ids=["key", "address", "server", "unreachable"],
 )
@@ -93,7 +93,9 @@ def test_a_model_that_cannot_be_had_is_said_and_offline_is_offered(shop, program
     assert skillc("plan", "things.skill", folder=shop, env=BARE).returncode == 0
 
 
-@pytest.mark.parametrize("program", [KEYLESS, NO_ADDRESS, NO_SERVER], ids=["key", "address", "server"])
+@pytest.mark.parametrize(
+    "program", [KEYLESS, NO_ADDRESS, NO_SERVER, UNREACHABLE], ids=["key", "address", "server", "unreachable"]
+)
 def test_a_compile_without_its_model_ends_and_never_takes_the_rulebook_by_itself(shop, program):
     (shop / "things.skill").write_text(program)
     done = skillc("compile", "things.skill", folder=shop, env=BARE)

@@ -15,13 +15,11 @@ from typing import Any
 import pytest
 from model_plans import Scripted, model, plan_of, reply
 
-from skillc.doctor import reach
-from skillc.doctor.reach import Reached, ask, client_at, cost_told, prepare, unasked
-from skillc.models.client import Client
-from skillc.models.pacing.retries import Retries
+from skillc.doctor.reach import Reached, ask, cost_told, prepare, unasked
+from skillc.models.transport import Transport, send
 from skillc.plan.schema import ExecPlan, Plan, PricePlan
 
-HERE = client_at(Path())
+HERE = Path()
 KEY = "sk-planted-0123456789abcdef"
 
 
@@ -76,12 +74,8 @@ def closed_port() -> str:
         return f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
 
 
-def reached(plan: Plan, opened: reach.Open = HERE) -> Reached:
-    ready = prepare(plan, opened)
-    try:
-        return asyncio.run(ask(ready))
-    finally:
-        ready.close()
+def reached(plan: Plan, transport: Transport = send, *, timeout: float = 5) -> Reached:
+    return asyncio.run(ask(prepare(plan, HERE), transport, timeout=timeout))
 
 
 def test_a_model_that_answers_is_asked_once_and_little(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +86,7 @@ def test_a_model_that_answers_is_asked_once_and_little(server: Server, monkeypat
     assert "`TEAM_KEY` set" in finding.detail
     assert "answers as `m`" in finding.detail
     assert KEY not in str(found)
-    assert [(sent["max_tokens"], sent["model"]) for sent in server.seen] == [(16, "gpt-4o-mini")]
+    assert [(sent["max_tokens"], sent["model"]) for sent in server.seen] == [(4096, "gpt-4o-mini")]
 
 
 @pytest.mark.parametrize(
@@ -100,15 +94,13 @@ def test_a_model_that_answers_is_asked_once_and_little(server: Server, monkeypat
     [
         (401, {"error": {"message": f"Incorrect API key provided: {KEY}"}}, "", "`TEAM_KEY`"),
         (404, {"error": {"message": "The model does not exist"}}, "does not exist", "name"),
-        (500, {"error": {"message": "boom"}}, "does not answer", "server"),
-        (429, {"error": {"message": "slow down"}}, "slow down", "server"),
+        (400, {"error": {"message": "max_tokens is too large"}}, "too large", "parameters"),
     ],
 )
 def test_a_server_that_refuses_says_why_and_what_to_do(
     server: Server, monkeypatch: pytest.MonkeyPatch, status: int, body: dict[str, Any], said: str, fix: str
 ) -> None:
     monkeypatch.setenv("TEAM_KEY", KEY)
-    monkeypatch.setattr(reach, "_SECONDS", 5)
     server.status, server.body = status, json.dumps(body)
     found = reached(plan_of(model(base_url=server.url, key_env="TEAM_KEY")))
     (finding,) = found.findings
@@ -119,24 +111,32 @@ def test_a_server_that_refuses_says_why_and_what_to_do(
     assert KEY not in str(found)
 
 
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_server_that_is_too_busy_is_there(server: Server, status: int) -> None:
+    server.status, server.body = status, json.dumps({"error": {"message": "slow down"}})
+    found = reached(plan_of(model(base_url=server.url)))
+    (finding,) = found.findings
+    assert (finding.level, found.roles) == ("note", {"target"})
+    assert "slow down" in finding.detail
+
+
 @pytest.mark.parametrize("finish", ["length", "content_filter"])
 def test_a_reply_that_is_cut_or_kept_back_came_from_the_model_all_the_same(server: Server, finish: str) -> None:
     server.body = json.dumps(reply("o", finish=finish))
     assert reached(plan_of(model(base_url=server.url))).roles == {"target"}
 
 
-def test_nobody_there_and_somebody_who_never_answers(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reach, "_SECONDS", 0.5)
+def test_nobody_there_and_somebody_who_never_answers(server: Server) -> None:
     server.hang = True
     plan = plan_of(model("here", base_url=server.url), model("nowhere", base_url=closed_port()))
-    found = reached(plan)
+    found = reached(plan, timeout=0.5)
     assert [finding.level for finding in found.findings] == ["missing", "missing"]
-    assert all("does not answer" in finding.detail and "--offline" in str(finding.fix) for finding in found.findings)
-    assert "127.0.0.1" in found.findings[1].detail
+    assert all("--offline" in str(finding.fix) for finding in found.findings)
+    assert "no reply of one word within 0.5 s" in found.findings[0].detail
+    assert "no connection to `127.0.0.1`" in found.findings[1].detail
 
 
-def test_a_server_that_skillc_starts_may_not_answer_yet(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reach, "_SECONDS", 5)
+def test_a_server_that_skillc_starts_may_not_answer_yet() -> None:
     served = model("served", name="hosted_vllm/m", base_url=closed_port(), serve={"max_len": 512})
     (finding,) = reached(plan_of(served)).findings
     assert finding.level == "note"
@@ -168,23 +168,21 @@ def test_nothing_is_sent_unasked_and_the_cost_is_said_before(server: Server) -> 
     told = unasked(ready, "not asked")
     assert [finding.level for finding in told.findings] == ["ok", "ok"]
     assert told.roles == frozenset()
-    # At most a token for each byte of the question and what stands around it, and 16 of the reply, for both.
+    # At most a token for each byte of the question and what stands around it, and a whole reply, for both.
     assert ready.cost is not None
-    assert 2 * 16 * 4000 < ready.cost < 2 * 400_000
-    assert "asks 2 models one question each, for $0.000" in cost_told(ready)
+    assert 2 * 4096 * 4000 < ready.cost < 2 * 4096 * 4000 + 2 * 400_000
+    assert "asks 2 models one question each, for $0.03" in cost_told(ready)
     assert not server.seen
     asyncio.run(ask(ready))
     assert len(server.seen) == 2
-    ready.close()
     unknown = prepare(plan_of(model(name="openai/own", base_url=server.url)), HERE)
     assert "price that is not known" in cost_told(unknown)
-    unknown.close()
 
 
 def test_a_cap_of_the_program_does_not_stop_the_question() -> None:
     transport = Scripted()
     plan = plan_of(model(), calls=0, cost=Fraction(0))
-    found = reached(plan, lambda one: Client(one, transport=transport, retries=Retries(attempts=1)))
+    found = reached(plan, transport)
     assert found.roles == {"target"}
 
 
@@ -195,18 +193,17 @@ def test_the_rulebook_is_built_in_and_asked_nothing() -> None:
     ready = prepare(plan, HERE)
     assert [finding.level for finding in ready.findings] == ["ok", "ok"]
     assert ready.questions == ()
-    ready.close()
 
 
 def test_a_command_is_looked_for_and_never_run(tmp_path: Path) -> None:
     tool = tmp_path / "tool.sh"
     tool.write_text("#!/bin/sh\ntouch ran\necho ok\n")
     own = model(name="exec/tool", base_url=None, exec=ExecPlan(command=("./tool.sh", "{prompt}")))
-    missing = prepare(plan_of(own), client_at(tmp_path))
+    missing = prepare(plan_of(own), tmp_path)
     assert missing.findings[0].level == "missing"
     assert "chmod" in str(missing.findings[0].fix)
     tool.chmod(0o755)
-    ready = prepare(plan_of(own), client_at(tmp_path))
+    ready = prepare(plan_of(own), tmp_path)
     assert (ready.questions, ready.findings[0].level) == ((), "ok")
     assert not (tmp_path / "ran").exists()
 
