@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from model_plans import Scripted, model, plan_of
+from model_plans import model, plan_of, reply
 
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.models.prefixes import SHORTEST, Prefixes
+from skillc.models.transport import Transport
 
 LONG = "rule " * SHORTEST
 
@@ -82,15 +84,44 @@ def test_a_first_call_that_is_given_up_lets_the_rest_go() -> None:
     assert asyncio.run(run())
 
 
-@pytest.mark.parametrize(("name", "at_once"), [("openai/gpt-4o-mini", 3), ("rulebook/v1", 4)])
-def test_a_client_sends_a_long_prefix_once_first_where_it_may_be_kept(name: str, at_once: int) -> None:
-    script = Scripted()
-
-    async def run(client: Client) -> None:
+def ask_four(name: str, send: Transport) -> None:
+    async def run() -> None:
         messages = [(Message("system", LONG), Message("user", str(number))) for number in range(4)]
         await asyncio.gather(*(client.complete(Call("target", "rollout", each)) for each in messages))
 
-    with Client(plan_of(model(name=name), model("optimizer")), transport=script) as client:
-        asyncio.run(run(client))
-    assert script.most_at_once == at_once
-    assert len(script.sent) == 4
+    with Client(plan_of(model(name=name), model("optimizer")), transport=send) as client:
+        asyncio.run(run())
+
+
+def test_a_client_sends_a_long_prefix_once_before_the_rest() -> None:
+    begun: list[int] = []
+    with_the_first = 0
+
+    async def send(sent: Mapping[str, Any]) -> Any:
+        nonlocal with_the_first
+        begun.append(len(begun))
+        if len(begun) == 1:
+            for _ in range(100):
+                await asyncio.sleep(0)
+            with_the_first = len(begun)
+        return reply()
+
+    ask_four("openai/gpt-4o-mini", send)
+    assert (with_the_first, len(begun)) == (1, 4)
+
+
+def test_the_rulebook_keeps_no_prefix_and_nobody_waits_for_one() -> None:
+    begun = 0
+    all_begun: asyncio.Event | None = None
+
+    async def send(sent: Mapping[str, Any]) -> Any:
+        nonlocal begun, all_begun
+        all_begun = all_begun or asyncio.Event()
+        begun += 1
+        if begun == 4:
+            all_begun.set()
+        await asyncio.wait_for(all_begun.wait(), 60)
+        return reply()
+
+    ask_four("rulebook/v1", send)
+    assert begun == 4
