@@ -285,8 +285,8 @@ def test_ctrl_c_in_the_baseline_writes_nothing_and_goes_on(nursery, server, whol
 def test_the_clock_cuts_a_run_off_where_it_stands_and_a_later_run_goes_on(nursery, server, whole, tmp_path):
     _, bytes_of_whole, _ = whole
     folder = shop(tmp_path / "things")
-    server.latency = 0.1
-    start(nursery, server, folder, "--set", "budget.time=2s")
+    server.latency = 0.25
+    start(nursery, server, folder, "--set", "budget.time=5s")
     assert nursery.wait() == 3, (folder / "stderr.txt").read_text()
     written = compiled(folder)
     assert is_prefix(written, bytes_of_whole)
