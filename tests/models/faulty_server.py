@@ -22,6 +22,8 @@ from typing import Any
 
 _REASONS = {200: "OK", 301: "Moved Permanently", 307: "Temporary Redirect", 429: "Too Many Requests"}
 _STOPS = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal", "tool_calls": "tool_use"}
+# How a connection with TLS begins.
+_HANDSHAKE = b"\x16"
 _KINDS = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -387,11 +389,13 @@ class FaultyServer:
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Answers one request; whether the connection stays."""
-        line = (await reader.readline()).decode("latin-1").split()
+        first = await reader.read(1)
+        if first == _HANDSHAKE:
+            # As a server without TLS says to one who speaks it.
+            writer.write(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+            return False
+        line = (first + await reader.readline()).decode("latin-1").split()
         if len(line) != 3:
-            if line:
-                # As a server without TLS says to one who speaks it.
-                writer.write(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
             return False
         headers = {}
         while (header := (await reader.readline()).decode("latin-1").strip()) != "":
