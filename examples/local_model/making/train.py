@@ -1,0 +1,222 @@
+"""Trains the model: `python -m local_model.making.train FOLDER`, from the folder `examples`.
+
+Checkpoints go to FOLDER, and a run that is started again goes on from the last one. The same seed gives the same
+documents; on the same machine with as many threads, the same weights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from . import tokenizer
+from .batches import Batch, batch
+from .documents import Level
+from .losses import Helpers, helper_losses, lay_out, reply_loss
+from .network import Network, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A stretch of the training: documents of one level, from a share of all steps on.
+
+    Attributes:
+        rooms: the most tokens of a skill; one of them for each batch, because each shape is compiled anew.
+        length: the most tokens of an input with its reply.
+    """
+
+    start: float
+    level: Level
+    rooms: tuple[int, ...]
+    length: int
+
+
+STAGES = (
+    Stage(0.0, Level((1, 4), (1, 2), (2, 4), 0, 0, 1, 0, queries=8, phrasings=12), (192,), 96),
+    Stage(0.08, Level((2, 8), (1, 3), (2, 6), odd=0.03, sentences=2, phrases=0.05, queries=8), (320,), 128),
+    Stage(0.22, Level((2, 12), (1, 5), (2, 8), odd=0.08, sentences=3), (320, 576), 160),
+    Stage(0.45, Level((3, 18), (1, 6), (2, 10), odd=0.1, sentences=4), (448, 832), 192),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a training is made of."""
+
+    steps: int = 5000
+    tokens: int = 9_000
+    seed: int = 5
+    matrices: float = 0.015  # learning rate of Muon
+    others: float = 3e-3  # learning rate of AdamW, for scales
+    codes: float = 0.04  # learning rate of AdamW, for the codes of tokens that may move
+    helpers: float = 1.0  # weight of the helper losses, falling to a tenth
+
+
+def stage_of(step: int, settings: Settings) -> Stage:
+    """The stage that a step is in."""
+    return [stage for stage in STAGES if step >= stage.start * settings.steps][-1]
+
+
+def rate(step: int, settings: Settings) -> float:
+    """The learning rate's factor: up in 50 steps, then level, then straight down over the last half."""
+    return min(1.0, (step + 1) / 50) * min(1.0, 2 * (1 - step / settings.steps) + 0.01)
+
+
+def _one(settings: Settings, step: int) -> Batch:
+    stage = stage_of(step, settings)
+    return batch(f"{settings.seed}:{step}", stage.level, settings.tokens, stage.rooms[step % len(stage.rooms)], stage.length)
+
+
+def batches(settings: Settings, start: int, workers: int) -> Iterator[Batch]:
+    """The batches from a step on, made in other processes ahead of their use."""
+    with ProcessPoolExecutor(workers) as pool:
+        ahead: deque[Future[Batch]] = deque()
+        step = start
+        for _ in range(start, settings.steps):
+            while len(ahead) < 2 * workers + 2 and step < settings.steps:
+                ahead.append(pool.submit(_one, settings, step))
+                step += 1
+            yield ahead.popleft().result()
+
+
+class Training:
+    """The network, its helpers and their optimizers."""
+
+    def __init__(self, settings: Settings, device: str, *, compiled: bool) -> None:
+        words = tokenizer.build()
+        self.settings, self.device = settings, device
+        self.network = Network(Shape(words.get_vocab_size()), seed=settings.seed)
+        lay_out(self.network)
+        self.network.to(device)
+        self.helpers = Helpers(self.network.shape).to(device)
+        moving = torch.zeros(words.get_vocab_size(), 1)
+        moving[tokenizer.structural(words)] = 1
+        # The other tokens keep their random codes: a word that was never seen is then as good as any.
+        self.network.embed_tokens.register_hook(moving.to(device).__mul__)
+        matrices = [*self.network.layers.parameters(), self.helpers.rule]
+        matrices = [weight for weight in matrices if weight.dim() == 2]
+        known = set(map(id, matrices))
+        codes = self.network.embed_tokens
+        known.add(id(codes))
+        others = [w for w in (*self.network.parameters(), *self.helpers.parameters()) if id(w) not in known]
+        self.optimizers = (
+            torch.optim.Muon(matrices, lr=settings.matrices, momentum=0.95, weight_decay=0.01),
+            torch.optim.AdamW(others, lr=settings.others, betas=(0.9, 0.98), weight_decay=0.0, fused=True),
+            torch.optim.AdamW([codes], lr=settings.codes, betas=(0.9, 0.98), weight_decay=0.0, fused=True),
+        )
+        if compiled:
+            for layer in self.network.layers:
+                layer.compile(dynamic=False)
+
+    def step(self, number: int, made: Batch) -> dict[str, float]:
+        """One step; what was measured in it."""
+        tops = (self.settings.matrices, self.settings.others, self.settings.codes)
+        for optimizer, top in zip(self.optimizers, tops, strict=True):
+            for group in optimizer.param_groups:
+                group["lr"] = top * rate(number, self.settings)
+        tensors = {each.name: torch.from_numpy(getattr(made, each.name)).to(self.device) for each in fields(made)}
+        states = self.network(tensors["skill"], tensors["inputs"], tensors["lengths"])
+        loss, label, right = reply_loss(self.network, states.inputs[-1], tensors)
+        helped = helper_losses(self.helpers, self.network, states, tensors)
+        weight = self.settings.helpers * max(0.1, 1 - number / (0.7 * self.settings.steps))
+        (loss + weight * sum(helped.values(), torch.zeros((), device=self.device))).backward()
+        torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
+        for optimizer in self.optimizers:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        found = {"loss": loss.detach(), "label": label.mean().detach(), "right": right.float().mean()}
+        return {name: float(value.detach()) for name, value in {**found, **helped}.items()}
+
+    def save(self, path: Path, step: int) -> None:
+        """A checkpoint, whole or not at all."""
+        state = {
+            "step": step,
+            "settings": asdict(self.settings),
+            "network": self.network.state_dict(),
+            "helpers": self.helpers.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
+        }
+        torch.save(state, path.with_suffix(".part"))
+        os.replace(path.with_suffix(".part"), path)
+
+    def load(self, path: Path) -> int:
+        """Takes up a checkpoint; the step to go on with."""
+        state = torch.load(path, map_location=self.device)
+        self.network.load_state_dict(state["network"])
+        self.helpers.load_state_dict(state["helpers"])
+        for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(saved)
+        return int(state["step"])
+
+
+def train(folder: Path, settings: Settings, *, device: str, workers: int, every: int, compiled: bool, minutes: float) -> None:
+    """Trains until the last step, with a line of figures every 50 steps and a checkpoint every so many."""
+    folder.mkdir(parents=True, exist_ok=True)
+    training = Training(settings, device, compiled=compiled)
+    checkpoint = folder / "checkpoint.pt"
+    start = training.load(checkpoint) if checkpoint.exists() else 0
+    began, sums, counted, seen = time.monotonic(), dict[str, float](), 0, 0
+    for number, made in enumerate(batches(settings, start, workers), start):
+        figures = training.step(number, made)
+        if not math.isfinite(figures["loss"]):
+            sys.exit(f"the loss is not finite at step {number}; start again from the last checkpoint with a lower rate")
+        counted += 1
+        seen += made.skill.size + made.inputs.size
+        for name, value in figures.items():
+            sums[name] = sums.get(name, 0.0) + value
+        last = number + 1 == settings.steps
+        if (number + 1) % 50 == 0 or last:
+            spent = time.monotonic() - began
+            means = " ".join(f"{name} {value / counted:.3f}" for name, value in sums.items())
+            left = spent / (number + 1 - start) * (settings.steps - number - 1)
+            print(f"step {number + 1}/{settings.steps} {means} | {seen / spent:,.0f} tokens/s, {left / 60:.0f} min left", flush=True)
+            with (folder / "log.jsonl").open("a") as log:
+                log.write(json.dumps({"step": number + 1, **{name: round(v / counted, 4) for name, v in sums.items()}}) + "\n")
+            sums, counted = {}, 0
+        if (number + 1) % every == 0 or last:
+            training.save(checkpoint, number + 1)
+        if minutes and time.monotonic() - began > 60 * minutes:
+            training.save(checkpoint, number + 1)
+            return
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="train the model that follows rules")
+    parser.add_argument("folder", type=Path, help="for checkpoints and the log")
+    for each in fields(Settings):
+        parser.add_argument(f"--{each.name}", type=type(each.default), default=each.default)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--threads", type=int, default=max(1, (os.cpu_count() or 2) - 1))
+    parser.add_argument("--workers", type=int, default=1, help="processes that make documents")
+    parser.add_argument("--every", type=int, default=250, help="steps between checkpoints")
+    parser.add_argument("--minutes", type=float, default=0, help="stop after so long, to go on later")
+    parser.add_argument("--eager", action="store_true", help="do not compile the layers")
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    settings = replace(Settings(), **{each.name: getattr(given, each.name) for each in fields(Settings)})
+    train(
+        given.folder,
+        settings,
+        device=given.device,
+        workers=given.workers,
+        every=given.every,
+        compiled=not given.eager,
+        minutes=given.minutes,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,6 @@
+"""The generator of the example lies outside the package."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
