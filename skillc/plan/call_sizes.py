@@ -73,6 +73,11 @@ def call_sizes(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None],
     return _Sizer(plan, sizes, prices, steps).all()
 
 
+def rollout_size(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None], skill: int) -> Bound:
+    """One rollout of the target under a skill of so many tokens, 0 for none, with the judges of its metrics."""
+    return _Sizer(plan, sizes, prices, 0).rollout(skill, skill, skill)
+
+
 class _Sizer:
     def __init__(self, plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None], steps: int) -> None:
         self._plan, self._sizes, self._prices, self._steps = plan, sizes, prices, steps
@@ -87,9 +92,9 @@ class _Sizer:
         epoch = steps_per_epoch(self._plan, self._sizes.train)
         low, _, _ = self._skill
         return CallSizes(
-            rollout=self._rollout(*self._skill),
-            first=self._rollout(low, low, low),
-            bare=self._rollout(0, 0, 0),
+            rollout=self.rollout(*self._skill),
+            first=self.rollout(low, low, low),
+            bare=self.rollout(0, 0, 0),
             reflect=self._asked(optimize.minibatch, *self._looked_up(), reply=edits * _AN_EDIT + 40),
             aggregate=self._asked(0, listed, most_listed, reply=2 * edits * _AN_EDIT),
             select=self._asked(0, listed, most_listed, reply=20),
@@ -108,7 +113,7 @@ class _Sizer:
         reply = sum(limits) if optimize.method == "one_shot" else max(limits, default=0)
         return self._asked(min(shown, self._sizes.train), 0, noted, reply=reply // 2)
 
-    def _rollout(self, low: int, middle: int, high: int) -> Bound:
+    def rollout(self, low: int, middle: int, high: int) -> Bound:
         """A rollout under a skill of at least, about, at most so many tokens."""
         inputs, outputs, model = self._sizes.inputs, self._sizes.outputs, self._plan.models["target"]
         rollout, price = self._plan.task.rollout, self._prices.get("target")
@@ -119,7 +124,7 @@ class _Sizer:
             call(_AROUND_ROLLOUT + middle + inputs.mean, min(reply, model.max_reply), price),
             call(_AROUND_ROLLOUT + high + inputs.most, model.max_reply, price),
         ).times(1, -(-turns // 2), turns)
-        for role in _judges(self._plan):
+        for role in judges(self._plan):
             answered += self._judged(role)
         return answered
 
@@ -198,7 +203,7 @@ def _turns(settings: Mapping[str, object]) -> int:
     return 1
 
 
-def _judges(plan: Plan) -> Iterator[str]:
+def judges(plan: Plan) -> Iterator[str]:
     """The role of each judge that a rollout is shown to."""
     for metric in plan.metrics:
         for each in calls(metric.term):
