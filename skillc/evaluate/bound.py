@@ -11,6 +11,7 @@ from skillc.evaluate.skills import Arm
 from skillc.plan import figures
 from skillc.plan.call_sizes import rollout_size
 from skillc.plan.preflight import preflight_stage
+from skillc.plan.roles import TARGET
 from skillc.plan.schema import ModelPlan, Plan, PricePlan
 from skillc.plan.sizes import Sizes
 from skillc.plan.spend import Bound
@@ -36,7 +37,7 @@ def bound_of(
     """
     whole, count = Bound(), examples * plan.optimize.samples
     for model in models:
-        priced = {**prices, "target": prices.get(model.role)}
+        priced = {**prices, TARGET: prices.get(model.role)}
         for arm in arms:
             read = 0 if arm.skill is None else tokens(arm.skill)
             whole += rollout_size(as_target(plan, model), sizes, priced, read).times(*[count] * 3)

@@ -11,11 +11,10 @@ from skillc.language.suggest import suggest
 from skillc.models.endpoint import endpoint_of
 from skillc.models.prices import provider_of
 from skillc.plan import overrides
-from skillc.plan.call_sizes import judges
 from skillc.plan.lock import ModelLock
+from skillc.plan.roles import TARGET, asked, judges
 from skillc.plan.schema import ModelPlan, Plan
 
-TARGET = "target"
 _SERVED = frozenset({"hosted_vllm", "vllm"})
 
 
@@ -88,8 +87,9 @@ def plan_with(plan: Plan, models: Sequence[ModelPlan], *, samples: int | None = 
 
 
 def as_target(plan: Plan, model: ModelPlan) -> Plan:
-    """The plan with a model in the target's place, as `compile --model` would have it."""
-    return plan.model_copy(update={"models": {**plan.models, TARGET: model.model_copy(update={"role": TARGET})}})
+    """The plan with a model in the target's place, as a compile of it would have it."""
+    models = {**plan.models, TARGET: model.model_copy(update={"role": TARGET})}
+    return asked(plan.model_copy(update={"models": models}))
 
 
 def check_places(plan: Plan, models: Sequence[ModelPlan], environ: Mapping[str, str], root: Path) -> None:

@@ -24,6 +24,7 @@ from skillc.optimize.observer import Observer
 from skillc.optimize.rollouts import Rollouts
 from skillc.optimize.side_by_side import Compared
 from skillc.plan.lock import ModelLock
+from skillc.plan.roles import TARGET
 from skillc.plan.schema import ModelPlan
 from skillc.program.rollout import Runner
 from skillc.run.stop import Stop
@@ -76,7 +77,7 @@ def evaluate(job: Job, observer: Observer, client: Client, stop: Stop | None = N
 
 
 def _made_with(job: Job) -> ModelLock | None:
-    return job.arms.lock.models.get("target") if job.arms.lock and job.arms.compiled else None
+    return job.arms.lock.models.get(TARGET) if job.arms.lock and job.arms.compiled else None
 
 
 def _columns(job: Job, model: ModelPlan, client: Client, meter: Meter, observer: Observer) -> list[Compared]:

@@ -202,8 +202,11 @@ def _origin(found: Evaluation) -> list[str]:
     here = any(model.made_here for model in found.models)
     if here and len(found.models) == 1:
         return []
-    mark = "* " if here else ""
-    return [f"{mark}the compiled skill was made with `{found.made_with.model}`" + ("" if here else ", not tried here")]
+    made_with = f"the compiled skill was made with `{found.made_with.model}`"
+    if here:
+        return [f"* {made_with}"]
+    alike = any(model.model.model == found.made_with.model for model in found.models)
+    return [made_with + (" under other settings" if alike else ", which was not tried here")]
 
 
 def _missing(found: Evaluation) -> list[str]:

@@ -5,15 +5,14 @@ Counts are those of the language's own counter. The ledger, which no cap ever pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from skillc.document.skill import tokens
-from skillc.language.terms import WordTerm
-from skillc.plan.evidence import calls
 from skillc.plan.initial import initial_document
 from skillc.plan.methods import DESCRIBED, DESCRIPTIONS, GEPA_MINIBATCH
+from skillc.plan.roles import judges
 from skillc.plan.schema import Plan, PricePlan
 from skillc.plan.sizes import Sizes
 from skillc.plan.spend import Bound, Spend, call
@@ -201,15 +200,6 @@ def _turns(settings: Mapping[str, object]) -> int:
         if isinstance(turns, int) and turns > 0:
             return turns
     return 1
-
-
-def judges(plan: Plan) -> Iterator[str]:
-    """The role of each judge that a rollout is shown to."""
-    for metric in plan.metrics:
-        for each in calls(metric.term):
-            if each.function == "judge":
-                model = each.option("model")
-                yield model.word if isinstance(model, WordTerm) else getattr(model, "name", "judge")
 
 
 def dearest_rollout(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None]) -> Fraction | None:
