@@ -30,22 +30,24 @@ def mean_interval(
     Returns:
         None with fewer than two groups.
     """
-    width = float(high - low)
-    groups: dict[str, list[float]] = defaultdict(list)
+    width = high - low
+    # Exact up to the variance: a rounding error in place of 0 would make the interval a point.
+    groups: dict[str, list[Fraction]] = defaultdict(list)
     for group, score in scores:
-        groups[group].append(float(score - low) / width)
+        groups[group].append((score - low) / width if width else score - low)
     if len(groups) < 2 or not width:
         return None
-    every = [score for group in groups.values() for score in group]
-    count, clusters = len(every), len(groups)
-    mean = math.fsum(every) / count
-    between = math.fsum((math.fsum(group) - mean * len(group)) ** 2 for group in groups.values())
-    between *= clusters / (clusters - 1) / count**2
-    single = math.fsum((score - mean) ** 2 for score in every) / (count - 1) / count
-    variance = max(between, single)
-    worth = mean * (1 - mean) / variance if variance > 0 and 0 < mean < 1 else clusters
+    count, clusters = sum(map(len, groups.values())), len(groups)
+    sums = {name: sum(group, Fraction(0)) for name, group in groups.items()}
+    exact = sum(sums.values(), Fraction(0)) / count
+    between = sum((sums[name] - exact * len(group)) ** 2 for name, group in groups.items())
+    squares = sum(score * score for group in groups.values() for score in group) - count * exact**2
+    variance = max(between * clusters / Fraction((clusters - 1) * count**2), squares / Fraction((count - 1) * count))
+    mean, worth = float(exact), float(clusters)
+    if variance and 0 < exact < 1:
+        worth = float(exact * (1 - exact) / variance)
     middle = (mean + _Z**2 / (2 * worth)) / (1 + _Z**2 / worth)
     reach = _Z / (1 + _Z**2 / worth) * math.sqrt(mean * (1 - mean) / worth + (_Z / (2 * worth)) ** 2)
     ends = (max(0.0, middle - reach), min(1.0, middle + reach))
-    least, most = (low + Fraction(end) * (high - low) for end in ends)
+    least, most = (low + Fraction(end) * width for end in ends)
     return least, most

@@ -17,6 +17,9 @@ from skillc.optimize.side_by_side import Compared, paired
 from skillc.optimize.verdict import PairedScore, Verdict, judge, without_test
 from skillc.plan.schema import ModelPlan, Plan
 
+# Fates of an example beside the kinds of failure.
+_DONE, _NOT_RUN = "measured", "not run"
+
 
 @dataclass(frozen=True, slots=True)
 class Score:
@@ -109,9 +112,6 @@ def score_of(plan: Plan, arm: Arm, compared: Compared, examples: Sequence[Exampl
         metrics=means,
         tally=tally,
     )
-
-
-_DONE, _NOT_RUN = "measured", "not run"
 
 
 def _fate(compared: Compared, example: Example, metric: str, samples: int) -> str:
