@@ -84,11 +84,13 @@ def plan_file(
     offline: bool = False,
     runnable: bool = False,
     complete: bool = True,
+    every_model: bool = True,
 ) -> Planned:
     """The plan of a program, with `--model`, `--set` and `--offline` applied.
 
     `runnable` refuses what this version can plan but not run. A plan that is not `complete` may lack what only a call
-    of a model needs: a name from the environment, a command's folder.
+    of a model needs: a name from the environment, a command's folder. Without `every_model` it holds those that a
+    compile asks.
 
     Raises:
         ProgramError: the program has errors.
@@ -99,6 +101,7 @@ def plan_file(
     from skillc.plan.overrides import named, override, override_models, require_names
     from skillc.plan.overrides import offline as put_offline
     from skillc.plan.resolve import resolve
+    from skillc.plan.roles import asked
 
     checked = check_file(path)
     if checked.failed:
@@ -113,6 +116,7 @@ def plan_file(
     plan = override_models(plan, pairs(models, "--model", "target=openai/gpt-5.5-mini"))
     plan = override(plan, pairs(settings, "--set", "budget.cost=1"))
     plan = put_offline(plan) if offline else plan
+    plan = plan if every_model else asked(plan)
     if complete:
         require_names(plan)
         refuse_folders(checked, plan, path.parent)

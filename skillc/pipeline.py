@@ -12,14 +12,12 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from skillc.data.baselines import baseline_scores
-from skillc.data.dataset import Dataset
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned
 from skillc.locking import DECISION_VERSION, check_starts, lock_of
-from skillc.metrics.cells import Scored, measured_mean
 from skillc.metrics.evaluate import Meter
+from skillc.metrics.model_free import model_free_means
 from skillc.metrics.sources import metric_sources
 from skillc.models.backends import own_sources
 from skillc.models.client import Client
@@ -241,19 +239,5 @@ def _write(
     plan, dataset = job.planned.plan, job.estimated.dataset
     lock = lock_of(job.planned.path.name, plan, dataset, trained, tested, spent, name, looks, paths)
     write_lock(job.folder / "skill.lock", lock)
-    baselines = simple_baselines(plan, dataset, meter)
+    baselines = model_free_means(plan, dataset, dataset.test, meter)
     return Compiled(trained, tested, lock, job.folder / "SKILL.md", spent, baselines, client.servers.served())
-
-
-def simple_baselines(plan: Plan, dataset: Dataset, meter: Meter) -> dict[str, Fraction]:
-    """The goal's mean on test of classifiers that anybody could write; none where the task has no single label."""
-    means = {}
-    for baseline in baseline_scores(plan.task, dataset):
-        cells = [
-            meter.measure(example, {plan.task.outputs[0].name: answer}).cells[plan.goal.name]
-            for example, answer in zip(dataset.test, baseline.predictions, strict=True)
-        ]
-        mean = measured_mean(cell.value if isinstance(cell, Scored) else None for cell in cells)
-        if mean.value is not None:
-            means[baseline.name] = mean.value
-    return means

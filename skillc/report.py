@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from skillc.pipeline import Compiled
     from skillc.sanity import Sanity
 
-_STYLE = {"improved": "bold green", "worse": "bold red", "no significant gain": "yellow", "unverified": "yellow"}
+VERDICT_STYLE = {"improved": "bold green", "worse": "bold red", "no significant gain": "yellow", "unverified": "yellow"}
 _NAMES = {"none": "no skill", "initial": "initial skill", "best": "compiled skill"}
 
 
@@ -50,7 +50,7 @@ def table(compiled: Compiled, goal: str) -> RenderableType:
         style = "bold" if name == "best" else ""
         rows.add_row(label, _score(tested.validation[name]), _score(tested.test[name]), style=style)
     for name, mean in compiled.baselines.items():
-        rows.add_row(f"{name} (no model)", "", _percent(mean), style="dim")
+        rows.add_row(f"{name} (no model)", "", percent(mean), style="dim")
     return Group(Text(), rows, Text(), _verdict(tested.verdict), _facts(compiled))
 
 
@@ -63,10 +63,10 @@ def sanity_text(found: Sanity, goal: str) -> Text:
         f"{funnel.accepted} of {funnel.candidates} candidates accepted"
     )
     text = Text(f"sanity    {found.examples} training examples, trained and validated on alike; nothing is written\n")
-    text.append(f"{goal:<9} {_percent(found.before)} before, {_percent(found.after)} after\n")
+    text.append(f"{goal:<9} {percent(found.before)} before, {percent(found.after)} after\n")
     text.append(f"stages    {stages}\n")
     text.append("verdict   ")
-    text.append("unverified", style=_STYLE["unverified"])
+    text.append("unverified", style=VERDICT_STYLE["unverified"])
     broken = f"`{found.broken}` is broken: " if found.broken else ""
     text.append(f"   {broken}{found.message}\n", style="red" if found.broken else "")
     if found.hint:
@@ -78,25 +78,27 @@ def sanity_text(found: Sanity, goal: str) -> Text:
 
 
 def _score(arm: Arm) -> str:
-    return f"{_percent(arm.mean)} of {arm.n}" if arm.mean is not None else "–"
+    return f"{percent(arm.mean)} of {arm.n}" if arm.mean is not None else "–"
 
 
-def _percent(value: Fraction | None) -> str:
+def percent(value: Fraction | None) -> str:
+    """A mean of the goal: `61.9 %`."""
     return "–" if value is None else f"{float(value) * 100:.1f} %"
 
 
-def _points(value: Fraction) -> str:
+def points(value: Fraction) -> str:
+    """A difference of two means: `+12.1`."""
     return f"{float(value) * 100:+.1f}"
 
 
 def _verdict(verdict: Verdict) -> Text:
     line = Text("verdict   ")
-    line.append(verdict.verdict, style=_STYLE[verdict.verdict])
+    line.append(verdict.verdict, style=VERDICT_STYLE[verdict.verdict])
     if verdict.interval is not None and verdict.gain is not None:
         low, high = verdict.interval
         level = float(1 - verdict.alpha) * 100
-        line.append(f"   gain {_points(verdict.gain)} points on test")
-        line.append(f" ({level:g} % interval {_points(low)} to {_points(high)}, {verdict.groups} groups)")
+        line.append(f"   gain {points(verdict.gain)} points on test")
+        line.append(f" ({level:g} % interval {points(low)} to {points(high)}, {verdict.groups} groups)")
     if verdict.reason:
         line.append(f"   {verdict.reason}")
     return line

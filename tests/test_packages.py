@@ -19,6 +19,10 @@ MAY_IMPORT = {
     "program": {"plan", "document", "data", "models", "metrics", "language"},
     "optimize": {"plan", "document", "data", "models", "metrics", "program", "language"},
     "run": {"plan", "document", "models", "optimize"},
+    "evaluate": {
+        *("language", "document", "plan", "data", "models", "metrics", "program", "optimize", "run"),
+        *("frontend", "locking", "report"),
+    },
     "doctor": {"language", "document", "plan", "data", "models", "metrics", "program", "optimize", "run", "frontend"},
 }
 HEAVY = ("dspy", "litellm", "openai", "httpx", "requests", "aiohttp", "numpy")

@@ -18,6 +18,7 @@ VERBS = {
     "check": "find mistakes in a program, without opening its data",
     "plan": "show what a compile would use and what it may spend",
     "compile": "improve the skill and write SKILL.md",
+    "eval": "score skills on a split, with one model or several side by side",
     "serve": "start the models that a program serves itself",
     "doctor": "say what is missing for a compile, and the command that mends it",
     "cache": "show, prune, export and import the replies that are kept",

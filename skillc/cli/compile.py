@@ -56,7 +56,7 @@ def compile(  # noqa: A001 - the verb's name
     from skillc.report import summary, table
 
     console = Console(stderr=True, highlight=False)
-    planned = plan_file(program, models=models, settings=settings, offline=offline, runnable=True)
+    planned = plan_file(program, models=models, settings=settings, offline=offline, runnable=True, every_model=False)
     estimated = estimate(planned)
     if sanity:
         if require is not None:

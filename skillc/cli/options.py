@@ -10,8 +10,8 @@ import click
 Command = Callable[..., Any]
 
 
-def changes(command: Command) -> Command:
-    """`--model`, `--set` and `--offline`: a program's plan, changed for one call."""
+def settings(command: Command) -> Command:
+    """`--set` and `--offline`: a program's plan, changed for one call."""
     for option in (
         click.option(
             "--offline", is_flag=True, help="Use the embedded `rulebook` model for every role; open no socket."
@@ -19,9 +19,14 @@ def changes(command: Command) -> Command:
         click.option(
             "--set", "settings", multiple=True, metavar="BLOCK.NAME=VALUE", help="Change a setting: budget.cost=1."
         ),
-        click.option(
-            "--model", "models", multiple=True, metavar="ROLE=NAME", help="Change a model: target=openai/gpt-5.5-mini."
-        ),
     ):
         command = option(command)
     return command
+
+
+def changes(command: Command) -> Command:
+    """`--model`, `--set` and `--offline`."""
+    option = click.option(
+        "--model", "models", multiple=True, metavar="ROLE=NAME", help="Change a model: target=openai/gpt-5.5-mini."
+    )
+    return option(settings(command))

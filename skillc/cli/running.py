@@ -13,13 +13,19 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.text import Text
 
-from skillc.frontend import Estimated, Planned, ProgramError
+from skillc.errors import SkillcError
+from skillc.evaluate.job import Job as EvalJob
+from skillc.evaluate.run import Evaluation, evaluate
+from skillc.evaluate.table import ahead
+from skillc.frontend import Estimated, Planned, ProgramError, refuse_folders
 from skillc.language.diagnostics import Diagnostic, Severity
 from skillc.language.render import text as drawn
 from skillc.models.client import Client
 from skillc.pipeline import Compiled, Job, compile_job
 from skillc.report import spent_line
+from skillc.run.folder import make_home
 from skillc.run.progress import Terminal
 from skillc.run.stop import Stop
 from skillc.sanity import Sanity, check_sanity
@@ -72,15 +78,44 @@ def run_sanity(planned: Planned, estimated: Estimated, console: Console, *, offl
             return check_sanity(planned, estimated, terminal, client, stop)
 
 
+def run_eval(planned: Planned, job: EvalJob, console: Console, *, offline: bool) -> Evaluation:
+    """Scores skills, showing progress on the console; first what it takes at most.
+
+    Raises:
+        SkillcError: whatever the user can mend.
+    """
+    home = planned.root / ".skillc"
+    cap = float(job.plan.budget.time) if job.plan.budget.time is not None else None
+    try:
+        make_home(home)
+    except OSError as problem:
+        raise SkillcError(f"the folder `{home}` cannot be written: {problem.strerror}") from problem
+    refuse_folders(planned.checked, job.plan, planned.root)
+    with Client(job.plan, cache_folder=home / "cache", offline=offline, root=planned.root, preflight=True) as client:
+        terminal = Terminal(console, spent=lambda: spent_line(client.ledger.snapshot()), deadline=cap)
+        client.servers.watched(terminal)
+        for note in job.notes:
+            terminal.note(note)
+        for line in ahead(job):
+            console.print(Text(line), soft_wrap=True)
+        stop = Stop(cap)
+        dropped = "what was answered is kept, and the same command goes on"
+        with terminal, _interruptible(stop, terminal, dropped), _noted(terminal):
+            return evaluate(job, terminal, client, stop)
+
+
+_DROPPED = "the open decision is dropped, the best skill so far is written"
+
+
 @contextmanager
-def _interruptible(stop: Stop, terminal: Terminal) -> Iterator[None]:
-    """The first Ctrl-C drops the open decision and writes what was reached, the second one ends the process."""
+def _interruptible(stop: Stop, terminal: Terminal, dropped: str = _DROPPED) -> Iterator[None]:
+    """The first Ctrl-C drops what is open and keeps what was reached, the second one ends the process."""
 
     def ask(number: int, frame: FrameType | None) -> None:
         if stop.reason == "interrupted":
             raise KeyboardInterrupt
         stop.ask()
-        terminal.note("interrupted: the open decision is dropped, the best skill so far is written")
+        terminal.note(f"interrupted: {dropped}")
 
     before = signal.signal(signal.SIGINT, ask)
     try:

@@ -20,18 +20,26 @@ _MICRO = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Predictions of a simple rule for the one output, in the order of the test examples."""
+    """Predictions of a simple rule for the one output, in the order of the examples that it was asked for."""
 
     name: str
     predictions: tuple[str, ...]
 
 
-def baseline_scores(task: TaskPlan, dataset: Dataset) -> tuple[Baseline, ...]:
+def baseline_scores(
+    task: TaskPlan, dataset: Dataset, examples: Sequence[Example] | None = None
+) -> tuple[Baseline, ...]:
     """Predictions of `most frequent label` and `keywords`, both learned on train alone, for a caller to score.
 
-    Empty for a task that has not exactly one output of labels, and without a test split.
+    Empty for a task that has not exactly one output of labels, and without examples.
+
+    Args:
+        task: what goes in and what comes out.
+        dataset: whose train split is learned from.
+        examples: to predict; the test split where none are given.
     """
-    if len(task.outputs) != 1 or task.outputs[0].type.kind != "labels" or not dataset.test:
+    asked = dataset.test if examples is None else examples
+    if len(task.outputs) != 1 or task.outputs[0].type.kind != "labels" or not asked:
         return ()
     output = task.outputs[0]
     labels = output.type.labels
@@ -40,8 +48,8 @@ def baseline_scores(task: TaskPlan, dataset: Dataset) -> tuple[Baseline, ...]:
     majority = max(labels, key=lambda label: counts[label])
     keywords = _Keywords(dataset.train, output.name, labels)
     return (
-        Baseline("most frequent label", (majority,) * len(dataset.test)),
-        Baseline("keywords", tuple(keywords.predict(example) for example in dataset.test)),
+        Baseline("most frequent label", (majority,) * len(asked)),
+        Baseline("keywords", tuple(keywords.predict(example) for example in asked)),
     )
 
 

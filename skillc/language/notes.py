@@ -64,7 +64,8 @@ def _unused_roles(report: Report, entities: Sequence[Entity], metrics: Sequence[
     for model in entities:
         if model.kind == "model" and model.name not in {"target", "optimizer", *judges}:
             message = f"no metric asks the model `{model.name}`"
-            hint = f"a judge names it: `judge(answer, rubric, model = {model.name})`"
+            judged, tried = f"judge(answer, rubric, model = {model.name})", f"skillc eval --model {model.name}"
+            hint = f"a judge names it: `{judged}`; `{tried}` tries it as the target"
             report.note("SK604", model.source, model.span, message, hint=hint)
 
 

@@ -11,13 +11,13 @@ from fractions import Fraction
 
 from skillc.data.example import Example
 from skillc.document.skill import Document, digest
-from skillc.metrics.cells import Scored, measured_mean
+from skillc.metrics.cells import measured_mean
 from skillc.models.failures import BudgetReached
 from skillc.optimize.engine import Engine
 from skillc.optimize.loop import Trained
 from skillc.optimize.observer import cut_by
-from skillc.optimize.rollouts import gather
-from skillc.optimize.verdict import PairedScore, Verdict, judge, without_test
+from skillc.optimize.side_by_side import Compared, measure_side_by_side, paired, unmeasured
+from skillc.optimize.verdict import Verdict, judge, without_test
 
 RETRIES = 2
 
@@ -66,22 +66,16 @@ async def final_test(trained: Trained, *, look: int) -> Tested:
 
 
 async def _judged(engine: Engine, initial: Document, best: Document, test: Sequence[Example], look: int) -> Verdict:
-    """Both skills side by side for each example, so that a drifting server hits both alike."""
-    samples = engine.plan.optimize.samples
+    """Both skills side by side for each example, tried again where one of them was not measured."""
+    samples, goal = engine.plan.optimize.samples, engine.plan.goal
+    arms = [Compared(engine.rollouts, skill, "test") for skill in (initial, best)]
     engine.observer.stage("final test", 2 * len(test) * samples)
     todo, tried = list(test), False
     try:
         for _ in range(1 + RETRIES):
-            await gather(
-                [
-                    engine.rollouts.measure(skill, [example], stage="test", sample=sample)
-                    for sample in range(samples)
-                    for example in todo
-                    for skill in (initial, best)
-                ]
-            )
+            await measure_side_by_side(arms, todo, samples=samples)
             tried = True
-            todo = [example for example in todo if not _both_measured(engine, initial, best, example)]
+            todo = unmeasured(arms, todo, goal.name, samples=samples)
             if not todo:
                 break
     except BudgetReached as cap:
@@ -91,23 +85,8 @@ async def _judged(engine: Engine, initial: Document, best: Document, test: Seque
     except asyncio.CancelledError:
         cut_by(engine.observer)
         return without_test("the run was interrupted")
-    goal = engine.plan.goal
-    pairs = [
-        PairedScore(
-            group=example.group,
-            initial=_score(engine, initial, example, sample),
-            best=_score(engine, best, example, sample),
-        )
-        for example in test
-        for sample in range(samples)
-    ]
+    pairs = paired(arms[0], arms[1], test, goal.name, samples=samples)
     return judge(pairs, low=goal.low, high=goal.high, look=look, seed=engine.plan.data.seed, samples=samples)
-
-
-def _score(engine: Engine, skill: Document, example: Example, sample: int) -> int | None:
-    outcome = engine.rollouts.known(skill, example, sample)
-    cell = outcome.cells[engine.plan.goal.name] if outcome is not None else None
-    return cell.value if isinstance(cell, Scored) else None
 
 
 async def _no_skill(engine: Engine, test: Sequence[Example], *, tested: bool, stopped: str) -> None:
@@ -124,12 +103,6 @@ async def _no_skill(engine: Engine, test: Sequence[Example], *, tested: bool, st
         engine.observer.note("the budget does not reach for the comparison with no skill")
     except asyncio.CancelledError:
         cut_by(engine.observer)
-
-
-def _both_measured(engine: Engine, initial: Document, best: Document, example: Example) -> bool:
-    samples, goal = engine.plan.optimize.samples, engine.plan.goal.name
-    totals = [engine.rollouts.total(skill, example, goal, samples=samples) for skill in (initial, best)]
-    return None not in totals
 
 
 def arm(engine: Engine, skill: Document | None, examples: Sequence[Example]) -> Arm:

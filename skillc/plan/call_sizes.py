@@ -5,15 +5,14 @@ Counts are those of the language's own counter. The ledger, which no cap ever pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from skillc.document.skill import tokens
-from skillc.language.terms import WordTerm
-from skillc.plan.evidence import calls
 from skillc.plan.initial import initial_document
 from skillc.plan.methods import DESCRIBED, DESCRIPTIONS, GEPA_MINIBATCH
+from skillc.plan.roles import judges
 from skillc.plan.schema import Plan, PricePlan
 from skillc.plan.sizes import Sizes
 from skillc.plan.spend import Bound, Spend, call
@@ -73,6 +72,11 @@ def call_sizes(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None],
     return _Sizer(plan, sizes, prices, steps).all()
 
 
+def rollout_size(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None], skill: int) -> Bound:
+    """One rollout of the target under a skill of so many tokens, 0 for none, with the judges of its metrics."""
+    return _Sizer(plan, sizes, prices, 0).rollout(skill, skill, skill)
+
+
 class _Sizer:
     def __init__(self, plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None], steps: int) -> None:
         self._plan, self._sizes, self._prices, self._steps = plan, sizes, prices, steps
@@ -87,9 +91,9 @@ class _Sizer:
         epoch = steps_per_epoch(self._plan, self._sizes.train)
         low, _, _ = self._skill
         return CallSizes(
-            rollout=self._rollout(*self._skill),
-            first=self._rollout(low, low, low),
-            bare=self._rollout(0, 0, 0),
+            rollout=self.rollout(*self._skill),
+            first=self.rollout(low, low, low),
+            bare=self.rollout(0, 0, 0),
             reflect=self._asked(optimize.minibatch, *self._looked_up(), reply=edits * _AN_EDIT + 40),
             aggregate=self._asked(0, listed, most_listed, reply=2 * edits * _AN_EDIT),
             select=self._asked(0, listed, most_listed, reply=20),
@@ -108,7 +112,7 @@ class _Sizer:
         reply = sum(limits) if optimize.method == "one_shot" else max(limits, default=0)
         return self._asked(min(shown, self._sizes.train), 0, noted, reply=reply // 2)
 
-    def _rollout(self, low: int, middle: int, high: int) -> Bound:
+    def rollout(self, low: int, middle: int, high: int) -> Bound:
         """A rollout under a skill of at least, about, at most so many tokens."""
         inputs, outputs, model = self._sizes.inputs, self._sizes.outputs, self._plan.models["target"]
         rollout, price = self._plan.task.rollout, self._prices.get("target")
@@ -119,7 +123,7 @@ class _Sizer:
             call(_AROUND_ROLLOUT + middle + inputs.mean, min(reply, model.max_reply), price),
             call(_AROUND_ROLLOUT + high + inputs.most, model.max_reply, price),
         ).times(1, -(-turns // 2), turns)
-        for role in _judges(self._plan):
+        for role in judges(self._plan):
             answered += self._judged(role)
         return answered
 
@@ -196,15 +200,6 @@ def _turns(settings: Mapping[str, object]) -> int:
         if isinstance(turns, int) and turns > 0:
             return turns
     return 1
-
-
-def _judges(plan: Plan) -> Iterator[str]:
-    """The role of each judge that a rollout is shown to."""
-    for metric in plan.metrics:
-        for each in calls(metric.term):
-            if each.function == "judge":
-                model = each.option("model")
-                yield model.word if isinstance(model, WordTerm) else getattr(model, "name", "judge")
 
 
 def dearest_rollout(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None]) -> Fraction | None:

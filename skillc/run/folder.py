@@ -63,7 +63,7 @@ class RunFolder:
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            (self.home / ".gitignore").write_text("*\n", encoding="utf-8")
+            make_home(self.home)
         except OSError as problem:
             raise SkillcError(f"the run folder `{self.path}` cannot be written: {problem.strerror}") from problem
         lock = FileLock(self.path / "lock", timeout=0)
@@ -78,3 +78,13 @@ class RunFolder:
             yield
         finally:
             lock.release()
+
+
+def make_home(home: Path) -> None:
+    """Makes the `.skillc` folder, which git is to pass over.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    home.mkdir(parents=True, exist_ok=True)
+    (home / ".gitignore").write_text("*\n", encoding="utf-8")

@@ -1,0 +1,75 @@
+"""`skillc eval`: skills and models side by side on one split."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from skillc.cli.options import settings as settings_options
+
+
+@click.command("eval", short_help="score skills on a split, with one model or several side by side")
+@click.argument("program", type=click.Path(path_type=Path))
+@click.option("--skill", "skills", multiple=True, type=click.Path(path_type=Path), help="Score this skill file too.")
+@click.option(
+    "--without", multiple=True, type=click.Choice(("none", "initial", "compiled")), help="Leave one of these out."
+)
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="MODEL",
+    help="A model to try in place of the target: a role of the program, provider/name, or role=provider/name.",
+)
+@click.option(
+    "--split",
+    type=click.Choice(("validation", "train", "test")),
+    default="validation",
+    show_default=True,
+    help="The examples; a look at test is counted in the lock.",
+)
+@click.option("--samples", type=click.IntRange(min=1), help="Rollouts per example, for a temperature above 0.")
+@settings_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; progress goes to standard error.")
+def eval(  # noqa: A001 - the verb's name
+    program: Path,
+    skills: tuple[Path, ...],
+    without: tuple[str, ...],
+    models: tuple[str, ...],
+    split: str,
+    samples: int | None,
+    settings: tuple[str, ...],
+    offline: bool,
+    as_json: bool,
+) -> int:
+    """Score the skills of PROGRAM: no skill, the initial one, the compiled one, and each --skill FILE.
+
+    Each skill is compared with the first one, paired by example, with an interval and a p-value. With several --model
+    all skills are scored under each of them. Replies that are known, from a compile or an earlier eval, are not asked
+    for again.
+
+    Exit status: 0 done, 2 an error, 3 stopped by the budget, 130 interrupted (the same command goes on).
+    """
+    import json
+
+    from rich.console import Console
+
+    from skillc.cli.running import run_eval, show_diagnostics
+    from skillc.evaluate.job import Wanted, prepared
+    from skillc.evaluate.summary import summary
+    from skillc.evaluate.table import table
+    from skillc.frontend import plan_file
+
+    console = Console(stderr=True, highlight=False)
+    planned = plan_file(program, settings=settings, offline=offline, runnable=True, complete=False)
+    show_diagnostics(planned.diagnostics)
+    wanted = Wanted(split, models, skills, without, samples, offline)  # type: ignore[arg-type]  # click has checked it
+    found = run_eval(planned, prepared(planned, wanted), console, offline=offline)
+    if as_json:
+        click.echo(json.dumps(summary(found), ensure_ascii=False, indent=2))
+    else:
+        Console(highlight=False).print(table(found))
+    if found.stopped is None:
+        return 0
+    return 130 if found.stopped == "interrupted" else 3

@@ -1,0 +1,1 @@
+"""Skills and models side by side on one split: `skillc eval`."""

@@ -1,0 +1,179 @@
+"""What is asked for, with everything looked up and nothing sent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from skillc.data.dataset import Dataset
+from skillc.data.dataset import load as load_data
+from skillc.data.example import Example
+from skillc.data.sizes import sizes_of
+from skillc.document.skill import digest
+from skillc.errors import SkillcError
+from skillc.evaluate.bound import bound_of, check_caps, preflight_of
+from skillc.evaluate.looks import check_test, look_at, unknown_looks
+from skillc.evaluate.models import as_target, check_places, chosen_models, plan_with
+from skillc.evaluate.skills import Arms, arms_of
+from skillc.frontend import Planned
+from skillc.locking import DECISION_VERSION
+from skillc.metrics.sources import metric_sources
+from skillc.models.backends import own_backend, own_sources
+from skillc.models.endpoint import Endpoint
+from skillc.models.prices import price_table
+from skillc.optimize.final import split_digest
+from skillc.plan.digest import run_id, run_parts
+from skillc.plan.initial import initial_document
+from skillc.plan.lock import LookLock
+from skillc.plan.schema import ModelPlan, Plan
+from skillc.plan.spend import Bound
+
+Split = Literal["validation", "train", "test"]
+SPLITS: tuple[Split, ...] = ("validation", "train", "test")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a user asks for.
+
+    Attributes:
+        models: `role`, `provider/name` or `role=provider/name`; none for the program's target.
+        skills: files beside the program's own skills.
+        without: names of the program's own skills to leave out.
+        samples: rollouts per example; None for the program's.
+    """
+
+    split: Split = "validation"
+    models: tuple[str, ...] = ()
+    skills: tuple[Path, ...] = ()
+    without: tuple[str, ...] = ()
+    samples: int | None = None
+    offline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What will be measured, with everything looked up and nothing sent.
+
+    Attributes:
+        program: the program's own plan.
+        plan: that of the evaluation: its models and judges, its samples.
+        models: those that are tried, in order.
+        folder: where the compiled skill and its lock stand.
+        bound: what it takes at most.
+        tried: models that preflight asks, one call each.
+        looks: at the test split, one for each pair that is tested; empty on another split.
+        notes: what the user should know before anything is sent.
+    """
+
+    program: Plan
+    plan: Plan
+    root: Path
+    folder: Path
+    split: Split
+    dataset: Dataset
+    examples: tuple[Example, ...]
+    models: tuple[ModelPlan, ...]
+    arms: Arms
+    bound: Bound
+    tried: int
+    looks: Mapping[tuple[str, str], LookLock]
+    notes: tuple[str, ...]
+
+
+def prepared(planned: Planned, wanted: Wanted) -> Job:
+    """Looks up models, skills and data, and what they take.
+
+    Raises:
+        SkillcError: whatever of it the user can mend, caps that cannot pay for it included.
+    """
+    program, root = planned.plan, planned.root
+    models = chosen_models(program, wanted.models, offline=wanted.offline)
+    check_places(program, models, os.environ, root)
+    plan = plan_with(program, models, samples=wanted.samples)
+    folder = root / "skills" / program.skill.artifact
+    arms = arms_of(plan, folder, wanted.skills, wanted.without)
+    dataset = load_data(plan.task, plan.data, root)
+    examples = {"train": dataset.train, "validation": dataset.validation, "test": dataset.test}[wanted.split]
+    if wanted.split == "test":
+        check_test(arms, dataset, folder)
+    prices = price_table(plan)
+    bound = bound_of(plan, models, arms.each, len(examples), sizes_of(plan, dataset), prices)
+    check_caps(plan, bound)
+    sampled = program.model_copy(update={"optimize": plan.optimize})
+    return Job(
+        program=program,
+        plan=plan,
+        root=root,
+        folder=folder,
+        split=wanted.split,
+        dataset=dataset,
+        examples=examples,
+        models=models,
+        arms=arms,
+        bound=bound,
+        tried=preflight_of(plan, prices),
+        looks=_looks(sampled, root, dataset, models, arms) if wanted.split == "test" else {},
+        notes=(*arms.notes, *dataset.warnings, *_notes(wanted, models)),
+    )
+
+
+def _notes(wanted: Wanted, models: Sequence[ModelPlan]) -> list[str]:
+    notes = []
+    asked = len(set(wanted.models))
+    if wanted.offline and asked > len(models):
+        notes.append(f"`--offline` puts the rulebook in place of every model: of {asked} models {len(models)} is left")
+    fixed = [model.model for model in models if model.parameters.get("temperature") == 0]
+    if (wanted.samples or 1) > 1 and fixed:
+        notes.append(f"`{fixed[0]}` has a temperature of 0: {wanted.samples} samples of it are much the same")
+    return notes
+
+
+def _looks(
+    program: Plan, root: Path, dataset: Dataset, models: Sequence[ModelPlan], arms: Arms
+) -> dict[tuple[str, str], LookLock]:
+    """One look for each pair, in the order in which they are judged: skills first, then no skill."""
+    reference, test = arms.reference, split_digest(dataset.test)
+    if reference is None:
+        return {}
+    return {
+        (model.role, arm.name): look_at(_run(as_target(program, model), root, dataset), reference, arm, test)
+        for model in models
+        for arm in sorted(arms.each, key=lambda arm: arm.skill is None)
+        if arm.digest != reference.digest
+    }
+
+
+def _run(plan: Plan, root: Path, dataset: Dataset) -> str:
+    """The name of the run that a compile of this plan is, so that a pair which it tested is the same look."""
+    return run_id(
+        run_parts(
+            plan,
+            data_digest=dataset.digest,
+            initial_skill=digest(initial_document(plan)),
+            metric_sources=metric_sources(plan, root),
+            decision_version=DECISION_VERSION,
+            model_sources=own_sources(_own_endpoints(plan, root)),
+        )
+    )
+
+
+def _own_endpoints(plan: Plan, root: Path) -> dict[str, Endpoint]:
+    """Of the models that functions answer for; a model that is not asked may lack its key."""
+    found = {}
+    for role, model in plan.models.items():
+        try:
+            own = own_backend(model, os.environ, root)
+        except SkillcError:
+            continue
+        if own is not None:
+            found[role] = own.endpoint
+    return found
+
+
+def new_looks(job: Job) -> int:
+    """How many looks the evaluation adds to those that the lock knows."""
+    return unknown_looks(job.arms.lock.looks if job.arms.lock else (), list(job.looks.values()))

@@ -1,0 +1,69 @@
+"""Looks at the test split: each pair that is tested there is one, and the lock counts them all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from skillc.data.dataset import Dataset
+from skillc.data.reuse import check_unused
+from skillc.errors import SkillcError
+from skillc.evaluate.skills import Arm, Arms
+from skillc.plan.lock import LookLock, look_of, read_lock, write_lock
+from skillc.program.artifact import LOCK_FILE
+
+
+def check_test(arms: Arms, dataset: Dataset, folder: Path) -> None:
+    """Refuses to look at a test split where no lock counts it, or where a skill was made from it.
+
+    Raises:
+        SkillcError: as it says.
+    """
+    if not dataset.test:
+        raise SkillcError("the program has no test split", hint="give it one: `split = 2 : 1 : 2`")
+    if arms.lock is None:
+        raise SkillcError(
+            f"a look at the test split is counted in `{folder / LOCK_FILE}`, and there is none",
+            hint="compile the program first, or leave `--split test` out",
+        )
+    for arm in arms.each:
+        beside = arm.file.with_name(LOCK_FILE) if arm.file is not None else None
+        if beside is not None and beside.exists():
+            check_unused(read_lock(beside).data.used, dataset.test, skill=str(arm.file))
+
+
+def look_at(run: str, reference: Arm, arm: Arm, test: str) -> LookLock:
+    """One pair on the test split.
+
+    Args:
+        run: names what else the scores depend on: the run that a compile with this model is.
+        reference: the skill that the other one is compared with.
+        arm: the other one.
+        test: digest of the split.
+    """
+    return LookLock(run=run, initial=reference.digest, best=arm.digest, test=test)
+
+
+def unknown_looks(known: tuple[LookLock, ...], looks: Sequence[LookLock]) -> int:
+    """How many of the looks are not in the lock yet."""
+    every = known
+    for look in looks:
+        every, _ = look_of(every, look)
+    return len(every) - len(known)
+
+
+def count_looks(folder: Path, looks: Sequence[LookLock]) -> list[int]:
+    """Writes looks into the lock of a folder, and gives the number of each, which an identical one keeps.
+
+    Raises:
+        SkillcError: the lock cannot be read or written.
+    """
+    path = folder / LOCK_FILE
+    lock, numbers = read_lock(path), []
+    every = lock.looks
+    for look in looks:
+        every, number = look_of(every, look)
+        numbers.append(number)
+    if every != lock.looks:
+        write_lock(path, lock.model_copy(update={"looks": every}))
+    return numbers

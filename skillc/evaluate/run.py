@@ -1,0 +1,130 @@
+"""`skillc eval`, whole: skills and models → rollouts side by side → looks → figures, in the order of events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from pydantic import JsonValue
+
+from skillc.evaluate.job import Job
+from skillc.evaluate.looks import count_looks
+from skillc.evaluate.measure import Stoppable, measured
+from skillc.evaluate.models import is_same, labels_of
+from skillc.evaluate.scores import ModelScores, Pair, gain_of, pair_of, score_of
+from skillc.evaluate.skills import Arm
+from skillc.metrics.evaluate import Meter
+from skillc.metrics.model_free import model_free_means
+from skillc.models.client import Client
+from skillc.models.ledger import Tally
+from skillc.models.serving.served import Served
+from skillc.optimize.observer import Observer
+from skillc.optimize.rollouts import Rollouts
+from skillc.optimize.side_by_side import Compared
+from skillc.plan.lock import ModelLock
+from skillc.plan.roles import TARGET
+from skillc.plan.schema import ModelPlan
+from skillc.program.rollout import Runner
+from skillc.run.stop import Stop
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What an evaluation gives back.
+
+    Attributes:
+        job: what was asked for.
+        models: the figures; none where the test split was not measured as a whole.
+        baselines: the goal's mean of simple classifiers, by name.
+        stopped: what ended it early: `interrupted`, `time`, or a cap's name; None where it is whole.
+        made_with: the model that the compiled skill was made with; None where none is scored.
+        spent: the ledger's two books.
+        served: what is to be said of the servers that skillc ran.
+    """
+
+    job: Job
+    models: tuple[ModelScores, ...]
+    baselines: dict[str, Fraction]
+    stopped: str | None
+    made_with: ModelLock | None
+    spent: dict[str, JsonValue]
+    served: tuple[Served, ...]
+
+
+def evaluate(job: Job, observer: Observer, client: Client, stop: Stop | None = None) -> Evaluation:
+    """Measures under a client's budget, until `stop` is asked to. On the test split it is all or nothing.
+
+    Raises:
+        SkillcError: what the user can mend: models, metrics, the lock.
+    """
+    stop = stop or Stop()
+    stoppable, meter = Stoppable(observer, stop), Meter(job.plan, job.root)
+    table = {model.role: _columns(job, model, client, meter, stoppable) for model in job.models}
+    client.make_ready()
+    columns = [each for row in table.values() for each in row]
+    whole, stopped = asyncio.run(measured(job, columns, client, stoppable, stop))
+    return Evaluation(
+        job=job,
+        models=_figures(job, table, client) if whole or job.split != "test" else (),
+        baselines=model_free_means(job.plan, job.dataset, job.examples, meter) if job.split != "train" else {},
+        stopped=stopped,
+        made_with=_made_with(job),
+        spent=client.ledger.snapshot(),
+        served=client.servers.served(),
+    )
+
+
+def _made_with(job: Job) -> ModelLock | None:
+    return job.arms.lock.models.get(TARGET) if job.arms.lock and job.arms.compiled else None
+
+
+def _columns(job: Job, model: ModelPlan, client: Client, meter: Meter, observer: Observer) -> list[Compared]:
+    rollouts = Rollouts(job.plan, Runner(job.plan, client, role=model.role), meter, observer)
+    return [Compared(rollouts, arm.skill, arm.name) for arm in job.arms.each]
+
+
+def _figures(job: Job, table: Mapping[str, Sequence[Compared]], client: Client) -> tuple[ModelScores, ...]:
+    """The figures of every model; what is tested on the test split is counted in the lock before anybody sees it."""
+    pairs = {model.role: _pairs(job, table[model.role]) for model in job.models}
+    numbers = _numbers(job, {(role, pair.arm.name) for role, row in pairs.items() for pair in row if pair.tested})
+    labels, made_with = labels_of(job.models), _made_with(job)
+    return tuple(
+        ModelScores(
+            model=model,
+            label=labels[model.role],
+            made_here=made_with is not None and is_same(model, made_with),
+            scores=tuple(
+                score_of(job.plan, arm, compared, job.examples, _tally(client, model, arm))
+                for arm, compared in zip(job.arms.each, table[model.role], strict=True)
+            ),
+            gains=tuple(
+                gain_of(job.plan, pair, numbers.get((model.role, pair.arm.name), 0)) for pair in pairs[model.role]
+            ),
+        )
+        for model in job.models
+    )
+
+
+def _numbers(job: Job, tested: set[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    """The number of each pair's look, by role and arm; none where the split is not the test split."""
+    looks = {place: look for place, look in job.looks.items() if place in tested}
+    return dict(zip(looks, count_looks(job.folder, list(looks.values())), strict=True)) if looks else {}
+
+
+def _pairs(job: Job, row: Sequence[Compared]) -> list[Pair]:
+    """Each skill beside the reference, in the order of the table."""
+    reference = job.arms.reference
+    if reference is None:
+        return []
+    columns = dict(zip((arm.name for arm in job.arms.each), row, strict=True))
+    return [
+        pair_of(job.plan, reference, columns[reference.name], arm, columns[arm.name], job.examples)
+        for arm in job.arms.each
+        if arm.name != reference.name
+    ]
+
+
+def _tally(client: Client, model: ModelPlan, arm: Arm) -> Tally:
+    return client.ledger.charged.lines.get((model.role, arm.name), Tally())

@@ -1,0 +1,140 @@
+"""The skills that are tried: none, the initial one, the compiled one, and files from elsewhere."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillc.document.render import for_target
+from skillc.document.skill import Document, digest
+from skillc.document.skill_md import from_skill_md
+from skillc.errors import SkillcError
+from skillc.language.files import read_source
+from skillc.plan.initial import initial_document
+from skillc.plan.lock import Lock, read_lock
+from skillc.plan.schema import Plan
+from skillc.program.artifact import LOCK_FILE, SKILL_FILE
+
+NONE, INITIAL, COMPILED = "none", "initial", "compiled"
+ARMS = (NONE, INITIAL, COMPILED)
+_LABELS = {NONE: "no skill", INITIAL: "initial skill", COMPILED: "compiled skill"}
+# What no skill is called in the lock, where a digest has to stand.
+_NO_SKILL = hashlib.sha256(b"").hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One skill among those that are compared.
+
+    Attributes:
+        name: `none`, `initial`, `compiled`, or the file as the user named it.
+        skill: None for no skill.
+        file: where it was read.
+    """
+
+    name: str
+    skill: Document | None
+    file: Path | None = None
+
+    @property
+    def label(self) -> str:
+        """The name in a table; of a file's name what can be shown."""
+        return _LABELS.get(self.name) or "".join(c if c.isprintable() else "?" for c in self.name)
+
+    @property
+    def digest(self) -> str:
+        """Hex sha256 of the skill."""
+        return _NO_SKILL if self.skill is None else digest(self.skill)
+
+
+@dataclass(frozen=True, slots=True)
+class Arms:
+    """The skills in the order of the table.
+
+    Attributes:
+        lock: of the compiled skill's folder, None where the program was never compiled.
+        notes: what the user should know of them.
+    """
+
+    each: tuple[Arm, ...]
+    lock: Lock | None
+    notes: tuple[str, ...]
+
+    @property
+    def reference(self) -> Arm | None:
+        """The first skill, which the others are compared with."""
+        return next((arm for arm in self.each if arm.skill is not None), None)
+
+    @property
+    def compiled(self) -> Arm | None:
+        """The compiled skill, where it is among them."""
+        return next((arm for arm in self.each if arm.name == COMPILED), None)
+
+
+def arms_of(plan: Plan, folder: Path, files: Sequence[Path], without: Collection[str]) -> Arms:
+    """The skills to compare.
+
+    Args:
+        plan: the program.
+        folder: where its compiled skill stands, or would stand.
+        files: further ones: a SKILL.md, any markdown, or a folder with a SKILL.md.
+        without: names of arms to leave out.
+
+    Raises:
+        SkillcError: a file is no skill, the lock is damaged, or nothing is left.
+    """
+    initial, notes = initial_document(plan), list[str]()
+    lock = read_lock(folder / LOCK_FILE) if (folder / LOCK_FILE).exists() else None
+    found = [Arm(NONE, None), Arm(INITIAL, initial)]
+    if COMPILED not in without:
+        compiled = _compiled(folder, lock, initial, notes)
+        found += [compiled] if compiled is not None else []
+    found = [arm for arm in found if arm.name not in without]
+    found += [_from_file(file) for file in dict.fromkeys(files)]
+    if not found:
+        raise SkillcError(
+            "no skill is left to evaluate", hint="leave out fewer with `--without`, or add `--skill FILE`"
+        )
+    return Arms(tuple(found), lock, tuple(notes))
+
+
+def _compiled(folder: Path, lock: Lock | None, initial: Document, notes: list[str]) -> Arm | None:
+    path = folder / SKILL_FILE
+    if lock is None:
+        notes.append(
+            f"`{path}` was not written by skillc, so it is left out: `--skill {path}` takes it in"
+            if path.exists()
+            else "the program is not compiled yet, so there is no compiled skill to score"
+        )
+        return None
+    if not path.exists():
+        notes.append(f"`{path}` is gone, so there is no compiled skill to score: compile again, or take it from git")
+        return None
+    if hashlib.sha256(path.read_bytes()).hexdigest() != lock.files.get(SKILL_FILE):
+        notes.append(f"`{path}` was changed since it was compiled; it is scored as it stands")
+    if digest(initial) != lock.skill.initial:
+        notes.append(
+            "the program's own skill was changed since the compile, so the compiled skill began as another one"
+        )
+    return Arm(COMPILED, _read(path), path)
+
+
+def _from_file(file: Path) -> Arm:
+    path = file / SKILL_FILE if file.is_dir() and (file / SKILL_FILE).exists() else file
+    name = str(file) if str(file) not in ARMS else f"./{file}"
+    return Arm(name, _read(path), path)
+
+
+def _read(path: Path) -> Document:
+    text = read_source(path).text
+    try:
+        skill = from_skill_md(text)
+    except SkillcError as problem:
+        raise SkillcError(f"`{path}` is no skill: {problem.message}", hint=problem.hint) from problem
+    if not for_target(skill).strip():
+        raise SkillcError(
+            f"`{path}` holds no skill: there is no text in it", hint="`no skill` is scored without a file"
+        )
+    return skill

@@ -1,0 +1,246 @@
+"""What an evaluation says on a terminal of 80 columns."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from skillc.evaluate.job import Job, new_looks
+from skillc.evaluate.run import Evaluation
+from skillc.evaluate.scores import Gain, ModelScores, Score
+from skillc.language.units import written
+from skillc.metrics.cells import Mean
+from skillc.plan import figures
+from skillc.plan.schema import MetricPlan
+from skillc.report import VERDICT_STYLE, percent, points, spent_line
+
+_HINTS = {
+    "transport": "see that the model answers",
+    "empty": "a larger `max_tokens` leaves room for an answer behind its reasoning",
+    "cut": "raise `max_tokens` in the model's block",
+    "judge": "see that the judge's model answers",
+}
+
+
+def ahead(job: Job) -> list[str]:
+    """What is said before anything is sent: the worst case, and what a look costs."""
+    most, about = job.bound.most, job.bound.estimate
+    samples = job.plan.optimize.samples
+    parts = [
+        _counted(len(job.examples), f"{job.split} example"),
+        _counted(len(job.arms.each), "arm"),
+        _counted(len(job.models), "model"),
+        *([_counted(samples, "sample")] if samples > 1 else []),
+    ]
+    tried = f", and {_counted(job.tried, 'call')} to try the models" if job.tried else ""
+    lines = [
+        f"{' x '.join(parts)}: at most {_counted(most.calls, 'call')}, "
+        f"{figures.tokens(most.tokens)} tokens, {figures.dollars(most.cost)} "
+        f"(about {figures.tokens(about.tokens)}, {figures.dollars(about.cost)}){tried}"
+    ]
+    if job.looks:
+        new = new_looks(job)
+        known = len(job.arms.lock.looks) if job.arms.lock else 0
+        lines.append(
+            f"this is {_counted(len(job.looks), 'look')} at the test split, {new} of them new; the lock knows {known}, "
+            "and the more there are, the more is asked of the next"
+        )
+    return lines
+
+
+def table(found: Evaluation) -> RenderableType:
+    """The end of an evaluation."""
+    job = found.job
+    parts: list[RenderableType] = [Text()]
+    if found.models:
+        parts += [_head(found), Text(), _scores(found)]
+        others = [metric for metric in job.plan.metrics if metric.declared and not metric.goal]
+        if others:
+            parts += [Text(), _metrics(found, others)]
+        parts += [Text(), _below(found)]
+    else:
+        line = Text("test      ")
+        line.append("not done", style="yellow")
+        line.append(f": {_why(found)} before every example was tried, so no score is shown and no look is counted")
+        parts.append(line)
+    return Group(*parts, _facts(found))
+
+
+def _head(found: Evaluation) -> Text:
+    job = found.job
+    groups = len({example.group for example in job.examples})
+    of = f" in {_counted(groups, 'group')}" if job.plan.data.group else ""
+    samples = job.plan.optimize.samples
+    each = f", {samples} samples each" if samples > 1 else ""
+    text = Text(f"{job.split}: {_counted(len(job.examples), 'example')}{of}{each}", style="bold")
+    if len(found.models) == 1:
+        text.append(f", {found.models[0].label}")
+    return text
+
+
+def _scores(found: Evaluation) -> Table:
+    reference = found.job.arms.reference
+    rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    rows.add_column(found.job.plan.goal.name, overflow="fold", min_width=14)
+    for name in ("score", "95 %", "gain", "interval", "p"):
+        rows.add_column(name, justify="right", no_wrap=True)
+    several = len(found.models) > 1
+    for model in found.models:
+        if several:
+            rows.add_row(Text(model.label + (" *" if model.made_here else ""), style="bold"))
+        for score in model.scores:
+            gain = next((gain for gain in model.gains if gain.arm.name == score.arm.name), None)
+            shown = Text(("  " if several else "") + score.arm.label)
+            is_reference = reference is not None and score.arm.name == reference.name
+            rows.add_row(shown, percent(score.goal.value), _range(score), *_gain(gain, is_reference=is_reference))
+    for name, mean in found.baselines.items():
+        rows.add_row(Text(name), percent(mean), "no model", style="dim")
+    return rows
+
+
+def _range(score: Score) -> str:
+    if score.interval is None or score.goal.value is None:
+        return "–"
+    low, high = (f"{float(end) * 100:.1f}" for end in score.interval)
+    return f"{low} – {high}"
+
+
+def _gain(gain: Gain | None, *, is_reference: bool) -> tuple[str, str, str]:
+    if gain is None:
+        return ("", "(compared with)", "") if is_reference else ("", "", "")
+    verdict = gain.verdict
+    interval = "–" if verdict.interval is None else " to ".join(points(end) for end in verdict.interval)
+    told = "–" if verdict.gain is None else points(verdict.gain)
+    return told, interval, _p(verdict.p)
+
+
+def _p(p: Fraction | None) -> str:
+    if p is None:
+        return "–"
+    return f"{float(p):.4f}" if p >= Fraction(1, 10_000) else "<0.0001"
+
+
+def _metrics(found: Evaluation, others: list[MetricPlan]) -> Table:
+    """Means of the metrics beside the goal."""
+    rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    rows.add_column("other metrics", overflow="fold", min_width=14)
+    for metric in others:
+        rows.add_column(metric.name, justify="right")
+    several = len(found.models) > 1
+    for model in found.models:
+        if several:
+            rows.add_row(Text(model.label, style="bold"))
+        for score in model.scores:
+            cells = [_value(score.metrics[metric.name], metric) for metric in others]
+            rows.add_row(Text(("  " if several else "") + score.arm.label), *cells)
+    return rows
+
+
+def _value(mean: Mean, metric: MetricPlan) -> str:
+    if mean.value is None:
+        return "–"
+    if not metric.unit and metric.low >= 0 and metric.high <= 1:
+        return percent(mean.value)
+    return written(Fraction(f"{float(mean.value):.4g}"), metric.unit)
+
+
+# ---- below the table ------------------------------------------------------------------------------
+
+
+def _below(found: Evaluation) -> Text:
+    """What the figures may be taken for, and what is missing."""
+    lines = Text()
+    for claim in _claims(found):
+        lines.append_text(claim).append("\n")
+    for line in (*_origin(found), *_missing(found)):
+        lines.append(line + "\n")
+    lines.rstrip()
+    return lines
+
+
+def _claims(found: Evaluation) -> list[Text]:
+    """On test a verdict for each pair; elsewhere why there is none."""
+    split, compiled = found.job.split, found.job.arms.compiled is not None
+    if split == "validation" and compiled:
+        return [
+            Text(
+                "validation was selected on: the compiled skill's score here is too high, and proves nothing; "
+                "`--split test` asks held-out examples, and counts a look"
+            )
+        ]
+    if split == "train" and compiled:
+        return [Text("the compiled skill was learnt from these examples, so its score here proves nothing")]
+    if split != "test":
+        return []
+    return [
+        _claim(found, model, gain)
+        for model in found.models
+        for gain in sorted(model.gains, key=lambda gain: gain.arm.skill is None)
+    ]
+
+
+def _claim(found: Evaluation, model: ModelScores, gain: Gain) -> Text:
+    verdict, reference = gain.verdict, found.job.arms.reference
+    line = Text("verdict   ")
+    line.append(verdict.verdict, style=VERDICT_STYLE[verdict.verdict])
+    line.append(f"   {gain.arm.label} against {reference.label if reference else ''}")
+    line.append(f" with {model.label}" if len(found.models) > 1 else "")
+    if verdict.reason:
+        line.append(f": {verdict.reason}")
+    if gain.look:
+        line.append(f" (look {gain.look}, so at {float(1 - verdict.alpha) * 100:g} %, {verdict.groups} groups)")
+    return line
+
+
+def _origin(found: Evaluation) -> list[str]:
+    """Which model the compiled skill came from, where that is not plain from the head."""
+    if found.made_with is None:
+        return []
+    here = any(model.made_here for model in found.models)
+    if here and len(found.models) == 1:
+        return []
+    made_with = f"the compiled skill was made with `{found.made_with.model}`"
+    if here:
+        return [f"* {made_with}"]
+    alike = any(model.model.model == found.made_with.model for model in found.models)
+    return [made_with + (" under other settings" if alike else ", which was not tried here")]
+
+
+def _missing(found: Evaluation) -> list[str]:
+    """Cells that are no scores: what failed, what was not reached, and what to do."""
+    lines, several = [], len(found.models) > 1
+    for model in found.models:
+        for score in model.scores:
+            where = score.arm.label + (f" with {model.label}" if several else "")
+            for kind, count in score.unmeasured.items():
+                told = f"{_counted(count, 'example')} unmeasured ({kind}), which is no score"
+                lines.append(f"{where}: {told}; {_HINTS.get(kind, _HINTS['transport'])}, then run it again")
+            if score.not_run:
+                lines.append(f"{where}: {_counted(score.not_run, 'example')} not reached, {score.goal.n} measured")
+    return lines
+
+
+def _facts(found: Evaluation) -> Text:
+    lines = [f"spent     {spent_line(found.spent)}"]
+    paid = spent_line(found.spent, "paid")
+    if paid != spent_line(found.spent):
+        lines.append(f"paid      {paid}: what the network took; the rest was known")
+    lines += [f"served    {served.line}" for served in found.served]
+    if found.stopped is not None:
+        cap = found.stopped not in ("interrupted", "time")
+        on = f"with a larger `{found.stopped}` the same command" if cap else "the same command"
+        lines.append(f"stopped   {_why(found)}; {on} goes on, and what was answered is kept")
+    return Text("\n".join(lines))
+
+
+def _why(found: Evaluation) -> str:
+    if found.stopped == "interrupted":
+        return "interrupted"
+    return f"the budget's cap on `{found.stopped}` was reached"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
