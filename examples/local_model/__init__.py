@@ -1,0 +1,1 @@
+"""A small language model that follows rules, and how it is made."""

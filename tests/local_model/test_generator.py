@@ -128,7 +128,7 @@ def test_the_rulebook_reads_the_sentences_that_are_called_its_own():
 
 def test_prompts_are_those_that_a_rollout_sends():
     plan = plan_file(EXAMPLE.parent / "tickets" / "tickets.skill").plan
-    skill = "# Route\n\n## Rules\n\n- If the ticket mentions \"a\", answer billing.\n\nDone."
+    skill = '# Route\n\n## Rules\n\n- If the ticket mentions "a", answer billing.\n\nDone.'
     ticket = "It's late.\n\nPlease [[hurry]]"
     module = build_module(plan.task, plan.skill.name, instructions(plan.task, plan.skill, skill))
     adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)

@@ -1,0 +1,1 @@
+"""Generator, tokenizer, training and evaluation of the model."""

@@ -27,8 +27,9 @@ class Batch:
         first: [B, Q] the token before the label.
         triggers, labels: [N, 3] document, token and rule of the rules' triggers and labels.
         bound: [N, 3] document, and of a rule's label and one of its triggers the later token and the earlier.
-        matches: [N, 6] document, input, token of a trigger in an input; token of that trigger, and of its rule's label, in
-            the skill (-1 where the label comes first, or the rule says more than `any`); the label's first token, or -1.
+        matches: [N, 6] document, input, token of a trigger in an input; token of that trigger, and of its rule's label,
+            in the skill (-1 where the label comes first, or the rule says more than `any`); the label's first token, or
+            -1.
         misses: [N, 3] document, input and token of words of inputs that are no triggers.
         decided: [N, 3] document, input and the token of the deciding trigger, or of the default's label in the skill.
         by_default: [N] whether it is the default's label.
@@ -57,6 +58,9 @@ def batch(seed: str, level: Level, tokens: int, room: int, length: int) -> Batch
     """A batch of about so many tokens, padding included; the same for the same seed.
 
     Args:
+        seed: of its documents.
+        level: how hard they are.
+        tokens: of all skills and inputs.
         room: tokens that a skill is padded to; a shorter one has at least half as many, a longer one is left out.
         length: tokens that an input and its reply are padded to; a document with a longer one is left out.
     """
@@ -99,7 +103,14 @@ def arrays(found: list[tuple[Document, Encoding, list[Encoding]]], room: int, le
     skill = np.zeros((len(found), room), np.int64)
     inputs, targets = np.zeros(shape, np.int64), np.full(shape, IGNORED, np.int64)
     first = np.zeros(shape[:2], np.int64)
-    lists: dict[str, list[tuple[int, ...]]] = {"triggers": [], "labels": [], "bound": [], "matches": [], "misses": [], "decided": []}
+    lists: dict[str, list[tuple[int, ...]]] = {
+        "triggers": [],
+        "labels": [],
+        "bound": [],
+        "matches": [],
+        "misses": [],
+        "decided": [],
+    }
     by_default = []
     for b, (made, whole, asked) in enumerate(found):
         skill[b, : len(whole.ids)] = whole.ids
@@ -121,7 +132,9 @@ def arrays(found: list[tuple[Document, Encoding, list[Encoding]]], room: int, le
             start = ids.index(_tokenizer().token_to_id(tokenizer.ASSISTANT))
             targets[b, q, start : len(ids) - 1] = ids[start + 1 :]
             shift = len(tokenizer.USER)
-            start = first_token(tokens, len(query.user) + len(query.before), shift + len(tokenizer.END + tokenizer.ASSISTANT))
+            start = first_token(
+                tokens, len(query.user) + len(query.before), shift + len(tokenizer.END + tokenizer.ASSISTANT)
+            )
             # A capital's mark comes before its letter, and is what the label begins with.
             if ids[start - 1] == _tokenizer().token_to_id(tokenizer.MARK):
                 start -= 1

@@ -1,6 +1,7 @@
 """Skill documents with rules at random, and tasks whose answers follow from the rules and from nothing else.
 
-Triggers and labels are drawn anew for each document, so no word has a meaning to learn: what helps is to read the rules.
+Triggers and labels are drawn anew for each document, so no word has a meaning to learn: what helps is to read the
+rules.
 """
 
 from __future__ import annotations
@@ -108,7 +109,9 @@ def training_label(chance: random.Random) -> str:
         return one + chance.choice("--__ /") + training_word(chance)
     if kind < 0.94:
         return one.capitalize()
-    return chance.choice((one[:2], one[:2].upper(), f"{one[0].upper()}{chance.randint(1, 9)}", f"{one}{chance.randint(0, 99)}"))
+    return chance.choice(
+        (one[:2], one[:2].upper(), f"{one[0].upper()}{chance.randint(1, 9)}", f"{one}{chance.randint(0, 99)}")
+    )
 
 
 @cache
@@ -137,6 +140,7 @@ def document(chance: random.Random, level: Level, source: Source, *, chat: bool 
 
 
 def draw_task(chance: random.Random, level: Level, source: Source) -> Task:
+    """Names and labels."""
     labels: list[str] = []
     while len(labels) < chance.randint(*level.labels) or len(labels) < 2:
         label = source.label(chance)
@@ -277,7 +281,12 @@ class Asking:
         self, chance: random.Random, level: Level, source: Source, task: Task, rules: tuple[Rule, ...], chat: bool
     ) -> None:
         self._chance, self._level, self._source, self._task, self._rules, self._chat = (
-            chance, level, source, task, rules, chat,
+            chance,
+            level,
+            source,
+            task,
+            rules,
+            chat,
         )
         self._common = tuple(sorted(words.FUNCTION))
 
@@ -299,7 +308,9 @@ class Asking:
                 signs = list(rule.triggers[-1:])
         elif kind < 0.93:
             signs = [chance.choice(self._task.labels)]
-        edge = next((rule.kind for rule in rules if rule.kind in ("starts", "ends") and set(rule.triggers) & set(signs)), "")
+        edge = next(
+            (rule.kind for rule in rules if rule.kind in ("starts", "ends") and set(rule.triggers) & set(signs)), ""
+        )
         text = self.text(signs, edge)
         number = deciding(self._rules, text)
         label = self._rules[number].label if number is not None else chance.choice(self._task.labels)
@@ -309,6 +320,7 @@ class Asking:
         return Query(message, before, label, after, (start, start + len(text)), self._hits(text, start), number)
 
     def signs(self, rule: Rule) -> list[str]:
+        """Triggers that make a rule hold."""
         if rule.kind == "both":
             return list(rule.triggers)
         if rule.kind == "except":
@@ -333,7 +345,9 @@ class Asking:
             frame = phrasings.expand(chance.choice(self._source.filler["text"]), chance)
             return phrasings.fill(frame, {"W": self._written(sign)})
         length = chance.randint(2, 12)
-        bag = [chance.choice(self._common) if chance.random() < 0.4 else self._source.word(chance) for _ in range(length)]
+        bag = [
+            chance.choice(self._common) if chance.random() < 0.4 else self._source.word(chance) for _ in range(length)
+        ]
         if sign:
             bag.insert(chance.randint(0, len(bag)), self._written(sign))
         if chance.random() < 0.3:

@@ -1,7 +1,7 @@
 """What a model does with skills that it has not seen: `python -m local_model.making.evaluate MODEL`.
 
-Words, labels, phrasings and filler are the evaluation's own (`kept` words, `evaluation/`). Each condition is a number of
-documents with one input each; the whole reply has to be right, to the letter. Greedy, through transformers.
+Words, labels, phrasings and filler are the evaluation's own (`kept` words, `evaluation/`). Each condition is a number
+of documents with one input each; the whole reply has to be right, to the letter. Greedy, through transformers.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ class Condition:
 
 
 def _level(rules: int, few: int, many: int, labels: int = 4, **more: Any) -> Level:
-    return Level((rules, rules), (few, many), (labels, labels), odd=0, strange=0, phrases=0, sentences=2, queries=1, **more)
+    return Level(
+        (rules, rules), (few, many), (labels, labels), odd=0, strange=0, phrases=0, sentences=2, queries=1, **more
+    )
 
 
 CONDITIONS = (
@@ -103,7 +105,9 @@ def kept_word(chance: random.Random) -> str:
 @cache
 def _usable() -> tuple[str, ...]:
     """The kept words that stand in no template, of the training or of the evaluation."""
-    texts = [path.read_text(encoding="utf-8") for folder in (HERE, HERE.parent / "making") for path in folder.glob("*.txt")]
+    texts = [
+        path.read_text(encoding="utf-8") for folder in (HERE, HERE.parent / "making") for path in folder.glob("*.txt")
+    ]
     text = " ".join(each for each in texts if "SCOWL" not in each).lower()
     taken = set("".join(letter if letter.isalpha() else " " for letter in text).split())
     return tuple(word for word in words.evaluation() if word not in taken)
@@ -159,9 +163,13 @@ def case(condition: Condition, number: int, seed: int) -> Case:
     elif condition.change == "absent":
         del rules[decides]
     skill, _ = prompts.places(Writer(chance, source, task, strange=False).skill(rules))
-    system, user = (prompts.chat_system, prompts.chat_user) if condition.chat else (prompts.plain_system, prompts.plain_user)
+    system, user = (
+        (prompts.chat_system, prompts.chat_user) if condition.chat else (prompts.plain_system, prompts.plain_user)
+    )
     reply = "".join((prompts.chat_reply if condition.chat else prompts.plain_reply)(task, label))
-    return Case([{"role": "system", "content": system(task, skill)}, {"role": "user", "content": user(task, text)}], reply)
+    return Case(
+        [{"role": "system", "content": system(task, skill)}, {"role": "user", "content": user(task, text)}], reply
+    )
 
 
 class Model:
@@ -175,12 +183,16 @@ class Model:
     @torch.inference_mode()
     def replies(self, cases: Sequence[Case]) -> list[str]:
         """The greedy reply to each case."""
-        texts = [self.tokenizer.apply_chat_template(c.messages, tokenize=False, add_generation_prompt=True) for c in cases]
+        texts = [
+            self.tokenizer.apply_chat_template(c.messages, tokenize=False, add_generation_prompt=True) for c in cases
+        ]
         order = sorted(range(len(cases)), key=lambda at: len(texts[at]))
         found = [""] * len(cases)
         for start in range(0, len(order), self.batch):
             part = order[start : start + self.batch]
-            given = self.tokenizer([texts[at] for at in part], return_tensors="pt", padding=True, add_special_tokens=False)
+            given = self.tokenizer(
+                [texts[at] for at in part], return_tensors="pt", padding=True, add_special_tokens=False
+            )
             given.pop("token_type_ids", None)
             made = self.model.generate(**given, max_new_tokens=24, do_sample=False)
             said = self.tokenizer.batch_decode(made[:, given["input_ids"].shape[1] :], skip_special_tokens=True)
@@ -191,7 +203,9 @@ class Model:
 
 def same(said: str, wanted: str) -> bool:
     """Whether a reply is the wanted one, but for spaces at the ends of lines, which DSPy strips as well."""
-    return [line.strip() for line in said.strip().splitlines()] == [line.strip() for line in wanted.strip().splitlines()]
+    return [line.strip() for line in said.strip().splitlines()] == [
+        line.strip() for line in wanted.strip().splitlines()
+    ]
 
 
 def interval(right: int, n: int) -> tuple[float, float]:
@@ -209,9 +223,24 @@ def evaluate(model: Model, conditions: Sequence[Condition], n: int, seed: int) -
         cases = [case(condition, number, seed) for number in range(n)]
         right = sum(same(said, each.reply) for said, each in zip(model.replies(cases), cases, strict=True))
         low, high = interval(right, n)
-        met = condition.target is None or (right / n <= condition.target if condition.most else right / n >= condition.target)
-        rows.append({"condition": condition.name, "right": right / n, "n": n, "low": low, "high": high, "target": condition.target})
-        aim = "" if condition.target is None else f"  target {'at most' if condition.most else 'at least'} {condition.target:.2f}"
+        met = condition.target is None or (
+            right / n <= condition.target if condition.most else right / n >= condition.target
+        )
+        rows.append(
+            {
+                "condition": condition.name,
+                "right": right / n,
+                "n": n,
+                "low": low,
+                "high": high,
+                "target": condition.target,
+            }
+        )
+        aim = (
+            ""
+            if condition.target is None
+            else f"  target {'at most' if condition.most else 'at least'} {condition.target:.2f}"
+        )
         print(
             f"{condition.name:42} {right / n:.3f}  ({low:.3f} to {high:.3f}){aim}{'' if met else '  missed'}"
             f"  {time.monotonic() - began:.0f} s",

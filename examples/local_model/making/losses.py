@@ -1,15 +1,15 @@
 """What the network is trained on: its replies, and, while it learns, how to come by them.
 
-Replies alone teach a network this small next to nothing for a long time. The helpers say where to look: the words of one
-rule belong together, a trigger in an input looks at the same trigger in the skill and then at its rule's label, and the
-answer looks at the trigger that decides. What only the helpers need is not exported.
+Replies alone teach a network this small next to nothing for a long time. The helpers say where to look: the words of
+one rule belong together, a trigger in an input looks at the same trigger in the skill and then at its rule's label, and
+the answer looks at the trigger that decides. What only the helpers need is not exported.
 """
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.nn import functional as F  # noqa: N812 - as everywhere
 
 from .batches import IGNORED
 from .network import CODE, MATRICES, Network, Shape, States
@@ -40,7 +40,7 @@ class Helpers(nn.Module):
 
 
 def reply_loss(network: Network, last: Tensor, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    """The replies' mean loss; per input, the loss of the label's first token, and whether that token is right [B, Q]."""
+    """The replies' mean loss; per input [B, Q], the loss of the label's first token, and whether it is right."""
     inputs, targets = batch["inputs"], batch["targets"]
     count, queries, length = inputs.shape
     chosen = targets != IGNORED
@@ -54,9 +54,7 @@ def reply_loss(network: Network, last: Tensor, batch: dict[str, Tensor]) -> tupl
     return each.mean() + label.mean(), label, right.gather(-1, first)[..., 0]
 
 
-def helper_losses(
-    helpers: Helpers, network: Network, states: States, batch: dict[str, Tensor]
-) -> dict[str, Tensor]:
+def helper_losses(helpers: Helpers, network: Network, states: States, batch: dict[str, Tensor]) -> dict[str, Tensor]:
     """Each helper's mean loss."""
     skill, length = batch["skill"].shape[1], batch["inputs"].shape[2]
     losses = {"together": _together(helpers, states.skill[TOGETHER], batch)}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.nn import functional as F  # noqa: N812 - as everywhere
 
 MATRICES = torch.bfloat16  # in which matrices are multiplied
 CODE = 8.0  # size of a code's numbers: large, so that what layers add at first does not drown it
@@ -43,7 +43,7 @@ def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def linear(x: Tensor, weight: Tensor) -> Tensor:
-    """x times a matrix, in half precision."""
+    """X times a matrix, in half precision."""
     return F.linear(x.to(MATRICES), weight.to(MATRICES))
 
 
@@ -123,9 +123,11 @@ class Block(nn.Module):
 
 
 class States(NamedTuple):
-    """States of skills [B, S, width] and inputs [B, Q * L, width], the embedding's first; where each layer's first head looks.
+    """What each layer leaves, and where its first head looks.
 
     Attributes:
+        skill: [B, S, width], the embedding's first.
+        inputs: [B, Q * L, width], likewise.
         own: [B, S, S] of the skills' tokens.
         looks: [B, Q * L, S + L] of the inputs' tokens.
     """

@@ -74,8 +74,9 @@ def chat_system(task: Task, skill: str) -> str:
         f"Your input fields are:\n1. `{task.field}` (str):{about}\n"
         f"Your output fields are:\n1. `{task.output}` ({literal(task.labels)}):\n"
         "All interactions will be structured in the following way, with the appropriate values filled in.\n\n"
-        f"[[ ## {task.field} ## ]]\n{{{task.field}}}\n\n[[ ## {task.output} ## ]]\n{{{task.output}}}        # note: the value you"
-        f" produce must exactly match (no extra characters) one of: {'; '.join(task.labels)}\n\n[[ ## completed ## ]]\n"
+        f"[[ ## {task.field} ## ]]\n{{{task.field}}}\n\n[[ ## {task.output} ## ]]\n{{{task.output}}}        # note: the"
+        f" value you produce must exactly match (no extra characters) one of: {'; '.join(task.labels)}\n\n"
+        "[[ ## completed ## ]]\n"
         f"In adhering to this structure, your objective is: \n{textwrap.indent(objective, ' ' * 8, lambda _: True)}"
     )
 
@@ -84,8 +85,8 @@ def chat_user(task: Task, text: str) -> str:
     """The user message of DSPy's chat adapter."""
     return (
         f"[[ ## {task.field} ## ]]\n{text}\n\nRespond with the corresponding output fields, starting with the field"
-        f" `[[ ## {task.output} ## ]]` (must be formatted as a valid Python {literal(task.labels)}), and then ending with"
-        " the marker for `[[ ## completed ## ]]`."
+        f" `[[ ## {task.output} ## ]]` (must be formatted as a valid Python {literal(task.labels)}), and then ending"
+        " with the marker for `[[ ## completed ## ]]`."
     )
 
 

@@ -1,7 +1,7 @@
 """The tokenizer: words in lower case, pieces of rarer words, and DSPy's fixed sentences as single tokens.
 
-A word is the same token wherever it stands (after a space, a quote or a line break), so that to find it again is to find
-the same code. What that costs: only single spaces come back from a reply, and letters beyond Latin-1 are unknown.
+A word is the same token wherever it stands (after a space, a quote or a line break), so that to find it again is to
+find the same code. What that costs: only single spaces come back from a reply, and letters beyond Latin-1 are unknown.
 A capital is a mark before the lower-case letter, so that `Refund` and `refund` are the same word. The mark is the
 replacement character because readers of a token stream hold that one back until the next token comes.
 """
@@ -17,7 +17,14 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 
 from . import words
 
-PAD, SYSTEM, USER, ASSISTANT, END, UNKNOWN = "<|pad|>", "<|system|>", "<|user|>", "<|assistant|>", "<|end|>", "<|unknown|>"
+PAD, SYSTEM, USER, ASSISTANT, END, UNKNOWN = (
+    "<|pad|>",
+    "<|system|>",
+    "<|user|>",
+    "<|assistant|>",
+    "<|end|>",
+    "<|unknown|>",
+)
 SPECIAL = (PAD, SYSTEM, USER, ASSISTANT, END, UNKNOWN)
 # What DSPy's chat adapter and skillc write in every prompt.
 FIXED = (
@@ -43,12 +50,14 @@ FIXED = (
 MARK = "\N{REPLACEMENT CHARACTER}"  # before a letter that is a capital
 JOIN = "\N{CHARACTER TIE}"  # before a piece that follows without a space
 NEWLINE, PARAGRAPH = JOIN + "\n", JOIN + "\n\n"
-PUNCTUATION = [each for each in string.punctuation] + list("“”‘’«»…–—→←⇒•·✓✗§©€£¥°½×")
+PUNCTUATION = list(string.punctuation) + list("“”‘’«»…–—→←⇒•·✓✗§©€£¥°½×")
 LETTERS = string.ascii_lowercase + string.digits + "àáâãäåæçèéêëìíîïðñòóôõöøùúûüýþßÿœ"
 INSIDE = "-_'’/.&+"
 BEGINNINGS, INSIDES = 700, 1500
 TEMPLATE = (
-    "{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] | trim + '<|end|>' }}{% endfor %}"
+    "{% for message in messages %}"
+    "{{ '<|' + message['role'] + '|>' + message['content'] | trim + '<|end|>' }}"
+    "{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
 )
 
@@ -58,10 +67,22 @@ def vocabulary() -> list[str]:
     chance = random.Random("pieces")
     sample = [*words.training(), *(words.invented(chance) for _ in range(10_000))]
     begin = Counter(word[:size] for word in sample for size in (2, 3, 4))
-    inside = Counter(JOIN + word[at : at + size] for word in sample for size in (2, 3, 4) for at in range(1, len(word) - size + 1))
+    inside = Counter(
+        JOIN + word[at : at + size] for word in sample for size in (2, 3, 4) for at in range(1, len(word) - size + 1)
+    )
     pieces = [*_saving(begin, BEGINNINGS), *_saving(inside, INSIDES)]
     singles = [*LETTERS, *(JOIN + letter for letter in LETTERS), *(JOIN + mark for mark in INSIDE)]
-    ordered = [*SPECIAL, NEWLINE, PARAGRAPH, MARK, *PUNCTUATION, *singles, *sorted(words.FUNCTION), *words.whole(), *pieces]
+    ordered = [
+        *SPECIAL,
+        NEWLINE,
+        PARAGRAPH,
+        MARK,
+        *PUNCTUATION,
+        *singles,
+        *sorted(words.FUNCTION),
+        *words.whole(),
+        *pieces,
+    ]
     return list(dict.fromkeys(ordered))
 
 
@@ -106,7 +127,7 @@ def build() -> Tokenizer:
 
 
 def structural(made: Tokenizer) -> list[int]:
-    """The tokens that the training may move: marks, function words and fixed sentences. All others keep a random code."""
+    """The tokens that training may move: marks, function words, fixed sentences. All others keep a random code."""
     tokens = [*SPECIAL, NEWLINE, PARAGRAPH, MARK, *PUNCTUATION, *sorted(words.FUNCTION), *FIXED]
     return sorted({made.token_to_id(token) for token in tokens})
 

@@ -19,7 +19,6 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from . import tokenizer
 from .batches import Batch, batch
@@ -76,7 +75,9 @@ def rate(step: int, settings: Settings) -> float:
 
 def _one(settings: Settings, step: int) -> Batch:
     stage = stage_of(step, settings)
-    return batch(f"{settings.seed}:{step}", stage.level, settings.tokens, stage.rooms[step % len(stage.rooms)], stage.length)
+    return batch(
+        f"{settings.seed}:{step}", stage.level, settings.tokens, stage.rooms[step % len(stage.rooms)], stage.length
+    )
 
 
 def batches(settings: Settings, start: int, workers: int) -> Iterator[Batch]:
@@ -149,7 +150,7 @@ class Training:
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
         }
         torch.save(state, path.with_suffix(".part"))
-        os.replace(path.with_suffix(".part"), path)
+        path.with_suffix(".part").replace(path)
 
     def load(self, path: Path) -> int:
         """Takes up a checkpoint; the step to go on with."""
@@ -161,7 +162,9 @@ class Training:
         return int(state["step"])
 
 
-def train(folder: Path, settings: Settings, *, device: str, workers: int, every: int, compiled: bool, minutes: float) -> None:
+def train(
+    folder: Path, settings: Settings, *, device: str, workers: int, every: int, compiled: bool, minutes: float
+) -> None:
     """Trains until the last step, with a line of figures every 50 steps and a checkpoint every so many."""
     folder.mkdir(parents=True, exist_ok=True)
     training = Training(settings, device, compiled=compiled)
@@ -181,9 +184,14 @@ def train(folder: Path, settings: Settings, *, device: str, workers: int, every:
             spent = time.monotonic() - began
             means = " ".join(f"{name} {value / counted:.3f}" for name, value in sums.items())
             left = spent / (number + 1 - start) * (settings.steps - number - 1)
-            print(f"step {number + 1}/{settings.steps} {means} | {seen / spent:,.0f} tokens/s, {left / 60:.0f} min left", flush=True)
+            print(
+                f"step {number + 1}/{settings.steps} {means} | {seen / spent:,.0f} tokens/s, {left / 60:.0f} min left",
+                flush=True,
+            )
             with (folder / "log.jsonl").open("a") as log:
-                log.write(json.dumps({"step": number + 1, **{name: round(v / counted, 4) for name, v in sums.items()}}) + "\n")
+                log.write(
+                    json.dumps({"step": number + 1, **{name: round(v / counted, 4) for name, v in sums.items()}}) + "\n"
+                )
             sums, counted = {}, 0
         if (number + 1) % every == 0 or last:
             training.save(checkpoint, number + 1)
