@@ -32,6 +32,8 @@ class Batch:
             -1.
         misses: [N, 3] document, input and token of words of inputs that are no triggers.
         decided: [N, 3] document, input and the token of the deciding trigger, or of the default's label in the skill.
+        rules_start: [B] where the skill's own text begins.
+        copied: [N, 3] document, input and token of a reply that is followed by more of a name or a label.
         by_default: [N] whether it is the default's label.
     """
 
@@ -46,6 +48,8 @@ class Batch:
     matches: Array
     misses: Array
     decided: Array
+    rules_start: Array
+    copied: Array
     by_default: NDArray[np.bool_]
 
 
@@ -110,8 +114,9 @@ def arrays(found: list[tuple[Document, Encoding, list[Encoding]]], room: int, le
         "matches": [],
         "misses": [],
         "decided": [],
+        "copied": [],
     }
-    by_default = []
+    by_default, rules_start = [], []
     for b, (made, whole, asked) in enumerate(found):
         skill[b, : len(whole.ids)] = whole.ids
         shift = len(tokenizer.SYSTEM)
@@ -119,6 +124,7 @@ def arrays(found: list[tuple[Document, Encoding, list[Encoding]]], room: int, le
             key: last_token(whole, end, shift) if key[1] else first_token(whole, start, shift)
             for key, (start, end) in made.places.items()
         }
+        rules_start.append(min(places.values()))
         for (rule, slot), token in places.items():
             if slot == 0:
                 lists["labels"].append((b, token, rule))
@@ -129,8 +135,8 @@ def arrays(found: list[tuple[Document, Encoding, list[Encoding]]], room: int, le
         for q, (query, tokens) in enumerate(zip(made.queries, asked, strict=True)):
             ids = tokens.ids
             inputs[b, q, : len(ids)] = ids
-            start = ids.index(_tokenizer().token_to_id(tokenizer.ASSISTANT))
-            targets[b, q, start : len(ids) - 1] = ids[start + 1 :]
+            reply = ids.index(_tokenizer().token_to_id(tokenizer.ASSISTANT))
+            targets[b, q, reply : len(ids) - 1] = ids[reply + 1 :]
             shift = len(tokenizer.USER)
             start = first_token(
                 tokens, len(query.user) + len(query.before), shift + len(tokenizer.END + tokenizer.ASSISTANT)
@@ -139,6 +145,7 @@ def arrays(found: list[tuple[Document, Encoding, list[Encoding]]], room: int, le
             if ids[start - 1] == _tokenizer().token_to_id(tokenizer.MARK):
                 start -= 1
             first[b, q] = start - 1
+            lists["copied"] += [(b, q, token) for token in range(reply, len(ids) - 1) if token != start - 1]
             covered: set[int] = set()
             won: int | None = None
             for begin, end, rule, slot in query.hits:
@@ -159,6 +166,15 @@ def arrays(found: list[tuple[Document, Encoding, list[Encoding]]], room: int, le
                 lists["decided"].append((b, q, places[query.rule, 0]))
                 by_default.append(True)
     lengths = np.array([len(whole.ids) for _, whole, _ in found])
-    widths = {"triggers": 3, "labels": 3, "bound": 3, "matches": 6, "misses": 3, "decided": 3}
+    widths = {"triggers": 3, "labels": 3, "bound": 3, "matches": 6, "misses": 3, "decided": 3, "copied": 3}
     made_lists = {name: np.array(rows, np.int64).reshape(-1, widths[name]) for name, rows in lists.items()}
-    return Batch(skill, lengths, inputs, targets, first, by_default=np.array(by_default, bool), **made_lists)
+    return Batch(
+        skill,
+        lengths,
+        inputs,
+        targets,
+        first,
+        rules_start=np.array(rules_start),
+        by_default=np.array(by_default, bool),
+        **made_lists,
+    )

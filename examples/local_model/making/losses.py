@@ -15,7 +15,7 @@ from .batches import IGNORED
 from .network import CODE, MATRICES, Network, Shape, States
 
 # After or in which layer a helper looks, counted from 1.
-BIND, TOGETHER, MATCH, LABEL, DECIDE = 2, 3, 4, 5, 6
+BEFORE, LISTED, BIND, TOGETHER, MATCH, LABEL, DECIDE, COPY = 1, 2, 3, 3, 4, 5, 6, 7
 
 
 def lay_out(network: Network) -> None:
@@ -23,10 +23,13 @@ def lay_out(network: Network) -> None:
 
     To find out by itself that a code can be handed on takes a network longer than all else together.
     """
+    network.carry(BEFORE, 0, 2)  # each token has the one before it beside it
+    network.carry(LISTED, 0, 3)  # a label that was listed is marked by itself
     network.carry(BIND, 0, 1)  # the later of trigger and label has the other beside it
     network.carry(MATCH, 1, 1)  # a word of the input has what its trigger has beside it
     network.carry(LABEL, 0, 1)  # or the label that it is a trigger of
     network.carry(DECIDE, 1, 0)  # the answer says it
+    network.carry(COPY, 0, 0)  # and goes on with what came after the same piece before
 
 
 class Helpers(nn.Module):
@@ -58,6 +61,11 @@ def helper_losses(helpers: Helpers, network: Network, states: States, batch: dic
     """Each helper's mean loss."""
     skill, length = batch["skill"].shape[1], batch["inputs"].shape[2]
     losses = {"together": _together(helpers, states.skill[TOGETHER], batch)}
+    losses["before"] = _before(states)
+    losses["listed"] = _listed(states.own[LISTED - 1], batch)
+    copied = _copied(states.looks[COPY - 1], batch)
+    if copied is not None:
+        losses["copy"] = copied
     bind = batch["bound"]
     losses["bind"] = _log(states.own[BIND - 1][bind[:, 0], bind[:, 1], bind[:, 2]])
     match = batch["matches"]
@@ -83,6 +91,38 @@ def helper_losses(helpers: Helpers, network: Network, states: States, batch: dic
 
 def _log(probability: Tensor) -> Tensor:
     return -(probability.float() + 1e-4).log().mean()
+
+
+def _before(states: States) -> Tensor:
+    """Each token looks at the one before it; of the inputs' tokens, the first of each looks where it likes."""
+    own = states.own[BEFORE - 1]
+    return _log(own.diagonal(-1, 1, 2))
+
+
+def _listed(look: Tensor, batch: dict[str, Tensor]) -> Tensor:
+    """A rule's label looks at all that is the same before it, if there is any, and a trigger at nothing."""
+    label, trigger = batch["labels"], batch["triggers"]
+    tokens = batch["skill"][label[:, 0]]
+    place = torch.arange(tokens.shape[1], device=tokens.device)
+    same = (tokens == tokens.gather(1, label[:, 1:2])) & (place < batch["rules_start"][label[:, 0]][:, None])
+    there = (look[label[:, 0], label[:, 1]] * same).sum(-1)[same.any(-1)]
+    return _log(torch.cat([there, look[trigger[:, 0], trigger[:, 1], 0]]))
+
+
+def _copied(look: Tensor, batch: dict[str, Tensor]) -> Tensor | None:
+    """Where a reply goes on as a text before it did, it looks at what came there."""
+    skill, inputs, targets = batch["skill"], batch["inputs"], batch["targets"]
+    b, q, t = batch["copied"].unbind(1)
+    length = inputs.shape[2]
+    tokens = torch.cat([skill[b], inputs[b, q]], dim=1)
+    place = torch.arange(length, device=b.device)
+    earlier = torch.cat([torch.ones_like(skill[b], dtype=torch.bool), place < t[:, None]], dim=1)
+    after = torch.zeros_like(earlier)
+    after[:, 1:] = tokens[:, :-1] == inputs[b, q, t][:, None]
+    after[:, skill.shape[1]] = False
+    there = (tokens == targets[b, q, t][:, None]) & after & earlier
+    found = there.any(-1)
+    return _log((look[b, q * length + t] * there).sum(-1)[found]) if bool(found.any()) else None
 
 
 def _together(helpers: Helpers, states: Tensor, batch: dict[str, Tensor]) -> Tensor:

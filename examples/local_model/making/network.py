@@ -156,6 +156,8 @@ class Network(nn.Module):
             # A token's code fills the first of four slots; what a layer says of a token has the others to itself.
             self.embed_tokens.zero_()
             self.embed_tokens[:, : shape.head].normal_(0, CODE, generator=chance)
+            # The same for all, so that a head can look at a place whatever stands there.
+            self.embed_tokens[:, -1] = 3 * CODE
 
     def carry(self, layer: int, source: int, target: int) -> None:
         """Has the first head of a layer, counted from 1, hand on one slot of what it looks at into another."""
