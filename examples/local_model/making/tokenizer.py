@@ -8,6 +8,7 @@ replacement character because readers of a token stream hold that one back until
 
 from __future__ import annotations
 
+import json
 import random
 import string
 from collections import Counter
@@ -49,6 +50,7 @@ FIXED = (
 )
 MARK = "\N{REPLACEMENT CHARACTER}"  # before a letter that is a capital
 JOIN = "\N{CHARACTER TIE}"  # before a piece that follows without a space
+INNER = JOIN + MARK  # before a capital inside a word
 NEWLINE, PARAGRAPH = JOIN + "\n", JOIN + "\n\n"
 PUNCTUATION = list(string.punctuation) + list("“”‘’«»…–—→←⇒•·✓✗§©€£¥°½×")
 LETTERS = string.ascii_lowercase + string.digits + "àáâãäåæçèéêëìíîïðñòóôõöøùúûüýþßÿœ"
@@ -77,6 +79,7 @@ def vocabulary() -> list[str]:
         NEWLINE,
         PARAGRAPH,
         MARK,
+        INNER,
         *PUNCTUATION,
         *singles,
         *sorted(words.FUNCTION),
@@ -108,14 +111,18 @@ def build() -> Tokenizer:
             normalizers.Replace("\r\n", "\n"),
             normalizers.Replace(Regex(r"[ \t]*\n([ \t]*\n)+[ \t]*"), PARAGRAPH),
             normalizers.Replace(Regex(r"(?<!\n)[ \t]*(?<!" + JOIN + r"|\n)\n(?!\n)[ \t]*"), NEWLINE),
-            *(normalizers.Replace(letter, MARK + letter.lower()) for letter in string.ascii_uppercase),
+            *(
+                normalizers.Replace(pattern, mark + letter.lower())
+                for letter in string.ascii_uppercase
+                for pattern, mark in ((Regex(rf"(?<=[\p{{L}}\p{{N}}]){letter}"), INNER), (letter, MARK))
+            ),
             normalizers.Lowercase(),
         ]
     )
     word = rf"[\p{{L}}\p{{N}}]+(?:[{INSIDE}][\p{{L}}\p{{N}}]+)*"
     made.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(Regex(rf"{JOIN}\n\n?|{MARK}|{word}|[^\s\p{{L}}\p{{N}}]"), "isolated"),
+            pre_tokenizers.Split(Regex(rf"{JOIN}\n\n?|{JOIN}?{MARK}|{word}|[^\s\p{{L}}\p{{N}}]"), "isolated"),
             pre_tokenizers.Split(Regex(r"[ \t]+"), "removed"),
         ]
     )
@@ -128,7 +135,7 @@ def build() -> Tokenizer:
 
 def structural(made: Tokenizer) -> list[int]:
     """The tokens that training may move: marks, function words, fixed sentences. All others keep a random code."""
-    tokens = [*SPECIAL, NEWLINE, PARAGRAPH, MARK, *PUNCTUATION, *sorted(words.FUNCTION), *FIXED]
+    tokens = [*SPECIAL, NEWLINE, PARAGRAPH, MARK, INNER, *PUNCTUATION, *sorted(words.FUNCTION), *FIXED]
     return sorted({made.token_to_id(token) for token in tokens})
 
 
@@ -146,3 +153,8 @@ def save(made: Tokenizer, folder: Path) -> None:
         model_max_length=4096,
     )
     whole.save_pretrained(folder)
+    # As every version of transformers has it, not only the one that wrote it.
+    about = folder / "tokenizer_config.json"
+    about.write_text(
+        json.dumps(json.loads(about.read_text()) | {"tokenizer_class": "PreTrainedTokenizerFast"}, indent=2)
+    )

@@ -54,7 +54,7 @@ STAGES = (
 class Settings:
     """What a training is made of."""
 
-    steps: int = 4600
+    steps: int = 4400
     tokens: int = 9_000
     seed: int = 5
     matrices: float = 0.015  # learning rate of Muon

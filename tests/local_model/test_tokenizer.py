@@ -1,0 +1,68 @@
+"""The tokenizer of the local model: a word is one code wherever it stands, and what it writes is what was read."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from local_model.making import documents, prompts, tokenizer, words
+from tokenizers.decoders import DecodeStream
+
+
+SHARED = tokenizer.build()
+
+
+@pytest.fixture
+def made():
+    return SHARED
+
+
+def test_it_is_the_same_each_time(made):
+    assert tokenizer.build().to_str() == made.to_str()
+
+
+@pytest.mark.parametrize(
+    "around", ["a {} b", '"{}"', "{}", "\n{}\n", "({}),", "**{}**", "`{}`", "{}: x", "{}.", "['{}']"]
+)
+def test_a_word_is_the_same_tokens_wherever_it_stands(made, around):
+    for word in ("invoice", "refund", "gift", "thermostat", words.training()[0]):
+        alone = made.encode(word).ids
+        found = made.encode(around.format(word)).ids
+        assert any(found[at : at + len(alone)] == alone for at in range(len(found)))
+
+
+def test_a_capital_is_a_mark_before_the_same_word(made):
+    assert made.encode("Invoice").tokens == [tokenizer.MARK, *made.encode("invoice").tokens]
+
+
+def test_what_the_adapter_writes_is_one_token(made):
+    task = prompts.Task("ticket", "team", "as it came", ("billing", "sales"))
+    for text in (prompts.chat_system(task, "# A"), prompts.chat_user(task, "Hello")):
+        assert made.encode(text).tokens.count(tokenizer.UNKNOWN) == 0
+    assert len(made.encode(prompts.chat_user(task, "hello")).ids) < 40
+
+
+def lines(text):
+    return [line.strip() for line in text.splitlines()]
+
+
+def test_replies_come_back_as_they_were(made):
+    chance = random.Random(5)
+    for _ in range(500):
+        label = documents.training_label(chance)
+        if "/ " in label or " /" in label:
+            continue
+        task = prompts.Task("ticket", chance.choice(["team", "ticket_type"]), "", (label, "other"))
+        reply = "".join(prompts.chat_reply(task, label))
+        assert lines(made.decode(made.encode(reply).ids)) == lines(reply)
+
+
+def test_a_stream_of_tokens_gives_the_same_text(made):
+    ids = made.encode("[[ ## team ## ]]\nGift Card-X of iOS\n\n[[ ## completed ## ]]").ids
+    stream = DecodeStream(skip_special_tokens=True)
+    assert "".join(stream.step(made, each) or "" for each in ids) == made.decode(ids)
+
+
+@given(st.text())
+def test_no_text_is_too_much(text):
+    SHARED.decode(SHARED.encode(text).ids)
