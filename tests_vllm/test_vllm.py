@@ -107,3 +107,12 @@ def test_what_vllm_says_of_a_wrong_option_is_shown(models, tmp_path):
 def whole(texts):
     """Texts without half a letter at their end, which is shown or held back."""
     return [text.rstrip("\N{REPLACEMENT CHARACTER}") for text in texts]
+
+
+def test_a_skill_that_was_made_with_the_model_is_evaluated_with_it_and_another(shop, undisturbed):
+    found = shop.run("eval", "things.skill", "--model", "target", "--model", "optimizer", "--json")
+    ours, other = found["models"]
+    assert (ours["compiled_with"], other["compiled_with"]) == (True, False)
+    for model in (ours, other):
+        gains = {pair["skill"]: pair["gain"] for pair in model["pairs"]}
+        assert gains["compiled"] > 0.3

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -16,6 +15,7 @@ from skillc.doctor.shape import Shape, shape_of
 from skillc.doctor.weights import Files, files_of, hub_cache, is_folder_name
 from skillc.errors import SkillcError
 from skillc.models.cache.sizes import in_bytes
+from skillc.models.serving.interpreter import find_interpreter
 from skillc.plan.schema import ModelPlan, Plan
 
 _GROUP = "memory"
@@ -115,11 +115,7 @@ def check_vllm(root: Path) -> Finding:
 
 def _interpreter(what: str, declared: str | None, root: Path) -> Finding:
     try:
-        serving = import_module("skillc.models.serving.interpreter")
-    except ModuleNotFoundError:
-        return Finding("installed", "missing", what, "this version of skillc starts no servers", "start it yourself")
-    try:
-        found = serving.find_interpreter(declared, root)
+        found = find_interpreter(declared, root)
     except SkillcError as problem:
         return Finding("installed", "missing", what, problem.message, problem.hint)
     return Finding("installed", "ok", what, f"in {found}")

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -33,9 +32,7 @@ def find_interpreter(declared: str | None, root: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def interpreters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        servers_module, "import_module", lambda name: SimpleNamespace(find_interpreter=find_interpreter)
-    )
+    monkeypatch.setattr(servers_module, "find_interpreter", find_interpreter)
 
 
 @pytest.fixture(scope="module")
@@ -197,8 +194,5 @@ def test_the_interpreter_is_found_or_its_absence_comes_with_the_commands(root: P
 def test_vllm_is_only_noted_where_no_program_needs_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert check_vllm(root).level == "ok"
 
-    def absent(name: str) -> None:
-        raise ModuleNotFoundError(name)
-
-    monkeypatch.setattr(servers_module, "import_module", absent)
+    monkeypatch.setattr(servers_module, "find_interpreter", lambda declared, root: find_interpreter("none", root))
     assert check_vllm(root).level == "note"

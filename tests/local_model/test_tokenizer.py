@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from local_model.making import documents, prompts, tokenizer, words
 from tokenizers.decoders import DecodeStream
 
-
 SHARED = tokenizer.build()
 
 
