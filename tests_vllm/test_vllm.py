@@ -13,9 +13,14 @@ from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.models.transport import send
 
+SKILL = """# Sort
+
+- If the text mentions "apple" or "market", answer fruit.
+- When it contains "otter", reply with animal.
+- Otherwise, answer tool."""
 PROMPTS = [
-    [{"role": "system", "content": "You sort texts."}, {"role": "user", "content": text}]
-    for text in ("I saw an old apple near the market.", "one otter at the station", "[[ ## text ## ]] a red hammer")
+    [{"role": "system", "content": SKILL}, {"role": "user", "content": f"text: {text}\n\nkind:"}]
+    for text in ("I saw an old apple near the harbour.", "one otter at the station", "[[ ## text ## ]] a red hammer")
 ]
 TOKENS = 24
 
@@ -105,8 +110,8 @@ def test_what_vllm_says_of_a_wrong_option_is_shown(models, tmp_path):
 
 
 def whole(texts):
-    """Texts without half a letter at their end, which is shown or held back."""
-    return [text.rstrip("\N{REPLACEMENT CHARACTER}") for text in texts]
+    """Texts without half a letter at their end, which is shown or held back, or a space before their first word."""
+    return [text.rstrip("\N{REPLACEMENT CHARACTER}").strip() for text in texts]
 
 
 def test_a_skill_that_was_made_with_the_model_is_evaluated_with_it_and_another(shop, undisturbed):
