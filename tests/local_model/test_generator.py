@@ -8,9 +8,10 @@ import dspy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from local_model.making import documents, phrasings, prompts, words
-from local_model.making.documents import Level, document, training_source
+from local_model.making import phrasings, prompts, sources, words
+from local_model.making.documents import document
 from local_model.making.rules import Rule, deciding
+from local_model.making.sources import Level, training_source
 
 from skillc.frontend import plan_file
 from skillc.models.rulebook.sentences import applies, normal, read_rules
@@ -61,7 +62,7 @@ def test_there_are_hundreds_of_phrasings_and_the_evaluation_has_none_of_them():
 def test_no_kept_word_is_drawn_in_training():
     chance = random.Random(3)
     for _ in range(3000):
-        for drawn in (documents.training_word(chance), documents.training_label(chance)):
+        for drawn in (sources.training_word(chance), sources.training_label(chance)):
             assert not [part for part in re.findall(r"[a-z]{4,}", drawn.lower()) if words.kept(part)]
     assert not set(words.training()) & set(words.evaluation())
     assert all(words.kept(words.invented_kept(chance)) for _ in range(50))

@@ -5,7 +5,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from local_model.making import documents, prompts, tokenizer, words
+from local_model.making import prompts, sources, tokenizer, words
 from tokenizers.decoders import DecodeStream
 
 SHARED = tokenizer.build()
@@ -48,7 +48,7 @@ def lines(text):
 def test_replies_come_back_as_they_were(made):
     chance = random.Random(5)
     for _ in range(500):
-        label = documents.training_label(chance)
+        label = sources.training_label(chance)
         if "/ " in label or " /" in label:
             continue
         task = prompts.Task("ticket", chance.choice(["team", "ticket_type"]), "", (label, "other"))

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
 from . import tokenizer
-from .documents import Document, Level, Query, document, training_source
+from .asking import Query
+from .documents import Document, document
+from .sources import Level, training_source
 
 Array = NDArray[np.int64]
 IGNORED = -100

@@ -21,8 +21,11 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from . import phrasings, prompts, words
-from .documents import Asking, Level, Source, Writer, draw_rules, draw_task, training_source
+from .asking import Asking
+from .documents import draw_rules, draw_task
 from .rules import Rule, deciding
+from .sources import Level, Source, training_source
+from .writing import Writer
 
 HERE = Path(__file__).resolve().parent.parent / "evaluation"
 RULEBOOK = (

@@ -22,9 +22,9 @@ import torch
 
 from . import tokenizer
 from .batches import Batch, batch
-from .documents import Level
 from .losses import Helpers, helper_losses, lay_out, reply_loss
 from .network import Network, Shape
+from .sources import Level
 
 
 @dataclass(frozen=True, slots=True)

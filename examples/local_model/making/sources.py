@@ -1,0 +1,87 @@
+"""What documents are drawn from, and how hard they are."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from . import phrasings, words
+
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How hard documents are.
+
+    Attributes:
+        rules, triggers, labels: fewest and most.
+        odd: the share of rules that are not of the kind `any`.
+        strange: the share of documents whose phrasings are made of words without sense.
+        sentences: the most sentences of an input.
+        phrases: the share of triggers of two words.
+        queries: inputs a document.
+        phrasings: how many of each kind are used, from the first on; 0 for all.
+    """
+
+    rules: tuple[int, int] = (1, 16)
+    triggers: tuple[int, int] = (1, 5)
+    labels: tuple[int, int] = (2, 8)
+    odd: float = 0.1
+    strange: float = 0.2
+    sentences: int = 3
+    phrases: float = 0.1
+    queries: int = 12
+    phrasings: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where words, phrasings and filler come from; the evaluation has its own.
+
+    Attributes:
+        word, label: draw one.
+        rules, filler, nouns: sections of templates.
+    """
+
+    word: Callable[[random.Random], str]
+    label: Callable[[random.Random], str]
+    rules: dict[str, tuple[str, ...]]
+    filler: dict[str, tuple[str, ...]]
+    nouns: dict[str, tuple[str, ...]]
+
+
+def training_word(chance: random.Random) -> str:
+    """A trigger or a word of a text."""
+    return words.invented(chance) if chance.random() < 0.3 else chance.choice(words.training())
+
+
+def training_label(chance: random.Random) -> str:
+    """A label: mostly one word, at times with a hyphen, an underscore, a capital or a second word."""
+    one = training_word(chance)
+    kind = chance.random()
+    if kind < 0.72:
+        return one
+    if kind < 0.88:
+        return one + chance.choice("--__ /") + training_word(chance)
+    if kind < 0.94:
+        return one.capitalize()
+    return chance.choice(
+        (one[:2], one[:2].upper(), f"{one[0].upper()}{chance.randint(1, 9)}", f"{one}{chance.randint(0, 99)}")
+    )
+
+
+@cache
+def training_source(most: int = 0) -> Source:
+    """What the training draws from; of each kind of phrasing the first so many, 0 for all."""
+    every = phrasings.sections(HERE / "phrasings.txt")
+    return Source(
+        training_word,
+        training_label,
+        {kind: lines[: most or None] for kind, lines in every.items()},
+        phrasings.sections(HERE / "filler.txt"),
+        phrasings.sections(HERE / "nouns.txt"),
+    )
