@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -74,9 +74,10 @@ def batch(seed: str, level: Level, tokens: int, room: int, length: int) -> Batch
     source = training_source(level.phrasings)
     found: list[tuple[Document, Encoding, list[Encoding]]] = []
     while len(found) < max(1, tokens // (room + level.queries * length)):
-        made = document(chance, level, source)
+        # No batch is bare, so that each loss has something to look at.
+        made = document(chance, level if found else replace(level, bare=0), source)
         skill = _tokenizer().encode(f"{tokenizer.SYSTEM}{made.system}{tokenizer.END}")
-        if room // 2 <= len(skill.ids) <= room:
+        if len(skill.ids) <= room and (len(skill.ids) >= room // 2 or not made.rules):
             asked = _tokenizer().encode_batch([_whole(query) for query in made.queries])
             if max(len(query.ids) for query in asked) <= length:
                 found.append((made, skill, asked))
@@ -126,7 +127,7 @@ def arrays(found: list[tuple[Document, Encoding, list[Encoding]]], room: int, le
             key: last_token(whole, end, shift) if key[1] else first_token(whole, start, shift)
             for key, (start, end) in made.places.items()
         }
-        rules_start.append(min(places.values()))
+        rules_start.append(min(places.values(), default=room))
         for (rule, slot), token in places.items():
             if slot == 0:
                 lists["labels"].append((b, token, rule))

@@ -33,8 +33,11 @@ class Document:
 def document(chance: random.Random, level: Level, source: Source, *, chat: bool | None = None) -> Document:
     """One document with its queries."""
     task = draw_task(chance, level, source)
-    rules = draw_rules(chance, level, source, task.labels)
+    bare = bool(level.bare) and chance.random() < level.bare
+    rules = () if bare else draw_rules(chance, level, source, task.labels)
     skill = Writer(chance, source, task, strange=chance.random() < level.strange).skill(rules)
+    if bare and chance.random() < 0.5:
+        skill = ""
     in_chat = chance.random() < 0.85 if chat is None else chat
     system, found = prompts.places((prompts.chat_system if in_chat else prompts.plain_system)(task, skill))
     places = {divmod(number, SLOTS): place for number, place in found.items()}

@@ -64,11 +64,10 @@ def literal(labels: Sequence[str]) -> str:
 
 
 def chat_system(task: Task, skill: str) -> str:
-    """The system message of DSPy's chat adapter with skillc's instructions."""
-    objective = (
-        f"Given the fields `{task.field}`, produce the fields `{task.output}`.\n"
-        f"Follow the rules of this skill; they come before your own judgement.\n\n{skill.strip()}"
-    )
+    """The system message of DSPy's chat adapter with skillc's instructions; an empty skill is none."""
+    objective = f"Given the fields `{task.field}`, produce the fields `{task.output}`."
+    if skill:
+        objective += f"\nFollow the rules of this skill; they come before your own judgement.\n\n{skill.strip()}"
     about = f" {task.about}" if task.about else ""
     return (
         f"Your input fields are:\n1. `{task.field}` (str):{about}\n"

@@ -24,6 +24,7 @@ class Level:
         sentences: the most sentences of an input.
         phrases: the share of triggers of two words.
         queries: inputs a document.
+        bare: the share of documents without a rule, half of them without a skill.
         phrasings: how many of each kind are used, from the first on; 0 for all.
     """
 
@@ -35,6 +36,7 @@ class Level:
     sentences: int = 3
     phrases: float = 0.1
     queries: int = 12
+    bare: float = 0.0
     phrasings: int = 0
 
 
