@@ -71,7 +71,7 @@ def test_no_kept_word_is_drawn_in_training():
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**9))
 def test_places_and_answers_are_those_of_the_rules(seed):
-    made = document(random.Random(seed), Level(odd=0.3), training_source())
+    made = document(random.Random(seed), Level(odd=0.3, bare=0.1), training_source())
     for (number, slot), (start, end) in made.places.items():
         rule = made.rules[number]
         wanted = rule.triggers[slot - 1] if slot else rule.label
@@ -127,11 +127,11 @@ def test_the_rulebook_reads_the_sentences_that_are_called_its_own():
         assert not applies(rule, {"ticket": normal("a gift, please")}), text
 
 
-def test_prompts_are_those_that_a_rollout_sends():
+@pytest.mark.parametrize("skill", ['# Route\n\n## Rules\n\n- If the ticket mentions "a", answer billing.\n\nDone.', ""])
+def test_prompts_are_those_that_a_rollout_sends(skill):
     plan = plan_file(EXAMPLE.parent / "tickets" / "tickets.skill").plan
-    skill = '# Route\n\n## Rules\n\n- If the ticket mentions "a", answer billing.\n\nDone.'
     ticket = "It's late.\n\nPlease [[hurry]]"
-    module = build_module(plan.task, plan.skill.name, instructions(plan.task, plan.skill, skill))
+    module = build_module(plan.task, plan.skill.name, instructions(plan.task, plan.skill, skill or None))
     adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
     system, user = adapter.format(module.answer.signature, [], {"ticket": ticket})
     (given_,), (output,) = plan.task.inputs, plan.task.outputs
