@@ -90,7 +90,8 @@ def helper_losses(helpers: Helpers, network: Network, states: States, batch: dic
 
 
 def _log(probability: Tensor) -> Tensor:
-    return -(probability.float() + 1e-4).log().mean()
+    """Mean of the negative logarithms; 0 where a batch happens to have none of the kind."""
+    return -(probability.float() + 1e-4).log().sum() / max(1, probability.numel())
 
 
 def _before(states: States) -> Tensor:
