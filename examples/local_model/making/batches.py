@@ -28,10 +28,11 @@ class Batch:
         inputs, targets: tokens [B, Q, L], and what is to follow each, or `IGNORED`.
         first: [B, Q] the token before the label.
         triggers, labels: [N, 3] document, token and rule of the rules' triggers and labels.
-        bound: [N, 3] document, and of a rule's label and one of its triggers the later token and the earlier.
-        matches: [N, 6] document, input, token of a trigger in an input; token of that trigger, and of its rule's label,
-            in the skill (-1 where the label comes first, or the rule says more than `any`); the label's first token, or
-            -1.
+        bound: [N, 3] document, a trigger or the label of a rule, and which of these comes first in the rule.
+        matches: [N, 5] document, input, token of a trigger in an input; token of that trigger in the skill; its rule's
+            label's first token, or -1 where the rule says more than `any`.
+        found: [N, 2] number of a match, and a token of the skill where its rule's label stands. Where labels come first,
+            that of any other such rule with the same label will do.
         misses: [N, 3] document, input and token of words of inputs that are no triggers.
         decided: [N, 3] document, input and the token of the deciding trigger, or of the default's label in the skill.
         rules_start: [B] where the skill's own text begins.
@@ -48,6 +49,7 @@ class Batch:
     labels: Array
     bound: Array
     matches: Array
+    found: Array
     misses: Array
     decided: Array
     rules_start: Array
@@ -115,6 +117,7 @@ def arrays(found: list[tuple[Document, Encoding, list[Encoding]]], room: int, le
         "labels": [],
         "bound": [],
         "matches": [],
+        "found": [],
         "misses": [],
         "decided": [],
         "copied": [],
@@ -128,13 +131,17 @@ def arrays(found: list[tuple[Document, Encoding, list[Encoding]]], room: int, le
             for key, (start, end) in made.places.items()
         }
         rules_start.append(min(places.values(), default=room))
-        for (rule, slot), token in places.items():
-            if slot == 0:
-                lists["labels"].append((b, token, rule))
-            elif made.rules[rule].kind == "any":
-                label = places[rule, 0]
-                lists["triggers"].append((b, token, rule))
-                lists["bound"].append((b, max(token, label), min(token, label)))
+        alike: dict[int, tuple[int, ...]] = {}
+        for number, rule in enumerate(made.rules):
+            label = places[number, 0]
+            lists["labels"].append((b, label, number))
+            triggers = [places[number, slot] for slot in range(1, len(rule.triggers) + 1)]
+            lists["triggers"] += [(b, token, number) for token in triggers]
+            lists["bound"] += [(b, token, min(label, *triggers)) for token in (label, *triggers) if triggers]
+            alike[number] = (label,)
+        early = [n for n, rule in enumerate(made.rules) if rule.triggers and places[n, 0] < places[n, 1]]
+        for number in early:
+            alike[number] = tuple(places[n, 0] for n in early if made.rules[n].label == made.rules[number].label)
         for q, (query, tokens) in enumerate(zip(made.queries, asked, strict=True)):
             ids = tokens.ids
             inputs[b, q, : len(ids)] = ids
@@ -155,9 +162,9 @@ def arrays(found: list[tuple[Document, Encoding, list[Encoding]]], room: int, le
                 token = last_token(tokens, end, shift)
                 covered |= set(range(first_token(tokens, begin, shift), token + 1))
                 plain = made.rules[rule].kind == "any"
-                there, label = places[rule, slot], places[rule, 0]
-                known = label if plain and there < label else -1
-                lists["matches"].append((b, q, token, there, known, whole.ids[label] if plain else -1))
+                lists["found"] += [(len(lists["matches"]), place) for place in alike[rule] if plain]
+                label = whole.ids[places[rule, 0]] if plain else -1
+                lists["matches"].append((b, q, token, places[rule, slot], label))
                 if rule == query.rule and plain:
                     won = token
             low, high = first_token(tokens, query.text[0], shift), last_token(tokens, query.text[1], shift)
@@ -169,7 +176,7 @@ def arrays(found: list[tuple[Document, Encoding, list[Encoding]]], room: int, le
                 lists["decided"].append((b, q, places[query.rule, 0]))
                 by_default.append(True)
     lengths = np.array([len(whole.ids) for _, whole, _ in found])
-    widths = {"triggers": 3, "labels": 3, "bound": 3, "matches": 6, "misses": 3, "decided": 3, "copied": 3}
+    widths = {"triggers": 3, "labels": 3, "bound": 3, "matches": 5, "found": 2, "misses": 3, "decided": 3, "copied": 3}
     made_lists = {name: np.array(rows, np.int64).reshape(-1, widths[name]) for name, rows in lists.items()}
     return Batch(
         skill,

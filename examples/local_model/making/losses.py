@@ -25,10 +25,10 @@ def lay_out(network: Network) -> None:
     """
     network.carry(BEFORE, 0, 2)  # each token has the one before it beside it
     network.carry(LISTED, 0, 3)  # a label that was listed is marked by itself
-    network.carry(BIND, 0, 1)  # the later of trigger and label has the other beside it
-    network.carry(MATCH, 1, 1)  # a word of the input has what its trigger has beside it
-    network.carry(LABEL, 0, 1)  # or the label that it is a trigger of
-    network.carry(DECIDE, 1, 0)  # the answer says it
+    network.carry(BIND, 0, 1)  # triggers and label of a rule have its first word beside them
+    network.carry(MATCH, 1, 1)  # a word of the input has the first word of the rule that it is a trigger of
+    network.carry(LABEL, 0, 3)  # and by that the rule's label
+    network.carry(DECIDE, 3, 0)  # the answer says it
     network.carry(COPY, 0, 0)  # and goes on with what came after the same piece before
 
 
@@ -74,13 +74,12 @@ def helper_losses(helpers: Helpers, network: Network, states: States, batch: dic
     losses["match"] = _log(look[b, row, match[:, 3]])
     miss = batch["misses"]
     losses["miss"] = _log(look[miss[:, 0], miss[:, 1] * length + miss[:, 2], 0])
-    found = match[:, 4] >= 0
-    losses["find"] = _log(states.looks[LABEL - 1][b[found], row[found], match[found, 4]])
-    plain = match[:, 5] >= 0
+    losses["find"] = _found(states.looks[LABEL - 1], match, length, batch["found"])
+    plain = match[:, 4] >= 0
     size = network.shape.head
-    said = F.rms_norm(states.inputs[LABEL][b[plain], row[plain]], (network.shape.width,))[:, size : 2 * size]
+    said = F.rms_norm(states.inputs[LABEL][b[plain], row[plain]], (network.shape.width,))[:, 3 * size :]
     codes = network.embed_tokens[:, :size].detach() / CODE
-    losses["says"] = F.cross_entropy(F.linear((said / 4).to(MATRICES), codes.to(MATRICES)).float(), match[plain, 5])
+    losses["says"] = F.cross_entropy(F.linear((said / 4).to(MATRICES), codes.to(MATRICES)).float(), match[plain, 4])
     won = batch["decided"]
     b, q = won[:, 0], won[:, 1]
     row = q * length + batch["first"][b, q]
@@ -108,6 +107,15 @@ def _listed(look: Tensor, batch: dict[str, Tensor]) -> Tensor:
     same = (tokens == tokens.gather(1, label[:, 1:2])) & (place < batch["rules_start"][label[:, 0]][:, None])
     there = (look[label[:, 0], label[:, 1]] * same).sum(-1)[same.any(-1)]
     return _log(torch.cat([there, look[trigger[:, 0], trigger[:, 1], 0]]))
+
+
+def _found(look: Tensor, match: Tensor, length: int, found: Tensor) -> Tensor:
+    """A trigger of an input looks at its rule's label, wherever the answer is the same."""
+    number, place = found.unbind(1)
+    b, row = match[number, 0], match[number, 1] * length + match[number, 2]
+    sums = torch.zeros(len(match), dtype=torch.float, device=look.device)
+    sums = sums.index_add(0, number, look[b, row, place].float())
+    return _log(sums[number.unique()])
 
 
 def _copied(look: Tensor, batch: dict[str, Tensor]) -> Tensor | None:

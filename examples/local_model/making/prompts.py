@@ -95,8 +95,8 @@ def chat_reply(task: Task, label: str) -> tuple[str, str, str]:
 
 
 def plain_system(task: Task, skill: str) -> str:
-    """A skill as a file is read, and which answers there are."""
-    return f"{skill.strip()}\n\nThe {task.output} is one of: {', '.join(task.labels)}."
+    """Which answers there are, and a skill as a file is read."""
+    return f"The {task.output} is one of: {', '.join(task.labels)}.\n\n{skill.strip()}".strip()
 
 
 def plain_user(task: Task, text: str) -> str:

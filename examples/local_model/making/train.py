@@ -45,8 +45,8 @@ class Stage:
 STAGES = (
     Stage(0.0, Level((1, 4), (1, 2), (2, 4), 0, 0, 1, 0, queries=8, phrasings=12), (192,), 96),
     Stage(0.07, Level((2, 8), (1, 3), (2, 6), odd=0.03, sentences=2, phrases=0.05, queries=8), (320,), 128),
-    Stage(0.22, Level((2, 12), (1, 5), (2, 8), odd=0.08, sentences=3, bare=0.05), (320, 576), 160),
-    Stage(0.45, Level((3, 18), (1, 6), (2, 10), odd=0.1, sentences=4, bare=0.05), (448, 832), 192),
+    Stage(0.22, Level((2, 12), (1, 5), (2, 8), odd=0.08, sentences=3, queries=8, bare=0.05), (320, 576), 160),
+    Stage(0.45, Level((3, 18), (1, 6), (2, 10), odd=0.1, sentences=4, queries=8, bare=0.05), (448, 832), 192),
 )
 
 
@@ -55,7 +55,7 @@ class Settings:
     """What a training is made of."""
 
     steps: int = 4400
-    tokens: int = 9_000
+    tokens: int = 10_000
     seed: int = 5
     matrices: float = 0.015  # learning rate of Muon
     others: float = 3e-3  # learning rate of AdamW, for scales
