@@ -31,8 +31,8 @@ class Batch:
         bound: [N, 3] document, a trigger or the label of a rule, and which of these comes first in the rule.
         matches: [N, 5] document, input, token of a trigger in an input; token of that trigger in the skill; its rule's
             label's first token, or -1 where the rule says more than `any`.
-        found: [N, 2] number of a match, and a token of the skill where its rule's label stands; where labels come first,
-            that of any other such rule with the same label will do.
+        found: [N, 2] number of a match, and a token of the skill where its rule's label stands; where labels come
+            first, that of any other such rule with the same label will do.
         misses: [N, 3] document, input and token of words of inputs that are no triggers.
         decided: [N, 3] document, input and the token of the deciding trigger, or of the default's label in the skill.
         rules_start: [B] where the skill's own text begins.
