@@ -46,10 +46,16 @@ def look_at(run: str, reference: Arm, arm: Arm, test: str) -> LookLock:
 
 def unknown_looks(known: tuple[LookLock, ...], looks: Sequence[LookLock]) -> int:
     """How many of the looks are not in the lock yet."""
-    every = known
+    return len(_numbered(known, looks)[0]) - len(known)
+
+
+def _numbered(known: tuple[LookLock, ...], looks: Sequence[LookLock]) -> tuple[tuple[LookLock, ...], list[int]]:
+    """All looks with these among them, and the number of each of these."""
+    numbers = []
     for look in looks:
-        every, _ = look_of(every, look)
-    return len(every) - len(known)
+        known, number = look_of(known, look)
+        numbers.append(number)
+    return known, numbers
 
 
 def count_looks(folder: Path, looks: Sequence[LookLock]) -> list[int]:
@@ -59,11 +65,8 @@ def count_looks(folder: Path, looks: Sequence[LookLock]) -> list[int]:
         SkillcError: the lock cannot be read or written.
     """
     path = folder / LOCK_FILE
-    lock, numbers = read_lock(path), []
-    every = lock.looks
-    for look in looks:
-        every, number = look_of(every, look)
-        numbers.append(number)
+    lock = read_lock(path)
+    every, numbers = _numbered(lock.looks, looks)
     if every != lock.looks:
         write_lock(path, lock.model_copy(update={"looks": every}))
     return numbers
