@@ -37,14 +37,8 @@ class Asking:
     def __init__(
         self, chance: random.Random, level: Level, source: Source, task: Task, rules: tuple[Rule, ...], chat: bool
     ) -> None:
-        self._chance, self._level, self._source, self._task, self._rules, self._chat = (
-            chance,
-            level,
-            source,
-            task,
-            rules,
-            chat,
-        )
+        self._chance, self._level, self._source = chance, level, source
+        self._task, self._rules, self._chat = task, rules, chat
         self._common = tuple(sorted(words.FUNCTION))
 
     def query(self) -> Query:
@@ -115,7 +109,7 @@ class Asking:
         return sign[:1].upper() + sign[1:] if self._chance.random() < 0.08 else sign
 
     def _hits(self, text: str, start: int) -> tuple[tuple[int, int, int, int], ...]:
-        """The triggers of `any` rules that the text holds, a word that several rules have as the first one's."""
+        """The triggers that the text holds; a word that several rules have is the first one's."""
         hits: dict[tuple[int, int], tuple[int, int]] = {}
         for number, rule in enumerate(self._rules):
             for slot, trigger in enumerate(rule.triggers, 1):

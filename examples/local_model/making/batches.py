@@ -17,6 +17,9 @@ from .sources import Level, training_source
 
 Array = NDArray[np.int64]
 IGNORED = -100
+# Lists of places, and how many numbers each place has.
+WIDTHS = {"triggers": 3, "labels": 3, "bound": 3, "matches": 6, "found": 2, "misses": 3, "decided": 4, "copied": 3}
+Lists = dict[str, list[tuple[int, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +31,17 @@ class Batch:
         inputs, targets: tokens [B, Q, L], and what is to follow each, or `IGNORED`.
         first: [B, Q] the token before the label.
         triggers, labels: [N, 3] document, token and rule of the rules' triggers and labels.
-        bound: [N, 3] document, a trigger or the label of a rule, and which of these comes first in the rule.
-        matches: [N, 5] document, input, token of a trigger in an input; token of that trigger in the skill; its rule's
-            label's first token, or -1 where the rule says more than `any`.
+        bound: [N, 3] document, a trigger or the label of a rule, and the first token of what comes first of these:
+            it is known as soon as it is read, and two rules seldom share it.
+        matches: [N, 6] document, input, token of a trigger in an input; token of that trigger in the skill; its rule's
+            label's first token, or -1 where the rule says more than `any`; the rule.
         found: [N, 2] number of a match, and a token of the skill where its rule's label stands; where labels come
             first, that of any other such rule with the same label will do.
         misses: [N, 3] document, input and token of words of inputs that are no triggers.
-        decided: [N, 3] document, input and the token of the deciding trigger, or of the default's label in the skill.
+        decided: [N, 4] document, input, and a token of the deciding rule's triggers in the input (1), or of the
+            default's label in the skill (0).
         rules_start: [B] where the skill's own text begins.
         copied: [N, 3] document, input and token of a reply that is followed by more of a name or a label.
-        by_default: [N] whether it is the default's label.
     """
 
     skill: Array
@@ -54,7 +58,6 @@ class Batch:
     decided: Array
     rules_start: Array
     copied: Array
-    by_default: NDArray[np.bool_]
 
 
 @cache
@@ -112,79 +115,94 @@ def arrays(found: list[tuple[Document, Encoding, list[Encoding]]], room: int, le
     skill = np.zeros((len(found), room), np.int64)
     inputs, targets = np.zeros(shape, np.int64), np.full(shape, IGNORED, np.int64)
     first = np.zeros(shape[:2], np.int64)
-    lists: dict[str, list[tuple[int, ...]]] = {
-        "triggers": [],
-        "labels": [],
-        "bound": [],
-        "matches": [],
-        "found": [],
-        "misses": [],
-        "decided": [],
-        "copied": [],
-    }
-    by_default, rules_start = [], []
+    lists: Lists = {name: [] for name in WIDTHS}
+    rules_start = []
     for b, (made, whole, asked) in enumerate(found):
         skill[b, : len(whole.ids)] = whole.ids
-        shift = len(tokenizer.SYSTEM)
-        places = {
-            key: last_token(whole, end, shift) if key[1] else first_token(whole, start, shift)
-            for key, (start, end) in made.places.items()
-        }
+        places = _places(made, whole)
         rules_start.append(min(places.values(), default=room))
-        alike: dict[int, tuple[int, ...]] = {}
-        for number, rule in enumerate(made.rules):
-            label = places[number, 0]
-            lists["labels"].append((b, label, number))
-            triggers = [places[number, slot] for slot in range(1, len(rule.triggers) + 1)]
-            lists["triggers"] += [(b, token, number) for token in triggers]
-            lists["bound"] += [(b, token, min(label, *triggers)) for token in (label, *triggers) if triggers]
-            alike[number] = (label,)
-        early = [n for n, rule in enumerate(made.rules) if rule.triggers and places[n, 0] < places[n, 1]]
-        for number in early:
-            alike[number] = tuple(places[n, 0] for n in early if made.rules[n].label == made.rules[number].label)
+        _list_rules(lists, b, made, places, whole)
         for q, (query, tokens) in enumerate(zip(made.queries, asked, strict=True)):
             ids = tokens.ids
             inputs[b, q, : len(ids)] = ids
             reply = ids.index(_tokenizer().token_to_id(tokenizer.ASSISTANT))
             targets[b, q, reply : len(ids) - 1] = ids[reply + 1 :]
-            shift = len(tokenizer.USER)
-            start = first_token(
-                tokens, len(query.user) + len(query.before), shift + len(tokenizer.END + tokenizer.ASSISTANT)
-            )
-            # A capital's mark comes before its letter, and is what the label begins with.
-            if ids[start - 1] == _tokenizer().token_to_id(tokenizer.MARK):
-                start -= 1
-            first[b, q] = start - 1
-            lists["copied"] += [(b, q, token) for token in range(reply, len(ids) - 1) if token != start - 1]
-            covered: set[int] = set()
-            won: int | None = None
-            for begin, end, rule, slot in query.hits:
-                token = last_token(tokens, end, shift)
-                covered |= set(range(first_token(tokens, begin, shift), token + 1))
-                plain = made.rules[rule].kind == "any"
-                lists["found"] += [(len(lists["matches"]), place) for place in alike[rule] if plain]
-                label = whole.ids[places[rule, 0]] if plain else -1
-                lists["matches"].append((b, q, token, places[rule, slot], label))
-                if rule == query.rule and plain:
-                    won = token
-            low, high = first_token(tokens, query.text[0], shift), last_token(tokens, query.text[1], shift)
-            lists["misses"] += [(b, q, token) for token in range(low, high + 1) if token not in covered]
-            if won is not None:
-                lists["decided"].append((b, q, won))
-                by_default.append(False)
-            elif query.rule is not None and made.rules[query.rule].kind == "default":
-                lists["decided"].append((b, q, places[query.rule, 0]))
-                by_default.append(True)
-    lengths = np.array([len(whole.ids) for _, whole, _ in found])
-    widths = {"triggers": 3, "labels": 3, "bound": 3, "matches": 5, "found": 2, "misses": 3, "decided": 3, "copied": 3}
-    made_lists = {name: np.array(rows, np.int64).reshape(-1, widths[name]) for name, rows in lists.items()}
+            first[b, q] = _before_label(query, tokens)
+            lists["copied"] += [(b, q, token) for token in range(reply, len(ids) - 1) if token != first[b, q]]
+            _list_hits(lists, (b, q), made, query, tokens, places, whole.ids)
+            if query.rule is not None and made.rules[query.rule].kind == "default":
+                lists["decided"].append((b, q, places[query.rule, 0], 0))
     return Batch(
         skill,
-        lengths,
+        np.array([len(whole.ids) for _, whole, _ in found]),
         inputs,
         targets,
         first,
         rules_start=np.array(rules_start),
-        by_default=np.array(by_default, bool),
-        **made_lists,
+        **{name: np.array(rows, np.int64).reshape(-1, WIDTHS[name]) for name, rows in lists.items()},
     )
+
+
+def _places(made: Document, whole: Encoding) -> dict[tuple[int, int], int]:
+    """The token of each rule's label, its first, and of its triggers, their last."""
+    shift = len(tokenizer.SYSTEM)
+    return {
+        key: last_token(whole, end, shift) if key[1] else first_token(whole, start, shift)
+        for key, (start, end) in made.places.items()
+    }
+
+
+def _list_rules(lists: Lists, b: int, made: Document, places: dict[tuple[int, int], int], whole: Encoding) -> None:
+    """Notes where the labels and triggers of a document's rules are."""
+    for number, rule in enumerate(made.rules):
+        label = places[number, 0]
+        lists["labels"].append((b, label, number))
+        triggers = [places[number, slot] for slot in range(1, len(rule.triggers) + 1)]
+        lists["triggers"] += [(b, token, number) for token in triggers]
+        start = min(made.places[number, slot][0] for slot in range(len(triggers) + 1))
+        first = first_token(whole, start, len(tokenizer.SYSTEM))
+        lists["bound"] += [(b, token, first) for token in (label, *triggers) if triggers]
+
+
+def _alike(made: Document, places: dict[tuple[int, int], int], rule: int) -> list[int]:
+    """Where the label of a rule stands; where labels come first, those of other such rules are the same to a reader."""
+
+    def early(number: int) -> bool:
+        return bool(made.rules[number].triggers) and places[number, 0] < places[number, 1]
+
+    same = (n for n, other in enumerate(made.rules) if other.label == made.rules[rule].label and early(n))
+    return [places[n, 0] for n in same] if early(rule) else [places[rule, 0]]
+
+
+def _before_label(query: Query, tokens: Encoding) -> int:
+    """The token after which the label comes."""
+    shift = len(tokenizer.USER + tokenizer.END + tokenizer.ASSISTANT)
+    start = first_token(tokens, len(query.user) + len(query.before), shift)
+    # A capital's mark comes before its letter, and is what the label begins with.
+    marked = tokens.ids[start - 1] == _tokenizer().token_to_id(tokenizer.MARK)
+    return start - 2 if marked else start - 1
+
+
+def _list_hits(
+    lists: Lists,
+    at: tuple[int, int],
+    made: Document,
+    query: Query,
+    tokens: Encoding,
+    places: dict[tuple[int, int], int],
+    skill: list[int],
+) -> None:
+    """Notes which words of an input are triggers, which of these decide, and which words are no triggers."""
+    shift = len(tokenizer.USER)
+    covered: set[int] = set()
+    for begin, end, rule, slot in query.hits:
+        token = last_token(tokens, end, shift)
+        covered |= set(range(first_token(tokens, begin, shift), token + 1))
+        plain = made.rules[rule].kind == "any"
+        if plain:
+            lists["found"] += [(len(lists["matches"]), place) for place in _alike(made, places, rule)]
+        lists["matches"].append((*at, token, places[rule, slot], skill[places[rule, 0]] if plain else -1, rule))
+        if rule == query.rule and plain:
+            lists["decided"].append((*at, token, 1))
+    low, high = first_token(tokens, query.text[0], shift), last_token(tokens, query.text[1], shift)
+    lists["misses"] += [(*at, token) for token in range(low, high + 1) if token not in covered]

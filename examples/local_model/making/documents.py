@@ -30,7 +30,7 @@ class Document:
     queries: tuple[Query, ...]
 
 
-def document(chance: random.Random, level: Level, source: Source, *, chat: bool | None = None) -> Document:
+def document(chance: random.Random, level: Level, source: Source) -> Document:
     """One document with its queries."""
     task = draw_task(chance, level, source)
     bare = bool(level.bare) and chance.random() < level.bare
@@ -38,7 +38,7 @@ def document(chance: random.Random, level: Level, source: Source, *, chat: bool 
     skill = Writer(chance, source, task, strange=chance.random() < level.strange).skill(rules)
     if bare and chance.random() < 0.5:
         skill = ""
-    in_chat = chance.random() < 0.85 if chat is None else chat
+    in_chat = chance.random() < 0.85
     system, found = prompts.places((prompts.chat_system if in_chat else prompts.plain_system)(task, skill))
     places = {divmod(number, SLOTS): place for number, place in found.items()}
     asked = Asking(chance, level, source, task, rules, in_chat)
@@ -85,7 +85,7 @@ def draw_rules(chance: random.Random, level: Level, source: Source, labels: Sequ
         if kind in ("both", "except") and len(triggers) < 2:
             kind = "any"
         rules.append(Rule(kind, triggers, chance.choice(list(labels))))
-    if chance.random() < 0.4:
+    if chance.random() < 0.5:
         at = len(rules) if chance.random() < 0.85 else chance.randint(0, len(rules))
         rules.insert(at, Rule("default", (), chance.choice(list(labels))))
     return tuple(rules)

@@ -7,6 +7,8 @@ the answer looks at the trigger that decides. What only the helpers need is not 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - as everywhere
@@ -18,11 +20,13 @@ from .network import CODE, MATRICES, Network, Shape, States
 BEFORE, LISTED, BIND, TOGETHER, MATCH, LABEL, DECIDE, COPY = 1, 2, 3, 3, 4, 5, 6, 7
 
 
-def lay_out(network: Network) -> None:
-    """Lays out where words are carried before any of it is learned.
+def lay_out(network: Network, inner: Sequence[int]) -> None:
+    """Lays out where words are carried before any of it is learned, and which tokens go on with a word.
 
-    To find out by itself that a code can be handed on takes a network longer than all else together.
+    To find out by itself that a code can be handed on takes a network longer than all else together. A piece that goes
+    on with a word is the same as another only if what comes before is, too.
     """
+    network.mark(inner)
     network.carry(BEFORE, 0, 2)  # each token has the one before it beside it
     network.carry(LISTED, 0, 3)  # a label that was listed is marked by itself
     network.carry(BIND, 0, 1)  # triggers and label of a rule have its first word beside them
@@ -40,6 +44,7 @@ class Helpers(nn.Module):
         chance = torch.Generator().manual_seed(seed)
         self.rule = nn.Parameter(torch.randn(64, shape.width, generator=chance) * shape.width**-0.5)
         self.sharpness = nn.Parameter(torch.tensor(2.0))
+        self.order = nn.Parameter(torch.zeros(2, shape.width))
 
 
 def reply_loss(network: Network, last: Tensor, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
@@ -59,13 +64,11 @@ def reply_loss(network: Network, last: Tensor, batch: dict[str, Tensor]) -> tupl
 
 def helper_losses(helpers: Helpers, network: Network, states: States, batch: dict[str, Tensor]) -> dict[str, Tensor]:
     """Each helper's mean loss."""
-    skill, length = batch["skill"].shape[1], batch["inputs"].shape[2]
+    length = batch["inputs"].shape[2]
     losses = {"together": _together(helpers, states.skill[TOGETHER], batch)}
     losses["before"] = _before(states)
     losses["listed"] = _listed(states.own[LISTED - 1], batch)
-    copied = _copied(states.looks[COPY - 1], batch)
-    if copied is not None:
-        losses["copy"] = copied
+    losses["copy"] = _copied(states.looks[COPY - 1], batch)
     bind = batch["bound"]
     losses["bind"] = _log(states.own[BIND - 1][bind[:, 0], bind[:, 1], bind[:, 2]])
     match = batch["matches"]
@@ -80,11 +83,13 @@ def helper_losses(helpers: Helpers, network: Network, states: States, batch: dic
     said = F.rms_norm(states.inputs[LABEL][b[plain], row[plain]], (network.shape.width,))[:, 3 * size :]
     codes = network.embed_tokens[:, :size].detach() / CODE
     losses["says"] = F.cross_entropy(F.linear((said / 4).to(MATRICES), codes.to(MATRICES)).float(), match[plain, 4])
-    won = batch["decided"]
-    b, q = won[:, 0], won[:, 1]
-    row = q * length + batch["first"][b, q]
-    token = torch.where(batch["by_default"], won[:, 2], skill + won[:, 2])
-    losses["decide"] = _log(states.looks[DECIDE - 1][b, row, token])
+    width = (network.shape.width,)
+    triggers = batch["triggers"]
+    read = F.rms_norm(states.skill[TOGETHER][triggers[:, 0], triggers[:, 1]], width)
+    losses["order"] = _ordered(read @ helpers.order[0], triggers[:, 0], triggers[:, 2])
+    hit = F.rms_norm(states.inputs[LABEL][b, row], width)
+    losses["order"] = losses["order"] + _ordered(hit @ helpers.order[1], b, match[:, 5])
+    losses["decide"] = _decided(states.looks[DECIDE - 1], batch)
     return losses
 
 
@@ -118,7 +123,23 @@ def _found(look: Tensor, match: Tensor, length: int, found: Tensor) -> Tensor:
     return _log(sums[number.unique()])
 
 
-def _copied(look: Tensor, batch: dict[str, Tensor]) -> Tensor | None:
+def _ordered(scores: Tensor, documents: Tensor, rules: Tensor) -> Tensor:
+    """Of two triggers of a document, that of the earlier rule has the higher score: the first rule wins."""
+    earlier = (documents[:, None] == documents) & (rules[:, None] < rules)
+    return F.softplus(scores[None, :] - scores[:, None])[earlier].sum() / max(1, int(earlier.sum()))
+
+
+def _decided(look: Tensor, batch: dict[str, Tensor]) -> Tensor:
+    """The answer looks at what decides it, wherever in the input that stands."""
+    skill, (_, queries, length) = batch["skill"].shape[1], batch["inputs"].shape
+    b, q, token, near = batch["decided"].unbind(1)
+    each = look[b, q * length + batch["first"][b, q], token + skill * near]
+    number = b * queries + q
+    sums = torch.zeros(int(number.max()) + 1 if len(number) else 0, dtype=torch.float, device=look.device)
+    return _log(sums.index_add(0, number, each.float())[number.unique()])
+
+
+def _copied(look: Tensor, batch: dict[str, Tensor]) -> Tensor:
     """Where a reply goes on as a text before it did, it looks at what came there."""
     skill, inputs, targets = batch["skill"], batch["inputs"], batch["targets"]
     b, q, t = batch["copied"].unbind(1)
@@ -131,11 +152,11 @@ def _copied(look: Tensor, batch: dict[str, Tensor]) -> Tensor | None:
     after[:, skill.shape[1]] = False
     there = (tokens == targets[b, q, t][:, None]) & after & earlier
     found = there.any(-1)
-    return _log((look[b, q * length + t] * there).sum(-1)[found]) if bool(found.any()) else None
+    return _log((look[b, q * length + t] * there).sum(-1)[found])
 
 
 def _together(helpers: Helpers, states: Tensor, batch: dict[str, Tensor]) -> Tensor:
-    """Each trigger is nearest to its own rule's label among all labels of the document, and each label to a trigger."""
+    """Each trigger is nearest to its own rule's label among all labels of the document."""
     triggers, labels = batch["triggers"], batch["labels"]
     near = F.normalize(F.linear(states, helpers.rule), dim=-1)
     a = near[triggers[:, 0], triggers[:, 1]]

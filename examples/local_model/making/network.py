@@ -6,6 +6,7 @@ carry the names of `Qwen3ForCausalLM`; `tests` compare the two.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -158,6 +159,12 @@ class Network(nn.Module):
             self.embed_tokens[:, : shape.head].normal_(0, CODE, generator=chance)
             # The same for all, so that a head can look at a place whatever stands there.
             self.embed_tokens[:, -1] = 3 * CODE
+
+    def mark(self, tokens: Sequence[int]) -> None:
+        """Gives these tokens the same sign in one place of their codes, and all others the opposite."""
+        with torch.no_grad():
+            self.embed_tokens[:, 0] = -2 * CODE
+            self.embed_tokens[list(tokens), 0] = 2 * CODE
 
     def carry(self, layer: int, source: int, target: int) -> None:
         """Has the first head of a layer, counted from 1, hand on one slot of what it looks at into another."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -32,7 +33,7 @@ class Level:
     triggers: tuple[int, int] = (1, 5)
     labels: tuple[int, int] = (2, 8)
     odd: float = 0.1
-    strange: float = 0.2
+    strange: float = 0.12
     sentences: int = 3
     phrases: float = 0.1
     queries: int = 12
@@ -62,18 +63,34 @@ def training_word(chance: random.Random) -> str:
 
 
 def training_label(chance: random.Random) -> str:
-    """A label: mostly one word, at times with a hyphen, an underscore, a capital or a second word."""
+    """A label: mostly one word, at times with a hyphen, an underscore, a capital, a second word or a common start."""
     one = training_word(chance)
     kind = chance.random()
-    if kind < 0.72:
+    if kind < 0.64:
         return one
-    if kind < 0.88:
-        return one + chance.choice("--__ /") + training_word(chance)
-    if kind < 0.94:
+    if kind < 0.84:
+        # Its first word may be all over the text, so what follows it has to be looked up where the labels are listed.
+        start = chance.choice(_nouns()) if chance.random() < 0.3 else one
+        return start + chance.choice("--__ /") + training_word(chance)
+    if kind < 0.90:
+        return words.unkept(lambda: chance.choice(_short()) + words.invented(chance)[:5])
+    if kind < 0.95:
         return one.capitalize()
     return chance.choice(
         (one[:2], one[:2].upper(), f"{one[0].upper()}{chance.randint(1, 9)}", f"{one}{chance.randint(0, 99)}")
     )
+
+
+@cache
+def _nouns() -> tuple[str, ...]:
+    found = phrasings.sections(HERE / "nouns.txt")
+    every = dict.fromkeys(re.findall("[a-z]+", " ".join(noun for name in ("N", "O") for noun in found[name]).lower()))
+    return tuple(word for word in every if not words.kept(word))
+
+
+@cache
+def _short() -> tuple[str, ...]:
+    return tuple(sorted(word for word in words.FUNCTION if 2 <= len(word) <= 4 and word.isalpha()))
 
 
 @cache

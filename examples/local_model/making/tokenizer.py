@@ -139,6 +139,13 @@ def structural(made: Tokenizer) -> list[int]:
     return sorted({made.token_to_id(token) for token in tokens})
 
 
+def inner(made: Tokenizer) -> list[int]:
+    """The tokens that go on with a word."""
+    return sorted(
+        number for token, number in made.get_vocab().items() if token.startswith(JOIN) and token[1:].isalnum()
+    )
+
+
 def save(made: Tokenizer, folder: Path) -> None:
     """Writes it as Hugging Face's libraries read it."""
     from transformers import PreTrainedTokenizerFast

@@ -99,7 +99,7 @@ class Training:
         words = tokenizer.build()
         self.settings, self.device = settings, device
         self.network = Network(Shape(words.get_vocab_size()), seed=settings.seed)
-        lay_out(self.network)
+        lay_out(self.network, tokenizer.inner(words))
         self.network.to(device)
         self.helpers = Helpers(self.network.shape).to(device)
         moving = torch.zeros(words.get_vocab_size(), 1)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -38,6 +39,11 @@ def _share(word: str, salt: str) -> float:
 def kept(word: str) -> bool:
     """Whether a word is for the evaluation only."""
     return word not in FUNCTION and _share(word, "kept") < 0.1
+
+
+def unkept(draw: Callable[[], str]) -> str:
+    """The first word drawn that training may use."""
+    return next(word for word in iter(draw, None) if not kept(word))
 
 
 @cache
