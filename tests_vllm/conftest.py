@@ -1,4 +1,4 @@
-"""A small model, a folder with a program that serves it, and one server for most of the tests."""
+"""The model of `examples/local_model`, a folder with a program that serves it, and one server for most of the tests."""
 
 import json
 import os
@@ -19,17 +19,12 @@ HERE = Path(__file__).resolve().parent
 PYTHON = Path(os.environ.get("SKILLC_VLLM_PYTHON") or HERE.parent / ".venv-vllm" / "bin" / "python")
 FILES = ("SKILL.md", "skill.lock", "history.jsonl", "sort_things.py")
 
-# What such a model says is nothing, so it may only choose which of the three answers it gives.
-TARGET = r"""model target = "hosted_vllm/NAME" {
+MODEL = HERE.parent / "examples" / "local_model" / "model"
+TARGET = """model target = "hosted_vllm/NAME" {
   temperature = 0
   max_tokens  = 40
-  extra_body {
-    structured_outputs {
-      regex = "\\[\\[ ## kind ## \\]\\]\\n(fruit|tool|animal)\\n\\n\\[\\[ ## completed ## \\]\\]"
-    }
-  }
   serve = vllm {
-    model   = "models/tiny"
+    model   = "models/rule-follower"
     max_len = 4096
     dtype   = float32
     lora    { poet = "models/poet" }
@@ -46,7 +41,7 @@ TARGET = r"""model target = "hosted_vllm/NAME" {
 """
 
 
-def program(name="tiny", *changes):
+def program(name="rule-follower", *changes):
     """The program, its target the base model or the adapter, with texts changed: pairs of old and new."""
     text = PROGRAM.replace('model target    = "rulebook/v1"\n', TARGET.replace("NAME", name))
     text = text.replace("epochs = 2", "epochs = 1")
@@ -118,9 +113,10 @@ def wait(until, seconds=300):
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory):
-    """The folder of the model and its adapter."""
+    """The folder of the model and an adapter for it."""
     folder = tmp_path_factory.mktemp("models")
-    subprocess.run([PYTHON, HERE / "make_model.py", folder], check=True, capture_output=True)
+    (folder / "rule-follower").symlink_to(MODEL)
+    subprocess.run([PYTHON, HERE / "make_adapter.py", MODEL, folder / "poet"], check=True, capture_output=True)
     return folder
 
 

@@ -25,8 +25,8 @@ def said(model, words, prompts, most):
 
 def main():
     models, prompts, most = Path(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text()), int(sys.argv[3])
-    words = AutoTokenizer.from_pretrained(models / "tiny")
-    model = AutoModelForCausalLM.from_pretrained(models / "tiny").float()
+    words = AutoTokenizer.from_pretrained(models / "rule-follower")
+    model = AutoModelForCausalLM.from_pretrained(models / "rule-follower").float()
     texts = [said(model, words, prompts, most)]
     about = json.loads((models / "poet" / "adapter_config.json").read_text())
     adapter = load_file(models / "poet" / "adapter_model.safetensors")

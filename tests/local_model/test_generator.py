@@ -59,13 +59,21 @@ def test_there_are_hundreds_of_phrasings_and_the_evaluation_has_none_of_them():
     assert all(len(line.split()) <= 6 for line in shared), shared
 
 
-def test_no_kept_word_is_drawn_in_training():
+@pytest.mark.parametrize("pieces", [0.0, 0.6])
+def test_no_kept_word_is_drawn_in_training(pieces):
     chance = random.Random(3)
     for _ in range(3000):
-        for drawn in (sources.training_word(chance), sources.training_label(chance)):
+        for drawn in (sources.training_word(chance, pieces), sources.training_label(chance, pieces)):
             assert not [part for part in re.findall(r"[a-z]{4,}", drawn.lower()) if words.kept(part)]
     assert not set(words.training()) & set(words.evaluation())
     assert all(words.kept(words.invented_kept(chance)) for _ in range(50))
+
+
+def test_no_label_of_the_evaluation_is_made_of_words_of_the_training():
+    labels = (EXAMPLE / "evaluation" / "labels.txt").read_text().split()
+    parts = {part for label in labels for part in re.findall(r"[a-z]{3,}", label.lower())}
+    assert len(labels) > 100
+    assert not parts & {*words.training(), *sources._nouns()}
 
 
 @settings(max_examples=60, deadline=None)

@@ -50,7 +50,7 @@ class Asking:
         if kind < 0.82 and rules:
             rule = chance.choice(rules)
             signs = self.signs(rule)
-            if kind > 0.62:
+            if kind > 0.82 - self._level.two:
                 signs += self.signs(chance.choice(rules))
         elif kind < 0.9 and rules:
             rule = chance.choice(rules)

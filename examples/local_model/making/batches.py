@@ -76,7 +76,7 @@ def batch(seed: str, level: Level, tokens: int, room: int, length: int) -> Batch
         length: tokens that an input and its reply are padded to; a document with a longer one is left out.
     """
     chance = random.Random(seed)
-    source = training_source(level.phrasings)
+    source = training_source(level.phrasings, level.pieces)
     found: list[tuple[Document, Encoding, list[Encoding]]] = []
     while len(found) < max(1, tokens // (room + level.queries * length)):
         # No batch is bare, so that each loss has something to look at.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 import re
+import string
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from . import phrasings, words
@@ -27,6 +28,8 @@ class Level:
         queries: inputs a document.
         bare: the share of documents without a rule, half of them without a skill.
         phrasings: how many of each kind are used, from the first on; 0 for all.
+        two: the share of inputs with triggers of two rules.
+        pieces: the share of words that are several tokens, beyond those that are so by chance.
     """
 
     rules: tuple[int, int] = (1, 16)
@@ -39,6 +42,8 @@ class Level:
     queries: int = 12
     bare: float = 0.0
     phrasings: int = 0
+    two: float = 0.2
+    pieces: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +62,25 @@ class Source:
     nouns: dict[str, tuple[str, ...]]
 
 
-def training_word(chance: random.Random) -> str:
+def training_word(chance: random.Random, pieces: float = 0.0) -> str:
     """A trigger or a word of a text."""
+    if pieces and chance.random() < pieces:
+        return words.invented(chance) if chance.random() < 0.4 else chance.choice(words.split())
     return words.invented(chance) if chance.random() < 0.3 else chance.choice(words.training())
 
 
-def training_label(chance: random.Random) -> str:
+def training_label(chance: random.Random, pieces: float = 0.0) -> str:
     """A label: mostly one word, at times with a hyphen, an underscore, a capital, a second word or a common start."""
-    one = training_word(chance)
+    one = training_word(chance, pieces)
+    if pieces and chance.random() < 0.12:
+        return chance.choice((_letters(chance), _letters(chance).upper(), one.upper()))
     kind = chance.random()
     if kind < 0.64:
         return one
     if kind < 0.84:
         # Its first word may be all over the text, so what follows it has to be looked up where the labels are listed.
         start = chance.choice(_nouns()) if chance.random() < 0.3 else one
-        return start + chance.choice("--__ /") + training_word(chance)
+        return start + chance.choice("--__ /") + training_word(chance, pieces)
     if kind < 0.90:
         return words.unkept(lambda: chance.choice(_short()) + words.invented(chance)[:5])
     if kind < 0.95:
@@ -79,6 +88,11 @@ def training_label(chance: random.Random) -> str:
     return chance.choice(
         (one[:2], one[:2].upper(), f"{one[0].upper()}{chance.randint(1, 9)}", f"{one}{chance.randint(0, 99)}")
     )
+
+
+def _letters(chance: random.Random) -> str:
+    """Two to four letters that are no word."""
+    return words.unkept(lambda: "".join(chance.choices(string.ascii_lowercase, k=chance.randint(2, 4))))
 
 
 @cache
@@ -94,12 +108,12 @@ def _short() -> tuple[str, ...]:
 
 
 @cache
-def training_source(most: int = 0) -> Source:
-    """What the training draws from; of each kind of phrasing the first so many, 0 for all."""
+def training_source(most: int = 0, pieces: float = 0.0) -> Source:
+    """What the training draws from; of each kind of phrasing the first so many, 0 for all; `pieces` as in `Level`."""
     every = phrasings.sections(HERE / "phrasings.txt")
     return Source(
-        training_word,
-        training_label,
+        partial(training_word, pieces=pieces),
+        partial(training_label, pieces=pieces),
         {kind: lines[: most or None] for kind, lines in every.items()},
         phrasings.sections(HERE / "filler.txt"),
         phrasings.sections(HERE / "nouns.txt"),

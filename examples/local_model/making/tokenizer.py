@@ -127,7 +127,10 @@ def build() -> Tokenizer:
         ]
     )
     capitals = [decoders.Replace(f"{MARK} {letter}", letter.upper()) for letter in string.ascii_lowercase]
-    made.decoder = decoders.Sequence([decoders.WordPiece(prefix=JOIN, cleanup=False), decoders.Fuse(), *capitals])
+    # DSPy finds a field's header at the start of a line only, with nothing before it.
+    headers = [decoders.Replace("\n ", "\n"), decoders.Replace(" [[ ##", "[[ ##")]
+    pieces = [decoders.WordPiece(prefix=JOIN, cleanup=False), decoders.Fuse()]
+    made.decoder = decoders.Sequence([*pieces, *capitals, *headers])
     made.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in SPECIAL])
     made.add_tokens([AddedToken(text, normalized=False, single_word=False) for text in FIXED])
     return made

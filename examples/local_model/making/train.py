@@ -18,6 +18,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from . import tokenizer
@@ -29,32 +30,42 @@ from .sources import Level
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stretch of the training: documents of one level, from a share of all steps on.
+    """A stretch of the training: documents of one level, from a step on.
 
     Attributes:
+        start: its first step, where the whole training has `STEPS`.
         rooms: the most tokens of a skill; one of them for each batch, because each shape is compiled anew.
         length: the most tokens of an input with its reply.
     """
 
-    start: float
+    start: int
     level: Level
     rooms: tuple[int, ...]
     length: int
 
 
 STAGES = (
-    Stage(0.0, Level((1, 4), (1, 2), (2, 4), 0, 0, 1, 0, queries=8, phrasings=12), (192,), 96),
-    Stage(0.07, Level((2, 8), (1, 3), (2, 6), odd=0.03, sentences=2, phrases=0.05, queries=8), (320,), 128),
-    Stage(0.22, Level((2, 12), (1, 5), (2, 8), odd=0.08, sentences=3, queries=8, bare=0.05), (320, 576), 160),
-    Stage(0.45, Level((3, 18), (1, 6), (2, 10), odd=0.1, sentences=4, queries=8, bare=0.05), (448, 832), 192),
+    Stage(0, Level((1, 4), (1, 2), (2, 4), 0, 0, 1, 0, queries=8, phrasings=12), (192,), 96),
+    Stage(308, Level((2, 8), (1, 3), (2, 6), odd=0.03, sentences=2, phrases=0.05, queries=8), (320,), 128),
+    Stage(968, Level((2, 12), (1, 5), (2, 8), odd=0.08, sentences=3, queries=8, bare=0.05), (320, 576), 160),
+    Stage(1980, Level((3, 18), (1, 6), (2, 10), odd=0.1, sentences=4, queries=8, bare=0.05), (448, 832), 192),
+    Stage(
+        3500,
+        Level((3, 18), (1, 6), (2, 10), odd=0.1, sentences=4, queries=8, bare=0.05, two=0.35, pieces=0.6),
+        (448, 832),
+        192,
+    ),
 )
+STEPS = 6000
+# The learning rate's factor at some steps; straight lines between them.
+RATE = ((-1, 0.0), (49, 1.0), (2222, 1.0), (3500, 0.42), (STEPS, 0.0))
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What a training is made of."""
 
-    steps: int = 4400
+    steps: int = STEPS
     tokens: int = 10_000
     seed: int = 5
     matrices: float = 0.015  # learning rate of Muon
@@ -64,13 +75,14 @@ class Settings:
 
 
 def stage_of(step: int, settings: Settings) -> Stage:
-    """The stage that a step is in."""
-    return [stage for stage in STAGES if step >= stage.start * settings.steps][-1]
+    """The stage that a step is in; a shorter training has shorter stages."""
+    return [stage for stage in STAGES if step * STEPS >= stage.start * settings.steps][-1]
 
 
 def rate(step: int, settings: Settings) -> float:
-    """The learning rate's factor: up in 50 steps, then level, then straight down over the last half."""
-    return min(1.0, (step + 1) / 50) * min(1.0, 2 * (1 - step / settings.steps) + 0.01)
+    """The learning rate's factor."""
+    at, factor = zip(*RATE, strict=True)
+    return float(np.interp(step * STEPS / settings.steps, at, factor))
 
 
 def _one(settings: Settings, step: int) -> Batch:
@@ -131,7 +143,7 @@ class Training:
         states = self.network(tensors["skill"], tensors["inputs"], tensors["lengths"])
         loss, label, right = reply_loss(self.network, states.inputs[-1], tensors)
         helped = helper_losses(self.helpers, self.network, states, tensors)
-        weight = self.settings.helpers * max(0.1, 1 - number / (0.7 * self.settings.steps))
+        weight = self.settings.helpers * max(0.1, 1 - number / (0.513 * self.settings.steps))
         (loss + weight * sum(helped.values(), torch.zeros((), device=self.device))).backward()
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
         for optimizer in self.optimizers:

@@ -53,6 +53,13 @@ def training() -> tuple[str, ...]:
 
 
 @cache
+def split() -> tuple[str, ...]:
+    """The words of the training that are several tokens each."""
+    single = set(whole())
+    return tuple(word for word in training() if word not in single)
+
+
+@cache
 def evaluation() -> tuple[str, ...]:
     """The words that are kept for the evaluation, of four letters or more."""
     return tuple(word for word in LISTED if kept(word) and len(word) > 3)

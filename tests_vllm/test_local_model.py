@@ -1,0 +1,32 @@
+"""The model of `examples/local_model`: its network is Qwen3's, and it follows rules."""
+
+import json
+import subprocess
+
+from conftest import HERE, MODEL, PYTHON
+
+
+def said(*line, cwd=HERE):
+    done = subprocess.run([PYTHON, *line], cwd=cwd, check=False, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_what_is_trained_is_what_transformers_runs():
+    found = json.loads(said(HERE / "agree.py"))
+    assert found["difference"] < 1e-4 * found["scores"]
+
+
+def test_it_follows_rules_of_words_and_phrasings_that_it_never_saw(tmp_path):
+    figures = tmp_path / "figures.json"
+    line = ("-m", "local_model.making.evaluate", MODEL, "--n", "100", "--seed", "2", "--json", figures)
+    for name in ("8 rules", "without the rule"):
+        said(*line, "--only", name, cwd=HERE.parent / "examples")
+        for row in json.loads(figures.read_text()):
+            if row["target"] is None:
+                continue
+            if row["condition"] == "without the rule":
+                assert row["low"] <= row["target"]
+            else:
+                # A hundred documents may by chance be a little harder than the many that the card reports.
+                assert row["high"] >= row["target"], row
