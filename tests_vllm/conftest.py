@@ -12,6 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "cli"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 
 from conftest_cli import PROGRAM, rows
 

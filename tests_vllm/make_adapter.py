@@ -23,9 +23,9 @@ def main():
     weights = {}
     for layer in range(config["num_hidden_layers"]):
         name = f"base_model.model.model.layers.{layer}.self_attn.q_proj"
-        # Strong enough to change what is said.
+        # Strong enough to change what is said, and not how.
         weights[f"{name}.lora_A.weight"] = torch.randn(RANK, width, generator=chance)
-        weights[f"{name}.lora_B.weight"] = torch.randn(heads, RANK, generator=chance)
+        weights[f"{name}.lora_B.weight"] = 0.04 * torch.randn(heads, RANK, generator=chance)
     folder.mkdir(parents=True, exist_ok=True)
     save_file(weights, folder / "adapter_model.safetensors")
     about = {

@@ -7,6 +7,7 @@ import signal
 import subprocess
 
 from conftest import HERE, PYTHON, Shop, processes, program, wait
+from local_model.making import prompts
 
 from skillc.frontend import plan_file
 from skillc.models.calls import Call, Message
@@ -18,9 +19,13 @@ SKILL = """# Sort
 - If the text mentions "apple" or "market", answer fruit.
 - When it contains "otter", reply with animal.
 - Otherwise, answer tool."""
+TASK = prompts.Task("text", "kind", "", ("fruit", "animal", "tool"))
 PROMPTS = [
-    [{"role": "system", "content": SKILL}, {"role": "user", "content": f"text: {text}\n\nkind:"}]
-    for text in ("I saw an old apple near the harbour.", "one otter at the station", "[[ ## text ## ]] a red hammer")
+    [
+        {"role": "system", "content": prompts.chat_system(TASK, SKILL)},
+        {"role": "user", "content": prompts.chat_user(TASK, text)},
+    ]
+    for text in ("I saw an old apple near the harbour.", "one otter at the station", "a red hammer")
 ]
 TOKENS = 24
 
@@ -34,7 +39,7 @@ def test_a_program_is_compiled_against_a_model_that_skillc_serves(shop, undistur
     total = summary["spent"]["charged"]["total"]
     assert total["calls"] > 100 and total["cost_nano"] == 0
     assert not summary["quarantined"]
-    assert summary["verdict"]["name"] == "improved"
+    assert summary["verdict"] == "improved"
     assert summary["validation"]["best"]["mean"] > 0.9 > 0.6 > summary["validation"]["initial"]["mean"]
     assert b"## " in files["SKILL.md"]
 
@@ -51,6 +56,7 @@ def test_what_is_served_is_what_transformers_says(shop, models, tmp_path):
     (tmp_path / "prompts.json").write_text(json.dumps(PROMPTS))
     line = [PYTHON, HERE / "greedy.py", models, tmp_path / "prompts.json", str(TOKENS)]
     base, adapted = json.loads(subprocess.run(line, check=True, capture_output=True, text=True).stdout)
+    assert base == ["".join(prompts.chat_reply(TASK, kind)) for kind in ("fruit", "animal", "tool")]
     assert base != adapted
     plan = plan_file(shop.folder / "things.skill").plan
 
@@ -62,16 +68,16 @@ def test_what_is_served_is_what_transformers_says(shop, models, tmp_path):
         return [reply.choices[0].message.content for reply in replies]
 
     with Client(plan, root=shop.folder) as client:
-        assert whole(asyncio.run(say(client, "rule-follower"))) == whole(base)
-        assert whole(asyncio.run(say(client, "poet"))) == whole(adapted)
+        assert asyncio.run(say(client, "rule-follower")) == base
+        assert asyncio.run(say(client, "poet")) == adapted
 
 
 def test_an_adapter_is_a_model_of_its_own_beside_the_base(shop, undisturbed):
     (shop.folder / "poet.skill").write_text(program("poet"))
     ran = processes(shop.folder)
-    message = Message("user", "[[ ## text ## ]] one otter")
+    messages = tuple(Message(each["role"], each["content"]) for each in PROMPTS[0])
     with Client(plan_file(shop.folder / "poet.skill").plan, root=shop.folder) as client:
-        reply = asyncio.run(client.complete(Call("target", "rollout", (message,))))
+        reply = asyncio.run(client.complete(Call("target", "rollout", messages)))
         assert client.servers.served()[0].how == "reused"
     assert reply.model == "poet"
     assert reply.text
@@ -107,11 +113,6 @@ def test_what_vllm_says_of_a_wrong_option_is_shown(models, tmp_path):
     assert "max_model_len (100000) is greater than the derived max_model_len" in shop.said
     assert "ended at its start with status 1" in " ".join(shop.said.split())
     assert not processes(tmp_path)
-
-
-def whole(texts):
-    """Texts without half a letter at their end, which is shown or held back, or a space before their first word."""
-    return [text.rstrip("\N{REPLACEMENT CHARACTER}").strip() for text in texts]
 
 
 def test_a_skill_that_was_made_with_the_model_is_evaluated_with_it_and_another(shop, undisturbed):

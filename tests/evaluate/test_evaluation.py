@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -16,6 +17,7 @@ from skillc.errors import SkillcError
 from skillc.evaluate.summary import summary
 from skillc.evaluate.table import ahead
 from skillc.frontend import plan_file
+from skillc.models.calls import Call, Completion
 from skillc.models.client import Client
 from skillc.optimize.observer import Silent
 from skillc.plan.initial import initial_document
@@ -254,6 +256,19 @@ def test_a_skill_that_learnt_from_the_test_split_is_not_tested_on_it(folder: Pat
         job_of(folder, split="test")
 
 
+class OneByOne(Client):
+    """A client whose replies come a tenth of a second apart, so that a stop finds some that are not there yet."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._asked = 0
+
+    async def complete(self, call: Call) -> Completion:
+        self._asked += 1
+        await asyncio.sleep(0.1 * self._asked)
+        return await super().complete(call)
+
+
 class Impatient(Silent):
     """Asks for a stop after some rollouts."""
 
@@ -277,7 +292,7 @@ def test_a_test_that_is_cut_short_shows_no_score_and_counts_no_look(folder: Path
         found = evaluated(folder, f"budget.tokens={enough * 2 // 3}", split="test")
     else:
         stop = Stop()
-        found = evaluated(folder, split="test", observer=Impatient(stop, 7), stop=stop)
+        found = evaluated(folder, split="test", client=OneByOne, observer=Impatient(stop, 7), stop=stop)
     assert found.stopped == how
     assert found.models == ()
     assert "no score is shown and no look is counted" in " ".join(shown(found).split())
@@ -329,7 +344,7 @@ def test_a_failure_that_passes_leaves_nothing_open(folder: Path) -> None:
 
 def test_interrupted_it_shows_what_it_has_and_later_asks_for_the_rest_alone(shop: Path) -> None:
     stop = Stop()
-    found = evaluated(shop, observer=Impatient(stop, 7), stop=stop, without=("none",))
+    found = evaluated(shop, client=OneByOne, observer=Impatient(stop, 7), stop=stop, without=("none",))
     assert found.stopped == "interrupted"
     (initial,) = found.models[0].scores
     assert initial.goal.n + initial.not_run == len(found.job.examples)
