@@ -13,7 +13,7 @@ demo: .venv/installed
 # The same with a language model that lies in this repository, served by vLLM on the CPU.
 demo-vllm: .venv/installed .venv-vllm/installed
 	@rm -rf build/demo-vllm && mkdir -p build
-	@SKILLC_VLLM_PYTHON=.venv-vllm/bin/python $(BIN)/skillc compile $(DEMO_VLLM) --output build/demo-vllm
+	@SKILLC_VLLM_PYTHON=$(CURDIR)/.venv-vllm/bin/python $(BIN)/skillc compile $(DEMO_VLLM) --output build/demo-vllm
 
 test: .venv/installed
 	$(BIN)/ruff check --no-cache .
