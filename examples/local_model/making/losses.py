@@ -77,18 +77,19 @@ def helper_losses(helpers: Helpers, network: Network, states: States, batch: dic
     losses["match"] = _log(look[b, row, match[:, 3]])
     miss = batch["misses"]
     losses["miss"] = _log(look[miss[:, 0], miss[:, 1] * length + miss[:, 2], 0])
-    losses["find"] = _found(states.looks[LABEL - 1], match, length, batch["found"])
+    number, place = batch["found"].unbind(1)
+    losses["find"] = _log(_sums(number, states.looks[LABEL - 1][b[number], row[number], place]))
+    size, width = network.shape.head, (network.shape.width,)
     plain = match[:, 4] >= 0
-    size = network.shape.head
-    said = F.rms_norm(states.inputs[LABEL][b[plain], row[plain]], (network.shape.width,))[:, 3 * size :]
-    codes = network.embed_tokens[:, :size].detach() / CODE
-    losses["says"] = F.cross_entropy(F.linear((said / 4).to(MATRICES), codes.to(MATRICES)).float(), match[plain, 4])
-    width = (network.shape.width,)
-    triggers = batch["triggers"]
-    read = F.rms_norm(states.skill[TOGETHER][triggers[:, 0], triggers[:, 1]], width)
-    losses["order"] = _ordered(read @ helpers.order[0], triggers[:, 0], triggers[:, 2])
     hit = F.rms_norm(states.inputs[LABEL][b, row], width)
-    losses["order"] = losses["order"] + _ordered(hit @ helpers.order[1], b, match[:, 5])
+    codes = network.embed_tokens[:, :size].detach() / CODE
+    said = hit[plain, 3 * size :] / 4
+    losses["says"] = F.cross_entropy(F.linear(said.to(MATRICES), codes.to(MATRICES)).float(), match[plain, 4])
+    document, token, rule = batch["triggers"].unbind(1)
+    read = F.rms_norm(states.skill[TOGETHER][document, token], width)
+    losses["order"] = _ordered(read @ helpers.order[0], document, rule) + _ordered(
+        hit @ helpers.order[1], b, match[:, 5]
+    )
     losses["decide"] = _decided(states.looks[DECIDE - 1], batch)
     return losses
 
@@ -96,6 +97,12 @@ def helper_losses(helpers: Helpers, network: Network, states: States, batch: dic
 def _log(probability: Tensor) -> Tensor:
     """Mean of the negative logarithms; 0 where a batch happens to have none of the kind."""
     return -(probability.float() + 1e-4).log().sum() / max(1, probability.numel())
+
+
+def _sums(number: Tensor, probability: Tensor) -> Tensor:
+    """The sum of the probabilities of each number: looking at any of several places is as good."""
+    numbers, at = number.unique(return_inverse=True)
+    return torch.zeros(len(numbers), device=number.device).index_add(0, at, probability.float())
 
 
 def _before(states: States) -> Tensor:
@@ -114,15 +121,6 @@ def _listed(look: Tensor, batch: dict[str, Tensor]) -> Tensor:
     return _log(torch.cat([there, look[trigger[:, 0], trigger[:, 1], 0]]))
 
 
-def _found(look: Tensor, match: Tensor, length: int, found: Tensor) -> Tensor:
-    """A trigger of an input looks at its rule's label, wherever the answer is the same."""
-    number, place = found.unbind(1)
-    b, row = match[number, 0], match[number, 1] * length + match[number, 2]
-    sums = torch.zeros(len(match), dtype=torch.float, device=look.device)
-    sums = sums.index_add(0, number, look[b, row, place].float())
-    return _log(sums[number.unique()])
-
-
 def _ordered(scores: Tensor, documents: Tensor, rules: Tensor) -> Tensor:
     """Of two triggers of a document, that of the earlier rule has the higher score: the first rule wins."""
     earlier = (documents[:, None] == documents) & (rules[:, None] < rules)
@@ -134,9 +132,7 @@ def _decided(look: Tensor, batch: dict[str, Tensor]) -> Tensor:
     skill, (_, queries, length) = batch["skill"].shape[1], batch["inputs"].shape
     b, q, token, near = batch["decided"].unbind(1)
     each = look[b, q * length + batch["first"][b, q], token + skill * near]
-    number = b * queries + q
-    sums = torch.zeros(int(number.max()) + 1 if len(number) else 0, dtype=torch.float, device=look.device)
-    return _log(sums.index_add(0, number, each.float())[number.unique()])
+    return _log(_sums(b * queries + q, each))
 
 
 def _copied(look: Tensor, batch: dict[str, Tensor]) -> Tensor:
