@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,8 @@ class Code:
         bad: a program or a part of one that yields this code. Empty where no text of a program can
             (a damaged file, a file that is missing).
         good: the same, mended; never empty where `bad` is given.
+        files: what lies beside both programs, by path: data, used files.
+        mended: files that are another beside the mended one.
     """
 
     code: str
@@ -25,3 +28,5 @@ class Code:
     explanation: str
     bad: str = ""
     good: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+    mended: Mapping[str, str] = field(default_factory=dict)
