@@ -5,15 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from skillc.language.codes import commands, data, gates, internal, models, modules, names, plan, syntax, types
-from skillc.language.codes.code import Code
+from skillc.language.codes import (
+    commands,
+    comments,
+    data,
+    gates,
+    internal,
+    models,
+    modules,
+    names,
+    plan,
+    syntax,
+    types,
+)
+from skillc.language.codes.code import Code, Phase
 
-__all__ = ["CODES", "Code"]
+__all__ = ["CODES", "Code", "Phase"]
 
 
 def _assemble() -> Mapping[str, Code]:
     found: dict[str, Code] = {}
-    for stage in (syntax, modules, names, types, data, gates, models, commands, plan, internal):
+    for stage in (syntax, comments, modules, names, types, data, gates, models, commands, plan, internal):
         for code in stage.CODES:
             if code.code in found:
                 raise ValueError(f"the code {code.code} is registered twice")

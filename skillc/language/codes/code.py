@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
+
+Phase = Literal["check", "plan", "data", "compile"]
+"""What finds a mistake: `skillc check`; `skillc plan` and what begins with it, on the program's data; `skillc check
+--data`; or only a verb that asks models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +21,11 @@ class Code:
         title: the mistake in a few words, lower case.
         explanation: why it is one, and what to do; markdown, one or a few paragraphs.
         bad: a program or a part of one that yields this code. Empty where no text of a program can
-            (a damaged file, a file that is missing).
+            (a file that can't be read, what an earlier code always says first); the explanation says why.
         good: the same, mended; never empty where `bad` is given.
         files: what lies beside both programs, by path: data, used files.
         mended: files that are another beside the mended one.
+        found_by: the first verb that says it.
     """
 
     code: str
@@ -30,3 +36,4 @@ class Code:
     good: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
     mended: Mapping[str, str] = field(default_factory=dict)
+    found_by: Phase = "check"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from skillc.language.codes.code import Code
-from skillc.language.codes.samples import program
+from skillc.language.codes.code import Code, Phase
+from skillc.language.codes.samples import program, trivia
 
 _TARGET = 'model target    = "rulebook/v1"'
 
 
-def _code(number: int, title: str, explanation: str, bad: str = "", good: str = "") -> Code:
-    return Code(f"SK{number}", "models", title, explanation, bad, good)
+def _code(number: int, title: str, explanation: str, bad: str, good: str, *, found_by: Phase = "check") -> Code:
+    files = {"trivia.jsonl": trivia(100)} if found_by != "check" else {}
+    return Code(f"SK{number}", "models", title, explanation, bad, good, files, found_by=found_by)
 
 
 def _with(model: str) -> str:
@@ -58,5 +59,8 @@ CODES: tuple[Code, ...] = (
         "a working folder that is not there",
         "`folder` names the folder in which a command runs, from the program's folder onwards. It is not made, since "
         "an empty one is rarely what is meant: without the setting each call has an empty folder of its own.",
+        _with('"exec/tool" { exec = "tool {prompt}" { folder = "workshop" } }'),
+        _with('"exec/tool" { exec = "tool {prompt}" }'),
+        found_by="compile",
     ),
 )

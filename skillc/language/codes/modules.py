@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from skillc.language.codes.code import Code
 from skillc.language.codes.samples import program
 
 _GATES = program(use="use std.gates", gate="gates.strict(correct)")
 
 
-def _code(number: int, title: str, explanation: str, bad: str = "", good: str = "") -> Code:
-    return Code(f"SK{number}", "modules", title, explanation, bad, good)
+_USE = 'use "./lab.skill" as lab'
+_ADOPT = "gate most(m: metric) = candidate.m >= incumbent.m"
+_LAB = program(use=_USE, gate="lab.most(correct)")
+
+
+def _code(
+    number: int,
+    title: str,
+    explanation: str,
+    bad: str,
+    good: str,
+    *,
+    files: Mapping[str, str] = MappingProxyType({}),
+    mended: Mapping[str, str] = MappingProxyType({}),
+) -> Code:
+    return Code(f"SK{number}", "modules", title, explanation, bad, good, files, mended)
 
 
 CODES: tuple[Code, ...] = (
@@ -32,8 +49,14 @@ CODES: tuple[Code, ...] = (
     _code(
         103,
         "files that use each other in a circle",
-        "A file may not use itself, not even by way of another one. Move what both need into a third file. It takes "
-        "two files to show, so there is no example.",
+        "A file may not use itself, not even by way of another one. Move what both need into a third file.",
+        _LAB,
+        _LAB,
+        files={
+            "lab.skill": f'language 1\nuse "./more.skill" as more\n{_ADOPT}\n',
+            "more.skill": f"language 1\n{_USE}\n",
+        },
+        mended={"more.skill": "language 1\n"},
     ),
     _code(
         104,
@@ -53,7 +76,11 @@ CODES: tuple[Code, ...] = (
         106,
         "a used file with errors in its syntax",
         "Nothing of a file is used while parts of it can't be read, for what was meant may stand in those parts. The "
-        "second place of the message is the first of them. It takes two files to show, so there is no example.",
+        "second place of the message is the first of them.",
+        _LAB,
+        _LAB,
+        files={"lab.skill": "language 1\ngate most(m: metric) = candidate.m ≥ incumbent.m\n"},
+        mended={"lab.skill": f"language 1\n{_ADOPT}\n"},
     ),
     _code(
         107,
@@ -89,6 +116,10 @@ CODES: tuple[Code, ...] = (
         112,
         "a metric or gate of another file",
         "A metric reads the fields of its own file, and a gate its metrics. Only what has parameters can be taken "
-        "over, for there the program says what they stand for. It takes two files to show, so there is no example.",
+        "over, for there the program says what they stand for.",
+        program(use=_USE, gate="lab.most"),
+        _LAB,
+        files={"lab.skill": "language 1\nmetric close = f1(answer)\ngate most = candidate.close >= incumbent.close\n"},
+        mended={"lab.skill": f"language 1\n{_ADOPT}\n"},
     ),
 )

@@ -1,170 +1,224 @@
-"""Codes of the plan, which show only when a program is resolved or its data is known: SK501, SK55x, SK651."""
+"""Codes of the plan, which show only when a program is resolved or its data is known: SK501, SK55x, SK56x, SK651."""
 
 from __future__ import annotations
 
-from skillc.language.codes.code import Code
+from skillc.language.codes.code import Code, Phase
+from skillc.language.codes.samples import program, trivia
+
+_DATA = "trivia.jsonl"
+_BUDGET = "epochs = 4"
+_TARGET = 'model target    = "rulebook/v1"'
+_SMALL = "optimize { batch = 20 }"
+_CLOSE = "optimize { batch = 20 }\nmetric close = f1(answer)"
+_BETTER = "gate better = candidate.correct > incumbent.correct"
+_SECOND = "data { source"
+_OWN = 'model target    = "openai/own"'
+
+
+def _code(
+    number: int,
+    title: str,
+    explanation: str,
+    bad: str = "",
+    good: str = "",
+    *,
+    lines: int = 100,
+    mended: int = 0,
+    found_by: Phase = "plan",
+) -> Code:
+    """A code whose examples have so many lines of data beside them, and so many beside the mended one."""
+    files = {_DATA: trivia(lines)} if bad else {}
+    others = {_DATA: trivia(mended)} if mended else {}
+    stage = "models" if number >= 600 else "gates"
+    return Code(f"SK{number}", stage, title, explanation, bad, good, files, others, found_by)
+
+
+def _with(target: str, budget: str = _BUDGET) -> str:
+    return program(_SMALL).replace(_TARGET, target).replace(_BUDGET, budget)
+
+
+def _gold(split: str) -> str:
+    return program(_SMALL).replace('source = "trivia.jsonl"', f'source = "trivia.jsonl"; {split}')
+
 
 CODES: tuple[Code, ...] = (
-    Code(
-        "SK501",
-        "gates",
+    _code(
+        501,
         "the budget can't pay for a run with a result",
         "A run with a result needs at least the baseline (the initial skill on the whole validation split), three "
         "whole decisions, and the final test of two skills. A cap on calls, tokens or cost below that ends the run "
         "before it shows anything, so nothing is spent. The message writes the sum out: raise the cap, or make the "
         "splits or the batch smaller.",
+        program(_SMALL).replace(_BUDGET, "epochs = 4; calls = 100"),
+        program(_SMALL).replace(_BUDGET, "epochs = 4; calls = 4k"),
     ),
-    Code(
-        "SK551",
-        "gates",
+    _code(
+        551,
         "the estimate is above the budget",
         "The budget will probably end the run before its epochs do. That harms nothing: a run that a cap ends is "
         "the beginning of the longer one, and its best skill is tested and written. Raise the cap to let it go on.",
+        program(_SMALL).replace(_BUDGET, "epochs = 4; calls = 400"),
+        program(_SMALL).replace(_BUDGET, "epochs = 4; calls = 4k"),
     ),
-    Code(
-        "SK552",
-        "gates",
+    _code(
+        552,
         "patience above the steps there are",
         "`patience = n steps` ends a run after n steps without an accept. With fewer steps than that in the whole "
         "run it can never do so.",
+        program(_SMALL).replace(_BUDGET, "epochs = 4; patience = 20 steps"),
+        program(_SMALL).replace(_BUDGET, "epochs = 4; patience = 6 steps"),
     ),
-    Code(
-        "SK553",
-        "gates",
+    _code(
+        553,
         "a batch larger than the training split",
         "A step takes `batch` training examples. With fewer in the training split each step sees all of them, and an "
         "epoch has one step.",
+        program("optimize { batch = 64 }"),
+        program(_SMALL),
     ),
-    Code(
-        "SK554",
-        "gates",
+    _code(
+        554,
         "a small group behind `by`",
         "`by = field` looks at each group alone, and the worst one decides. In a small group one example weighs much: "
         "with 6 examples one regression is 17 %. Groups with fewer than 20 examples are pooled as `other`. A "
         "limit below the weight of one example forbids any regression in that group.",
+        program(_SMALL, gate="regressed(correct, by = topic) <= 10%"),
+        program(_SMALL, gate="regressed(correct, by = topic) <= 10%"),
+        lines=50,
+        mended=1000,
     ),
-    Code(
-        "SK555",
-        "gates",
+    _code(
+        555,
         "one sample of a target that answers with chance",
         "With a temperature above 0 a skill regresses against itself on 6 to 11 % of the examples, and a gate takes "
         "that for a change. `samples = 2` in `optimize` runs each example twice and compares means.",
+        _with(f"{_TARGET} {{ temperature = 0.7 }}"),
+        _with(f"{_TARGET} {{ temperature = 0 }}"),
     ),
-    Code(
-        "SK556",
-        "gates",
+    _code(
+        556,
         "a gate over a quantity without an upper bound",
         "A gate is decided as soon as no result that is still missing could change the answer. Time has no upper "
         "bound, so a gate that reads it can be decided on complete evidence only. What a rollout costs is bounded by "
         "the plan, but only where the target's price is known: without one a gate on `cost` is never decided.",
+        program(_SMALL, gate="latency(candidate) <= 1.1 * latency(incumbent)"),
+        program(_SMALL, gate="cost(candidate) <= 1.1 * cost(incumbent)"),
     ),
-    Code(
-        "SK557",
-        "gates",
+    _code(
+        557,
         "what the gates let through by chance",
         "Many candidates are compared on the same validation split, so some pass by luck, and the best validation "
         "score is too high. The note says how often that would happen if no candidate were worth anything. "
         "The final test is not affected: it sees the two skills once, on examples that decided nothing. A gate on "
         "`confidence(...)`, or a larger validation split, lets less through.",
+        program(_SMALL),
+        program(_SMALL).replace(_BETTER, f"{_BETTER}  # skillc: ignore[SK557] the final test tells"),
     ),
-    Code(
-        "SK558",
-        "gates",
+    _code(
+        558,
         "a metric without a finite range",
         "What was not measured may be anything in a metric's range, so the range must be finite. It follows from the "
-        "expression, or is given by `clamp(x, low, high)`, or by `low` and `high` of `python(...)`.",
+        "expression, or is given by `clamp(x, low, high)`, or by `low` and `high` of `python(...)`. `check` says so before, as SK304, so no program shows it.",
     ),
-    Code(
-        "SK559",
-        "gates",
+    _code(
+        559,
         "nothing to compile",
         "A compile needs a task, a skill, data, the models `target` and `optimizer`, a goal and at least one gate. "
         "None of these has a default. A file without them is a library: `use` it in a program.",
+        "language 1\ngate most(m: metric) = candidate.m >= incumbent.m\n",
+        program(_SMALL),
     ),
-    Code(
-        "SK560",
-        "gates",
+    _code(
+        560,
         "more than one skill",
         "This version trains one skill of a program. Write a program for each; they can share models, budgets and "
         "sections by `use`.",
+        program(_SMALL).replace(_SECOND, f'skill other {{ about = "Another."; trainable section rules }}\n{_SECOND}'),
+        program(_SMALL),
     ),
-    Code(
-        "SK561",
-        "gates",
+    _code(
+        561,
         "no test that could show a gain",
         "The verdict comes from a paired test on examples that decided nothing. Without a test split, or with fewer "
         "than six groups on it, the result is `unverified`.",
+        _gold("split = 2 : 1"),
+        _gold("split = 2 : 1 : 2"),
     ),
-    Code(
-        "SK562",
-        "gates",
+    _code(
+        562,
         "the budget admits few calls at once",
         "Each call reserves the most that it could cost before it is sent, so that a cap is never passed. With a small "
         "budget and a large `max_reply` few calls fit beside each other, and the run is slow.",
+        _with(f"{_OWN} {{ price {{ input = $1; output = $4 }}; max_reply = 100k tokens }}", "epochs = 1; cost = $1"),
+        _with(f"{_OWN} {{ price {{ input = $1; output = $4 }}; max_reply = 1k tokens }}", "epochs = 1; cost = $30"),
     ),
-    Code(
-        "SK563",
-        "gates",
+    _code(
+        563,
         "a name that no agent can load",
         "By the Agent Skills rules a skill's name has at most 64 characters, the letters a to z, digits and hyphens. "
         "`route_tickets` becomes `route-tickets`.",
+        program(_SMALL).replace("answer_trivia", "répondre"),
+        program(_SMALL),
     ),
-    Code(
-        "SK564",
-        "gates",
+    _code(
+        564,
         "a description that is too long",
         "By the Agent Skills rules the description, `about`, has at most 1,024 characters. An agent reads it for each "
-        "task to decide whether to load the skill, so it says what the skill is for and when to use it.",
+        "task to decide whether to load the skill, so it says what the skill is for and when to use it. `check` says so before, as SK407, so no program shows it.",
     ),
-    Code(
-        "SK565",
-        "gates",
+    _code(
+        565,
         "data without a file",
-        "The data is one `source` that is split, or the files `train` and `validation`, and `test` where there is one.",
+        "The data is one `source` that is split, or the files `train` and `validation`, and `test` where there is one. `check` says so before, as SK401, so no program shows it.",
     ),
-    Code(
-        "SK566",
-        "gates",
+    _code(
+        566,
         "a split that is none",
         "`split` gives the sides train : validation : test, either as shares, `2 : 1 : 2`, or as counts, "
-        "`80 examples : 40 examples : 280 examples`. Test may be left out; train and validation may not be empty.",
+        "`80 examples : 40 examples : 280 examples`. Test may be left out; train and validation may not be empty. `check` says so before, as SK402, so no program shows it.",
     ),
-    Code(
-        "SK567",
-        "gates",
+    _code(
+        567,
         "a wave that is as large as the split",
         "Gates are decided between waves of rollouts. Small waves end bad candidates early: at a tenth of the "
         "validation split a rejected candidate needs about half of it, at two thirds nearly all.",
+        program("optimize { batch = 20; wave = 16 }"),
+        program("optimize { batch = 20; wave = 4 }"),
     ),
-    Code(
-        "SK568",
-        "gates",
+    _code(
+        568,
         "a tolerance that adds up",
         "`candidate.m >= incumbent.m - 1%` lets each accepted candidate lose a point, and the next is compared with "
         "what is left: twenty accepts may lose twenty points. A second gate against `initial` or `best` bounds that.",
+        program(_CLOSE, gate="candidate.close >= incumbent.close - 1%"),
+        program(_CLOSE, gate="candidate.close >= initial.close - 1%"),
     ),
-    Code(
-        "SK569",
-        "gates",
+    _code(
+        569,
         "a setting that another one leaves without effect",
         "`merge` joins two skills that grew apart, which needs the pool of `parents = pareto`: incumbents alone form "
         "one line. `rollback` goes back to the best skill after `accept = always` has let a worse one through: behind "
         "gates none comes through, and with a pool of parents each step starts from a skill that is drawn anew.",
+        program("optimize { batch = 20; merge = on }"),
+        program("optimize { batch = 20; merge = on; parents = pareto }"),
     ),
-    Code(
-        "SK651",
-        "models",
+    _code(
+        651,
         "a cap on cost, and a model without a price",
         "A cap can be kept only if each call's price is known before it is sent. Prices come from the program, "
         "`price { input = $1; output = $4 }` in dollars per million tokens, else from litellm's table; local models "
         "cost nothing.",
+        _with(_OWN, "epochs = 1; cost = $30"),
+        _with(f"{_OWN} {{ price {{ input = $1; output = $4 }} }}", "epochs = 1; cost = $30"),
     ),
-    Code(
-        "SK605",
-        "models",
+    _code(
+        605,
         "what a later version brings",
         "The language is whole from its first version, but some of it needs parts that this skillc does not have yet: "
         "environments, agents, code, judges, other optimizers. Such a program can be checked and "
         "planned; compiling it names the version that runs it.",
+        program(_SMALL).replace("output answer: text", "output answer: text; rollout = codex"),
+        program(_SMALL).replace("output answer: text", "output answer: text; rollout = chain_of_thought"),
+        found_by="compile",
     ),
 )

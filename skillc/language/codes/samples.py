@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 _PROGRAM = """language 1
 {use}
 task { input question: text; output answer: text }
@@ -22,3 +24,22 @@ def program(more: str = "", *, goal: str = "exact_match(answer)", gate: str = ""
     text = text.replace("goal correct = exact_match(answer)", f"goal correct = {goal}")
     lines = text.replace("{gate}", f"gate second = {gate}" if gate else "").splitlines()
     return "\n".join(line for line in lines if line) + "\n"
+
+
+_QUESTIONS = (
+    ("Which planet is the largest?", "Jupiter", "nature"),
+    ("Who wrote Hamlet?", "William Shakespeare", "letters"),
+    ("Which metal is liquid at room temperature?", "mercury", "nature"),
+    ("What is the capital of Peru?", "Lima", "places"),
+    ("Which river flows through Cairo?", "the Nile", "places"),
+)
+
+
+def trivia(count: int) -> str:
+    """So many lines of `trivia.jsonl`, each question another; topics in turn."""
+    lines = []
+    for i in range(count):
+        question, answer, topic = _QUESTIONS[i % len(_QUESTIONS)]
+        text = question if i < len(_QUESTIONS) else f"{question} ({i // len(_QUESTIONS) + 1})"
+        lines.append(json.dumps({"question": text, "answer": answer, "topic": topic}))
+    return "\n".join(lines) + "\n"
