@@ -267,3 +267,8 @@ def test_many_threads_at_once() -> None:
     texts = [f"goal x{i} = a + {i}\ngoal y = ? {i}" for i in range(40)]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(read, texts)) == [read(text) for text in texts]
+
+
+def test_a_line_goes_on_behind_comments_of_both_kinds() -> None:
+    text = "goal x = a\n  # one\n  /// two\n\n  \f\n  + b\n"
+    assert parse(Source("a.skill", text)).diagnostics == ()
