@@ -48,15 +48,18 @@ def findings(code: Code, *, mended: bool = False) -> tuple[Diagnostic, ...]:
 
 
 def shown(code: Code) -> Shown | None:
-    """What the failing example yields; None for a code that no program shows.
-
-    Raises:
-        OSError: no temporary folder can be written.
-    """
-    from skillc.language.render import text
-
+    """What the failing example yields; None for a code that no program shows, or where no file can be written."""
     if not code.bad:
         return None
+    try:
+        return _shown(code)
+    except OSError:
+        return None
+
+
+def _shown(code: Code) -> Shown:
+    from skillc.language.render import text
+
     with tempfile.TemporaryDirectory(prefix="skillc-example-") as folder:
         found = next(each for each in _run(code, Path(folder)) if each.code == code.code)
         fix: Mend | None = None if found.fix is None else "safe" if found.fix.safe else "unsafe"
@@ -220,3 +223,19 @@ def _wrapped(text: str) -> str:
 
 def _indented(text: str) -> str:
     return textwrap.indent(text, "    ")
+
+
+def main() -> None:
+    """Writes the pages into the repository whose root is the working folder; pages of no code go."""
+    folder = Path(FOLDER)
+    folder.mkdir(parents=True, exist_ok=True)
+    expected = pages()
+    for path in folder.glob("*.md"):
+        if path.as_posix() not in expected:
+            path.unlink()
+    for name, text in expected.items():
+        Path(name).write_bytes(text.encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from skillc.errors import SkillcError
 from skillc.language.check import check
 from skillc.language.checked import Checked
-from skillc.language.diagnostics import Diagnostic, Label, Severity
+from skillc.language.diagnostics import Diagnostic, Label, Severity, Suppressed
 from skillc.language.files import read_source
 from skillc.language.later import needs
 from skillc.language.modules import Loader
+from skillc.language.source import Source
 
 if TYPE_CHECKING:
     from skillc.data.dataset import Dataset
@@ -33,12 +34,19 @@ class ProgramError(SkillcError):
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A program's plan, the folder that its paths start from, and what is to be said about it."""
+    """A program's plan, the folder that its paths start from, and what is to be said about it.
+
+    Attributes:
+        as_written: whether nothing of it was changed for one call.
+        suppressed: what comments of the program keep out of `diagnostics`.
+    """
 
     path: Path
     checked: Checked
     plan: Plan
     diagnostics: tuple[Diagnostic, ...]
+    as_written: bool = True
+    suppressed: tuple[Suppressed, ...] = ()
 
     @property
     def root(self) -> Path:
@@ -54,6 +62,7 @@ class Estimated:
     sizes: Sizes
     bounds: Bounds
     diagnostics: tuple[Diagnostic, ...]
+    suppressed: tuple[Suppressed, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -67,7 +76,12 @@ def check_file(path: Path) -> Checked:
     Raises:
         SkillcError: the file cannot be read.
     """
-    return check(read_source(path), Loader(path.parent, skill_sections=_sections))
+    return check_source(read_source(path), path.parent)
+
+
+def check_source(source: Source, folder: Path) -> Checked:
+    """The checked program of a text; what it uses lies in a folder."""
+    return check(source, Loader(folder, skill_sections=_sections))
 
 
 def _sections(file: Path) -> Mapping[str, str]:
@@ -98,6 +112,7 @@ def plan_file(
     """
     import os
 
+    from skillc.language.suppress import sift
     from skillc.plan.overrides import named, override, override_models, require_names
     from skillc.plan.overrides import offline as put_offline
     from skillc.plan.resolve import resolve
@@ -109,7 +124,8 @@ def plan_file(
     if runnable:
         refuse_later(checked)
     resolved = resolve(checked)
-    diagnostics = (*checked.diagnostics, *resolved.diagnostics)
+    sifted = sift(resolved.diagnostics, checked.program, ())
+    diagnostics = (*checked.diagnostics, *sifted.kept)
     if resolved.plan is None:
         raise ProgramError(path, diagnostics)
     plan = named(resolved.plan, os.environ)
@@ -120,7 +136,8 @@ def plan_file(
     if complete:
         require_names(plan)
         refuse_folders(checked, plan, path.parent)
-    return Planned(path, checked, plan, diagnostics)
+    as_written = not (models or settings or offline)
+    return Planned(path, checked, plan, diagnostics, as_written, (*checked.suppressed, *sifted.suppressed))
 
 
 def refuse_folders(checked: Checked, plan: Plan, root: Path) -> None:
@@ -165,6 +182,7 @@ def estimate(planned: Planned) -> Estimated:
     """
     from skillc.data.dataset import load
     from skillc.data.sizes import sizes_of
+    from skillc.language.suppress import sift
     from skillc.models.prices import price_table
     from skillc.plan.bounds import bounds
     from skillc.plan.estimate import findings
@@ -172,7 +190,10 @@ def estimate(planned: Planned) -> Estimated:
     dataset = load(planned.plan.task, planned.plan.data, planned.root)
     sizes = sizes_of(planned.plan, dataset)
     spent = bounds(planned.plan, sizes, price_table(planned.plan))
-    return Estimated(dataset, sizes, spent, findings(planned.plan, sizes, spent, planned.checked))
+    found = findings(planned.plan, sizes, spent, planned.checked)
+    # With a model or a setting changed for one call, what the program suppresses may well not arise.
+    sifted = sift(found, planned.checked.program, ("plan",) if planned.as_written else ())
+    return Estimated(dataset, sizes, spent, sifted.kept, sifted.suppressed)
 
 
 def pairs(texts: Sequence[str], option: str, example: str) -> dict[str, str]:

@@ -1,44 +1,46 @@
-"""`skillc check`: what is wrong with a program, without opening its data."""
+"""`skillc check`: what is wrong with programs, without opening their data."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
+_STYLES = ("text", "concise", "json", "sarif", "github")
+
 
 @click.command(short_help="find mistakes in a program, without opening its data")
-@click.argument("programs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", metavar="PROGRAMS...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--format",
     "style",
-    type=click.Choice(["text", "concise", "json"]),
+    type=click.Choice(_STYLES),
     default="text",
     show_default=True,
-    help="How findings are printed.",
+    help="How findings are printed; sarif and github are for code scanning and workflows.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-def check(programs: tuple[Path, ...], style: str, as_json: bool) -> int:
-    """Find mistakes in PROGRAMS. Exit status: 0 clean, 1 findings, 2 a file that cannot be read."""
-    import json
+@click.option("--fix", is_flag=True, help="Apply the safe fixes, and report what is left.")
+@click.option("--unsafe-fixes", is_flag=True, help="With --fix: apply those too that may change what a program means.")
+@click.option("--diff", is_flag=True, help="Show what --fix would change, and write nothing.")
+def check(paths: tuple[Path, ...], style: str, as_json: bool, fix: bool, unsafe_fixes: bool, diff: bool) -> int:
+    """Find mistakes in PROGRAMS: files, and folders with all programs below them.
 
-    from skillc.frontend import check_file
-    from skillc.language.diagnostics import Severity
-    from skillc.language.render import as_json as to_json
-    from skillc.language.render import concise, summary
-    from skillc.language.render import text as drawn
+    Exit status: 0 clean (notes are no mistakes), 1 findings, or a diff that is not empty, 2 a file that cannot be
+    read or written.
+    """
+    from skillc.checking import look, status
+    from skillc.cli.findings import show, show_differences, write
+    from skillc.cli.paths import programs
+    from skillc.errors import SkillcError
 
-    checked = [check_file(path) for path in programs]
-    diagnostics = [diagnostic for each in checked for diagnostic in each.diagnostics]
-    if as_json or style == "json":
-        click.echo(json.dumps(to_json(diagnostics), ensure_ascii=False, indent=2))
-    elif style == "concise":
-        for diagnostic in diagnostics:
-            click.echo(concise(diagnostic))
-    else:
-        color = sys.stdout.isatty()
-        for diagnostic in diagnostics:
-            click.echo(drawn(diagnostic, color=color) + "\n")
-        click.echo(summary(diagnostics))
-    return 1 if any(d.severity is not Severity.NOTE for d in diagnostics) else 0
+    if unsafe_fixes and not (fix or diff):
+        raise SkillcError("`--unsafe-fixes` goes with `--fix` or `--diff`", hint="add one of them")
+    looked = [
+        look(path, "none" if not (fix or diff) else "unsafe" if unsafe_fixes else "safe") for path in programs(paths)
+    ]
+    if diff:
+        return max(show_differences(looked), status(looked) if not all(each.readable for each in looked) else 0)
+    write(looked)
+    show(looked, "json" if as_json else style)
+    return status(looked)

@@ -14,6 +14,7 @@ from skillc.errors import SkillcError
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def explain(code: str | None, as_json: bool) -> None:
     """Tell what CODE means, with an example that shows it and the mended one. Without CODE: list all codes."""
+    from skillc.code_pages import plain, shown
     from skillc.language.codes import CODES
     from skillc.language.suggest import suggest
 
@@ -32,21 +33,22 @@ def explain(code: str | None, as_json: bool) -> None:
             f"there is no code `{code}`",
             hint=f"did you mean `{near}`?" if near else "`skillc explain` lists all codes",
         )
+    said = shown(entry)
     if as_json:
         page = {
             "format_version": 1,
             "code": entry.code,
             "title": entry.title,
             "explanation": entry.explanation,
+            "found_by": entry.found_by,
+            "severity": said.severity if said else None,
+            "fix": said.fix if said else None,
+            "says": said.text if said else None,
+            "files": dict(entry.files),
             "bad": entry.bad,
             "good": entry.good,
+            "mended": dict(entry.mended),
         }
         click.echo(json.dumps(page, ensure_ascii=False, indent=2))
-        return
-    click.echo(f"{entry.code}: {entry.title}\n\n{entry.explanation.strip()}\n")
-    if entry.bad and entry.good:
-        click.echo(f"This is refused:\n\n{_indented(entry.bad)}\n\nThis is right:\n\n{_indented(entry.good)}")
-
-
-def _indented(text: str) -> str:
-    return "\n".join("    " + line if line else "" for line in text.strip("\n").splitlines())
+    else:
+        click.echo(plain(entry, said))

@@ -22,8 +22,7 @@ def programs(paths: Sequence[Path]) -> tuple[Path, ...]:
     """
     found: dict[Path, None] = {}
     for path in paths:
-        # Unlike `Path.is_dir`, this is False and no error where a folder above may not be entered.
-        if not os.path.isdir(path):
+        if not _is_folder(path):
             found[path] = None
             continue
         below = tuple(_below(path))
@@ -31,6 +30,14 @@ def programs(paths: Sequence[Path]) -> tuple[Path, ...]:
             raise SkillcError(f"no program lies in the folder `{path}`", hint=f"programs end in `{SUFFIX}`")
         found.update(dict.fromkeys(below))
     return tuple(found)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        # A folder above may not be entered: whoever opens the path says so.
+        return False
 
 
 def _below(folder: Path) -> Iterator[Path]:

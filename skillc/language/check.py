@@ -9,7 +9,7 @@ from pathlib import Path
 from skillc.language import nodes, rules
 from skillc.language.checked import Checked, CheckedGate, CheckedMetric, Entity
 from skillc.language.commands import check_models
-from skillc.language.diagnostics import Fix
+from skillc.language.diagnostics import Diagnostic, Fix, Suppressed
 from skillc.language.entities import Entities
 from skillc.language.facts import fields_of, gather
 from skillc.language.lower import Lower
@@ -56,8 +56,9 @@ def check(source: Source, loader: Loader | None = None) -> Checked:
     work = Work(source, loader, report, parsed.program, module, unread=bool(parsed.diagnostics))
     for each in PASSES:
         each(work)
+    kept, suppressed = _sifted(work)
     found = sorted(
-        report.diagnostics(),
+        kept,
         key=lambda d: (d.primary.source.name != source.name, d.primary.source.name, d.primary.span),
     )
     return Checked(
@@ -68,7 +69,19 @@ def check(source: Source, loader: Loader | None = None) -> Checked:
         work.gates,
         tuple(found),
         is_library(module),
+        suppressed,
     )
+
+
+def _sifted(work: Work) -> tuple[tuple[Diagnostic, ...], tuple[Suppressed, ...]]:
+    """What is shown, and what a comment of the program suppresses."""
+    found = work.report.diagnostics()
+    if "skillc:" not in work.source.text:
+        return found, ()
+    from skillc.language.suppress import sift
+
+    sifted = sift(found, work.program, ("check",))
+    return sifted.kept, sifted.suppressed
 
 
 def _language(work: Work) -> None:

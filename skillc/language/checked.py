@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Literal
 
 from skillc.language import nodes
-from skillc.language.diagnostics import Diagnostic, Severity
+from skillc.language.diagnostics import Diagnostic, Severity, Suppressed
 from skillc.language.source import Source, Span
 from skillc.language.terms import Term
 
@@ -184,6 +184,7 @@ class Checked:
         gates: gates and requires, in the order of the file.
         diagnostics: in the order of the file, those of other files behind.
         library: whether the file only declares what others use, so that there is nothing to compile.
+        suppressed: what comments of the program keep out of `diagnostics`.
     """
 
     program: nodes.Program
@@ -193,6 +194,7 @@ class Checked:
     gates: tuple[CheckedGate, ...]
     diagnostics: tuple[Diagnostic, ...]
     library: bool = False
+    suppressed: tuple[Suppressed, ...] = ()
 
     @property
     def failed(self) -> bool:

@@ -20,6 +20,17 @@ if TYPE_CHECKING:
 _Comparison = Literal["<", "<=", ">", ">=", "==", "!="]
 
 
+def _unchained(low: Lowering, node: nodes.Compare) -> Fix | None:
+    """`0 < x < 1` as `0 < x and x < 1`, where it can be meant in no other way."""
+    if not (set(node.operators) <= {"<", "<="} or set(node.operators) <= {">", ">="}):
+        return None
+    shown = [low.scope.source.slice(operand.span) for operand in node.operands]
+    pairs = zip(shown, node.operators, shown[1:], strict=False)
+    text = " and ".join(f"{left} {sign} {right}" for left, sign, right in pairs)
+    negated = low.scope.source.text[: node.span.start].rstrip().endswith("not")
+    return Fix(node.span, f"({text})" if negated else text)
+
+
 def lower_comparison(low: Lowering, node: nodes.Compare) -> Typed:
     """The meaning of a comparison.
 
@@ -30,7 +41,7 @@ def lower_comparison(low: Lowering, node: nodes.Compare) -> Typed:
     if len(node.operators) > 1:
         first, middle, last = (scope.shown(operand.span) for operand in node.operands[:3])
         hint = f"write `{first} {node.operators[0]} {middle} and {middle} {node.operators[1]} {last}`"
-        raise scope.fail("SK312", node.span, "comparisons don't chain", hint)
+        raise scope.fail("SK312", node.span, "comparisons don't chain", hint, _unchained(low, node))
     left, right = (low.lower(operand) for operand in node.operands)
     operator = cast(_Comparison, node.operators[0])
     term = Operation(cast(Operator, operator), (left.term, right.term))

@@ -53,3 +53,12 @@ class Diagnostic:
     secondary: tuple[Label, ...] = ()
     hint: str | None = None
     fix: Fix | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Suppressed:
+    """A finding that a comment of the program says may stay, with the reason and the comment."""
+
+    diagnostic: Diagnostic
+    reason: str
+    comment: Label

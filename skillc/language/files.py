@@ -30,6 +30,27 @@ def read_source(path: Path) -> Source:
     return Source(name, _decode(name, _read(path, name)))
 
 
+def write_source(path: Path, text: str) -> None:
+    """Puts a text in the place of a file's, whole or not at all; its mode and its byte-order mark stay.
+
+    Raises:
+        SourceError: the file may not be written, or can't be.
+    """
+    from skillc.files import write_whole
+
+    try:
+        place = path.resolve(strict=True)
+        mode = stat.S_IMODE(place.stat().st_mode)
+        if not os.access(place, os.W_OK):
+            raise SourceError(f"`{path}` may not be written", hint="check its permissions")
+        with place.open("rb") as file:
+            marked = file.read(3) == b"\xef\xbb\xbf"
+        write_whole(place, "\ufeff" + text if marked else text)
+        place.chmod(mode)
+    except OSError as error:
+        raise SourceError(f"`{path}` can't be written: {_reason(error)}") from None
+
+
 def _read(path: Path, name: str) -> bytes:
     try:
         # Without it, opening a pipe waits for a writer.

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from skillc.language.checked import CheckedGate, CheckedMetric, Entity, Items, Shares, Word
+from skillc.language.diagnostics import Fix
 from skillc.language.facts import amount
 from skillc.language.missing import is_library
 from skillc.language.modules import Module
 from skillc.language.report import Report
 from skillc.language.show import show_term, walk
+from skillc.language.source import Source, Span
 from skillc.language.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, Term, WordTerm
 
 _HEADING = 8
@@ -56,7 +58,17 @@ def _unread_metrics(report: Report, metrics: Sequence[CheckedMetric], gates: Seq
 def _unused_modules(report: Report, module: Module) -> None:
     for alias, place in module.places.items():
         if alias not in module.used and module.uses.get(alias) is not None:
-            report.note("SK109", module.source, place, f"nothing of `{alias}` is used", hint="remove the line")
+            fix = _line_removed(module.source, place)
+            report.note("SK109", module.source, place, f"nothing of `{alias}` is used", hint="remove the line", fix=fix)
+
+
+def _line_removed(source: Source, place: Span) -> Fix | None:
+    """The line of a statement gone, where nothing else stands on it."""
+    begin = source.text.rfind("\n", 0, place.start) + 1
+    end = source.text.find("\n", place.end)
+    end = end + 1 if end >= 0 else len(source.text)
+    alone = not source.text[begin : place.start].strip() and not source.text[place.end : end].strip()
+    return Fix(Span(begin, end), "") if alone else None
 
 
 def _unused_roles(report: Report, entities: Sequence[Entity], metrics: Sequence[CheckedMetric]) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from skillc.language import nodes
-from skillc.language.diagnostics import Diagnostic, Label
+from skillc.language.diagnostics import Diagnostic, Fix, Label
 from skillc.language.reader import Reading, read
 from skillc.language.scan import Fault, Scan, scan
 from skillc.language.source import Source, Span
@@ -76,9 +76,12 @@ def _fault(source: Source, fault: Fault) -> Diagnostic:
     if fault.kind == "fence" and fault.fence:
         message = 'the closing `"""` must stand on a line of its own'
         label = Label(source, opening, "the text begins here")
-        return Diagnostic(
-            "SK007", message, Label(source, fault.fence), secondary=(label,), hint="begin a new line before it"
-        )
+        # The line of a closing fence is no part of a text, so this changes nothing of it.
+        begin = source.text.rfind("\n", 0, fault.fence.start) + 1
+        line = source.text[begin : fault.fence.start]
+        fix = Fix(Span(fault.fence.start, fault.fence.start), "\n" + line[: len(line) - len(line.lstrip())])
+        hint = "begin a new line before it"
+        return Diagnostic("SK007", message, Label(source, fault.fence), secondary=(label,), hint=hint, fix=fix)
     seen = (Label(source, fault.fence, "this begins another text"),) if fault.fence else ()
     hint = 'close it with `"""` on a line of its own'
     return Diagnostic("SK006", 'this `"""` is never closed', Label(source, opening), secondary=seen, hint=hint)

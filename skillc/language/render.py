@@ -1,4 +1,7 @@
-"""Diagnostics as a reader sees them: text with the source under it, one line each, or JSON."""
+"""Diagnostics as a reader sees them: text with the source under it, one line each, or JSON.
+
+What other tools read, SARIF and the annotations of GitHub, is made in `sarif.py` and `annotations.py`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from skillc.language import excerpt
-from skillc.language.diagnostics import Diagnostic, Fix, Label, Severity
+from skillc.language.diagnostics import Diagnostic, Fix, Label, Severity, Suppressed
 from skillc.language.source import Source, Span
 
 FORMAT_VERSION = 1
@@ -18,7 +21,7 @@ _BOLD, _BLUE = "1", "1;34"
 def text(diagnostic: Diagnostic, *, color: bool = False) -> str:
     """A diagnostic with the lines that it is about, without a newline at the end. Colour adds nothing but colour."""
     tone = _COLORS[diagnostic.severity]
-    head = _paint(f"{diagnostic.severity.value}[{diagnostic.code}]", tone, color)
+    head = _paint(f"{diagnostic.severity.value}[{diagnostic.code}]", tone, color) + _mark(diagnostic)
     message = _paint(f": {excerpt.printable(diagnostic.message)}", _BOLD, color)
     labels = (diagnostic.primary, *diagnostic.secondary)
     width = max(len(str(_position(label)[0])) for label in labels)
@@ -28,11 +31,13 @@ def text(diagnostic: Diagnostic, *, color: bool = False) -> str:
         line, column = _position(own[0])
         arrow = _paint(f"{' ' * width}{'-->' if i == 0 else ':::'}", _BLUE, color)
         lines.append(f"{arrow} {excerpt.printable(source.name)}:{line}:{column}")
-        lines += _drawn(source, own, diagnostic.primary, width, tone, color)
-    if diagnostic.hint:
+        if source.text:
+            lines += _drawn(source, own, diagnostic.primary, width, tone, color)
+    told = {"help": diagnostic.hint, **_shown_fix(diagnostic)}
+    if any(told.values()) and diagnostic.primary.source.text:
         lines.append(_paint(f"{' ' * width} |", _BLUE, color))
-        edge = _paint(f"{' ' * width} =", _BLUE, color)
-        lines.append(f"{edge} {_paint('help', _BOLD, color)}: {excerpt.printable(diagnostic.hint)}")
+    edge = _paint(f"{' ' * width} =", _BLUE, color)
+    lines += [f"{edge} {_paint(what, _BOLD, color)}: {excerpt.printable(said)}" for what, said in told.items() if said]
     return "\n".join(lines)
 
 
@@ -40,16 +45,34 @@ def concise(diagnostic: Diagnostic) -> str:
     """One line: `tickets.skill:6:34: error[SK201]: unknown metric`."""
     line, column = _position(diagnostic.primary)
     place = f"{excerpt.printable(diagnostic.primary.source.name)}:{line}:{column}"
-    return f"{place}: {diagnostic.severity.value}[{diagnostic.code}]: {excerpt.printable(diagnostic.message)}"
+    head = f"{diagnostic.severity.value}[{diagnostic.code}]{_mark(diagnostic)}"
+    return f"{place}: {head}: {excerpt.printable(diagnostic.message)}"
 
 
-def as_json(diagnostics: Sequence[Diagnostic]) -> dict[str, Any]:
+def as_json(diagnostics: Sequence[Diagnostic], suppressed: Sequence[Suppressed] = ()) -> dict[str, Any]:
     """All diagnostics for a program to read: lines and columns from 1, offsets in characters from 0."""
-    return {"format_version": FORMAT_VERSION, "diagnostics": [_object(each) for each in diagnostics]}
+    return {
+        "format_version": FORMAT_VERSION,
+        "diagnostics": [_object(each) for each in diagnostics],
+        "suppressed": [{**_object(each.diagnostic), "reason": each.reason} for each in suppressed],
+    }
 
 
-def summary(diagnostics: Sequence[Diagnostic]) -> str:
-    """`2 errors and 1 note`, or `no findings`."""
+def summary(diagnostics: Sequence[Diagnostic], suppressed: int = 0) -> str:
+    """`2 errors and 1 note, 1 fixable with --fix, 1 suppressed`, or `no findings`."""
+    safe = sum(each.fix is not None and each.fix.safe for each in diagnostics)
+    unsafe = sum(each.fix is not None and not each.fix.safe for each in diagnostics)
+    parts = [_counted(diagnostics)]
+    if safe:
+        parts.append(f"{safe} fixable with `--fix`")
+    if unsafe:
+        parts.append(f"{unsafe} {'more ' if safe else ''}with `--fix --unsafe-fixes`")
+    if suppressed:
+        parts.append(f"{suppressed} suppressed")
+    return ", ".join(parts)
+
+
+def _counted(diagnostics: Sequence[Diagnostic]) -> str:
     counts = []
     for severity in Severity:
         count = sum(each.severity is severity for each in diagnostics)
@@ -58,6 +81,25 @@ def summary(diagnostics: Sequence[Diagnostic]) -> str:
     if not counts:
         return "no findings"
     return counts[0] if len(counts) == 1 else ", ".join(counts[:-1]) + " and " + counts[-1]
+
+
+def _mark(diagnostic: Diagnostic) -> str:
+    """The sign of a finding that `--fix` mends."""
+    return " [*]" if diagnostic.fix is not None and diagnostic.fix.safe else ""
+
+
+def _shown_fix(diagnostic: Diagnostic) -> dict[str, str]:
+    """The line as the fix would leave it, where it is about one line; the hint says the rest."""
+    fix, source = diagnostic.fix, diagnostic.primary.source
+    if fix is None or source.position(fix.span.start)[0] != source.position(fix.span.end)[0] or "\n" in fix.text:
+        return {}
+    begin = source.line_starts[source.position(fix.span.start)[0] - 1]
+    line = source.line(source.position(fix.span.start)[0])
+    start, end = fix.span.start - begin, fix.span.end - begin
+    after = line[:start] + fix.text + line[end:]
+    margin = len(after) - len(after.lstrip())
+    window = excerpt.window(after[margin:].rstrip(), [(max(0, start - margin), max(0, start - margin) + len(fix.text))])
+    return {"fix" if fix.safe else "fix, to be confirmed": window.shown}
 
 
 def _drawn(source: Source, labels: Sequence[Label], primary: Label, width: int, tone: str, color: bool) -> list[str]:
@@ -108,6 +150,7 @@ def _paint(words: str, tone: str, color: bool) -> str:
 def _object(diagnostic: Diagnostic) -> dict[str, Any]:
     return {
         "code": diagnostic.code,
+        "page": f"docs/errors/{diagnostic.code}.md",
         "severity": diagnostic.severity.value,
         "message": diagnostic.message,
         "hint": diagnostic.hint,

@@ -46,9 +46,11 @@ class Report:
         label: str = "",
         hint: str | None = None,
         secondary: tuple[Label, ...] = (),
+        fix: Fix | None = None,
     ) -> None:
         """Report what is worth knowing and stops nothing."""
-        self.add(code, source, span, message, label=label, hint=hint, secondary=secondary, severity=Severity.NOTE)
+        severity = Severity.NOTE
+        self.add(code, source, span, message, label=label, hint=hint, secondary=secondary, fix=fix, severity=severity)
 
     def warn(
         self, code: str, source: Source, span: Span, message: str, *, label: str = "", hint: str | None = None

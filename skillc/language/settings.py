@@ -11,7 +11,7 @@ from skillc.language.amounts import as_literal, bare
 from skillc.language.checked import Amount, Invocation, Items, Setting, Shares, Value, Word
 from skillc.language.diagnostics import Fix
 from skillc.language.forms import Form
-from skillc.language.report import Report, meant
+from skillc.language.report import Report, meant, mended
 from skillc.language.source import Source, Span
 from skillc.language.statements import Sorter, StatedSetting
 from skillc.language.types import Broken
@@ -21,6 +21,7 @@ _SECRET = re.compile(
     r"(?:^|_)(?:api_?key|(?:access|secret)_key|secret|password|authorization|(?:access|auth|bearer)_token)$", re.I
 )
 _SWITCH = {"on": True, "off": False}
+_TURNED = {"true": "on", "yes": "on", "false": "off", "no": "off"}
 _PLAIN_WORDS = {**_SWITCH, "true": True, "false": False}
 
 
@@ -106,7 +107,9 @@ class SettingReader:
                 return _PLAIN_WORDS[node.name]
             if node.name == "none":
                 return Word("none")
-            self._fail("SK317", node.span, f"`{node.name}` is no plain literal", f'write `"{node.name}"`')
+            quoted = f'"{node.name}"'
+            fix = Fix(node.span, quoted, safe=False)
+            self._fail("SK317", node.span, f"`{node.name}` is no plain literal", f"write `{quoted}`", fix)
         amount = as_literal(self._report, self._source, node)
         if amount is None:
             self._fail(
@@ -216,6 +219,8 @@ class SettingReader:
             hint, fix = f"write `{node.value}` without quotes", Fix(node.span, node.value)
         elif isinstance(node, nodes.Reference):
             hint = self._word_hint(name, forms, node, listed) or hint
+            turned = _TURNED.get(node.name) if any(form.kind == "switch" for form in forms) else None
+            fix = Fix(node.span, turned) if turned else mended(node.name, node.span, listed)
         elif isinstance(node, nodes.Call) and isinstance(node.function, nodes.Reference):
             functions = [form.name for form in forms if form.kind == "call"]
             hint = meant(node.function.name, [*functions, *listed]) or hint
@@ -231,7 +236,7 @@ class SettingReader:
 
     def _word_hint(self, name: str, forms: tuple[Form, ...], node: nodes.Reference, listed: list[str]) -> str | None:
         if any(form.kind == "switch" for form in forms):
-            turned = {"true": "on", "yes": "on", "false": "off", "no": "off"}.get(node.name)
+            turned = _TURNED.get(node.name)
             return f"write `{turned}`" if turned else None
         calls = {form.name: form for form in forms if form.kind == "call"}
         if node.name in calls:
@@ -246,8 +251,8 @@ class SettingReader:
     def _shown(self, node: nodes.Expression) -> str:
         return self._source.slice(node.span)
 
-    def _fail(self, code: str, span: Span, message: str, hint: str | None) -> NoReturn:
-        self._report.add(code, self._source, span, message, hint=hint)
+    def _fail(self, code: str, span: Span, message: str, hint: str | None, fix: Fix | None = None) -> NoReturn:
+        self._report.add(code, self._source, span, message, hint=hint, fix=fix)
         raise Broken
 
 

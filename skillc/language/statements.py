@@ -200,7 +200,8 @@ class Sorter:
             assert name is not None
             joined = "_".join(word.text for word in (name, *suffix))
             span = name.span.to(suffix[-1].span)
-            self._error("SK210", span, "a name is one word", hint=f"write `{joined}`")
+            fix = Fix(span, joined, safe=False)
+            self._error("SK210", span, "a name is one word", hint=f"write `{joined}`", fix=fix)
 
     def _shaped(self, stated: Stated) -> bool:
         """Whether it has a type, parameters, a value and a block where its kind says so."""

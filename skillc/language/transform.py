@@ -17,7 +17,7 @@ from typing import Any
 from lark import Token
 
 from skillc.language import nodes
-from skillc.language.diagnostics import Diagnostic, Label
+from skillc.language.diagnostics import Diagnostic, Fix, Label
 from skillc.language.scan import Scan
 from skillc.language.source import Source, Span
 from skillc.language.texts import number_value, string_value, text_value
@@ -77,8 +77,8 @@ class Builder:
             self._wrong("SK022", f"`{token}` is not a name", self._of(token), hint)
         return str(token)
 
-    def _wrong(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
-        self.diagnostics.append(Diagnostic(code, message, Label(self.source, span), hint=hint))
+    def _wrong(self, code: str, message: str, span: Span, hint: str | None = None, fix: Fix | None = None) -> None:
+        self.diagnostics.append(Diagnostic(code, message, Label(self.source, span), hint=hint, fix=fix))
 
     # ---- statements ----
 
@@ -207,7 +207,9 @@ class Builder:
             base = token.start_pos or 0
             span = Span(self.places[base + start], self.places[base + end])
             hint = r"a string knows `\"`, `\\`, `\n`, `\t`, `\r` and `\u{e9}`; write `\\` for a backslash"
-            self._wrong("SK008", f"unknown escape `{token[start:end]}`", span, hint)
+            # What is no escape is kept as it stands, so the value stays the same.
+            fix = Fix(Span(span.start, span.start), "\\") if self.source.slice(span).startswith("\\") else None
+            self._wrong("SK008", f"unknown escape `{token[start:end]}`", span, hint, fix)
         return nodes.String(self._of(token), value)
 
     def text(self, children: list[Token]) -> nodes.Text:

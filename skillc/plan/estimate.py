@@ -21,7 +21,7 @@ def findings(plan: Plan, sizes: Sizes, bounds: Bounds, checked: Checked) -> tupl
 
 
 def label_at(checked: Checked, place: Place) -> Label:
-    """The place of a declaration or of one of its settings; the program's begin where it has neither."""
+    """The place of a declaration or of one of its settings; the first statement where it has neither."""
     kind, name, setting = place
     if kind == "gate":
         gate = next((gate for gate in checked.gates if gate.name == name), None)
@@ -30,6 +30,7 @@ def label_at(checked: Checked, place: Place) -> Label:
     entity = next((e for e in checked.entities if e.kind == kind and e.name == name), None)
     if entity is None:
         source = checked.program.source
-        return Label(source, Span(0, min(1, len(source.text))))
+        first = checked.program.statements[0].span.start if checked.program.statements else 0
+        return Label(source, Span(first, min(first + 1, len(source.text))))
     written = entity.settings.get(setting or "")
     return Label(written.source, written.span) if written is not None else Label(entity.source, entity.span)

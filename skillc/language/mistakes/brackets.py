@@ -28,7 +28,9 @@ def open_string(s: Situation) -> Mistake | None:
     stripped = word.rstrip()
     hint = 'end it with `"`; a text of several lines stands between two `"""`'
     mend = [Edit(start, start + len(word), quote(stripped[1:]))]
-    return s.mistake("SK005", "this string has no end", (start, start + len(stripped)), hint=hint, mend=mend)
+    return s.mistake(
+        "SK005", "this string has no end", (start, start + len(stripped)), hint=hint, mend=mend, safe=False
+    )
 
 
 def nesting(s: Situation) -> Mistake | None:
@@ -62,6 +64,7 @@ def closes_nothing(s: Situation) -> Mistake | None:
         hint=f"write `{right}`",
         secondary=[label],
         mend=[Edit(*place, right)],
+        safe=False,
     )
 
 
@@ -96,6 +99,7 @@ def _unclosed(s: Situation, opened: Lexeme, end: int) -> Mistake:
         (opened.start, opened.end),
         hint=f"close it with `{closer}`",
         mend=mend,
+        safe=False,
     )
 
 

@@ -41,13 +41,31 @@ def comment_sign(s: Situation) -> Mistake | None:
         end = match.end() if match else len(text)
         mend = [Edit(start, end, re.sub(r"[^\n]", " ", text[start:end]))]
         message, hint = "`/* */` does not make a comment", "write `#` before each line of it"
-        return s.mistake("SK019", message, (start, start + 2), hint=hint, mend=mend)
+        lines = _lines_of_comment(text, start, end) if match and match[0].endswith("*/") else None
+        fix = [Edit(start, end, lines)] if lines is not None else []
+        return s.mistake("SK019", message, (start, start + 2), hint=hint, mend=mend, fix=fix, safe=True)
     if text.startswith("//", start):
         edit = Edit(start, start + 2, "#")
         return s.mistake(
             "SK019", "`//` does not begin a comment", (start, start + 2), hint="write `#`", mend=[edit], safe=True
         )
     return None
+
+
+def _lines_of_comment(text: str, start: int, end: int) -> str | None:
+    """`/* ... */` with a `#` before each line; None where code follows on its last line."""
+    line_end = text.find("\n", end)
+    if text[end : line_end if line_end >= 0 else len(text)].strip():
+        return None
+    lines = text[start + 2 : end - 2].split("\n")
+    indent = text[text.rfind("\n", 0, start) + 1 : start]
+    margin = indent if not indent.strip() else ""
+    words = [line.strip().removeprefix("*").strip() for line in lines]
+    while len(words) > 1 and not words[-1]:
+        words.pop()
+    while len(words) > 1 and not words[0]:
+        words.pop(0)
+    return f"\n{margin}".join(f"# {each}".rstrip() for each in words)
 
 
 def arithmetic(s: Situation) -> Mistake | None:
@@ -77,8 +95,8 @@ def comparison_sign(s: Situation) -> Mistake | None:
             f"`{s.behind(2)}=` is not an operator",
             (start - 2, start + 1),
             hint=f"write `{s.behind(2)}`",
-            mend=[Edit(start, start + 1, " ")],
-            safe=None,
+            mend=[Edit(start, start + 1, "")],
+            safe=True,
         )
     if s.kind != "EQUAL" or not _in_value(s):
         return None
@@ -109,6 +127,8 @@ def setting_sign(s: Situation) -> Mistake | None:
             place,
             hint="write `=`",
             mend=[Edit(*place, "=")],
+            # `+=` adds to what there is, elsewhere.
+            safe=s.last_kind == "COLON",
         )
     return None
 

@@ -89,11 +89,13 @@ class Situation:
         label: str = "",
         secondary: Sequence[Label] = (),
         mend: Sequence[Edit] = (),
+        fix: Sequence[Edit] | None = None,
         safe: bool | None = None,
     ) -> Mistake:
-        """A mistake; with `safe` given, the edits are offered to the user as a fix too."""
-        fix = self._fix(mend, safe) if mend and safe is not None else None
-        found = Diagnostic(code, message, self.label(*place, label), secondary=tuple(secondary), hint=hint, fix=fix)
+        """A mistake; with `safe` given, the edits are offered to the user as a fix too, or those of `fix` instead."""
+        edits = mend if fix is None else fix
+        offered = self._fix(edits, safe) if edits and safe is not None else None
+        found = Diagnostic(code, message, self.label(*place, label), secondary=tuple(secondary), hint=hint, fix=offered)
         return Mistake(found, tuple(mend))
 
     def _fix(self, edits: Sequence[Edit], safe: bool) -> Fix | None:

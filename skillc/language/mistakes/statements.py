@@ -136,7 +136,7 @@ def missing_comma(s: Situation) -> Mistake | None:
         mend = [Edit(end, end, ";")] if _STATEMENT.match(s.draft.text, s.start) else []
         hint = "begin a new line, or write `;` before it"
         message = f"`{s.word}` can't follow here: the statement is complete"
-        return s.mistake("SK001", message, (s.start, s.failure.at.end), hint=hint, mend=mend)
+        return s.mistake("SK001", message, (s.start, s.failure.at.end), hint=hint, mend=mend, safe=False)
     return None
 
 

@@ -1,0 +1,93 @@
+"""What `skillc check` does with a file: look at it, mend it if asked to, and go on where it can't be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from skillc.errors import SkillcError
+from skillc.frontend import check_source
+from skillc.language.diagnostics import Diagnostic, Label, Severity, Suppressed
+from skillc.language.files import read_source
+from skillc.language.source import Source, Span
+
+Fixes = Literal["none", "safe", "unsafe"]
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What was found in one file.
+
+    Attributes:
+        path: the file.
+        diagnostics: what is left to say about it.
+        suppressed: what its comments keep out of them.
+        readable: whether it could be read; if not, that is the one finding.
+        before: its text, and `after` the text with the fixes; the same where nothing was mended.
+        fixed: how many findings were mended.
+        refused: how many fixes were left out, for each would have left a new error.
+    """
+
+    path: Path
+    diagnostics: tuple[Diagnostic, ...]
+    suppressed: tuple[Suppressed, ...] = ()
+    readable: bool = True
+    before: str = ""
+    after: str = ""
+    fixed: int = 0
+    refused: int = 0
+
+
+def look(path: Path, fixes: Fixes = "none") -> Looked:
+    """What is to be said about a file, after the fixes that are asked for. Nothing is written."""
+    try:
+        source = read_source(path)
+    except SkillcError as error:
+        return Looked(path, (unreadable(path, error),), readable=False)
+    if fixes == "none":
+        checked = check_source(source, path.parent)
+        return Looked(path, checked.diagnostics, checked.suppressed, True, source.text, source.text)
+    from skillc.language.fixing import fix
+
+    done = fix(source, lambda text: check_source(text, path.parent), unsafe=fixes == "unsafe")
+    left = done.checked
+    return Looked(
+        path,
+        left.diagnostics,
+        left.suppressed,
+        True,
+        source.text,
+        done.source.text,
+        len(done.applied),
+        len(done.refused),
+    )
+
+
+def unreadable(path: Path, error: SkillcError) -> Diagnostic:
+    """The finding for a file that can't be read."""
+    return Diagnostic("SK040", error.message, Label(Source(str(path), ""), Span(0, 0)), hint=error.hint)
+
+
+def status(looked: Iterable[Looked]) -> int:
+    """The exit status: 2 for a file that can't be read, 1 for an error or a warning, else 0."""
+    files = tuple(looked)
+    if not all(each.readable for each in files):
+        return 2
+    return 1 if any(d.severity is not Severity.NOTE for each in files for d in each.diagnostics) else 0
+
+
+def differences(looked: Looked) -> str:
+    """What the fixes change, as a unified diff; empty where nothing."""
+    import difflib
+
+    name = looked.path.as_posix()
+    lines = difflib.unified_diff(_lines(looked.before), _lines(looked.after), name, name)
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _lines(text: str) -> list[str]:
+    """Lines with their line feed. `splitlines` would also break at characters that end no line of a program."""
+    parts = text.split("\n")
+    return [f"{part}\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])

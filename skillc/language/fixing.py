@@ -1,0 +1,150 @@
+"""Applying the fixes of findings to a text, round by round, until none is left that may be applied."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from skillc.language.checked import Checked
+from skillc.language.diagnostics import Diagnostic, Fix, Severity
+from skillc.language.source import Source, Span
+
+ROUNDS = 20
+"""Fixes may uncover findings with fixes of their own; after so many rounds the rest is left."""
+
+Examine = Callable[[Source], Checked]
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A text after its fixes.
+
+    Attributes:
+        source: the text.
+        checked: what is left to say about it.
+        applied: the findings that were mended, in the order in which they were.
+        refused: findings whose fix would have left a new error, and was not applied.
+    """
+
+    source: Source
+    checked: Checked
+    applied: tuple[Diagnostic, ...] = ()
+    refused: tuple[Diagnostic, ...] = ()
+
+
+def fix(source: Source, examine: Examine, *, unsafe: bool = False) -> Fixed:
+    """Applies the safe fixes of a program, and with `unsafe` all others too.
+
+    Args:
+        source: the program. Fixes of findings in other files are not applied.
+        examine: checks a text, each round that of the round before.
+        unsafe: whether fixes that may change what the program means are applied.
+    """
+    checked, applied, refused = examine(source), [], dict[tuple[str, str, str], Diagnostic]()
+    for _ in range(ROUNDS):
+        found = [
+            each
+            for each in checked.diagnostics
+            if each.fix is not None
+            and (each.fix.safe or unsafe)
+            and each.primary.source == source
+            and _key(each) not in refused
+        ]
+        chosen = _apart(found)
+        if not chosen:
+            break
+        after = replaced(source, _fixes(chosen))
+        result = examine(after)
+        if _sound(checked, result, _written(_fixes(chosen), source)):
+            source, checked = after, result
+            applied += chosen
+            continue
+        # One by one, from the end, so that the places of those before stay as they are.
+        for edit in reversed(dict.fromkeys(_fixes(chosen))):
+            mended = [each for each in chosen if each.fix == edit]
+            after = replaced(source, [edit])
+            result = examine(after)
+            if _sound(checked, result, _written([edit], source)):
+                source, checked = after, result
+                applied += mended
+            else:
+                refused |= {_key(each): each for each in mended}
+    return Fixed(source, checked, tuple(applied), tuple(refused.values()))
+
+
+def replaced(source: Source, fixes: Iterable[Fix]) -> Source:
+    """A text after fixes that do not overlap, with the line ends that it has."""
+    text = source.text
+    for each in sorted(set(fixes), key=lambda fix: fix.span, reverse=True):
+        text = text[: each.span.start] + _in_lines_of(source, each.text) + text[each.span.end :]
+    return Source(source.name, text)
+
+
+def _in_lines_of(source: Source, text: str) -> str:
+    return text.replace("\n", "\r\n") if "\r\n" in source.text else text
+
+
+def _fixes(found: Iterable[Diagnostic]) -> list[Fix]:
+    return [each.fix for each in found if each.fix is not None]
+
+
+def _key(found: Diagnostic) -> tuple[str, str, str]:
+    assert found.fix is not None
+    return found.code, found.message, found.fix.text
+
+
+def _apart(found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Findings whose fixes touch each other nowhere, in the order of the text; twins of one are taken along."""
+    chosen: list[Diagnostic] = []
+    last: Fix | None = None
+    for each in sorted(found, key=lambda d: d.fix.span if d.fix is not None else Span(0, 0)):
+        assert each.fix is not None
+        if last is None or each.fix == last or each.fix.span.start > last.span.end:
+            chosen.append(each)
+            last = each.fix
+    return chosen
+
+
+def _written(fixes: Iterable[Fix], source: Source) -> list[Span]:
+    """Where the new texts stand afterwards."""
+    spans, moved = [], 0
+    for each in dict.fromkeys(fixes):
+        start, length = each.span.start + moved, len(_in_lines_of(source, each.text))
+        spans.append(Span(start, start + length))
+        moved += length - (each.span.end - each.span.start)
+    return spans
+
+
+def _sound(before: Checked, after: Checked, written: Sequence[Span]) -> bool:
+    """Whether fixes did no harm.
+
+    A fix may well bring errors to light, in a statement that could not be read before. But there must be no more
+    errors of syntax than there were, and no new error where a fix has written.
+    """
+    if _unread(after) > _unread(before):
+        return False
+    new = Counter(_told(each) for each in _errors(after)) - Counter(_told(each) for each in _errors(before))
+    name = after.program.source.name
+    return not any(
+        _told(each) in new
+        and each.primary.source.name == name
+        and any(_overlap(each.primary.span, place) for place in written)
+        for each in _errors(after)
+    )
+
+
+def _errors(checked: Checked) -> Iterable[Diagnostic]:
+    return (each for each in checked.diagnostics if each.severity is Severity.ERROR)
+
+
+def _unread(checked: Checked) -> int:
+    return sum(each.code.startswith("SK0") for each in _errors(checked))
+
+
+def _told(found: Diagnostic) -> tuple[str, str]:
+    return found.code, found.message
+
+
+def _overlap(a: Span, b: Span) -> bool:
+    return a.start < b.end and b.start < a.end

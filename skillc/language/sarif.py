@@ -1,0 +1,129 @@
+"""Findings as a SARIF 2.1.0 log, for code scanning and whatever else reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from skillc.language.codes import CODES, Code
+from skillc.language.diagnostics import Diagnostic, Fix, Label, Severity, Suppressed
+from skillc.language.source import Source, Span
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
+
+
+def log(
+    diagnostics: Sequence[Diagnostic], suppressed: Sequence[Suppressed] = (), *, version: str, root: Path | None = None
+) -> dict[str, Any]:
+    """One run of skillc. Columns count UTF-16 code units from 1, and an end column is that behind the last character.
+
+    Args:
+        diagnostics: what is left to say.
+        suppressed: findings that comments keep out of it; they are results too, with the reason.
+        version: of skillc.
+        root: files below it are named relative to it, others by a whole address; the working folder if None.
+    """
+    root = (root or Path.cwd()).resolve()
+    known = sorted({each.code for each in diagnostics} | {each.diagnostic.code for each in suppressed})
+    rules = {code: i for i, code in enumerate(known)}
+    results = [_result(each, rules, root) for each in diagnostics]
+    for each in suppressed:
+        place = _physical(each.comment.source, each.comment.span, root)
+        suppression = {"kind": "inSource", "justification": each.reason, "location": {"physicalLocation": place}}
+        results.append({**_result(each.diagnostic, rules, root), "suppressions": [suppression]})
+    # A log that holds any suppression says of each result whether it has one.
+    if suppressed:
+        results = [{"suppressions": [], **result} for result in results]
+    driver = {"name": "skillc", "semanticVersion": version, "rules": [_rule(code, CODES.get(code)) for code in known]}
+    run = {"tool": {"driver": driver}, "columnKind": "utf16CodeUnits", "results": results}
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _rule(code: str, entry: Code | None) -> dict[str, Any]:
+    # No `helpUri`: it must be absolute, and the pages have no host. The whole page is in `help`.
+    if entry is None:
+        return {"id": code}
+    words = entry.explanation.strip()
+    examples = f"```\n{entry.bad.strip()}\n```\n\nmended:\n\n```\n{entry.good.strip()}\n```"
+    whole = f"{words}\n\n{examples}" if entry.bad else words
+    return {
+        "id": code,
+        "shortDescription": {"text": entry.title},
+        "fullDescription": {"text": words},
+        "help": {"text": words, "markdown": whole},
+        "properties": {"tags": [entry.stage]},
+    }
+
+
+def _result(found: Diagnostic, rules: dict[str, int], root: Path) -> dict[str, Any]:
+    said = found.message if found.hint is None else f"{found.message}; {found.hint}"
+    result: dict[str, Any] = {
+        "ruleId": found.code,
+        "ruleIndex": rules[found.code],
+        "level": _LEVELS[found.severity],
+        "message": {"text": said},
+        "locations": [_location(found.primary, root)],
+    }
+    if found.secondary:
+        result["relatedLocations"] = [
+            {"id": i, **_location(label, root)} for i, label in enumerate(found.secondary, start=1)
+        ]
+    if found.fix is not None:
+        result["fixes"] = [_fix(found, found.fix, root)]
+    return result
+
+
+def _location(label: Label, root: Path) -> dict[str, Any]:
+    found: dict[str, Any] = {"physicalLocation": _physical(label.source, label.span, root)}
+    if label.text:
+        found["message"] = {"text": label.text}
+    return found
+
+
+def _physical(source: Source, span: Span, root: Path) -> dict[str, Any]:
+    found: dict[str, Any] = {"artifactLocation": {"uri": _uri(source.name, root)}}
+    if source.text:
+        found["region"] = _region(source, span)
+    return found
+
+
+def _region(source: Source, span: Span) -> dict[str, Any]:
+    length = len(source.text)
+    line, column = _position(source, min(span.start, length))
+    end_line, end_column = _position(source, min(span.end, length))
+    return {"startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column}
+
+
+def _position(source: Source, offset: int) -> tuple[int, int]:
+    line, column = source.position(offset)
+    start = source.line_starts[line - 1]
+    return line, column + _surrogates(source.text[start:offset])
+
+
+def _surrogates(text: str) -> int:
+    """How many more UTF-16 code units a text has than characters."""
+    return sum(character > "\uffff" for character in text)
+
+
+def _fix(found: Diagnostic, fix: Fix, root: Path) -> dict[str, Any]:
+    source = found.primary.source
+    replacement = {"deletedRegion": _region(source, fix.span), "insertedContent": {"text": fix.text}}
+    change = {"artifactLocation": {"uri": _uri(source.name, root)}, "replacements": [replacement]}
+    words = found.hint or "mend it"
+    if not fix.safe:
+        words += " (to be confirmed: it may change what the program means)"
+    return {"description": {"text": words}, "artifactChanges": [change]}
+
+
+def _uri(name: str, root: Path) -> str:
+    """The address of a file: relative where it lies below the root, for that is what code scanning resolves."""
+    path = Path(name)
+    absolute = path if path.is_absolute() else root / path
+    for place in (absolute, absolute.resolve()):
+        if place.is_relative_to(root) and ".." not in place.relative_to(root).parts:
+            return quote(place.relative_to(root).as_posix(), safe="/")
+    return absolute.resolve().as_uri()
