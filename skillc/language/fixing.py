@@ -13,6 +13,9 @@ from skillc.language.source import Source, Span
 ROUNDS = 20
 """Fixes may uncover findings with fixes of their own; after so many rounds the rest is left."""
 
+# What is missing in a statement or in the program is told of once all of it can be read, and is no fix's doing.
+_MISSING = frozenset({"SK206", "SK207", "SK401", "SK405", "SK406", "SK407", "SK408", "SK508"})
+
 Examine = Callable[[Source], Checked]
 
 
@@ -128,6 +131,7 @@ def _sound(before: Checked, after: Checked, written: Sequence[Span]) -> bool:
     name = after.program.source.name
     return not any(
         _told(each) in new
+        and each.code not in _MISSING
         and each.primary.source.name == name
         and any(_overlap(each.primary.span, place) for place in written)
         for each in _errors(after)
