@@ -28,7 +28,7 @@ def test_check_shows_every_mistake_with_its_place(shop):
     ("arguments", "said"),
     [
         (("check", "missing.skill"), "missing.skill"),
-        (("check", "."), "folder"),
+        (("plan", "."), "folder"),
         (("plan", "things.skill", "--set", "budget.cots=1"), "budget.cost"),
         (("plan", "things.skill", "--model", "targte=openai/x"), "target"),
         (("compile", "things.skill", "--require", "perfect"), "improved"),

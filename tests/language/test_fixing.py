@@ -11,6 +11,7 @@ import pytest
 from checking import program
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_golden import EXPECTED, HERE
 
 from skillc.language.check import check
 from skillc.language.checked import Checked
@@ -19,7 +20,6 @@ from skillc.language.diagnostics import Fix
 from skillc.language.fixing import fix, replaced
 from skillc.language.modules import Loader
 from skillc.language.source import Source, Span
-from test_golden import EXPECTED, HERE
 
 FIXED = Path(__file__).parent / "fixed"
 GOLDEN = sorted(HERE.rglob("*.skill"))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given
@@ -25,7 +26,7 @@ TWO = Diagnostic(
     label(TRIAGE, "acuracy", "not declared in this file or its imports"),
     secondary=(label(TRIAGE, "accuracy", "`accuracy` is declared here"),),
     hint="did you mean `accuracy`?",
-    fix=Fix(Span(60, 67), "accuracy"),
+    fix=Fix(label(TRIAGE, "acuracy").span, "accuracy"),
 )
 
 
@@ -33,7 +34,7 @@ def test_two_labels() -> None:
     assert (
         render.text(TWO)
         == """\
-error[SK201]: unknown metric `acuracy`
+error[SK201] [*]: unknown metric `acuracy`
  --> triage.skill:6:34
   |
 1 | metric accuracy {
@@ -42,7 +43,8 @@ error[SK201]: unknown metric `acuracy`
 6 |   require 精度 >= 0.85 on test and acuracy > 0.5
   |                                    ^^^^^^^ not declared in this file or its imports
   |
-  = help: did you mean `accuracy`?"""
+  = help: did you mean `accuracy`?
+  = fix: require 精度 >= 0.85 on test and accuracy > 0.5"""
     )
 
 
@@ -53,7 +55,7 @@ def test_colour_is_decoration() -> None:
 
 
 def test_concise() -> None:
-    assert render.concise(TWO) == "triage.skill:6:34: error[SK201]: unknown metric `acuracy`"
+    assert render.concise(TWO) == "triage.skill:6:34: error[SK201] [*]: unknown metric `acuracy`"
 
 
 def test_json() -> None:
@@ -69,8 +71,37 @@ def test_json() -> None:
 def test_summary() -> None:
     note = Diagnostic("SK201", "x", TWO.primary, Severity.NOTE)
     assert render.summary([]) == "no findings"
-    assert render.summary([TWO]) == "1 error"
-    assert render.summary([TWO, TWO, note]) == "2 errors and 1 note"
+    assert render.summary([note]) == "1 note"
+    assert render.summary([TWO, TWO, note]) == "2 errors and 1 note, 2 fixable with `--fix`"
+    unsure = replace(TWO, fix=Fix(TWO.primary.span, "x", safe=False))
+    assert render.summary([unsure], 2) == "1 error, 1 with `--fix --unsafe-fixes`, 2 suppressed"
+    assert "1 fixable with `--fix`, 1 more with `--fix --unsafe-fixes`" in render.summary([TWO, unsure])
+
+
+def shown_fix(text: str, fix: Fix) -> str | None:
+    source = Source("a.skill", text)
+    lines = render.text(Diagnostic("SK001", "m", Label(source, fix.span), fix=fix)).split("\n")
+    return next((line.strip() for line in lines if "= fix" in line), None)
+
+
+def test_the_line_as_a_fix_leaves_it() -> None:
+    assert shown_fix("a = 1\n  b : 2  \n", Fix(Span(10, 11), "=")) == "= fix: b = 2"
+    assert shown_fix("a = b\n", Fix(Span(2, 3), "==", safe=False)) == "= fix, to be confirmed: a == b"
+    assert shown_fix("a\nb\n", Fix(Span(0, 2), "")) is None
+    assert shown_fix("a\n", Fix(Span(0, 0), "language 1\n")) is None
+    long = shown_fix("x " * 200, Fix(Span(200, 201), "Y"))
+    assert long is not None
+    assert len(long) < 140
+    assert "Y" in long
+
+
+def test_a_file_that_cannot_be_read_has_no_lines() -> None:
+    found = Diagnostic("SK040", "there is no file `a`", Label(Source("a", ""), Span(0, 0)), hint="look elsewhere")
+    assert render.text(found).split("\n") == [
+        "error[SK040]: there is no file `a`",
+        " --> a:1:1",
+        "  = help: look elsewhere",
+    ]
 
 
 def drawn(text: str, words: str) -> list[str]:
