@@ -1,6 +1,8 @@
 """`skillc check` as a user types it: folders, formats, fixes."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from conftest_cli import PROGRAM, skillc
@@ -96,3 +98,16 @@ def test_a_link_stays_a_link(tree):
     assert linked.returncode == 0
     assert (tree / "link.skill").is_symlink()
     assert "* 0.5" in path.read_text()
+
+
+def test_a_clean_program_loads_neither_pages_nor_formats_nor_fixes(shop):
+    code = (
+        "import sys\n"
+        "sys.argv = ['skillc', 'check', 'things.skill']\n"
+        "from skillc.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 0\n"
+        "parts = ('codes', 'sarif', 'annotations', 'fixing', 'suppress', 'suggest', 'recovery', 'mistakes')\n"
+        "print([part for part in parts if f'skillc.language.{part}' in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=shop, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
