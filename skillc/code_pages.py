@@ -181,6 +181,7 @@ _STAGES = {
     "data": "Task, skill, data and metrics",
     "gates": "Gates, budgets and the plan",
     "models": "Models",
+    "versions": "Versions",
     "internal": "Mistakes of skillc itself",
 }
 

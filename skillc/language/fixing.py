@@ -27,7 +27,7 @@ class Fixed:
         source: the text.
         checked: what is left to say about it.
         applied: the findings that were mended, in the order in which they were.
-        refused: findings whose fix would have left a new error, and was not applied.
+        refused: findings that are left, because their fix would have left a new error.
     """
 
     source: Source
@@ -44,36 +44,44 @@ def fix(source: Source, examine: Examine, *, unsafe: bool = False) -> Fixed:
         examine: checks a text, each round that of the round before.
         unsafe: whether fixes that may change what the program means are applied.
     """
-    checked, applied, refused = examine(source), [], dict[tuple[str, str, str], Diagnostic]()
+    checked, applied, refused = examine(source), list[Diagnostic](), list[Diagnostic]()
     for _ in range(ROUNDS):
-        found = [
-            each
-            for each in checked.diagnostics
-            if each.fix is not None
-            and (each.fix.safe or unsafe)
-            and each.primary.source == source
-            and _key(each) not in refused
-        ]
-        chosen = _apart(found)
+        found = [each for each in checked.diagnostics if _may_mend(each, source, unsafe=unsafe)]
+        chosen = _apart([each for each in found if each not in refused])
         if not chosen:
             break
-        after = replaced(source, _fixes(chosen))
+        source, checked, done, not_done = _round(source, checked, chosen, examine)
+        applied += done
+        # In another text they may do no harm.
+        refused = [*refused, *not_done] if not done else []
+    return Fixed(source, checked, tuple(applied), tuple(refused))
+
+
+def _may_mend(found: Diagnostic, source: Source, *, unsafe: bool) -> bool:
+    return found.fix is not None and (found.fix.safe or unsafe) and found.primary.source == source
+
+
+def _round(
+    source: Source, checked: Checked, chosen: Sequence[Diagnostic], examine: Examine
+) -> tuple[Source, Checked, list[Diagnostic], list[Diagnostic]]:
+    """The text and what is left to say about it, the findings that were mended, and those whose fix was refused."""
+    fixes = list(dict.fromkeys(_fixes(chosen)))
+    after = replaced(source, fixes)
+    result = examine(after)
+    if _sound(checked, result, _written(fixes, source)):
+        return after, result, list(chosen), []
+    done, refused = list[Diagnostic](), list[Diagnostic]()
+    # One by one, from the end, so that the places of those before stay as they are.
+    for edit in reversed(fixes):
+        mended = [each for each in chosen if each.fix == edit]
+        after = replaced(source, [edit])
         result = examine(after)
-        if _sound(checked, result, _written(_fixes(chosen), source)):
+        if _sound(checked, result, _written([edit], source)):
             source, checked = after, result
-            applied += chosen
-            continue
-        # One by one, from the end, so that the places of those before stay as they are.
-        for edit in reversed(dict.fromkeys(_fixes(chosen))):
-            mended = [each for each in chosen if each.fix == edit]
-            after = replaced(source, [edit])
-            result = examine(after)
-            if _sound(checked, result, _written([edit], source)):
-                source, checked = after, result
-                applied += mended
-            else:
-                refused |= {_key(each): each for each in mended}
-    return Fixed(source, checked, tuple(applied), tuple(refused.values()))
+            done += mended
+        else:
+            refused += mended
+    return source, checked, done, refused
 
 
 def replaced(source: Source, fixes: Iterable[Fix]) -> Source:
@@ -90,11 +98,6 @@ def _in_lines_of(source: Source, text: str) -> str:
 
 def _fixes(found: Iterable[Diagnostic]) -> list[Fix]:
     return [each.fix for each in found if each.fix is not None]
-
-
-def _key(found: Diagnostic) -> tuple[str, str, str]:
-    assert found.fix is not None
-    return found.code, found.message, found.fix.text
 
 
 def _apart(found: Sequence[Diagnostic]) -> list[Diagnostic]:

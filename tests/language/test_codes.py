@@ -20,8 +20,11 @@ STAGES = {
     "4": "data",
     "5": "gates",
     "6": "models",
+    "7": "versions",
     "9": "internal",
 }
+# Mistakes of skillc itself, which no program is meant to show, and what takes two versions of a program.
+ELSEWHERE = ("internal", "versions")
 # Codes that no folder can show: a file that can't be read, and what `check` always says first under another code.
 UNSHOWN = {"SK040", "SK558", "SK564", "SK565", "SK566"}
 EXAMPLES = [code for code in CODES.values() if code.bad]
@@ -32,7 +35,9 @@ def test_the_failing_example_shows_the_code_and_the_mended_one_is_right(code: Co
     bad, good = findings(code), findings(code, mended=True)
     assert code.code in {each.code for each in bad}
     assert code.code not in {each.code for each in good}
-    assert [each for each in good if each.severity is Severity.ERROR] == []
+    # So few examples as a page can show can pay for no run.
+    poor = {"SK501"} if code.found_by == "data" else set()
+    assert {each.code for each in good if each.severity is Severity.ERROR} <= poor
 
 
 @pytest.mark.parametrize("code", [c for c in EXAMPLES if c.stage == "syntax"], ids=lambda code: code.code)
@@ -46,7 +51,7 @@ def test_examples_of_syntax_show_one_thing(code: Code) -> None:
 
 
 def test_codes_without_an_example_are_few_and_say_why() -> None:
-    assert {code.code for code in CODES.values() if not code.bad} == UNSHOWN
+    assert {code.code for code in CODES.values() if not code.bad and code.stage not in ELSEWHERE} == UNSHOWN
     for code in UNSHOWN:
         assert re.search(r"so no program shows it|No text of a program can show it", CODES[code].explanation)
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from checking import program
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from making import mutated, quick, sound_programs
 from test_golden import EXPECTED, HERE
 
 from skillc.language.check import check
@@ -150,14 +151,34 @@ PIECES = ["'x'", "“x”", "≥", "&&", "||", "//", "/*", "*/", "=", ":", ",", 
 TEXTS = [code.bad for code in CODES.values() if code.bad and len(code.bad) < 900]
 
 
+def stays_fixed(text: str) -> None:
+    before = examine(Source("main.skill", text))
+    done = fix(Source("main.skill", text), examine)
+    assert fix(done.source, examine).source.text == done.source.text
+    unread = [sum(d.code < "SK040" for d in each.diagnostics) for each in (before, done.checked)]
+    assert unread[1] <= unread[0]
+
+
+@given(mutated())
+@quick(40)
+def test_damaged_programs_stay_fixed(text: str) -> None:
+    stays_fixed(text)
+
+
+@given(sound_programs())
+@quick(25)
+def test_a_sound_program_keeps_its_meaning(text: str) -> None:
+    before = examine(Source("main.skill", text))
+    after = fix(Source("main.skill", text), examine).checked
+    assert not after.failed
+    assert [gate.term for gate in after.gates] == [gate.term for gate in before.gates]
+    assert [metric.term for metric in after.metrics] == [metric.term for metric in before.metrics]
+    assert len(after.entities) == len(before.entities)
+
+
 @given(st.sampled_from(TEXTS), st.lists(st.tuples(st.integers(0, 900), st.sampled_from(PIECES)), max_size=3))
-@settings(deadline=None, max_examples=60)
+@quick(60)
 def test_whatever_is_fixed_stays_fixed(text: str, more: list[tuple[int, str]]) -> None:
     for place, piece in more:
         text = text[:place] + piece + text[place:]
-    before = examine(Source("main.skill", text))
-    done = fix(Source("main.skill", text), examine)
-    again = fix(done.source, examine)
-    assert again.source.text == done.source.text
-    unread = [sum(d.code < "SK040" for d in each.diagnostics) for each in (before, done.checked)]
-    assert unread[1] <= unread[0]
+    stays_fixed(text)
