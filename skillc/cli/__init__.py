@@ -5,12 +5,16 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from skillc import __version__
 from skillc.cli.errors import report_bug, report_error
 from skillc.errors import SkillcError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 # verb -> what it does, in the order of a user's first day
 VERBS = {
@@ -23,6 +27,7 @@ VERBS = {
     "doctor": "say what is missing for a compile, and the command that mends it",
     "cache": "show, prune, export and import the replies that are kept",
     "explain": "tell what a diagnostic code means",
+    "completion": "print the completion script of a shell",
 }
 
 
@@ -41,6 +46,13 @@ class Verbs(click.Group):
         command = getattr(module, cmd_name)
         assert isinstance(command, click.Command)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Verbs from the table, so that completion imports only the one that was typed."""
+        from click.shell_completion import CompletionItem
+
+        verbs = [CompletionItem(verb, help=does) for verb, does in VERBS.items() if verb.startswith(incomplete)]
+        return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Lists the verbs from the table, so that help imports none of them."""

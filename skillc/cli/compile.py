@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from skillc.cli.completing import ProgramPath
 from skillc.cli.options import changes
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ _VERDICTS = ("improved",)
 
 
 @click.command("compile", short_help="improve the skill and write SKILL.md")
-@click.argument("program", type=click.Path(path_type=Path))
+@click.argument("program", type=ProgramPath())
 @changes
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Write the skill's folder into this one.")
 @click.option("--require", type=click.Choice(_VERDICTS), help="Exit with status 1 unless this is the verdict.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from skillc.cli.completing import ProgramPath
 from skillc.cli.options import changes
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="say what is missing for a compile, and the command that mends it")
-@click.argument("program", type=click.Path(path_type=Path), required=False)
+@click.argument("program", type=ProgramPath(), required=False)
 @changes
 @click.option("--no-calls", is_flag=True, help="Ask no model anything; only look for keys and addresses.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from skillc.cli.completing import ProgramPath
 from skillc.cli.options import settings as settings_options
 
 
 @click.command("eval", short_help="score skills on a split, with one model or several side by side")
-@click.argument("program", type=click.Path(path_type=Path))
+@click.argument("program", type=ProgramPath())
 @click.option("--skill", "skills", multiple=True, type=click.Path(path_type=Path), help="Score this skill file too.")
 @click.option(
     "--without", multiple=True, type=click.Choice(("none", "initial", "compiled")), help="Leave one of these out."

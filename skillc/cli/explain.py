@@ -6,11 +6,12 @@ import json
 
 import click
 
+from skillc.cli.completing import codes
 from skillc.errors import SkillcError
 
 
 @click.command(short_help="tell what a diagnostic code means")
-@click.argument("code", required=False)
+@click.argument("code", required=False, shell_complete=codes)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def explain(code: str | None, as_json: bool) -> None:
     """Tell what CODE means, with an example that shows it and the mended one. Without CODE: list all codes."""

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from skillc.cli.completing import ProgramPath
 from skillc.cli.options import changes
 
 
 @click.command(short_help="show what a compile would use and what it may spend")
-@click.argument("program", type=click.Path(path_type=Path))
+@click.argument("program", type=ProgramPath())
 @changes
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def plan(program: Path, models: tuple[str, ...], settings: tuple[str, ...], offline: bool, as_json: bool) -> int:

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
+from skillc.cli.completing import ProgramPath
+
 
 @click.command(short_help="start the models that a program serves itself")
-@click.argument("program", type=click.Path(path_type=Path))
+@click.argument("program", type=ProgramPath())
 @click.option(
     "--model", "models", multiple=True, metavar="ROLE=NAME", help="Change a model: target=hosted_vllm/Qwen/Qwen3.5-4B."
 )

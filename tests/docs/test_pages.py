@@ -1,0 +1,21 @@
+"""Every code block of every page does what the page says."""
+
+import pytest
+from page_run import PageRun
+from page_session import ROOT
+
+PAGES = sorted(
+    str(path.relative_to(ROOT))
+    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    if "making" not in path.parts
+)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_block_of_a_page_does_what_it_shows(name, tmp_path, update):
+    path = ROOT / name
+    page = path.read_text(encoding="utf-8")
+    run = PageRun(name, page, tmp_path / "home", update=update)
+    new = run.all()
+    if update and new != page:
+        path.write_text(new, encoding="utf-8")
