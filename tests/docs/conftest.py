@@ -1,4 +1,10 @@
+import sys
+from pathlib import Path
+
 import pytest
+
+# `docs.making` writes the generated pages.
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 
 def pytest_addoption(parser):

@@ -66,9 +66,11 @@ def completed(part: str) -> str:
     """A program that holds the part: the base program, less what the part declares anew."""
     wrapped = _wrapped(part)
     parsed = parse(Source("part.skill", wrapped))
+    goal = re.search(r"^goal (\w+)", part, re.MULTILINE)
+    whole = BASE.replace("correct", goal[1]) if goal else BASE
     taken = {_key(wrapped[s.span.start : s.span.end]) for s in parsed.program.statements}
-    base = parse(Source("base.skill", BASE)).program
-    kept = [BASE[s.span.start : s.span.end] for s in base.statements]
+    base = parse(Source("base.skill", whole)).program
+    kept = [whole[s.span.start : s.span.end] for s in base.statements]
     return "\n".join([each for each in kept if _key(each) not in taken] + [wrapped]) + "\n"
 
 
@@ -77,7 +79,10 @@ def _wrapped(part: str) -> str:
     found = _WORD.match(part)
     kind = _PUT_INTO.get(found[1]) if found else None
     if kind == "task":
-        return f"task {{\n  input ticket: text\n  output team: \"billing\" | \"shipping\"\n  output reply: text\n{part}\n}}"
+        declared = re.findall(r"^\w+ +(\w+):", part, re.MULTILINE)
+        fields = {"ticket": "input ticket: text", "team": 'output team: "billing" | "shipping"', "reply": "output reply: text"}
+        others = "\n".join(line for name, line in fields.items() if name not in declared)
+        return f"task {{\n{others}\n{part}\n}}"
     if kind == "data":
         return f'data {{\n  source = "tickets.jsonl"; field customer: text; field product: text\n{part}\n}}'
     if kind == "skill":

@@ -113,7 +113,10 @@ class PageRun:
         return block.text if block.hidden else page_console.written(found)
 
     def _bash(self, block: Block) -> None:
-        answer = self.session.run(block.text)
+        self._write(block)
+        script = self.session.folder.parent / "block.sh"
+        script.write_text(block.text, encoding="utf-8")
+        answer = self.session.run(f"bash {script}")
         if answer.status:
             raise Fault(f"{self.name}:{block.line}: the script ends with {answer.status}:\n{answer.text}")
 

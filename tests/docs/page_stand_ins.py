@@ -32,10 +32,11 @@ def _pip(words: list[str]) -> None:
     assert "install" in words
     for word in words[words.index("install") + 1 :]:
         name, _, extras = word.rstrip("]").partition("[")
-        assert word.startswith("-") or name in (project["name"], "."), f"`{word}` is not skillc"
+        assert word.startswith("-") or name in (project["name"], ".", "~/skillc"), f"`{word}` is not skillc"
         for extra in filter(None, extras.split(",")):
             assert extra in project["optional-dependencies"], f"skillc has no extra `{extra}`"
 
 
 def _pre_commit(words: list[str]) -> None:
+    """It is one of the commands that a reader needs."""
     assert words[0] in ("install", "run", "autoupdate")

@@ -1,0 +1,81 @@
+"""The functions of the language, from their registry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from skillc.language.arguments import READERS
+from skillc.language.builtins import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, Parameter
+from skillc.language.ranges import Range
+from skillc.language.types import Level
+from skillc.language.units import decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function as its section shows it."""
+
+    usage: str
+    name: str
+    about: str
+    takes: tuple[str, ...]
+    gives: str
+    since: str | None
+
+
+def data() -> Mapping[str, Any]:
+    """What the page of functions is made of."""
+    both = [each for each in EXAMPLE_FUNCTIONS.values() if each.level is None]
+    return {
+        "example": _shown(each for each in EXAMPLE_FUNCTIONS.values() if each.level is not None),
+        "run": _shown(each for each in RUN_FUNCTIONS.values() if each.level is not None),
+        "both": _shown(both),
+    }
+
+
+def _shown(functions: Iterable[Builtin]) -> list[Function]:
+    return [
+        Function(
+            each.usage,
+            each.name,
+            each.about,
+            tuple(_taken(parameter) for parameter in each.parameters),
+            _given(each),
+            None if each.since == "0.1" else each.since,
+        )
+        for each in functions
+    ]
+
+
+def _taken(parameter: Parameter) -> str:
+    words = what(parameter.takes)
+    name = f"{parameter.name} =" if parameter.named else parameter.name
+    return f"`{name}` {words}" + ("" if parameter.required else ", optional")
+
+
+def what(takes: str) -> str:
+    """What an argument is, in the words of the function that reads it."""
+    told = READERS[takes].__doc__
+    if told is None:
+        return f"the word `{takes}`"
+    words = told.strip().rstrip(".")
+    return words if words.startswith(("`", '"')) else words[0].lower() + words[1:]
+
+
+def _given(function: Builtin) -> str:
+    if function.unit is None:
+        return {"python": "a number between `low` and `high`, 0 and 1 by default"}.get(
+            function.name, "the unit of what it is given"
+        )
+    if function.unit:
+        return f"`{function.unit}`, {_range(function.range)}"
+    kind = "a plain number" if function.level is Level.RUN or function.range.high is None else "a score"
+    return f"{kind}, {_range(function.range)}"
+
+
+def _range(found: Range) -> str:
+    if found.low is not None and found.high is not None:
+        return f"from {decimal(found.low)} to {decimal(found.high)}"
+    return f"at least {decimal(found.low)}" if found.low is not None else "without bounds"

@@ -1,0 +1,45 @@
+"""All generated pages: a template of prose for each, and the data that stands in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from docs.making import commands, functions, grammar, library, statements, types
+
+_TEMPLATES = Path(__file__).with_name("templates")
+
+_DATA: Mapping[str, Callable[[], Mapping[str, Any]]] = {
+    "cli.md": commands.data,
+    "reference/functions.md": functions.data,
+    "reference/grammar.md": grammar.data,
+    "reference/statements.md": statements.data,
+    "reference/std.md": library.data,
+    "reference/types.md": types.data,
+}
+
+
+def pages() -> dict[str, str]:
+    """The text of each generated page, by its path from the root of the repository."""
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 - markdown
+    )
+    environment.filters |= {"cell": cell}
+    found = {}
+    for name, data in _DATA.items():
+        text = environment.get_template(f"{Path(name).name}.j2").render(data())
+        found[f"docs/{name}"] = text.strip("\n") + "\n"
+    return found
+
+
+def cell(text: object) -> str:
+    """A text as it may stand in a table."""
+    return str(text).replace("|", "\\|")
