@@ -5,6 +5,7 @@ DEMO := examples/tickets/tickets.skill
 DEMO_VLLM := examples/local_model/tickets_vllm.skill
 
 .PHONY: demo demo-vllm test test-vllm local-model lint types pytest test-lark bench format docs-pages clean
+.PHONY: demo demo-vllm test test-vllm local-model lint types pytest test-lark bench pages docs format clean
 
 demo: .venv/installed
 	@rm -rf build/demo && mkdir -p build
@@ -65,6 +66,14 @@ local-model: .venv-vllm/installed
 bench: .venv/installed
 	@for f in "check.py" "overhead.py" "resume.py --kills 10"; do echo "== $$f"; $(BIN)/python benchmarks/$$f || exit 1; done
 	$(BIN)/python -m benchmarks.client --quick
+
+# The pages that the grammar, the registries and the command line write; a test says when they are out of step.
+pages: .venv/installed
+	$(BIN)/python -m docs.making
+
+# The site, into build/site. The variable keeps mkdocs-material from advertising another program.
+docs: pages
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 format: .venv/installed
 	$(BIN)/ruff check --fix .

@@ -27,7 +27,9 @@ class Verb:
 
 def verbs() -> Iterator[Verb]:
     """Every verb, in the order of `skillc --help`, each group before its own verbs."""
-    top = click.Context(skillc, info_name="skillc", terminal_width=WIDTH, max_content_width=WIDTH)
+    top = click.Context(
+        skillc, info_name="skillc", terminal_width=WIDTH, max_content_width=WIDTH, **skillc.context_settings
+    )
     for name in VERBS:
         command = skillc.get_command(top, name)
         assert command is not None
@@ -35,9 +37,7 @@ def verbs() -> Iterator[Verb]:
 
 
 def _verb(command: click.Command, name: str, parent: click.Context, level: int) -> Iterator[Verb]:
-    context = click.Context(
-        command, parent=parent, info_name=name, terminal_width=WIDTH, max_content_width=WIDTH
-    )
+    context = click.Context(command, parent=parent, info_name=name, terminal_width=WIDTH, max_content_width=WIDTH)
     lines = [line.rstrip() for line in command.get_help(context).splitlines()]
     yield Verb(context.command_path, "\n".join(lines), statuses(command), level)
     if isinstance(command, click.Group):

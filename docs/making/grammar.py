@@ -19,16 +19,17 @@ _TERMINALS = {
     "SIGN": "`+` or `-`",
     "SCALE": "`*` or `/`",
     "PERCENT": "`%`",
-    "NAME": "a letter of any script or `_`, then letters, digits and `_`. There are no keywords but `and`, `or`, `not`, and "
-    "`use` at the start of a statement",
-    "NUMBER": "digits with `_` between them, a fraction, an exponent, and `k` or `M` for thousands and millions: `1_500`, "
-    "`0.5`, `1e-6`, `31M`. There is no `.5`",
+    "NAME": "a letter of any script or `_`, then letters, digits and `_`. No word is kept but `and`, `or`, `not`, "
+    "and `use` at the start of a statement",
+    "NUMBER": "digits with `_` between them, a fraction, an exponent, and `k` or `M` for thousands and millions: "
+    "`1_500`, `0.5`, `1e-6`, `31M`. There is no `.5`",
     "MONEY": "`$` and a number without a blank between them: `$3`, `$0.05`",
-    "STRING": "a text in double quotes on one line, with the escapes of JSON: `\"billing\"`",
+    "STRING": r'a text in double quotes on one line: `"billing"`. Escapes are `\"`, `\\`, `\n`, `\t`, `\r`, `\u00e9` and '
+    r"`\u{1F600}`",
     "TEXT": 'a text between two `"""`. It is raw, but for `\\"""`; common indentation goes, and so do the line breaks '
     "beside the quotes",
-    "_END": "a newline or `;`. A newline ends no statement within `( )` and `[ ]`, after an operator, `=`, `,`, `:` or `.`, "
-    "and before a line that begins with one of them or with `{`",
+    "_END": "a newline or `;`. A newline ends no statement within `( )` and `[ ]`, after an operator, `=`, `,`, `:` or "
+    "`.`, and before a line that begins with one of them or with `{`",
     "COMMENT": "`#` to the end of the line; `///` documents the declaration below it, or the one whose line it ends. A "
     "comment may stand anywhere between two tokens",
 }

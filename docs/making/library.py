@@ -9,7 +9,9 @@ from typing import Any
 
 from skillc.resources import folder
 
-_MEMBER = re.compile(r"(?P<doc>(?:^///[^\n]*\n)+)(?P<head>\w+ \w+[^\n]*?)(?: =|\{)(?P<body>.*?)(?=^///|\Z)", re.M | re.S)
+_MEMBER = re.compile(
+    r"(?P<doc>(?:^///[^\n]*\n)+)(?P<head>\w+ \w+[^\n]*?)(?: =|\{)(?P<body>.*?)(?=^///|\Z)", re.M | re.S
+)
 
 
 @dataclass(frozen=True, slots=True)

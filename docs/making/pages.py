@@ -30,7 +30,7 @@ def pages() -> dict[str, str]:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701 - markdown
+        autoescape=False,
     )
     environment.filters |= {"cell": cell}
     found = {}

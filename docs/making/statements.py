@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from docs.making.examples import EXAMPLES
-
 from skillc.language import later
 from skillc.language.forms import Form, SettingKind
 from skillc.language.kinds import EXTRA_PARAMETERS, KINDS, ROLLOUT, Kind

@@ -43,12 +43,11 @@ def data() -> Mapping[str, Any]:
     bases = {unit: base for unit, (base, _) in UNITS.items()}
     return {
         "fields": [(name, _FIELDS[name]) for name in TYPES],
-        "parameters": [
-            (name, _PARAMETERS.get(name) or _quantity(UNIT_TYPES[name], name)) for name in PARAMETER_TYPES
-        ],
+        "parameters": [(name, _PARAMETERS.get(name) or _quantity(UNIT_TYPES[name], name)) for name in PARAMETER_TYPES],
         "states": [(name, _STATES[name]) for name in STATES],
         "units": [
-            (unit, "a plain number" if not base else f"`{base}`", decimal(UNITS[unit][1])) for unit, base in bases.items()
+            (unit, "a plain number" if not base else f"`{base}`", decimal(UNITS[unit][1]))
+            for unit, base in bases.items()
         ],
         "synonyms": sorted(SYNONYMS.items(), key=lambda pair: (pair[1], pair[0])),
     }

@@ -27,21 +27,28 @@ _folder = click.argument("folder", type=click.Path(path_type=Path), default=Path
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
-@click.group(short_help="show, prune, export and import the replies that are kept")
+@click.group(
+    short_help="show, prune, export and import the replies that are kept", epilog="Example: skillc cache show shop"
+)
 def cache() -> None:
     """Look after the replies that compiles have paid for.
 
     A compile keeps every whole reply in `.skillc/cache` beside its program, and never throws one away by itself. FOLDER
     is the program, its folder (the working folder by default), or the cache itself. All of this works while a compile
     is running: a reply that is taken out is paid for again when it is needed.
+
+    Exit status: 0 done, 2 an error.
     """
 
 
-@cache.command(short_help="what is kept, by endpoint and model")
+@cache.command(short_help="what is kept, by endpoint and model", epilog="Example: skillc cache show tickets.skill")
 @_folder
 @_json
 def show(folder: Path, as_json: bool) -> None:
-    """Show what is kept in FOLDER: replies and bytes, by endpoint and model, with the oldest and the newest."""
+    """Show what is kept in FOLDER: replies and bytes, by endpoint and model, with the oldest and the newest.
+
+    Exit status: 0 done, 2 an error.
+    """
     from skillc.models.cache.folder import disk_used, entries, find_folder, groups
 
     found = find_folder(folder)
@@ -57,7 +64,9 @@ def show(folder: Path, as_json: bool) -> None:
     Console(highlight=False).print(table(by_label, found, used))
 
 
-@cache.command(short_help="take replies out and free their space")
+@cache.command(
+    short_help="take replies out and free their space", epilog="Example: skillc cache prune --older-than 30d"
+)
 @_folder
 @click.option(
     "--older-than", metavar="AGE", callback=_seconds, help="Only replies that were stored longer ago: 30d, 12h, 90min."
@@ -76,7 +85,10 @@ def prune(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Take replies out of FOLDER, and give their space back to the disk. With several conditions all have to hold."""
+    """Take replies out of FOLDER, and give their space back to the disk. With several conditions all have to hold.
+
+    Exit status: 0 done, 2 an error.
+    """
     import time
 
     from skillc.models.cache import folder as cache_folder
@@ -106,12 +118,17 @@ def prune(
     click.echo(f"would take out {what}" if dry_run else f"took out {what}{freed}")
 
 
-@cache.command(short_help="write replies into a file of JSON lines")
+@cache.command(
+    short_help="write replies into a file of JSON lines", epilog="Example: skillc cache export replies.jsonl"
+)
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @_folder
 @_json
 def export(file: Path, folder: Path, as_json: bool) -> None:
-    """Write the replies of FOLDER into FILE, one JSON object a line: key, endpoint, model, stored, reply."""
+    """Write the replies of FOLDER into FILE, one JSON object a line: key, endpoint, model, stored, reply.
+
+    Exit status: 0 done, 2 an error.
+    """
     from skillc.models.cache import folder as cache_folder
     from skillc.models.cache import lines as cache_lines
 
@@ -123,7 +140,9 @@ def export(file: Path, folder: Path, as_json: bool) -> None:
     click.echo(f"wrote {moved.entries:,} {'reply' if moved.entries == 1 else 'replies'} to {file}{left}")
 
 
-@cache.command("import", short_help="add the replies of such a file")
+@cache.command(
+    "import", short_help="add the replies of such a file", epilog="Example: skillc cache import replies.jsonl"
+)
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @_folder
 @_json
@@ -131,6 +150,8 @@ def take_in(file: Path, folder: Path, as_json: bool) -> None:
     """Add the replies of FILE, as `export` wrote it, to FOLDER. A reply that is there already stays.
 
     Compiles will take these replies for what the models said: import only files that you trust.
+
+    Exit status: 0 done, 2 an error.
     """
     from skillc.models.cache import folder as cache_folder
     from skillc.models.cache import lines as cache_lines

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 _VERDICTS = ("improved",)
 
 
-@click.command("compile", short_help="improve the skill and write SKILL.md")
+@click.command(
+    "compile",
+    short_help="improve the skill and write SKILL.md",
+    epilog="Example: skillc compile tickets.skill --offline --require improved",
+)
 @click.argument("program", type=ProgramPath())
 @changes
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Write the skill's folder into this one.")

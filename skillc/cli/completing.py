@@ -41,7 +41,7 @@ class ProgramPath(click.Path):
         return [CompletionItem(path) for path in [*programs, *folders]]
 
 
-def codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Diagnostic codes, with their titles where the shell shows them."""
     from click.shell_completion import CompletionItem
 

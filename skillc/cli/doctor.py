@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from skillc.doctor.finding import Finding
 
 
-@click.command(short_help="say what is missing for a compile, and the command that mends it")
+@click.command(
+    short_help="say what is missing for a compile, and the command that mends it",
+    epilog="Example: skillc doctor tickets.skill --no-calls",
+)
 @click.argument("program", type=ProgramPath(), required=False)
 @changes
 @click.option("--no-calls", is_flag=True, help="Ask no model anything; only look for keys and addresses.")

@@ -10,7 +10,11 @@ from skillc.cli.completing import ProgramPath
 from skillc.cli.options import settings as settings_options
 
 
-@click.command("eval", short_help="score skills on a split, with one model or several side by side")
+@click.command(
+    "eval",
+    short_help="score skills on a split, with one model or several side by side",
+    epilog="Example: skillc eval tickets.skill --skill other/SKILL.md --split test",
+)
 @click.argument("program", type=ProgramPath())
 @click.option("--skill", "skills", multiple=True, type=click.Path(path_type=Path), help="Score this skill file too.")
 @click.option(

@@ -10,13 +10,18 @@ import click
 from skillc.errors import SkillcError
 
 
-@click.command(short_help="write a first program from a CSV or JSONL file")
+@click.command(short_help="write a first program from a CSV or JSONL file", epilog="Example: skillc new tickets.csv")
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="The program to write; beside DATA by default.")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def new(data: Path, output: Path | None, force: bool, as_json: bool) -> None:
-    """Look at DATA (CSV, JSON or JSONL) and write a program that compiles with the embedded `rulebook` model."""
+    """Look at DATA (CSV, JSON or JSONL) and write a program that compiles with the embedded `rulebook` model.
+
+    What goes in, what comes out and what groups the rows is guessed from the columns; read the program and correct it.
+
+    Exit status: 0 done, 2 an error.
+    """
     from skillc.data.starter import starter_program
 
     target = output or data.with_suffix(".skill")

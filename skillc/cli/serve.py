@@ -9,7 +9,7 @@ import click
 from skillc.cli.completing import ProgramPath
 
 
-@click.command(short_help="start the models that a program serves itself")
+@click.command(short_help="start the models that a program serves itself", epilog="Example: skillc serve tickets.skill")
 @click.argument("program", type=ProgramPath())
 @click.option(
     "--model", "models", multiple=True, metavar="ROLE=NAME", help="Change a model: target=hosted_vllm/Qwen/Qwen3.5-4B."

@@ -1,7 +1,7 @@
 """The code blocks of a markdown page, in order: those that a reader sees, and those that set the page's folder up.
 
-A block is fenced by three backticks or more. Behind them stands a language, and `title="name"` where the block is a file
-of the page's folder; `{ .skill .wrong }` is the same with a class. An HTML comment whose first word is a language
+A block is fenced by three backticks or more. Behind them stands a language, and `title="name"` where the block is a
+file of the page's folder; `{ .skill .wrong }` is the same with a class. An HTML comment whose first word is a language
 is a block that is run and not shown.
 """
 
@@ -11,8 +11,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,})(?P<info>[^`\n]*)\n(?P<body>.*?)^(?P=indent)(?P=fence) *$", re.M | re.S)
-_COMMENT = re.compile(r"^<!-- (?P<info>(?:console|python|skill|json|jsonl|csv)\b[^\n]*)\n(?P<body>.*?)^-->$", re.M | re.S)
+_FENCE = re.compile(
+    r"^(?P<indent> *)(?P<fence>`{3,})(?P<info>[^`\n]*)\n(?P<body>.*?)^(?P=indent)(?P=fence) *$", re.M | re.S
+)
+_COMMENT = re.compile(
+    r"^<!-- (?P<info>(?:console|python|skill|json|jsonl|csv)\b[^\n]*)\n(?P<body>.*?)^-->$", re.M | re.S
+)
 _TITLE = re.compile(r'title="([^"]+)"')
 
 

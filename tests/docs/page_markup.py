@@ -55,6 +55,6 @@ def check_skill_md(text: str) -> None:
     assert sections_of(text) or re.search(r"^#+ ", text, re.MULTILINE), "this markdown has no heading"
 
 
-def check_ebnf(text: str) -> None:
+def check_grammar(text: str) -> None:
     """A grammar: the one that the reference's generator writes, and no other."""
     assert text in Path(ROOT / "docs/reference/grammar.md").read_text(), "this is no grammar of ours"

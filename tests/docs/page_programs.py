@@ -14,7 +14,7 @@ from skillc.language.parser import parse
 from skillc.language.render import concise
 from skillc.language.source import Source
 
-BASE = '''\
+BASE = """\
 language 1
 use std.gates
 use std.scores
@@ -32,7 +32,7 @@ goal correct = exact_match(team)
 optimize { batch = 40 }
 budget { epochs = 4 }
 gate better = candidate.correct > incumbent.correct
-'''
+"""
 _HEADER = re.compile(r"^language \d+", re.MULTILINE)
 _WORD = re.compile(r"^(?:trainable |slow |frozen )?(\w+)(?: (\w+))?")
 _PUT_INTO = {"input": "task", "output": "task", "rollout": "task", "section": "skill", "field": "data"}
@@ -80,7 +80,11 @@ def _wrapped(part: str) -> str:
     kind = _PUT_INTO.get(found[1]) if found else None
     if kind == "task":
         declared = re.findall(r"^\w+ +(\w+):", part, re.MULTILINE)
-        fields = {"ticket": "input ticket: text", "team": 'output team: "billing" | "shipping"', "reply": "output reply: text"}
+        fields = {
+            "ticket": "input ticket: text",
+            "team": 'output team: "billing" | "shipping"',
+            "reply": "output reply: text",
+        }
         others = "\n".join(line for name, line in fields.items() if name not in declared)
         return f"task {{\n{others}\n{part}\n}}"
     if kind == "data":

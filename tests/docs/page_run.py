@@ -1,4 +1,4 @@
-"""Runs the blocks of one page in one folder, in order. Every language has a way to be tried; an unknown one is a fault."""
+"""Runs the blocks of one page in one folder, in order. A language that has no way to be tried is a fault."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from page_stand_ins import stand_in
 EXAMPLES = ("tickets", "unicode")
 
 
-class Fault(AssertionError):
+class BlockError(AssertionError):
     """A block that is not what the page says."""
 
 
@@ -42,7 +42,7 @@ class PageRun:
         """Tries every block; the page, with outputs renewed where that was asked for.
 
         Raises:
-            Fault: a block does not do what it should.
+            BlockError: a block does not do what it should.
         """
         changed: list[tuple[Block, str]] = []
         try:
@@ -69,16 +69,18 @@ class PageRun:
             "toml": lambda b: self._read(b, tomllib.loads),
             "yaml": lambda b: self._read(b, page_markup.check_yaml),
             "markdown": lambda b: self._read(b, page_markup.check_skill_md),
-            "ebnf": lambda b: self._read(b, page_markup.check_ebnf),
+            "grammar": lambda b: self._read(b, page_markup.check_grammar),
         }
         if block.language not in ways:
-            raise Fault(f"{self.name}:{block.line}: a block of `{block.language}` can't be tried; known: {', '.join(ways)}")
+            raise BlockError(
+                f"{self.name}:{block.line}: a block of `{block.language}` can't be tried; known: {', '.join(ways)}"
+            )
         try:
             return ways[block.language](block)
-        except Fault:
+        except BlockError:
             raise
         except (AssertionError, ValueError, SyntaxError) as problem:
-            raise Fault(f"{self.name}:{block.line}: {problem}") from problem
+            raise self._error(block, problem) from problem
 
     def _read(self, block: Block, read: Callable[[str], object]) -> None:
         read(block.text)
@@ -93,7 +95,8 @@ class PageRun:
     def _console(self, block: Block) -> str:
         found = []
         commands = page_console.typed_in(block.text)
-        for i, typed in enumerate(commands):
+        following = [each.command for each in commands[1:]] + [""]
+        for typed, after in zip(commands, following, strict=True):
             check = stand_in(typed.command)
             if check is not None:
                 check()
@@ -101,16 +104,16 @@ class PageRun:
                 continue
             answer = self.session.run(typed.command)
             printed = page_console.lines_of(answer.text)
-            following = commands[i + 1].command if i + 1 < len(commands) else ""
-            if answer.status and following != "echo $?":
-                raise Fault(f"{self.name}:{block.line}: `{typed.command}` ends with {answer.status}:\n{answer.text}")
-            if block.hidden:
-                continue
-            if not self._update and not page_console.matches(typed.shown, printed):
+            if answer.status and after != "echo $?":
+                raise self._error(block, f"`{typed.command}` ends with {answer.status}:\n{answer.text}")
+            if not (block.hidden or self._update or page_console.matches(typed.shown, printed)):
                 shown, got = "\n".join(typed.shown), "\n".join(printed)
-                raise Fault(f"{self.name}:{block.line}: `{typed.command}` should print\n{shown}\nand it printed\n{got}")
+                raise self._error(block, f"`{typed.command}` should print\n{shown}\nand it printed\n{got}")
             found.append(page_console.Typed(typed.command, page_console.renewed(typed.shown, printed)))
         return block.text if block.hidden else page_console.written(found)
+
+    def _error(self, block: Block, message: object) -> BlockError:
+        return BlockError(f"{self.name}:{block.line}: {message}")
 
     def _bash(self, block: Block) -> None:
         self._write(block)
@@ -118,7 +121,7 @@ class PageRun:
         script.write_text(block.text, encoding="utf-8")
         answer = self.session.run(f"bash {script}")
         if answer.status:
-            raise Fault(f"{self.name}:{block.line}: the script ends with {answer.status}:\n{answer.text}")
+            raise self._error(block, f"the script ends with {answer.status}:\n{answer.text}")
 
     def _python(self, block: Block) -> None:
         ast.parse(block.text)
@@ -132,7 +135,7 @@ class PageRun:
         # The page's folder is where the reader would have started it.
         answer = self.session.run(f'PYTHONPATH="$PWD:$PYTHONPATH" python {script}')
         if answer.status:
-            raise Fault(f"{self.name}:{block.line}: the Python block fails:\n{answer.text}")
+            raise self._error(block, f"the Python block fails:\n{answer.text}")
 
     def _skill(self, block: Block) -> None:
         self._write(block)

@@ -46,7 +46,7 @@ class Session:
         """Runs one command, as it would run after all before it."""
         assert self._bash.stdin is not None
         assert self._bash.stdout is not None
-        ended = f"__status=$?; printf '\\n{_MARK} %s\\n' \"$__status\"; (exit \"$__status\")"
+        ended = f'__status=$?; printf \'\\n{_MARK} %s\\n\' "$__status"; (exit "$__status")'
         self._bash.stdin.write(f"eval {shlex.quote(command)} </dev/null; {ended}\n")
         self._bash.stdin.flush()
         limit = threading.Timer(_LIMIT, os.killpg, (self._bash.pid, signal.SIGKILL))

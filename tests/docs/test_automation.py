@@ -31,7 +31,18 @@ def accepted(words):
 
 @pytest.mark.parametrize("hook", HOOKS, ids=lambda hook: hook["id"])
 def test_a_hook_calls_a_verb_that_takes_its_options(hook):
-    assert set(hook) <= {"id", "name", "description", "entry", "language", "files", "require_serial", "stages", "args", "pass_filenames"}
+    assert set(hook) <= {
+        "id",
+        "name",
+        "description",
+        "entry",
+        "language",
+        "files",
+        "require_serial",
+        "stages",
+        "args",
+        "pass_filenames",
+    }
     assert hook["language"] == "python"
     assert hook["require_serial"]
     assert re.search(hook["files"], "shop/tickets.skill")

@@ -5,10 +5,10 @@ import shlex
 
 import click
 import pytest
-from docs.making import commands, grammar
-from docs.making.pages import pages
 from page_session import ROOT
 
+from docs.making import commands, grammar
+from docs.making.pages import pages
 from skillc.cli import VERBS, skillc
 from skillc.language.builtins import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS
 from skillc.language.kinds import KINDS

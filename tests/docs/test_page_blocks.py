@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from page_blocks import blocks_of
-from page_console import matches, renewed, typed_in, written
+from page_console import Typed, matches, renewed, typed_in, written
 from page_programs import completed
-from page_run import Fault, PageRun
+from page_run import BlockError, PageRun
 
 
 def trial(page, tmp_path, **options):
@@ -39,7 +39,7 @@ def fenced(language, text):
     ],
 )
 def test_a_wrong_block_is_a_fault_with_its_line(language, text, said, tmp_path):
-    with pytest.raises(Fault, match=r"^page.md:3: ") as caught:
+    with pytest.raises(BlockError, match=r"^page.md:3: ") as caught:
         trial(fenced(language, text), tmp_path)
     assert said in str(caught.value)
 
@@ -49,7 +49,7 @@ def test_blocks_of_a_page_share_a_folder_and_a_shell(tmp_path):
         fenced('json title="a/b.json"', '{"x": 1}')
         + fenced("console", "$ cd a && export WHO=me\n$ cat b.json | tr -d '\\n'; echo $WHO\n{\"x\": 1}me")
         + fenced("console", "$ false\n$ echo $?\n1")
-        + '<!-- python\nimport json\n-->\n'
+        + "<!-- python\nimport json\n-->\n"
         + fenced("python", 'assert json.load(open("b.json")) == {"x": 1}')
     )
     assert trial(page, tmp_path) == page
@@ -76,7 +76,7 @@ def test_a_part_takes_the_place_of_what_it_declares_anew():
     text = completed("goal close = f1(reply)\ngate second = candidate.close > 0.5")
     assert text.count("goal ") == 1
     assert "gate better" in text
-    assert 'output urgent: bool\n}' in completed("output urgent: bool")
+    assert "output urgent: bool\n}" in completed("output urgent: bool")
 
 
 @given(st.lists(st.text("ab. ", max_size=4).map(str.rstrip), max_size=6))
@@ -96,10 +96,13 @@ def test_a_renewed_output_matches(shown, printed):
     assert matches(renewed(tuple(shown), printed), printed)
 
 
-@given(st.lists(st.tuples(st.sampled_from(["ls", "a \\\nb"]), st.lists(st.sampled_from(["x", "$", "y  z"]), max_size=3)), min_size=1))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["ls", "a \\\nb"]), st.lists(st.sampled_from(["x", "$", "y  z"]), max_size=3)),
+        min_size=1,
+    )
+)
 def test_a_console_block_is_read_as_it_was_written(commands):
-    from page_console import Typed
-
     typed = [Typed(command, tuple(shown)) for command, shown in commands]
     assert typed_in(written(typed)) == typed
 

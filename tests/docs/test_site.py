@@ -32,7 +32,9 @@ def test_every_page_is_in_the_menu(site):
     }
     assert pages <= built
     menu = (site / "index.html").read_text()
-    assert [page for page in pages if "errors/SK" not in page and f'href="{page}"' not in menu and page != "index.html"] == []
+    assert [
+        page for page in pages if "errors/SK" not in page and f'href="{page}"' not in menu and page != "index.html"
+    ] == []
 
 
 def test_no_page_loads_anything_from_elsewhere(site):
