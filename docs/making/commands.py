@@ -11,7 +11,8 @@ import click
 
 from skillc.cli import VERBS, skillc
 
-WIDTH = 80
+# What click leaves of the 80 columns of a terminal.
+WIDTH = 78
 _STATUS = re.compile(r"Exit status: (.*?)(?:\n\n|\Z)", re.DOTALL)
 
 

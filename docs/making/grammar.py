@@ -24,7 +24,7 @@ _TERMINALS = {
     "NUMBER": "digits with `_` between them, a fraction, an exponent, and `k` or `M` for thousands and millions: "
     "`1_500`, `0.5`, `1e-6`, `31M`. There is no `.5`",
     "MONEY": "`$` and a number without a blank between them: `$3`, `$0.05`",
-    "STRING": r'a text in double quotes on one line: `"billing"`. Escapes are `\"`, `\\`, `\n`, `\t`, `\r`, `\u00e9` and '
+    "STRING": r'a text in double quotes on one line: `"billing"`. Escapes: `\"`, `\\`, `\n`, `\t`, `\r`, `\u00e9`, '
     r"`\u{1F600}`",
     "TEXT": 'a text between two `"""`. It is raw, but for `\\"""`; common indentation goes, and so do the line breaks '
     "beside the quotes",
