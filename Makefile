@@ -4,7 +4,6 @@ BIN := .venv/bin
 DEMO := examples/tickets/tickets.skill
 DEMO_VLLM := examples/local_model/tickets_vllm.skill
 
-.PHONY: demo demo-vllm test test-vllm local-model lint types pytest test-lark bench format docs-pages clean
 .PHONY: demo demo-vllm test test-vllm local-model lint types pytest test-lark bench pages docs format clean
 
 demo: .venv/installed
@@ -78,9 +77,6 @@ docs: pages
 format: .venv/installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-
-docs-pages: .venv/installed
-	$(BIN)/python -m skillc.code_pages
 
 clean:
 	rm -rf .venv .venv-vllm build dist .skillc .mypy_cache .ruff_cache .pytest_cache .hypothesis

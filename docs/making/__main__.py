@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from docs.making.pages import pages
+from docs.making.pages import all_pages
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def main() -> int:
     """Writes what has changed, and takes away pages that are made no more; says which."""
-    made = pages()
+    made = all_pages()
     folders = {(ROOT / path).parent for path in made if "/errors/" in path}
     stale = [file for folder in folders if folder.is_dir() for file in folder.glob("*.md")]
     for file in stale:

@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from docs.making import commands, functions, grammar, library, statements, types
+from skillc import code_pages
 
 _TEMPLATES = Path(__file__).with_name("templates")
 
@@ -23,7 +24,7 @@ _DATA: Mapping[str, Callable[[], Mapping[str, Any]]] = {
 
 
 def pages() -> dict[str, str]:
-    """The text of each generated page, by its path from the root of the repository."""
+    """The text of each page that a template makes, by its path from the root of the repository."""
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         undefined=StrictUndefined,
@@ -38,6 +39,11 @@ def pages() -> dict[str, str]:
         text = environment.get_template(f"{Path(name).name}.j2").render(data())
         found[f"docs/{name}"] = text.strip("\n") + "\n"
     return found
+
+
+def all_pages() -> dict[str, str]:
+    """The same with a page for each diagnostic code, whose examples are run for it."""
+    return {**pages(), **code_pages.pages()}
 
 
 def cell(text: object) -> str:

@@ -6,11 +6,16 @@ from pathlib import Path
 
 import click
 
+from skillc.cli.completing import ProgramPath
+
 _STYLES = ("text", "concise", "json", "sarif", "github")
 
 
-@click.command(short_help="find mistakes in a program, without opening its data")
-@click.argument("paths", metavar="PROGRAMS...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.command(
+    short_help="find mistakes in a program, without opening its data",
+    epilog="Example: skillc check tickets.skill --format concise",
+)
+@click.argument("paths", metavar="PROGRAMS...", nargs=-1, required=True, type=ProgramPath())
 @click.option(
     "--format",
     "style",

@@ -6,15 +6,18 @@ import json
 
 import click
 
-from skillc.cli.completing import codes
+from skillc.cli.completing import complete_codes
 from skillc.errors import SkillcError
 
 
-@click.command(short_help="tell what a diagnostic code means")
-@click.argument("code", required=False, shell_complete=codes)
+@click.command(short_help="tell what a diagnostic code means", epilog="Example: skillc explain SK409")
+@click.argument("code", required=False, shell_complete=complete_codes)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def explain(code: str | None, as_json: bool) -> None:
-    """Tell what CODE means, with an example that shows it and the mended one. Without CODE: list all codes."""
+    """Tell what CODE means, with an example that shows it and the mended one. Without CODE: list all codes.
+
+    Exit status: 0 done, 2 there is no such code.
+    """
     from skillc.code_pages import plain, shown
     from skillc.language.codes import CODES
     from skillc.language.suggest import suggest

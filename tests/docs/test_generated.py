@@ -15,23 +15,25 @@ from skillc.language.kinds import KINDS
 from skillc.language.units import UNITS
 
 
-@pytest.mark.parametrize("path", sorted(pages()))
+MADE = pages()
+
+
+@pytest.mark.parametrize("path", sorted(MADE))
 def test_a_page_is_in_step(path):
     file = ROOT / path
     assert file.exists(), "`make pages` writes it"
-    assert file.read_text(encoding="utf-8") == pages()[path], "`make pages` brings it up to date"
+    assert file.read_text(encoding="utf-8") == MADE[path], "`make pages` brings it up to date"
 
 
 def test_every_word_of_the_registries_has_its_place():
-    made = pages()
     for kind in KINDS.values():
-        assert f"\n## {kind.word}\n" in made["docs/reference/statements.md"]
+        assert f"\n## {kind.word}\n" in MADE["docs/reference/statements.md"]
         for setting in kind.settings or ():
-            assert re.search(rf"^\| `(?:\S+ )?{setting.name}` \|", made["docs/reference/statements.md"], re.MULTILINE)
+            assert re.search(rf"^\| `(?:\S+ )?{setting.name}` \|", MADE["docs/reference/statements.md"], re.MULTILINE)
     for name in {**EXAMPLE_FUNCTIONS, **RUN_FUNCTIONS}:
-        assert f"\n### {name}\n" in made["docs/reference/functions.md"]
+        assert f"\n### {name}\n" in MADE["docs/reference/functions.md"]
     for unit in UNITS:
-        assert f"| `{unit}` |" in made["docs/reference/types.md"]
+        assert f"| `{unit}` |" in MADE["docs/reference/types.md"]
 
 
 def test_every_name_in_the_grammar_is_defined_in_it():

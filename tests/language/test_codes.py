@@ -83,9 +83,9 @@ def test_a_page_for_a_terminal(code: Code) -> None:
 def test_the_pages_of_the_documentation_are_in_step() -> None:
     expected = pages()
     folder = ROOT / FOLDER
-    assert sorted(f"{FOLDER}/{path.name}" for path in folder.iterdir()) == sorted(expected), "run `make docs-pages`"
+    assert sorted(f"{FOLDER}/{path.name}" for path in folder.iterdir()) == sorted(expected), "run `make pages`"
     for path, text in expected.items():
-        assert (ROOT / path).read_text("utf-8") == text, f"{path}: run `make docs-pages`"
+        assert (ROOT / path).read_text("utf-8") == text, f"{path}: run `make pages`"
 
 
 def test_every_code_in_use_is_registered_and_every_registered_code_is_in_use() -> None:
