@@ -14,7 +14,6 @@ from skillc.language.builtins import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS
 from skillc.language.kinds import KINDS
 from skillc.language.units import UNITS
 
-
 MADE = pages()
 
 
