@@ -52,8 +52,10 @@ def _no_function(low: Lowering, node: nodes.Call, name: str) -> NoReturn:
         raise scope.fail("SK306", span, f"`{name}` compares skills, and a metric sees one rollout", "say it in a gate")
     if name in scope.metrics.names:
         raise scope.fail("SK205", span, f"`{name}` is a metric without parameters", f"write `{name}` alone")
+    from skillc.language.elsewhere import elsewhere
+
     known = {**(RUN_FUNCTIONS if scope.level is Level.RUN else EXAMPLE_FUNCTIONS), **scope.module.functions()}
-    raise scope.unknown("SK205", "function", name, span, sorted(known))
+    raise scope.unknown("SK205", "function", name, span, sorted(known), instead=elsewhere(name, scope.module))
 
 
 # ---- arguments ------------------------------------------------------------------------------------

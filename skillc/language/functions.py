@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
@@ -108,16 +108,36 @@ def own_function(low: Lowering, called: nodes.Expression) -> Function | None:
         return None
     module = scope.module.alias(called.of.name)
     if module is None:
-        raise scope.unknown(
-            "SK204", "module", called.of.name, called.of.span, scope.module.uses, otherwise=use_first(called.of.name)
-        )
+        raise unknown_module(scope, called.of, scope.module.uses)
     stated = module.functions().get(called.name.text)
     if stated is not None:
         return Function(module, stated, f"{called.of.name}.{called.name.text}")
     if called.name.text in module.dropped:
         raise Broken
-    known = sorted(module.functions())
-    raise scope.unknown("SK105", "function", called.name.text, called.name.span, known, owner=called.of.name)
+    from skillc.language.elsewhere import elsewhere
+
+    known, name = sorted(module.functions()), called.name.text
+    if name in module.names():
+        raise not_a_function(scope, called, called.of.name)
+    found = elsewhere(name, scope.module, module)
+    raise scope.unknown("SK105", "function", name, called.name.span, known, owner=called.of.name, instead=found)
+
+
+def unknown_module(scope: Scope, of: nodes.Reference, known: Iterable[str], what: str = "module") -> Broken:
+    """Reports a module that is not used, or is used under another name."""
+    from skillc.language.elsewhere import renamed
+
+    otherwise = use_first(of.name)
+    return scope.unknown(
+        "SK204", what, of.name, of.span, known, otherwise=otherwise, instead=renamed(of.name, scope.module)
+    )
+
+
+def not_a_function(scope: Scope, called: nodes.Member, owner: str) -> Broken:
+    """Reports a call of something else that the module has."""
+    shown = f"{owner}.{called.name.text}"
+    hint = "only metrics and gates with parameters are called"
+    return scope.fail("SK105", called.name.span, f"`{shown}` is no function", hint)
 
 
 # ---- any argument ---------------------------------------------------------------------------------
