@@ -86,10 +86,7 @@ def locate(name: str, found: Mapping[str, tuple[Claim, ...]]) -> Package:
     """
     claimed = found.get(name, ())
     if not claimed:
-        from skillc.language.suggest import suggest
-
-        near = suggest(name, [STD, *usable(found)])
-        hint = f"did you mean `{near}`?" if near else "install the distribution that brings it, in this environment"
+        hint = "install the distribution that brings it, in this environment"
         raise PackageError("SK111", f"no package `{name}` is installed", hint=hint)
     if len(claimed) > 1:
         both = " and ".join(each.shown for each in claimed)

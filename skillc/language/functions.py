@@ -17,7 +17,7 @@ from skillc.language.report import meant
 from skillc.language.scope import Bound, Scope
 from skillc.language.show import size
 from skillc.language.statements import Stated
-from skillc.language.terms import FieldTerm, MeanTerm, MetricTerm, Operation, Term, TextConstant, WordTerm
+from skillc.language.terms import FieldTerm, ListTerm, MeanTerm, MetricTerm, Operation, Term, TextConstant, WordTerm
 from skillc.language.types import Broken, Column, Level, Quantity, Thing, Truth, Type, Typed
 from skillc.language.units import decimal, described
 
@@ -48,6 +48,7 @@ _READERS: Mapping[str, Callable[[Lowering, nodes.Expression], Typed]] = MappingP
         "claim": arguments.claim,
         "condition": arguments.condition,
         "text": arguments.prose,
+        "texts": arguments.texts,
         "field": arguments.group,
         "rubric": arguments.judged,
         "model": arguments.model,
@@ -208,7 +209,7 @@ def _type(scope: Scope, function: Function, parameter: nodes.Parameter) -> str:
     if isinstance(written, nodes.NamedType) and written.item is None and written.name in PARAMETER_TYPES:
         return written.name
     word = written.name if isinstance(written, nodes.NamedType) else source.slice(written.span)
-    listed = ", ".join(f"`{each}`" for each in PARAMETER_TYPES[:10])
+    listed = ", ".join(f"`{each}`" for each in PARAMETER_TYPES[:11])
     hint = meant(word, PARAMETER_TYPES) or f"a parameter is one of {listed}, or a unit"
     scope.report.add("SK216", source, written.span, f"no parameter is of type `{word}`", hint=hint)
     raise Broken
@@ -226,6 +227,7 @@ def _any(scope: Scope, function: Function, parameter: nodes.Parameter) -> Typed:
         "claim": (claim, Truth(Level.RUN)),
         "condition": (MetricTerm(name), Truth(Level.EXAMPLE)),
         "text": (FieldTerm(name), text),
+        "texts": (ListTerm((TextConstant(name),)), Thing("list")),
         "field": (FieldTerm(name), text),
         "rubric": (TextConstant(name), Thing("word")),
         "model": (WordTerm(name), Thing("word")),

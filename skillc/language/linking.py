@@ -162,15 +162,16 @@ class Linker:
                 self._no_standard(module, path, shown, place)
             return Target(shown, shown)
         # Looking for packages takes longer than checking a program that uses none.
-        from skillc.skill_packages import PackageError
+        from skillc.skill_packages import PackageError, usable
 
         try:
             package = self._loader.package(words[0])
         except PackageError as error:
             hint, fix = error.hint, None
             if error.code == "SK111":
-                fix = mended(words[0], path[0].span, [STD])
-                hint = self._beside(words[0], module) or hint
+                known = [STD, *usable(self._loader.claims)]
+                fix = mended(words[0], path[0].span, known)
+                hint = self._beside(words[0], module) or meant(words[0], known) or hint
             self._fail(error.code, module, place, error.message, hint, fix=fix)
         self._must_be_seen(module, package, place)
         if not words[1:]:
