@@ -6,6 +6,7 @@ import textwrap
 from typing import Any
 
 from skillc.errors import SkillcError
+from skillc.language.excerpt import printable
 from skillc.language.library import Declared, Described, Library
 from skillc.language.modules import STD
 from skillc.language.suggest import suggest
@@ -20,10 +21,13 @@ def page(library: Library, name: str | None) -> str:
     Raises:
         SkillcError: there is nothing of that name.
     """
-    if name is None:
-        return _listing(library)
-    found = lookup(library, name)
-    return _module(found) if isinstance(found, Described) else _declaration(found)
+    found = None if name is None else lookup(library, name)
+    if found is None:
+        text = _listing(library)
+    else:
+        text = _module(found) if isinstance(found, Described) else _declaration(found)
+    # What a package says may hold signs that move the cursor.
+    return "\n".join(printable(line) for line in text.split("\n"))
 
 
 def as_data(library: Library, name: str | None) -> dict[str, Any]:
@@ -60,6 +64,9 @@ def lookup(library: Library, name: str) -> Described | Declared:
         message = f"`{home.name}` has no `{last}`"
         hint = _elsewhere(library, last) or _meant(f"{before.rpartition('.')[2]}.{last}", known)
         raise SkillcError(message, hint=hint or f"`skillc std {before}` lists what it has")
+    inside = [f"`{each.name}`" for each in library.modules if each.name.startswith(f"{name}.")]
+    if inside:
+        raise SkillcError(f"`{name}` is a package, and each of its modules is shown alone", hint=", ".join(inside[:8]))
     known = [_short(each.name) for each in library.modules]
     hint = _elsewhere(library, last) or _meant(name, known)
     raise SkillcError(f"there is no module `{name}`", hint=hint or "`skillc std` lists all modules")
@@ -100,7 +107,7 @@ def _module(module: Described) -> str:
 
 
 def _declaration(found: Declared) -> str:
-    lines = [f"{found.name}, a {found.kind} of `{found.module}`", "", f"  {found.signature}"]
+    lines = [f"{found.name} ({found.module})", "", f"  {found.signature}"]
     for paragraph in found.doc.split("\n\n"):
         lines += ["", *_wrapped(paragraph, "")]
     if found.example:

@@ -92,7 +92,8 @@ class Linker:
 
     def _free(self, module: Module, alias: nodes.Name) -> bool:
         """Whether a module may have this name; if not, it says why."""
-        name, secondary = alias.text, ()
+        name = alias.text
+        secondary: tuple[Label, ...] = ()
         hint = "give it another name with `as`"
         if name in module.uses:
             message, hint = f"two modules are called `{name}`", "give one another name with `as`"
