@@ -69,7 +69,7 @@ class Linker:
         if alias is None:
             self._nameless(module, use)
             return
-        if not self._free(module, alias):
+        if not self._free(module, alias, use):
             return
         module.places[alias.text] = use.span
         try:
@@ -90,7 +90,7 @@ class Linker:
         )
         module.uses.setdefault(word, None)
 
-    def _free(self, module: Module, alias: nodes.Name) -> bool:
+    def _free(self, module: Module, alias: nodes.Name, use: nodes.Use) -> bool:
         """Whether a module may have this name; if not, it says why."""
         name = alias.text
         secondary: tuple[Label, ...] = ()
@@ -101,7 +101,7 @@ class Linker:
                 secondary = (Label(module.source, module.places[name], "the first is here"),)
         elif name in STATES:
             message = f"no module can be called `{name}`, which is a skill of every run"
-        elif name == STD:
+        elif name == STD and use.path != (alias,):
             message = f"no module can be called `{STD}`, which is the standard library"
         else:
             return True
