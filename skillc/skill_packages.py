@@ -22,6 +22,7 @@ STD = "std"
 
 _IMPORTABLE = re.compile(r"[^\W\d]\w*")
 _MOST_FILES = 1000
+_DEEPEST = 4
 
 
 class PackageError(SkillcError):
@@ -70,7 +71,7 @@ class Package:
 def claims() -> Mapping[str, tuple[Claim, ...]]:
     """All that installed distributions declare, by the name that they claim. A damaged one declares nothing."""
     found: dict[str, dict[str, Claim]] = {}
-    for distribution in distributions():
+    for distribution in _installed():
         for entry in _entries(distribution):
             name = entry.name.strip()
             # A distribution that stands on the path twice is found twice, and the first is the one that is imported.
@@ -116,6 +117,13 @@ def package_of(module: str) -> Package | None:
             except PackageError:
                 return None
     return None
+
+
+def _installed() -> list[Distribution]:
+    try:
+        return list(distributions())
+    except Exception:  # a finder that somebody has put on the path
+        return []
 
 
 def _entries(distribution: Distribution) -> Iterator[EntryPoint]:
@@ -177,7 +185,7 @@ def _folder(claim: Claim, module: str) -> Path:
     if spec.submodule_search_locations is None:
         hint = f"its maintainer makes it a folder, `{module}/__init__.py`"
         raise PackageError("SK116", f"{brings}, which is one file and no folder", hint=hint)
-    folders = [Path(each) for each in spec.submodule_search_locations if Path(each).is_dir()]
+    folders = [Path(each) for each in spec.submodule_search_locations if _is_folder(Path(each))]
     if not folders:
         hint = "install it again with pip, which unpacks it"
         raise PackageError("SK116", f"{brings}, which lies in an archive", hint=hint)
@@ -195,7 +203,15 @@ def _modules(folder: Path, prefix: str, depth: int = 0) -> Iterator[str]:
     except OSError:
         return
     for entry in entries:
-        if entry.suffix == ".skill" and _IMPORTABLE.fullmatch(entry.stem) and entry.is_file():
+        is_folder = _is_folder(entry)
+        if entry.suffix == ".skill" and _IMPORTABLE.fullmatch(entry.stem) and not is_folder:
             yield prefix + entry.stem
-        elif _IMPORTABLE.fullmatch(entry.name) and depth < 4 and entry.is_dir() and not entry.is_symlink():
+        elif is_folder and _IMPORTABLE.fullmatch(entry.name) and depth < _DEEPEST and not entry.is_symlink():
             yield from _modules(entry, f"{prefix}{entry.name}.", depth + 1)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # it may not be looked at
+        return False

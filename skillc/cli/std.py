@@ -17,6 +17,7 @@ def std(name: str | None, as_json: bool) -> None:
     """
     import json
 
+    from skillc.language.excerpt import printable
     from skillc.language.library import installed
     from skillc.language.library_pages import as_data, page
 
@@ -26,4 +27,4 @@ def std(name: str | None, as_json: bool) -> None:
         return
     click.echo(page(library, name))
     for problem in library.problems if name is None else ():
-        click.echo(f"warning: {problem}", err=True)
+        click.echo(f"warning: {printable(problem)}", err=True)

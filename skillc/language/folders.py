@@ -38,19 +38,31 @@ class Folder:
         Raises:
             SkillcError: it is not there under this very name, or a link leads out of the folder.
         """
+        place = self.inside(path)
+        try:
+            missing = not place.exists()
+        except (OSError, ValueError) as error:
+            raise _unreadable(path, error) from None
+        if missing:
+            raise SkillcError(f"there is no file `{path}`", hint=self._near(place))
+        self._must_be_called(path)
+        return place
+
+    def inside(self, path: str) -> Path:
+        """Where a file would lie.
+
+        Raises:
+            SkillcError: a link leads out of the folder.
+        """
         place = self.place / path
         try:
             outside = not place.resolve().is_relative_to(self.place.resolve())
-            if not outside and not place.exists():
-                raise SkillcError(f"there is no file `{path}`", hint=self._near(place))
         except RuntimeError:
             raise SkillcError(f"`{path}` can't be read: its links lead in a circle") from None
         except (OSError, ValueError) as error:
-            reason = (getattr(error, "strerror", None) or str(error)).lower()
-            raise SkillcError(f"`{path}` can't be read: {reason}") from None
+            raise _unreadable(path, error) from None
         if outside:
             raise SkillcError(f"`{path}` is a link that leads out of {self.what}", hint="copy the file in its place")
-        self._must_be_called(path)
         return place
 
     def _must_be_called(self, path: str) -> None:
@@ -73,3 +85,8 @@ class Folder:
         except OSError:
             return None
         return meant(place.name, names)
+
+
+def _unreadable(path: str, error: Exception) -> SkillcError:
+    reason = (getattr(error, "strerror", None) or str(error)).lower()
+    return SkillcError(f"`{path}` can't be read: {reason}")

@@ -237,12 +237,12 @@ class Linker:
     def _source(self, target: Target) -> Source:
         if target.package is None:
             return self._loader.source(target.path)
-        return self._loader.source(target.path, target.package)
+        return self._loader.packaged_source(target.package, target.path)
 
     def _sections(self, target: Target) -> dict[str, str]:
         if target.package is None:
             return dict(self._loader.sections(target.path))
-        return dict(self._loader.sections(target.path, target.package))
+        return dict(self._loader.packaged_sections(target.package, target.path))
 
     def _no_module(self, module: Module, target: Target, package: Package, place: Span, error: SkillcError) -> NoReturn:
         known = [f"{package.name}.{each}" for each in package.modules()]

@@ -37,23 +37,45 @@ class Loader:
         self.skill_sections = skill_sections
         self._packages: dict[str, Package] = {}
 
-    def source(self, path: str, package: Package | None = None) -> Source:
-        """The text of a file, its path relative to the root, or to the folder of a package.
+    def source(self, path: str) -> Source:
+        """The text of a file, its path relative to the root.
 
         Raises:
-            SkillcError: it can't be read, or a link leads out of that folder.
+            SkillcError: it can't be read, or a link leads out of the root.
         """
-        return self._folder(package).source(path)
+        return Folder(self.root).source(path)
 
-    def sections(self, path: str, package: Package | None = None) -> Mapping[str, str]:
+    def sections(self, path: str) -> Mapping[str, str]:
         """The sections of a markdown skill.
 
         Raises:
             SkillcError: it can't be read.
         """
+        return self._sections_in(Folder(self.root), path)
+
+    def packaged_source(self, package: Package, path: str) -> Source:
+        """The text of a file of a package, its path relative to the package's folder.
+
+        Raises:
+            SkillcError: it can't be read, or a link leads out of that folder.
+        """
+        return _folder_of(package).source(path)
+
+    def packaged_sections(self, package: Package, path: str) -> Mapping[str, str]:
+        """The sections of a markdown skill of a package.
+
+        Raises:
+            SkillcError: it can't be read.
+        """
+        return self._sections_in(_folder_of(package), path)
+
+    def _inside(self, path: str) -> Path:
+        return Folder(self.root).inside(path)
+
+    def _sections_in(self, home: Folder, path: str) -> Mapping[str, str]:
         if self.skill_sections is None:
             raise SkillcError(f"`{path}` can't be read here: nothing was given that reads markdown skills")
-        place = self._folder(package).file(path)
+        place = home.file(path)
         read_source(place)  # a pipe would wait for ever, and a device never end
         try:
             return self.skill_sections(place)
@@ -68,7 +90,7 @@ class Loader:
 
     def standard_names(self) -> list[str]:
         """What `std` holds."""
-        return sorted(path.stem for path in folder("stdlib").glob("*.skill"))
+        return _standard_names()
 
     def package(self, name: str) -> Package:
         """An installed package that carries `.skill` files.
@@ -100,8 +122,9 @@ class Loader:
                 continue
         return None
 
-    def _folder(self, package: Package | None) -> Folder:
-        return Folder(self.root) if package is None else Folder(package.folder, "the package's folder")
+
+def _folder_of(package: Package) -> Folder:
+    return Folder(package.folder, "the package's folder")
 
 
 @dataclass(eq=False)
@@ -190,4 +213,9 @@ def shown_in(package: str, path: str) -> str:
 
 def use_first(name: str) -> str:
     """The hint for a module that is not used."""
-    return f'write `use std.{name}`, or `use "./{name}.skill" as {name}`, first'
+    file = f'`use "./{name}.skill" as {name}`'
+    return f"write `use {STD}.{name}`, or {file}, first" if name in _standard_names() else f"write {file} first"
+
+
+def _standard_names() -> list[str]:
+    return sorted(path.stem for path in folder("stdlib").glob("*.skill"))
