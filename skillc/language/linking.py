@@ -151,7 +151,8 @@ class Linker:
         try:
             path = followed(use.file.value, posixpath.dirname(module.path), what)
         except PathError as error:
-            fix = Fix(place, f'"{error.instead}"') if error.instead else None
+            instead = error.instead
+            fix = Fix(place, f'"{instead}"') if instead is not None and '"' not in instead else None
             self._fail(error.code, module, place, error.message, error.hint, fix=fix)
         return _in_package(package, path) if package is not None else Target(path, path, path)
 
