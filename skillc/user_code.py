@@ -50,6 +50,8 @@ def load_function(name: str, root: Path, what: str) -> Callable[..., Any]:
 def source_digest(name: str, function: Callable[..., Any], root: Path) -> str:
     """Sha256 of the source file of a function, and of the files in the program's folder that it imports.
 
+    For a function of a package that carries `.skill` files, also of the files of that package that it imports.
+
     A function that was written into no file counts by its compiled code.
     """
     digest = hashlib.sha256(name.encode())
@@ -70,18 +72,33 @@ def _files(name: str, function: Callable[..., Any], root: Path) -> list[Path]:
     except TypeError:
         found = None
     first = Path(found).resolve() if found else None
-    waiting = [file for file in (_file_of(root, name.partition(":")[0]), first) if file is not None and file.is_file()]
+    module = name.partition(":")[0]
+    waiting = [file for file in (_file_of(root, module), first) if file is not None and file.is_file()]
+    home = _home(module, root, waiting)
     files: list[Path] = []
     while waiting:
         file = waiting.pop()
         if file not in files:
             files.append(file)
-            waiting += _imported(file, root)
+            waiting += _imported(file, root) if home is None else _imported(file, home.parent, home.name)
     return sorted(files)
 
 
-def _imported(file: Path, root: Path) -> Iterator[Path]:
-    """The files in the program's folder that a file imports, wherever in its text."""
+def _home(module: str, root: Path, files: list[Path]) -> Path | None:
+    """The folder of the package that a function is part of, for one that carries `.skill` files and lies elsewhere."""
+    if not files or any(file.is_relative_to(root) for file in files):
+        return None
+    from skillc.skill_packages import package_of
+
+    package = package_of(module)
+    folder = package.folder.resolve() if package is not None else None
+    # Its name is that of the module, or imports within it would not be found by their names.
+    named = folder is not None and package is not None and folder.name == package.module
+    return folder if named and folder is not None and files[0].is_relative_to(folder) else None
+
+
+def _imported(file: Path, root: Path, within: str | None = None) -> Iterator[Path]:
+    """The files below a folder that a file imports, wherever in its text; `within` keeps to one package of it."""
     if not file.is_relative_to(root):
         return
     package = file.parent.relative_to(root).parts
@@ -98,7 +115,11 @@ def _imported(file: Path, root: Path) -> Iterator[Path]:
             modules = [base, *(f"{base}.{alias.name}".lstrip(".") for alias in node.names)]
         else:
             continue
-        yield from (found for module in modules if module and (found := _file_of(root, module)) is not None)
+        for module in modules:
+            if module and (within is None or module.partition(".")[0] == within):
+                found = _file_of(root, module)
+                if found is not None:
+                    yield found
 
 
 def _file_of(root: Path, module: str) -> Path | None:

@@ -33,6 +33,12 @@ def test_the_wheel_holds_what_is_no_python(unpacked):
         assert (unpacked / "skillc" / name).is_file(), name
 
 
+def test_the_wheel_holds_the_whole_standard_library(unpacked):
+    carried = {path.name: path.read_bytes() for path in (unpacked / "skillc" / "stdlib").iterdir()}
+    assert carried == {path.name: path.read_bytes() for path in (ROOT / "stdlib").glob("*.skill")}
+    assert len(carried) >= 9
+
+
 def test_the_wheel_compiles_from_an_empty_folder(unpacked, tmp_path):
     (tmp_path / "things.skill").write_text(
         PROGRAM.replace("task {", "use std.gates\ntask {", 1).replace(

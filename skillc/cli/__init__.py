@@ -27,6 +27,7 @@ VERBS = {
     "doctor": "say what is missing for a compile, and the command that mends it",
     "cache": "show, prune, export and import the replies that are kept",
     "explain": "tell what a diagnostic code means",
+    "std": "show the standard library, and the modules of installed packages",
     "completion": "print the completion script of a shell",
 }
 

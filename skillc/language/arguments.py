@@ -188,7 +188,9 @@ def quantity(low: Lowering, node: nodes.Expression) -> Typed:
 def literal(low: Lowering, node: nodes.Expression) -> Typed:
     """A number that is written out."""
     typed, found = low.number(node)
-    if not isinstance(typed.term, Constant):
+    # A parameter stands for whatever is written at the call.
+    any_literal = low.scope.generic and found.level is Level.LITERAL
+    if not isinstance(typed.term, Constant) and not any_literal:
         shown = low.scope.shown(node.span)
         raise low.scope.fail("SK311", node.span, f"a written number is needed here, not `{shown}`")
     return Typed(typed.term, found)
@@ -206,11 +208,40 @@ def share(low: Lowering, node: nodes.Expression) -> Typed:
 
 def texts(low: Lowering, node: nodes.Expression) -> Typed:
     """A list of quoted texts."""
+    if (bound := _bound(low, node, "texts")) is not None:
+        return bound
     items = node.items if isinstance(node, nodes.List) else ()
     found = [TextConstant(item.value) for item in items if isinstance(item, nodes.String)]
     if not found or len(found) != len(items):
         raise low.scope.fail("SK311", node.span, "a list of texts is needed here", 'write `["a", "b"]`')
     return Typed(ListTerm(tuple(found)), Thing("list"))
+
+
+def phrases(low: Lowering, node: nodes.Expression) -> Typed:
+    """Texts that another text may hold: in quotes, a list of them, or what a field holds."""
+    if isinstance(node, nodes.List) or _bound(low, node, "texts") is not None:
+        return texts(low, node)
+    if isinstance(node, nodes.String | nodes.Text):
+        return Typed(TextConstant(node.value), Prose())
+    bound = _bound(low, node, "text")
+    return bound if bound is not None and isinstance(bound.type, Prose) else readable(low, node)
+
+
+def passed(low: Lowering, node: nodes.Expression) -> Typed:
+    """What a function of the user's own is told besides the example: a field's name, a text, a number."""
+    if isinstance(node, nodes.String | nodes.Text):
+        return Typed(TextConstant(node.value), Prose())
+    bound = _bound(low, node, "text")
+    if bound is not None:
+        return bound
+    parameters = low.scope.parameters
+    return literal(low, node) if word(node) is None or word(node) in (parameters or ()) else column(low, node)
+
+
+def _bound(low: Lowering, node: nodes.Expression, kind: str) -> Typed | None:
+    """What a parameter of a type stands for, where the argument is one."""
+    bound = (low.scope.parameters or {}).get(word(node) or "")
+    return bound.typed if bound is not None and bound.type == kind else None
 
 
 def function(low: Lowering, node: nodes.Expression) -> Typed:
@@ -220,6 +251,11 @@ def function(low: Lowering, node: nodes.Expression) -> Typed:
     if len(parts) != 2 or "." in parts[1] or not all(name.isidentifier() for name in names):
         hint = 'write `python("module:function")`'
         raise low.scope.fail("SK311", node.span, f"`{low.scope.shown(node.span)}` names no function", hint)
+    package = low.scope.module.package
+    if package is not None and names[0] != package.module:
+        message = f"`{':'.join(parts)}` is no part of the package `{package.name}`"
+        hint = f'a package calls its own code: `python("{package.module}.module:function")`'
+        raise low.scope.fail("SK120", node.span, message, hint)
     return Typed(TextConstant(":".join(parts)), Prose())
 
 
@@ -227,7 +263,28 @@ def judged(low: Lowering, node: nodes.Expression) -> Typed:
     """A rubric by name, or a text of its own."""
     if isinstance(node, nodes.String | nodes.Text):
         return Typed(TextConstant(node.value), Prose())
+    if isinstance(node, nodes.Member) and isinstance(node.of, nodes.Reference):
+        return _rubric_of(low, node, node.of)
     return _named(low, node, "rubric", low.scope.facts.rubrics)
+
+
+def _rubric_of(low: Lowering, node: nodes.Member, of: nodes.Reference) -> Typed:
+    """A rubric of a module stands for its text, which is all that a judge reads of it."""
+    from skillc.language.elsewhere import elsewhere
+    from skillc.language.functions import unknown_module
+
+    scope, name = low.scope, node.name.text
+    module = scope.module.alias(of.name)
+    if module is None:
+        raise unknown_module(scope, of, scope.module.uses)
+    rubrics = module.named("rubric")
+    if name not in rubrics:
+        found = elsewhere(name, scope.module, module)
+        raise scope.unknown("SK105", "rubric", name, node.name.span, sorted(rubrics), owner=of.name, instead=found)
+    text = rubrics[name].node.value
+    if not isinstance(text, nodes.String | nodes.Text):
+        raise scope.fail("SK112", node.span, f"`{of.name}.{name}` has no text of its own")
+    return Typed(TextConstant(text.value), Prose())
 
 
 def model(low: Lowering, node: nodes.Expression) -> Typed:
@@ -279,6 +336,8 @@ READERS: Mapping[str, Reader] = MappingProxyType(
         "literal": literal,
         "share": share,
         "texts": texts,
+        "phrases": phrases,
+        "passed": passed,
         "function": function,
         "metric": metric,
         "mean": mean,

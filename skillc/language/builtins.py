@@ -1,7 +1,7 @@
 """The functions of `language 1`: where each may be called, what it takes, and what comes out.
 
-Data for the checker, completion and the reference. The functions of third parties will come by `use` and join these
-through the entry point `skillc.functions`; `lookup` is the one place that would ask for them.
+Data for the checker, completion and the reference. The functions of third parties come by `use`: a package carries
+`.skill` files whose metrics call its Python functions through `python`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ Takes = Literal[
     "literal",  # a number that is written out
     "share",  # a number without a unit that is written out
     "texts",  # a list of quoted texts
+    "phrases",  # texts in quotes, or what a field holds
+    "passed",  # a field, a text or a number that a function of the user's own is told
     "function",  # a text of the form module:function
     "metric",  # a metric, or an expression that makes one
     "mean",  # state.metric
@@ -55,6 +57,7 @@ class Builtin:
         level: `EXAMPLE` in metrics, `RUN` in gates; None for plain arithmetic, which is of its arguments' level.
         unit: of the result; None where it follows from the arguments, as the range then does too.
         many: whether the last positional parameter may repeat.
+        rest: what further positional arguments are, where there may be any.
         reads_candidate: whether it speaks of the candidate without naming it.
         since: the version of skillc that runs it; it is checked in all versions.
     """
@@ -66,6 +69,7 @@ class Builtin:
     unit: str | None = ""
     range: Range = UNIT
     many: bool = False
+    rest: Takes | None = None
     reads_candidate: bool = False
     since: str = "0.1"
 
@@ -83,6 +87,7 @@ class Builtin:
     def usage(self) -> str:
         """How it is called, for hints: `worst(state.metric, by = field)`."""
         parts = [_SHOWN.get(p.takes, p.name) + (", ..." if self.many else "") for p in self.positional]
+        parts += ["..."] if self.rest else []
         parts += [f"{p.name} = {_SHOWN.get(p.takes, p.takes)}" for p in self.options]
         return f"{self.name}({', '.join(parts)})"
 
@@ -92,6 +97,7 @@ _SHOWN = {
     "claim": "candidate.metric > incumbent.metric",
     "function": '"module:function"',
     "texts": '["a", "b"]',
+    "phrases": '["a", "b"]',
     "judged": "rubric",
     "model": "role",
     "literal": "number",
@@ -115,13 +121,50 @@ _MOVED = (_given("metric", "metric"), _option("on", "batch"), _option("by", "fie
 _EXAMPLE = (
     Builtin("exact_match", Level.EXAMPLE, _OUTPUT, "1 where the output equals the gold answer"),
     Builtin("f1", Level.EXAMPLE, _OUTPUT, "overlap of the words, or of the items of a list, with the gold answer"),
+    Builtin(
+        "precision_of",
+        Level.EXAMPLE,
+        _OUTPUT,
+        "the share of the output's words, or of its items where it is a list, that the gold answer has too",
+    ),
+    Builtin(
+        "recall_of",
+        Level.EXAMPLE,
+        _OUTPUT,
+        "the share of the gold answer's words, or of its items where it is a list, that the output has too",
+    ),
     Builtin("contains", Level.EXAMPLE, _OUTPUT, "1 where the output contains the gold answer"),
+    Builtin(
+        "mentions",
+        Level.EXAMPLE,
+        (_given("field", "readable"), _given("phrases", "phrases")),
+        "1 where a field holds at least one of the texts, ignoring case",
+    ),
+    Builtin(
+        "covers",
+        Level.EXAMPLE,
+        (_given("field", "readable"), _given("phrases", "phrases")),
+        "the share of the texts that a field holds, ignoring case",
+    ),
     Builtin(
         "numeric",
         Level.EXAMPLE,
         (*_OUTPUT, _option("tolerance", "share"), _option("within", "share")),
         "1 where the number in the output is the gold one, within a share of it or a distance",
     ),
+    Builtin(
+        "relative_error",
+        Level.EXAMPLE,
+        (*_OUTPUT, _option("scale", "share")),
+        "how far the number in the output lies from the gold one, as a share of it or of `scale`; at most 1",
+    ),
+    Builtin(
+        "ordinal_error",
+        Level.EXAMPLE,
+        (*_OUTPUT, _option("most", "share")),
+        "how many labels the output lies from the gold one in their order, as a share of all or of `most`; at most 1",
+    ),
+    Builtin("valid_json", Level.EXAMPLE, _OUTPUT, "1 where the output is a JSON object or list"),
     Builtin(
         "json_fields",
         Level.EXAMPLE,
@@ -135,12 +178,15 @@ _EXAMPLE = (
         "1 where the output is one of the options; by default the declared labels",
     ),
     Builtin("tokens", Level.EXAMPLE, (_given("field", "readable"),), "tokens of a field", "tokens", POSITIVE),
+    Builtin("words", Level.EXAMPLE, (_given("field", "readable"),), "words of a field", "", POSITIVE),
+    Builtin("lines", Level.EXAMPLE, (_given("field", "readable"),), "its lines that are not blank", "", POSITIVE),
     Builtin(
         "python",
         Level.EXAMPLE,
         (_given("function", "function"), _option("low", "literal"), _option("high", "literal")),
-        "what a function of yours gives, between `low` and `high`",
+        "what a function of yours gives, between `low` and `high`; it is told the fields and texts behind its name",
         None,
+        rest="passed",
     ),
     Builtin(
         "judge",

@@ -9,7 +9,7 @@ from skillc.language import nodes
 from skillc.language.arguments import READERS, is_none
 from skillc.language.builtins import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, Parameter, lookup
 from skillc.language.functions import expand, own_function
-from skillc.language.ranges import UNIT, Range, clamped, greatest, smallest
+from skillc.language.ranges import OPEN, UNIT, Range, clamped, greatest, smallest
 from skillc.language.terms import CallTerm, Constant
 from skillc.language.types import Column, Level, Quantity, Typed
 
@@ -52,8 +52,10 @@ def _no_function(low: Lowering, node: nodes.Call, name: str) -> NoReturn:
         raise scope.fail("SK306", span, f"`{name}` compares skills, and a metric sees one rollout", "say it in a gate")
     if name in scope.metrics.names:
         raise scope.fail("SK205", span, f"`{name}` is a metric without parameters", f"write `{name}` alone")
+    from skillc.language.elsewhere import elsewhere
+
     known = {**(RUN_FUNCTIONS if scope.level is Level.RUN else EXAMPLE_FUNCTIONS), **scope.module.functions()}
-    raise scope.unknown("SK205", "function", name, span, sorted(known))
+    raise scope.unknown("SK205", "function", name, span, sorted(known), instead=elsewhere(name, scope.module))
 
 
 # ---- arguments ------------------------------------------------------------------------------------
@@ -65,6 +67,8 @@ def _arguments(low: Lowering, node: nodes.Call, builtin: Builtin) -> Given:
     wanted = builtin.positional
     if builtin.many:
         wanted = wanted * max(2, len(positional))
+    if builtin.rest is not None:
+        wanted += (Parameter("argument", builtin.rest),) * (len(positional) - len(wanted))
     if len(positional) != len(wanted):
         _count(low, node, builtin, len(positional))
     pairs = list(zip(wanted, positional, strict=True)) + _options(low, node, builtin)
@@ -142,6 +146,8 @@ def _result(low: Lowering, node: nodes.Call, builtin: Builtin, given: Given) -> 
         found = Range(Fraction(0), low.scope.facts.change)
     elif name == "one_of":
         _needs_options(low, node, given)
+    elif name in ("relative_error", "ordinal_error"):
+        _needs_scale(low, node, builtin, given)
     return Quantity(builtin.unit, found, builtin.level)
 
 
@@ -167,6 +173,8 @@ def _bounds(low: Lowering, node: nodes.Call, given: Given) -> Quantity:
     """Range of `python("module:function", low = 0, high = 1)`."""
     ends: dict[str, Constant] = {}
     for parameter, _, typed in given:
+        if parameter.named and not isinstance(typed.term, Constant) and isinstance(typed.type, Quantity):
+            return Quantity(typed.type.unit, OPEN, Level.EXAMPLE)  # a parameter, which stands for any number
         if parameter.named and isinstance(typed.term, Constant):
             ends[parameter.name] = typed.term
     if not ends:
@@ -187,3 +195,16 @@ def _needs_options(low: Lowering, node: nodes.Call, given: Given) -> None:
     if len(given) == 1 and not labelled and not low.scope.generic:
         hint = 'write `one_of(x, options = ["a", "b"])`, or declare the labels: `output x: "a" | "b"`'
         raise low.scope.fail("SK310", node.span, "this output has no declared labels to be one of", hint)
+
+
+def _needs_scale(low: Lowering, node: nodes.Call, builtin: Builtin, given: Given) -> None:
+    """What errors are divided by lies above 0, and labels have an order that is declared."""
+    for parameter, argument, typed in given[1:]:
+        if isinstance(typed.term, Constant) and typed.term.value <= 0:
+            message = f"`{parameter.name}` is divided by, so it must lie above 0"
+            raise low.scope.fail("SK311", argument.span, message)
+    field = given[0][2].type
+    labelled = isinstance(field, Column) and field.type.kind == "labels"
+    if builtin.name == "ordinal_error" and not labelled and not low.scope.generic:
+        hint = 'declare them in their order: `output x: "low" | "medium" | "high"`'
+        raise low.scope.fail("SK310", node.span, "this output has no declared labels to be in order", hint)

@@ -12,9 +12,10 @@ from skillc.language.commands import check_models
 from skillc.language.diagnostics import Diagnostic, Fix, Suppressed
 from skillc.language.entities import Entities
 from skillc.language.facts import fields_of, gather
+from skillc.language.linking import Linker, main_module
 from skillc.language.lower import Lower
 from skillc.language.missing import check_missing, is_library
-from skillc.language.modules import Linker, Loader, Module
+from skillc.language.modules import Loader, Module
 from skillc.language.notes import leave_notes
 from skillc.language.parser import parse
 from skillc.language.report import Report
@@ -51,7 +52,7 @@ def check(source: Source, loader: Loader | None = None) -> Checked:
     """
     parsed = parse(source)
     report = Report(parsed.diagnostics)
-    module = Module("", source, dropped=parsed.dropped)
+    module = main_module(source, parsed.dropped)
     loader = loader or Loader(Path(source.name).parent)
     work = Work(source, loader, report, parsed.program, module, unread=bool(parsed.diagnostics))
     for each in PASSES:
@@ -177,7 +178,7 @@ def _missing(work: Work) -> None:
 def _notes(work: Work) -> None:
     """What is worth knowing about a program that is right."""
     if not work.report.errors:
-        leave_notes(work.report, work.module, work.entities, work.metrics, work.gates)
+        leave_notes(work.report, work.module, work.entities, work.metrics, work.gates, work.program.statements)
 
 
 PASSES: tuple[Callable[[Work], None], ...] = (

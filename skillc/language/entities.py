@@ -166,7 +166,10 @@ class Entities:
             self._fail("SK204", module, node.span, "members are written `module.name`", None)
         home = module.alias(node.of.name)
         if home is None:
-            hint = meant(node.of.name, module.uses) or use_first(node.of.name)
+            from skillc.language.elsewhere import renamed
+
+            name = node.of.name
+            hint = renamed(name, module) or meant(name, module.uses) or use_first(name)
             self._fail("SK204", module, node.of.span, f"unknown module `{node.of.name}`", hint)
         return home, node.name
 
@@ -179,9 +182,12 @@ class Entities:
         if name.text in home.names():
             shown = module.source.slice(node.span)
             self._fail("SK313", module, node.span, f"`{shown}` is no {kind.word}", None)
+        from skillc.language.elsewhere import elsewhere
+
         code = "SK204" if home is module else "SK105"
         listed = f"there is {', '.join(f'`{each}`' for each in list(known)[:8])}" if known else None
-        hint = meant(name.text, known) or listed
+        found = elsewhere(name.text, module, home) if home is not module else None
+        hint = found or meant(name.text, known) or listed
         self._report.add(code, module.source, name.span, f"unknown {kind.word} `{name.text}`", hint=hint)
         raise Broken
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
@@ -17,7 +17,7 @@ from skillc.language.report import meant
 from skillc.language.scope import Bound, Scope
 from skillc.language.show import size
 from skillc.language.statements import Stated
-from skillc.language.terms import FieldTerm, MeanTerm, MetricTerm, Operation, Term, TextConstant, WordTerm
+from skillc.language.terms import FieldTerm, ListTerm, MeanTerm, MetricTerm, Operation, Term, TextConstant, WordTerm
 from skillc.language.types import Broken, Column, Level, Quantity, Thing, Truth, Type, Typed
 from skillc.language.units import decimal, described
 
@@ -48,6 +48,7 @@ _READERS: Mapping[str, Callable[[Lowering, nodes.Expression], Typed]] = MappingP
         "claim": arguments.claim,
         "condition": arguments.condition,
         "text": arguments.prose,
+        "texts": arguments.texts,
         "field": arguments.group,
         "rubric": arguments.judged,
         "model": arguments.model,
@@ -108,16 +109,36 @@ def own_function(low: Lowering, called: nodes.Expression) -> Function | None:
         return None
     module = scope.module.alias(called.of.name)
     if module is None:
-        raise scope.unknown(
-            "SK204", "module", called.of.name, called.of.span, scope.module.uses, otherwise=use_first(called.of.name)
-        )
+        raise unknown_module(scope, called.of, scope.module.uses)
     stated = module.functions().get(called.name.text)
     if stated is not None:
         return Function(module, stated, f"{called.of.name}.{called.name.text}")
     if called.name.text in module.dropped:
         raise Broken
-    known = sorted(module.functions())
-    raise scope.unknown("SK105", "function", called.name.text, called.name.span, known, owner=called.of.name)
+    from skillc.language.elsewhere import elsewhere
+
+    known, name = sorted(module.functions()), called.name.text
+    if name in module.names():
+        raise not_a_function(scope, called, called.of.name)
+    found = elsewhere(name, scope.module, module)
+    raise scope.unknown("SK105", "function", name, called.name.span, known, owner=called.of.name, instead=found)
+
+
+def unknown_module(scope: Scope, of: nodes.Reference, known: Iterable[str], what: str = "module") -> Broken:
+    """Reports a module that is not used, or is used under another name."""
+    from skillc.language.elsewhere import renamed
+
+    otherwise = use_first(of.name)
+    return scope.unknown(
+        "SK204", what, of.name, of.span, known, otherwise=otherwise, instead=renamed(of.name, scope.module)
+    )
+
+
+def not_a_function(scope: Scope, called: nodes.Member, owner: str) -> Broken:
+    """Reports a call of something else that the module has."""
+    shown = f"{owner}.{called.name.text}"
+    hint = "only metrics and gates with parameters are called"
+    return scope.fail("SK105", called.name.span, f"`{shown}` is no function", hint)
 
 
 # ---- any argument ---------------------------------------------------------------------------------
@@ -188,7 +209,7 @@ def _type(scope: Scope, function: Function, parameter: nodes.Parameter) -> str:
     if isinstance(written, nodes.NamedType) and written.item is None and written.name in PARAMETER_TYPES:
         return written.name
     word = written.name if isinstance(written, nodes.NamedType) else source.slice(written.span)
-    listed = ", ".join(f"`{each}`" for each in PARAMETER_TYPES[:10])
+    listed = ", ".join(f"`{each}`" for each in PARAMETER_TYPES[:11])
     hint = meant(word, PARAMETER_TYPES) or f"a parameter is one of {listed}, or a unit"
     scope.report.add("SK216", source, written.span, f"no parameter is of type `{word}`", hint=hint)
     raise Broken
@@ -206,6 +227,7 @@ def _any(scope: Scope, function: Function, parameter: nodes.Parameter) -> Typed:
         "claim": (claim, Truth(Level.RUN)),
         "condition": (MetricTerm(name), Truth(Level.EXAMPLE)),
         "text": (FieldTerm(name), text),
+        "texts": (ListTerm((TextConstant(name),)), Thing("list")),
         "field": (FieldTerm(name), text),
         "rubric": (TextConstant(name), Thing("word")),
         "model": (WordTerm(name), Thing("word")),

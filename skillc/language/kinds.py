@@ -320,7 +320,7 @@ _KINDS = (
     Kind("field", ("data",), "required", "a column of the data that gates read", type=True, settings=_FIELD_SETTINGS),
     Kind("metric", ("",), "required", "what is measured on one rollout", parameters=True, expression=True),
     Kind("goal", ("",), "required", "the metric that is optimised; exactly one", expression=True),
-    Kind("rubric", ("",), "required", "what a judge judges by", value=(TEXT,)),
+    Kind("rubric", ("",), "required", "what a judge judges by", value=(TEXT,), refers=True),
     Kind("optimize", ("",), "optional", "the mechanisms of the loop", once=True, refers=True, settings=_OPTIMIZE),
     Kind("budget", ("",), "optional", "caps on what a run may spend", once=True, refers=True, settings=_BUDGET),
     Kind(

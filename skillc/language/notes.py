@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from skillc.language import nodes
 from skillc.language.checked import CheckedGate, CheckedMetric, Entity, Items, Shares, Word
 from skillc.language.diagnostics import Fix
 from skillc.language.facts import amount
 from skillc.language.missing import is_library
 from skillc.language.modules import Module
 from skillc.language.report import Report
+from skillc.language.shadows import note_shadows
 from skillc.language.show import show_term, walk
 from skillc.language.source import Source, Span
 from skillc.language.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, Term, WordTerm
@@ -24,9 +26,11 @@ def leave_notes(
     entities: Sequence[Entity],
     metrics: Sequence[CheckedMetric],
     gates: Sequence[CheckedGate],
+    statements: tuple[nodes.Statement, ...] = (),
 ) -> None:
     """Adds the notes of a program without errors."""
     _unused_modules(report, module)
+    note_shadows(report, module, statements)
     if is_library(module):
         return
     _unread_metrics(report, metrics, gates)

@@ -8,7 +8,6 @@ from skillc.language import nodes
 from skillc.language.builtins import NAMES
 from skillc.language.checked import CheckedMetric
 from skillc.language.diagnostics import Fix
-from skillc.language.modules import use_first
 from skillc.language.scope import STATES, Bound
 from skillc.language.source import Span
 from skillc.language.terms import FieldTerm, MeanTerm, State, StateTerm
@@ -140,6 +139,9 @@ def _metric_of(low: Lowering, node: nodes.Member) -> CheckedMetric:
 
 
 def _of_module(low: Lowering, node: nodes.Member, of: nodes.Reference) -> NoReturn:
+    from skillc.language.elsewhere import elsewhere
+    from skillc.language.functions import unknown_module
+
     scope, name = low.scope, node.name.text
     module = scope.module.alias(of.name)
     if module is None:
@@ -147,11 +149,12 @@ def _of_module(low: Lowering, node: nodes.Member, of: nodes.Reference) -> NoRetu
             raise scope.fail("SK204", node.span, f"`{of.name}` has no members", f"write `{of.name}` alone")
         # A state that does not exist is as likely as a module that is not used.
         known = [*(STATES if scope.level is Level.RUN else ()), *scope.module.uses]
-        raise scope.unknown("SK204", "name", of.name, of.span, known, otherwise=use_first(of.name))
+        raise unknown_module(scope, of, known, "name")
     shown = f"{of.name}.{name}"
     if name in module.functions():
         raise scope.fail("SK204", node.span, f"`{shown}` is a function", f"call it: `{shown}(...)`")
     if name not in module.names():
-        raise scope.unknown("SK105", "name", name, node.name.span, sorted(module.names()), owner=of.name)
+        found = elsewhere(name, scope.module, module)
+        raise scope.unknown("SK105", "name", name, node.name.span, sorted(module.names()), owner=of.name, instead=found)
     hint = "only what has parameters can be taken from another file"
     raise scope.fail("SK112", node.span, f"`{shown}` has no meaning in this program", hint)

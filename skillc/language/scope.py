@@ -126,6 +126,7 @@ class Scope:
         *,
         owner: str | None = None,
         otherwise: str | None = None,
+        instead: str | None = None,
     ) -> Broken:
         """Reports a name that there is not, unless it may be declared in a statement that could not be read.
 
@@ -137,15 +138,18 @@ class Scope:
             known: the names that there are, for the hint.
             owner: what it would belong to.
             otherwise: the hint where none of the known names is near.
+            instead: the hint in any case, with no edit: the very name is known to be somewhere else.
         """
         if name in self.module.dropped or name in self.facts.broken:
             return Broken()
         names = list(known)
+        message = f"`{owner}` has no {what} `{name}`" if owner is not None else f"unknown {what} `{name}`"
+        if instead is not None:
+            return self.fail(code, span, message, instead)
         hint = meant(name, names)
         if hint is None and otherwise is not None:
             hint = otherwise
         elif hint is None and names:
             more = ", ..." if len(names) > 8 else ""
             hint = f"there is {', '.join(f'`{each}`' for each in names[:8])}{more}"
-        message = f"`{owner}` has no {what} `{name}`" if owner is not None else f"unknown {what} `{name}`"
         return self.fail(code, span, message, hint, mended(name, span, names))

@@ -23,19 +23,19 @@ from skillc.language.terms import (
     Term,
     TextConstant,
 )
-from skillc.metrics import equality, json_fields, numbers, squad
+from skillc.metrics import distances, equality, json_fields, numbers, squad
 from skillc.metrics.cells import MICRO, Cell, Scored, Unmeasured, UnmeasuredKind
 from skillc.metrics.equality import same
+from skillc.metrics.phrases import COUNTS, SEARCHES, phrases_of
 from skillc.metrics.python_metric import call, load_function
 from skillc.metrics.registry import PRIMITIVES, Measure, Subject, text_of
 from skillc.plan.schema import MetricPlan, Plan
-from skillc.tokens import count_tokens
 
 # Importing these fills the registry.
-_PRIMITIVE_MODULES = (equality, json_fields, numbers, squad)
+_PRIMITIVE_MODULES = (distances, equality, json_fields, numbers, squad)
 
 # What a metric may call.
-FUNCTIONS = frozenset(PRIMITIVES) | {"tokens", "python", "min", "max", "clamp"}
+FUNCTIONS = frozenset(PRIMITIVES) | frozenset(COUNTS) | frozenset(SEARCHES) | {"python", "min", "max", "clamp"}
 
 
 class MetricError(SkillcError):
@@ -165,8 +165,8 @@ class _Once:
             if term.function == "clamp":
                 return max(parts[1], min(parts[0], parts[2]))
             return min(parts) if term.function == "min" else max(parts)
-        if term.function == "tokens":
-            return Fraction(count_tokens(text_of(self._value(term.arguments[0]))))
+        if term.function in COUNTS:
+            return Fraction(COUNTS[term.function](text_of(self._value(term.arguments[0]))))
         score = self._primitives.get(term)
         if score is None:
             measure, low, high = self._measure(term)
@@ -176,11 +176,14 @@ class _Once:
 
     def _measure(self, term: CallTerm) -> tuple[Measure, Fraction, Fraction]:
         """What a primitive says, and the range that it promises."""
-        (argument,) = term.arguments
+        argument, *others = term.arguments
+        if term.function in SEARCHES:
+            return SEARCHES[term.function](*self._searched(argument, others[0])), Fraction(0), Fraction(1)
         if term.function == "python":
             assert isinstance(argument, TextConstant)
             low, high = (self._option(term.option(end)) for end in ("low", "high"))
-            measure = call(self._functions[argument.value], self._example, self._prediction)
+            told = [_told(other) for other in others]
+            measure = call(self._functions[argument.value], self._example, self._prediction, told)
             return measure, _fraction(low, 0), _fraction(high, 1)
         assert isinstance(argument, FieldTerm)
         subject = Subject(
@@ -193,6 +196,16 @@ class _Once:
         )
         primitive = PRIMITIVES[term.function]
         return primitive.measure(subject), primitive.low, primitive.high
+
+    def _searched(self, field: Term, phrases: Term) -> tuple[JsonValue, list[str], bool]:
+        """The text, what is looked for in it, and whether a feedback may say what that is."""
+        reveal = "gold" in self._plan.optimize.sees
+        if isinstance(phrases, FieldTerm):
+            # A column of the data may hold what the right answer is made of.
+            reveal = reveal or phrases.name not in {each.name for each in self._plan.data.fields}
+            return self._value(field), phrases_of(self._value(phrases)), reveal
+        parts = phrases.items if isinstance(phrases, ListTerm) else (phrases,)
+        return self._value(field), phrases_of([self._value(part) for part in parts]), True
 
     def _option(self, term: Term | None) -> object:
         if isinstance(term, Operation):
@@ -211,6 +224,16 @@ class _Once:
                 return self._prediction.get(term.name)
             return {**self._example.fields, **self._example.inputs}.get(term.name)
         return float(self._number(term))
+
+
+def _told(term: Term) -> JsonValue:
+    """What a function of the user's own is told: the name of a field, a text, a number."""
+    if isinstance(term, FieldTerm):
+        return term.name
+    if isinstance(term, TextConstant):
+        return term.value
+    assert isinstance(term, Constant)
+    return int(term.value) if term.value.denominator == 1 else float(term.value)
 
 
 def python_names(plan: Plan) -> list[str]:

@@ -1,4 +1,4 @@
-"""`json_fields`: how many fields of an object are right."""
+"""`json_fields` and `valid_json`: whether an object can be read, and how many of its fields are right."""
 
 from __future__ import annotations
 
@@ -25,6 +25,24 @@ def json_fields(subject: Subject) -> Measure:
     if answer is None:
         return Measure(0, f"{shown(subject.value)} is no JSON object")
     return max((_against(answer, gold, subject) for gold in golds), key=lambda measure: measure.score)
+
+
+@primitive("valid_json")
+def valid_json(subject: Subject) -> Measure:
+    """1 where the answer is a JSON object or list and nothing else stands around it, else 0."""
+    value = subject.value
+    if isinstance(value, str):
+        try:
+            # Numbers of any length are JSON, and `NaN` is not.
+            value = json.loads(value, parse_int=float, parse_constant=_no_constant)
+        except (ValueError, RecursionError) as problem:
+            return Measure(0, f"this is no JSON: {str(problem)[:100]}")
+    right = isinstance(value, dict | list)
+    return Measure(int(right), "right" if right else f"{shown(subject.value)} is no JSON object or list")
+
+
+def _no_constant(name: str) -> JsonValue:
+    raise ValueError(f"`{name}` is no value")
 
 
 def _against(answer: dict[str, JsonValue], gold: dict[str, JsonValue], subject: Subject) -> Measure:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -25,17 +25,20 @@ def load_function(name: str, root: Path) -> Callable[..., Any]:
     return user_code.load_function(name, root, "metric")
 
 
-def call(function: Callable[..., Any], example: Example, prediction: Mapping[str, JsonValue]) -> Measure:
+def call(
+    function: Callable[..., Any], example: Example, prediction: Mapping[str, JsonValue], told: Sequence[JsonValue] = ()
+) -> Measure:
     """The measure that a user's function gives: a number, a bool, (score, feedback), or something that holds both.
 
     The function is called as `function(example, prediction)` with dicts of its own; the example holds the inputs and
-    the data fields by name, the right answers under `gold`, and `id`.
+    the data fields by name, the right answers under `gold`, and `id`. What stands behind its name in the program comes
+    after these: `python("module:function", reply, 3)` calls it with the name `"reply"` and with 3.
 
     Raises:
         TypeError: what it gave holds no number.
     """
     data = {**example.inputs, **example.fields, "gold": dict(example.gold), "id": example.id}
-    result = function(copy.deepcopy(data), copy.deepcopy(dict(prediction)))
+    result = function(copy.deepcopy(data), copy.deepcopy(dict(prediction)), *told)
     feedback: object = ""
     if isinstance(result, tuple) and len(result) == 2:
         result, feedback = result

@@ -1,4 +1,4 @@
-"""`f1`: overlap of words as the SQuAD benchmark measures it.
+"""`f1`, `precision_of`, `recall_of`: overlap of words as the SQuAD benchmark measures it.
 
 Source: the official evaluation script of SQuAD v1.1 (Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine
 Comprehension of Text", EMNLP 2016): lower case, punctuation out, the words a, an, the out, white space collapsed; F1 of
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from pydantic import JsonValue
@@ -45,6 +45,32 @@ def f1(subject: Subject) -> Measure:
         ours = normalise(text_of(subject.value)).split()
         best = max(f1_score(ours, normalise(text_of(gold)).split()) for gold in subject.golds)
     return Measure(best, "right" if best == 1 else expected(subject))
+
+
+@primitive("precision_of")
+def precision_of(subject: Subject) -> Measure:
+    """The share of the answer's words or items that a right answer has; 1 where both are empty, 0 where one is."""
+    return _of_bags(subject, lambda shared, ours, theirs: Fraction(shared, ours))
+
+
+@primitive("recall_of")
+def recall_of(subject: Subject) -> Measure:
+    """The share of a right answer's words or items that the answer has; 1 where both are empty, 0 where one is."""
+    return _of_bags(subject, lambda shared, ours, theirs: Fraction(shared, theirs))
+
+
+def _of_bags(subject: Subject, share: Callable[[int, int, int], Fraction]) -> Measure:
+    ours, *golds = (_bag(subject, value) for value in (subject.value, *subject.golds))
+    best = Fraction(0)
+    for gold in golds:
+        shared = sum((Counter(ours) & Counter(gold)).values())
+        empty = Fraction(not ours and not gold)
+        best = max(best, share(shared, len(ours), len(gold)) if ours and gold else empty)
+    return Measure(best, "right" if best == 1 else expected(subject))
+
+
+def _bag(subject: Subject, value: JsonValue) -> list[str]:
+    return _items(value) if subject.type.kind == "list" else normalise(text_of(value)).split()
 
 
 def _items(value: JsonValue) -> list[str]:

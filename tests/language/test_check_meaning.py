@@ -277,3 +277,64 @@ def test_a_gate_that_keeps_is_no_gate_to_declare() -> None:
     assert [(d.message, d.hint) for d in found.diagnostics if d.code == "SK201"] == [
         ("`for keep` is nothing that a gate can be for", "`parents = pareto` keeps by itself")
     ]
+
+
+# ---- what functions of a library may take ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("declared", "call", "shown"),
+    [
+        ("metric f(x: text, d: number) = numeric(x, within = d)", "f(reply, 0.5)", "numeric(reply, within = 50%)"),
+        ("metric f(x: text, t: texts) = covers(x, t)", 'f(reply, ["a", "b"])', 'covers(reply, ["a", "b"])'),
+        (
+            "metric f(x: text, t: texts) = g(x, t)\nmetric g(y: text, u: texts) = mentions(y, u)",
+            'f(reply, ["a"])',
+            'mentions(reply, ["a"])',
+        ),
+        ("metric f(x: text, t: text) = mentions(x, t)", 'f(reply, "a")', 'mentions(reply, "a")'),
+        ("metric f(x: text, t: text) = covers(t, x)", "f(reply, ticket)", "covers(ticket, reply)"),
+        (
+            "metric f(x: text, t: texts) = json_fields(x, fields = t)",
+            'f(reply, ["a"])',
+            'json_fields(reply, fields = ["a"])',
+        ),
+        (
+            'metric f(x: text, n: number, t: text) = python("own:f", x, n, t, 2, "s")',
+            'f(reply, 3, "u")',
+            'python("own:f", reply, 3, "u", 2, "s")',
+        ),
+        (
+            'metric f(x: text, top: number) = python("own:f", x, low = 0, high = top) / 5',
+            "f(reply, 5)",
+            'python("own:f", reply, low = 0, high = 5) / 5',
+        ),
+    ],
+)
+def test_a_parameter_stands_where_a_literal_may(declared: str, call: str, shown: str) -> None:
+    found = metric(clean(program(f"{declared}\nmetric m = {call}")), "m")
+    assert show_term(found.term) == shown
+    assert (found.low, found.high) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        ("metric m = relative_error(reply, scale = 0)", "SK311"),
+        ("metric m = ordinal_error(team, most = -1)", "SK311"),
+        ("metric m = ordinal_error(reply)", "SK310"),
+        ("metric f(x: text) = ordinal_error(x)\nmetric m = f(reply)", "SK310"),
+        ("metric f(x: text, s: number) = relative_error(x, scale = s)\nmetric m = f(reply, 0)", "SK311"),
+        ('metric m = covers(worth, ["a"])', "SK311"),
+        ("metric m = covers(reply, [reply])", "SK311"),
+        ("metric m = covers(reply, nothing)", "SK204"),
+        ("metric m = mentions(reply)", "SK310"),
+        ('metric f(x: text, t: texts) = exact_match(t)\nmetric m = f(reply, ["a"])', "SK311"),
+        ("metric f(x: text, t: texts) = covers(x, t)\nmetric m = f(reply, ticket)", "SK311"),
+        ('metric m = python("own:f", correct)', "SK311"),
+        ("metric m = words(reply)", "SK304"),
+        ("metric m = judge(reply, nowhere.good, model = target)", "SK204"),
+    ],
+)
+def test_what_the_new_functions_refuse(more: str, code: str) -> None:
+    assert code in codes(program(more))

@@ -144,9 +144,8 @@ _NAMES = (
         216,
         "an unknown type",
         'Fields are `text`, `bool`, `number`, `integer`, `json`, `file`, `image`, `list[text]`, labels such as `"a" | '
-        '"b"`, and any of these with `| none`. Parameters are `metric`, `claim`, `condition`, `text`, `field`, '
-        "`share`, "
-        "`number` or a unit such as `tokens`.",
+        '"b"`, and any of these with `| none`. Parameters are `metric`, `claim`, `condition`, `text`, `texts`, '
+        "`field`, `share`, `number` or a unit such as `tokens`.",
         program().replace("input question: text", "input question: string"),
         program(),
     ),

@@ -1,0 +1,136 @@
+"""What the standard library says of itself: its documentation, its examples, its schedules and rubrics."""
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from library_programs import checked, plan
+
+from skillc.language.check import check
+from skillc.language.library import described, reference
+from skillc.language.modules import Loader
+from skillc.language.source import Source
+from skillc.language.terms import CallTerm, TextConstant
+from skillc.plan.schema import BudgetPlan, OptimizePlan, SchedulePlan
+
+LIBRARY = reference()
+DECLARED = [each for module in LIBRARY.modules for each in module.declarations]
+TOPICS = {"text", "numbers", "classification", "extraction", "code", "judging", "gates", "schedules"}
+
+
+def test_the_library_covers_its_topics():
+    assert {f"std.{topic}" for topic in TOPICS} <= {module.name for module in LIBRARY.modules}
+    assert LIBRARY.problems == ()
+
+
+@pytest.mark.parametrize("module", LIBRARY.modules, ids=lambda module: module.name)
+def test_a_module_says_what_it_is_for(module):
+    head, _, rest = module.about.partition("\n")
+    assert head
+    assert rest.strip()
+    assert not head.endswith(".")
+    assert len(module.declarations) >= 3
+
+
+@pytest.mark.parametrize("declared", DECLARED, ids=lambda each: each.name)
+def test_a_declaration_says_what_it_means_and_its_example_checks(declared):
+    assert declared.doc.rstrip().endswith(".")
+    assert declared.summary
+    assert declared.signature.split("(")[0].split()[-1] == declared.name.partition(".")[2]
+    assert declared.text.startswith(declared.signature.split("(")[0].split()[0])
+    assert declared.name in declared.example
+    checked(declared.example)
+
+
+# ---- schedules ------------------------------------------------------------------------------------
+
+OPTIMIZE = {
+    "careful": {"edits": SchedulePlan(kind="cosine", start=2, end=1), "screen": 5, "control": True, "retries": 2},
+    "bold": {"edits": SchedulePlan(kind="linear", start=8, end=2), "candidates": 3, "screen": 2, "retries": 1},
+    "frugal": {"batch": 20, "screen": 1, "replay": 0, "successes": False, "speculate": False, "together": False},
+    "broad": {"parents": "pareto", "merge": True, "candidates": 2},
+    "plain": {"screen": 0, "replay": 0, "rejected_buffer": False, "meta_skill": False, "slow_update": False},
+    "blind": {"sees": ("feedback", "trajectory")},
+}
+BUDGETS = {
+    "glance": {"steps": 2},
+    "short": {"epochs": 2, "patience": 6, "time": Fraction(3600)},
+    "nightly": {"epochs": 6, "patience": 15, "time": Fraction(8 * 3600)},
+}
+
+
+def test_every_schedule_and_budget_is_taken_over_here():
+    found = {(d.kind, d.name.partition(".")[2]) for d in DECLARED if d.kind in ("optimize", "budget")}
+    assert found == {*(("optimize", name) for name in OPTIMIZE), *(("budget", name) for name in BUDGETS)}
+
+
+@pytest.mark.parametrize("name", OPTIMIZE)
+def test_a_schedule_sets_what_it_says_and_leaves_the_rest(name):
+    found = plan(f"optimize = schedules.{name}").optimize
+    assert {key: getattr(found, key) for key in OPTIMIZE[name]} == OPTIMIZE[name]
+    assert found.method == OptimizePlan().method
+    assert plan(f"optimize = schedules.{name} {{ batch = 7 }}").optimize == found.model_copy(update={"batch": 7})
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+def test_a_budget_caps_what_it_says_and_nothing_else(name):
+    assert plan(f"budget = schedules.{name}").budget == BudgetPlan(**BUDGETS[name])
+    changed = plan(f"budget = schedules.{name} {{ cost = $2 }}").budget
+    assert changed == BudgetPlan(**BUDGETS[name], cost=Fraction(2))
+
+
+# ---- rubrics --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rubric", [d for d in DECLARED if d.kind == "rubric"], ids=lambda each: each.name)
+def test_a_rubric_reaches_the_judge_with_its_text_and_can_be_given_a_name(rubric):
+    calls = [
+        checked(f"metric m = judge(answer, {rubric.name}, model = referee)").metrics,
+        checked(f"rubric own = {rubric.name}", "metric m = judge(answer, own, model = referee)").metrics,
+    ]
+    direct, named = (next(each for each in metrics if each.name == "m").term for metrics in calls)
+    assert isinstance(direct, CallTerm)
+    text = direct.arguments[1]
+    assert isinstance(text, TextConstant)
+    assert [line[:1] for line in text.value.splitlines()] == ["5", "4", "3", "2", "1"]
+    owner = next(e for e in checked(f"rubric own = {rubric.name}").entities if e.kind == "rubric")
+    assert owner.value == text.value
+    assert replace(named, arguments=direct.arguments) == direct
+
+
+# ---- described ------------------------------------------------------------------------------------
+
+
+def test_a_file_describes_itself_as_far_as_it_can_be_read():
+    text = """# Ours
+#
+# More of it.
+language 1
+/// A bound. It is
+/// kept.
+///
+///     gate g = ours.most(score)
+gate most(
+  m: metric,   # the one
+  least: share = 5%
+) = candidate.m >= least
+frozen section style = "Short (very)."
+gate ][
+metric
+"""
+    found = described("acme.ours", Source("ours.skill", text))
+    assert (found.summary, found.about) == ("Ours", "Ours\n\nMore of it.")
+    gate, section = found.declarations
+    assert (gate.name, gate.kind, gate.example) == ("ours.most", "gate", "gate g = ours.most(score)")
+    assert gate.signature.startswith("gate most( m: metric,")
+    assert gate.signature.endswith("least: share = 5% )")
+    assert gate.summary == "A bound."
+    assert (section.name, section.signature, section.doc) == ("ours.style", "frozen section style", "")
+
+
+def test_no_file_of_the_library_has_a_finding():
+    for module in LIBRARY.modules:
+        source = Loader(Path()).standard(module.name.partition(".")[2])
+        assert source is not None
+        assert check(source).diagnostics == ()
