@@ -59,6 +59,11 @@ def text_value(raw: str) -> str:
     >>> text_value('"""\n    You route.\n      - billing\n  """')
     'You route.\n  - billing'
     '''
+    return "\n".join(dedented(raw)).replace('\\"""', '"""')
+
+
+def dedented(raw: str) -> list[str]:
+    """The lines of a text as it is written, without its fences and its common indentation."""
     lines = raw[3:-3].replace("\r\n", "\n").split("\n")
     first, rest = lines[0], lines[1:]
     if rest and not rest[-1].strip():
@@ -67,7 +72,7 @@ def text_value(raw: str) -> str:
     kept = [line[len(margin) :] if line.strip() else "" for line in rest]
     if first.strip() or not rest:
         kept.insert(0, first if first.strip() else "")
-    return "\n".join(kept).replace('\\"""', '"""')
+    return kept
 
 
 def _margin(lines: list[str]) -> str:

@@ -1,0 +1,54 @@
+"""`format_source`: a program in its canonical form, or why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skillc.language.diagnostics import Diagnostic, Label, Severity
+from skillc.language.formatting.layout import lay_out
+from skillc.language.formatting.proof import FlawError, prove
+from skillc.language.formatting.tokens import UnknownTokenError
+from skillc.language.formatting.tree import read
+from skillc.language.parser import parse
+from skillc.language.source import Source, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Formatted:
+    """What became of a text.
+
+    Attributes:
+        text: the canonical form, with `\\n` as its line end; None where formatting was refused.
+        diagnostics: why it was refused: what is wrong with the syntax, or a mistake of skillc itself (SK901).
+    """
+
+    text: str | None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def format_source(source: Source) -> Formatted:
+    """Lay a program out anew.
+
+    The result holds the same statements and the same comments in the same order, and formats to itself; both is proved
+    before it is given out. The time goes into parsing the source, so the proof compares tokens, from which the parser
+    can only make the same tree.
+    """
+    parsed = parse(source)
+    errors = tuple(each for each in parsed.diagnostics if each.severity is Severity.ERROR)
+    if errors:
+        return Formatted(None, errors)
+    try:
+        made = lay_out(read(source.text))
+        if made != source.text:
+            prove(source.text, made)
+    except FlawError as flaw:
+        return Formatted(None, (_bug(source, flaw.place, flaw.message),))
+    except UnknownTokenError as problem:
+        return Formatted(None, (_bug(source, problem.place, "the formatter can't read what the parser can"),))
+    return Formatted(made)
+
+
+def _bug(source: Source, place: int, message: str) -> Diagnostic:
+    place = min(place, len(source.text))
+    hint = "this is a bug in skillc, and the file is as it was; please report it with this statement"
+    return Diagnostic("SK901", message, Label(source, Span(place, min(place + 1, len(source.text)))), hint=hint)
