@@ -7,8 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 
-def write_whole(path: Path, text: str | Iterable[str]) -> None:
+def write_whole(path: Path, text: str | Iterable[str], *, mode: int | None = None) -> None:
     """Writes beside the file and puts it in its place in one move; a long text may come in pieces.
+
+    Args:
+        path: the file; a link is replaced by a file.
+        text: what it is to hold.
+        mode: the file's permissions; by default those of any new file.
 
     Raises:
         OSError: it cannot be written; what stood there still stands.
@@ -19,6 +24,8 @@ def write_whole(path: Path, text: str | Iterable[str]) -> None:
             file.writelines([text] if isinstance(text, str) else text)
             file.flush()
             os.fsync(file.fileno())
+        if mode is not None:
+            beside.chmod(mode)
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 VERBS = {
     "new": "write a first program from a CSV or JSONL file",
     "check": "find mistakes in a program, without opening its data",
+    "fmt": "lay programs out in the one canonical form",
     "plan": "show what a compile would use and what it may spend",
     "compile": "improve the skill and write SKILL.md",
     "eval": "score skills on a split, with one model or several side by side",

@@ -26,6 +26,11 @@ def report_error(problem: SkillcError) -> None:
         from skillc.cli.running import show_diagnostics
 
         show_diagnostics(found)
+    say_error(problem)
+
+
+def say_error(problem: SkillcError) -> None:
+    """Prints the message of an expected error and its hint on standard error."""
     click.echo(click.style("error", fg="red", bold=True) + f": {problem.message}", err=True)
     if problem.hint:
         click.echo(click.style("  hint", fg="cyan") + f": {problem.hint}", err=True)

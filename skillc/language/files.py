@@ -27,11 +27,11 @@ def read_source(path: Path) -> Source:
         SourceError: there is no such file, it can't be read, or what it holds is not a text.
     """
     name = str(path)
-    return Source(name, _decode(name, _read(path, name)))
+    return Source(name, decode(name, read_bytes(path)))
 
 
-def write_source(path: Path, text: str) -> None:
-    """Puts a text in the place of a file's, whole or not at all; its mode and its byte-order mark stay.
+def write_source(path: Path, text: str, *, keep_mark: bool = True) -> None:
+    """Puts a text in the place of a file's, whole or not at all; its mode stays, and with `keep_mark` what marks UTF-8.
 
     Raises:
         SourceError: the file may not be written, or can't be.
@@ -44,14 +44,19 @@ def write_source(path: Path, text: str) -> None:
         if not os.access(place, os.W_OK):
             raise SourceError(f"`{path}` may not be written", hint="check its permissions")
         with place.open("rb") as file:
-            marked = file.read(3) == b"\xef\xbb\xbf"
-        write_whole(place, "\ufeff" + text if marked else text)
-        place.chmod(mode)
+            marked = keep_mark and file.read(3) == b"\xef\xbb\xbf"
+        write_whole(place, "\ufeff" + text if marked else text, mode=mode)
     except OSError as error:
         raise SourceError(f"`{path}` can't be written: {_reason(error)}") from None
 
 
-def _read(path: Path, name: str) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """What a file holds.
+
+    Raises:
+        SourceError: there is no such file, or it can't be read.
+    """
+    name = str(path)
     try:
         # Without it, opening a pipe waits for a writer.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
@@ -80,7 +85,12 @@ def _read(path: Path, name: str) -> bytes:
     return data
 
 
-def _decode(name: str, data: bytes) -> str:
+def decode(name: str, data: bytes) -> str:
+    """The text of a program, without a byte-order mark.
+
+    Raises:
+        SourceError: it is not a text, or not UTF-8.
+    """
     if data.startswith(_ZIP):
         hint = 'unpack it, and take its text over with `use "./SKILL.md" as today`'
         raise SourceError(f"`{name}` is a zipped skill, not a program", hint=hint)

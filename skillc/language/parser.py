@@ -40,7 +40,7 @@ def parse(source: Source) -> Parsed:
     text = source.text
     if text.startswith(_ZIP):
         return _unreadable(source, zipped(source))
-    with _collector_paused():
+    with collector_paused():
         scanned = scan(text)
         faults = [_fault(source, fault) for fault in scanned.faults]
         text = _without_open_texts(text, scanned)
@@ -98,8 +98,8 @@ def _without_open_texts(text: str, scanned: Scan) -> str:
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Nothing that parsing makes is garbage, and looking for some takes longer than parsing."""
+def collector_paused() -> Iterator[None]:
+    """Nothing that parsing and formatting make is garbage, and looking for some takes longer than both."""
     running = gc.isenabled()
     gc.disable()
     try:

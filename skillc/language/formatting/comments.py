@@ -5,6 +5,8 @@ The order of the comments stays, and a `///` moves only where it documents the s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from skillc.language.formatting.tokens import Token
 from skillc.language.formatting.tree import Statement
 
@@ -23,7 +25,7 @@ def settle(statement: Statement) -> None:
         following = head[i + 1] if i + 1 < len(head) else None
         if token.kind in ("(", "[", "call", "type"):
             open_.append(token.kind)
-        elif token.kind in (")", "]") and open_.pop() in ("call", "[") and settled[-1].behind and not token.above:
+        elif token.kind in (")", "]") and open_.pop() in ("call", "[") and settled[-1].behind:
             _comma_for_the_last(settled, token)
         if settled and following:
             if token.kind in _BEFORE_OPERANDS:
@@ -53,7 +55,7 @@ def _operator(before: Token, operator: Token, following: Token) -> None:
         return
     if before.behind is None and not operator.above and operator.behind:
         before.behind, lines = operator.behind, lines[1:]
-    operator.above, operator.behind, following.above = lines, None, []
+    operator.above, operator.behind, following.above = lines, None, ()
 
 
 def _newline(before: Token, token: Token, following: Token) -> None:
@@ -63,12 +65,12 @@ def _newline(before: Token, token: Token, following: Token) -> None:
     lines = [*token.above, *_own_line(token.behind)]
     if (token.above or before.behind) and _movable(lines):
         token.behind, before.behind = before.behind, None
-        token.above, following.above = [], [*lines, *following.above]
+        token.above, following.above = (), [*lines, *following.above]
 
 
 def _own_line(comment: str | None) -> list[tuple[bool, str]]:
     return [(False, comment)] if comment else []
 
 
-def _movable(lines: list[tuple[bool, str]]) -> bool:
+def _movable(lines: Sequence[tuple[bool, str]]) -> bool:
     return not any(comment.startswith("///") for _, comment in lines)

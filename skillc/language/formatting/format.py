@@ -9,16 +9,16 @@ from skillc.language.formatting.layout import lay_out
 from skillc.language.formatting.proof import FlawError, prove
 from skillc.language.formatting.tokens import UnknownTokenError
 from skillc.language.formatting.tree import read
-from skillc.language.parser import parse
+from skillc.language.parser import collector_paused, parse
 from skillc.language.source import Source, Span
 
 
 @dataclass(frozen=True, slots=True)
 class Formatted:
-    """What became of a text.
+    r"""What became of a text.
 
     Attributes:
-        text: the canonical form, with `\\n` as its line end; None where formatting was refused.
+        text: the canonical form, with `\n` as its line end; None where formatting was refused.
         diagnostics: why it was refused: what is wrong with the syntax, or a mistake of skillc itself (SK901).
     """
 
@@ -33,18 +33,20 @@ def format_source(source: Source) -> Formatted:
     before it is given out. The time goes into parsing the source, so the proof compares tokens, from which the parser
     can only make the same tree.
     """
-    parsed = parse(source)
-    errors = tuple(each for each in parsed.diagnostics if each.severity is Severity.ERROR)
-    if errors:
-        return Formatted(None, errors)
-    try:
-        made = lay_out(read(source.text))
-        if made != source.text:
-            prove(source.text, made)
-    except FlawError as flaw:
-        return Formatted(None, (_bug(source, flaw.place, flaw.message),))
-    except UnknownTokenError as problem:
-        return Formatted(None, (_bug(source, problem.place, "the formatter can't read what the parser can"),))
+    with collector_paused():
+        errors = tuple(each for each in parse(source).diagnostics if each.severity is Severity.ERROR)
+        if errors:
+            return Formatted(None, errors)
+        try:
+            made = lay_out(read(source.text))
+            if made != source.text:
+                prove(source.text, made)
+        except FlawError as flaw:
+            return Formatted(None, (_bug(source, flaw.place, flaw.message),))
+        except UnknownTokenError as unknown:
+            return Formatted(None, (_bug(source, unknown.place, "the formatter can't read what the parser can"),))
+        except Exception as crash:  # Whatever goes wrong here, the file is sound and stays as it is.
+            return Formatted(None, (_bug(source, 0, f"the formatter broke on this program ({type(crash).__name__})"),))
     return Formatted(made)
 
 

@@ -32,7 +32,7 @@ def _statements(block: Block, indent: int) -> list[str]:
         if first.above or (first.blank and (made or rows)):
             _flush(rows, made, indent)
             _comments(first, made, indent)
-            first.above = []
+            first.above = ()
         laid = _statement(statement, indent)
         if isinstance(laid, Row):
             rows.append(laid)
@@ -42,7 +42,7 @@ def _statements(block: Block, indent: int) -> list[str]:
     _flush(rows, made, indent)
     block.close.blank = False
     _comments(block.close, made, indent)
-    block.close.above = []
+    block.close.above = ()
     return made
 
 
@@ -135,7 +135,6 @@ class _Broken:
         self.pieces = pieces
         self.indent = indent
         self.writer = Writer(indent)
-        self._goes_on = False
 
     def lines(self, comment: str | None) -> list[str]:
         """The lines, with the comment that ends the last."""
@@ -164,7 +163,6 @@ class _Broken:
             return
         alone = text is not None and inner + width(text.lstrip()) + more <= LIMIT
         if isinstance(piece, Chain) or (alone and not _opens(piece)):
-            self._goes_on = True
             writer.newline(inner)
         write(writer, piece, inner, more)
 
@@ -174,7 +172,8 @@ class _Broken:
         if flat is not None and writer.fits(flat):
             writer.put(flat[1:], " ", self.indent + STEP)
             return
-        if self._goes_on:
+        if writer.indent != self.indent:
+            # The head ends on a line of its own indentation, below which a block would not stand out.
             writer.newline(self.indent)
         writer.token(block.open, self.indent)
         inside = _statements(block, self.indent + STEP)

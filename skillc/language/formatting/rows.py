@@ -1,8 +1,8 @@
 """Statements of one line, one below the other: what stands in columns, and when.
 
-Adjacent lines of one shape are aligned, `=` under `=`, name under name, `{` under `{`: until a blank line, a comment on a
-line of its own, a statement of several lines or one of another shape. Comments that end lines are aligned too, over all
-shapes. Nothing is aligned where a line would become too long by it.
+Adjacent lines of one shape are aligned, `=` under `=`, name under name, `{` under `{`: until a blank line, a comment on
+a line of its own, a statement of several lines or one of another shape. Comments that end lines are aligned too, over
+all shapes. Nothing is aligned where a line would become too long by it.
 """
 
 from __future__ import annotations

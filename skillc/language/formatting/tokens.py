@@ -1,4 +1,4 @@
-"""The words of a text with the comments that stand at them, and with the blanks that the canonical form puts before each.
+"""The words of a text, with the comments that stand at them and the blank that the canonical form puts before each.
 
 Comments are no tokens: one that ends a line is kept `behind` the last token of that line, all others `above` the next
 token. Nothing that the formatter does moves a comment over another one.
@@ -7,28 +7,30 @@ token. Nothing that the formatter does moves a comment over another one.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import cache
 
+from skillc import resources
 from skillc.language.scan import TEXT
 
-END = (
-    r";|(?:\r?\n[ \t\f]*+)++(?!(?:[ \t]*(?:#[^\n]*)?\r?\n){0,9}[ \t]*(?:[-+*|<>=!:.,{]|\/(?!\/)|(?:and|or)\b))"
-)
-"""The grammar's `_END`: what ends a statement, unless a bracket is open or the token before asks for more."""
+_WORDS_OF_THE_GRAMMAR = ("_END", "NAME", "NUMBER", "MONEY", "STRING", "COMMENT")
 
-_TOKEN = re.compile(
-    r"[ \t\f\r]*+(?:"
-    rf"(?P<end>{END})|(?P<newline>(?:\r?\n[ \t\f\r]*+)++)"
-    r"|(?P<name>[^\W\d]\w*)"
-    rf"|(?P<text>{TEXT})"
-    r'|(?P<string>"(?!"")(?:[^"\\\n]|\\[^\n])*+")'
-    r"|(?P<comment>#[^\n]*|///[^\n]*)"
-    r"|(?P<number>[0-9][0-9_]*(?:\.[0-9]+)?(?:e-?[0-9]+)?(?:[kM]\b)?)"
-    r"|(?P<money>\$[0-9][0-9_]*(?:\.[0-9]+)?[kM]?\b)"
-    r"|(?P<compare><=|>=|==|!=|<|>)"
-    r"|(?P<mark>[-+*/=(){}\[\],.:|%])"
-    r"|(?P<eof>\Z))",
-    re.DOTALL,
-)
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    """One match a token, from the terminals of the grammar, so that the two can't disagree."""
+    grammar = (resources.folder("grammar") / "skill.lark").read_text("utf-8")
+    found = dict(re.findall(r"^(\w+)(?:\.-?\d+)?: /(.*)/$", grammar, re.MULTILINE))
+    end, name, number, money, string, comment = (found[word] for word in _WORDS_OF_THE_GRAMMAR)
+    return re.compile(
+        r"[ \t\f\r]*+(?:"
+        rf"(?P<end>{end})|(?P<newline>(?:\r?\n[ \t\f\r]*+)++)"
+        rf"|(?P<name>{name})|(?P<text>(?s:{TEXT}))|(?P<string>{string})|(?P<comment>{comment})"
+        rf"|(?P<number>{number})|(?P<money>{money})|(?P<compare><=|>=|==|!=|<|>)"
+        r"|(?P<mark>[-+*/=(){}\[\],.:|%])|(?P<eof>\Z))"
+    )
+
+
 _GOES_ON = frozenset(("=", ",", ":", "|", "compare", "sum", "sign", "scale", ".", "and", "or", "not"))
 _OPERANDS = frozenset(("name", "number", "money", "string", "text", ")", "]", "%"))
 _TIGHT_BEHIND = frozenset(("call", "(", "type", "[", ".", "sign"))
@@ -66,7 +68,7 @@ class Token:
         self.glue = glue
         self.start = start
         self.line = line
-        self.above: list[tuple[bool, str]] = []
+        self.above: Sequence[tuple[bool, str]] = ()
         self.behind: str | None = None
         self.blank = False
 
@@ -89,7 +91,7 @@ def tokenize(text: str) -> tuple[list[Token | None], Token]:
     last_line, line, gap, place = -1, 0, 0, 0
     valued = False
     kind = ""
-    match_at = _TOKEN.match
+    match_at = _pattern().match
     while True:
         match = match_at(text, place)
         if match is None:
@@ -145,7 +147,7 @@ def tokenize(text: str) -> tuple[list[Token | None], Token]:
             glue = ""
         token = Token(kind, words, glue, place - len(words), line)
         if above:
-            token.above, above = above, []
+            token.above, above = tuple(above), []
         token.blank = gap > 1
         gap = 0
         if kind == "eof":

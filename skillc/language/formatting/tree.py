@@ -38,7 +38,7 @@ class Block:
     def on_one_line(self) -> bool:
         """Whether it may stay on one line: it holds nothing, or its author wrote it on one."""
         following = self.statements[0].first if self.statements else self.close
-        commented = self.open.behind is not None or following.above
+        commented = self.open.commented or following.above
         return not commented and (not self.statements or self.open.line == self.close.line)
 
 

@@ -1,4 +1,4 @@
-"""Pieces onto lines: on one where they fit, else broken at `and` and `or`, then inside brackets, then at other operators.
+"""Pieces onto lines: on one where they fit, else broken at `and` and `or`, in brackets, or at other operators.
 
 Every function takes the indentation of a line that has to begin inside the piece, and the columns that what follows
 needs on the piece's last line.
