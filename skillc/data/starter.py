@@ -10,6 +10,8 @@ from pathlib import Path
 
 from skillc.data.profile import ColumnProfile, profile
 from skillc.errors import SkillcError
+from skillc.language.formatting import format_source
+from skillc.language.source import Source
 
 _MOST_LABELS = 20
 _LABEL_CHARACTERS = 40
@@ -115,7 +117,8 @@ def starter_program(path: Path, relative_to: Path | None = None) -> str:
         "budget {\n  epochs   = 4\n  patience = 8 steps\n  time     = 20 min\n}",
         _gates(guess, names, goal),
     ]
-    return "\n\n".join(parts) + "\n"
+    text = "\n\n".join(parts) + "\n"
+    return format_source(Source(path.name, text)).text or text
 
 
 # ---- guesses --------------------------------------------------------------------------------------
