@@ -60,19 +60,19 @@ def check(text: str) -> None:
 
 
 @given(programs())
-@quick(100)
+@quick(60)
 def test_programs(text: str) -> None:
     check(text)
 
 
 @given(st.data())
-@quick(150)
+@quick(100)
 def test_layouts_of_examples(data: st.DataObject) -> None:
     check(data.draw(layouts(data.draw(st.sampled_from(EXAMPLES)), docs=True)))
 
 
 @given(layouts(CLUTTERED, docs=True))
-@quick(200)
+@quick(120)
 def test_comments_anywhere(text: str) -> None:
     check(text)
 
@@ -99,7 +99,7 @@ def test_blanks_do_not_matter(data: st.DataObject) -> None:
 
 
 @given(mutated())
-@quick(150)
+@quick(100)
 def test_damaged_programs_are_refused_or_formatted(text: str) -> None:
     if parse(Source("test.skill", text)).diagnostics:
         done = format_source(Source("test.skill", text))

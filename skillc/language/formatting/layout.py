@@ -82,8 +82,10 @@ def _statement(statement: Statement, indent: int) -> Row | list[str]:
 
 
 def _row(statement: Statement) -> Row | None:
-    """The statement on one line; None where its block can't stand on one."""
+    """The statement on one line; None where its block can't stand on one, or it is longer than any line."""
     head, count = statement.head, 0
+    if len(head) > LIMIT:
+        return None
     while count < len(head) and head[count].kind == "name":
         count += 1
     rest = "".join([token.glue + token.text for token in head[count:]])
