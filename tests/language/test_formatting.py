@@ -24,13 +24,9 @@ from skillc.language.texts import text_value
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 CASES = sorted(path for path in (HERE / "formatting").glob("*.skill") if not path.name.endswith(".fmt.skill"))
-# These say what is wrong with them below each line, or are what is formatted.
-NOT_FORMATTED = (HERE / "golden", HERE / "formatting")
+FOLDERS = ("programs", "examples", "stdlib", "benchmarks", "tests/language/programs")
 PROGRAMS = sorted(
-    path
-    for folder in ("programs", "examples", "stdlib", "tests", "benchmarks")
-    for path in (ROOT / folder).rglob("*.skill")
-    if not any(part in path.parents for part in NOT_FORMATTED) and ".skillc" not in path.parts
+    path for folder in FOLDERS for path in (ROOT / folder).rglob("*.skill") if ".skillc" not in path.parts
 )
 
 

@@ -64,18 +64,23 @@ def _comments(token: Token, made: list[str], indent: int) -> None:
 
 def _statement(statement: Statement, indent: int) -> Row | list[str]:
     comment, statement.last.behind = statement.last.behind, None
-    if statement.first.line != statement.last.line or "\n" in statement.last.text:
+    one_line = statement.first.line == statement.last.line and "\n" not in statement.last.text
+    if one_line:
+        pieces, flat = None, True
+    else:
         settle(statement)
         pieces = _pieces(statement.head)
         flat = all(piece.flat is not None for piece in pieces) and (not statement.block or statement.block.on_one_line)
-    else:
-        pieces, flat = None, True
     if flat:
         row = _row(statement)
         if row is not None and indent + width(row.text) <= LIMIT:
             row.comment = comment
             return row
-    return _Broken(statement, pieces or _pieces(statement.head), indent).lines(comment)
+    lines = _Broken(statement, pieces or _pieces(statement.head), indent)
+    if one_line and comment is not None and comment.startswith("#"):
+        # It spoke of the whole line, and what `skillc: ignore` suppresses must not depend on where that was broken.
+        return [" " * indent + comment, *lines.lines(None)]
+    return lines.lines(comment)
 
 
 # ---- one line -------------------------------------------------------------------------------------
