@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,6 +42,11 @@ empty {}
 """
 """Long lines, nesting and brackets, for comments to be strewn into."""
 
+QUOTED = r'"""(?:[^"\\]|\\(?s:.)|"(?!""))*"""|"(?:[^"\\\n]|\\.)*"|#.*|///.*'
+"""Strings, texts and comments, in which anything may stand."""
+
+SHOWN = [path.read_text("utf-8") for path in sorted((Path(__file__).parent / "formatting").glob("*.skill"))]
+
 
 def formatted(text: str) -> str:
     done = format_source(Source("test.skill", text))
@@ -54,9 +60,9 @@ def check(text: str) -> None:
     assert meaning(made) == meaning(text)
     assert formatted(made) == made
     assert made == "" or (made.endswith("\n") and not made.endswith("\n\n") and not made.startswith("\n"))
-    bare = re.sub(r'"""(?:[^"\\]|\\.|"(?!""))*"""', "", made, flags=re.DOTALL)
+    bare = re.sub(QUOTED, "x", made)
     assert "\n\n\n" not in bare
-    assert "\t" not in re.sub(r'"(?:[^"\\\n]|\\.)*"|#.*|///.*', "", bare)
+    assert "\t" not in bare
 
 
 @given(programs())
@@ -79,6 +85,12 @@ def test_comments_anywhere(text: str) -> None:
 
 @given(st.data())
 @quick(60)
+def test_layouts_of_what_shows_the_form(data: st.DataObject) -> None:
+    check(data.draw(layouts(data.draw(st.sampled_from(SHOWN)), docs=True)))
+
+
+@given(st.data())
+@quick(60)
 def test_layouts_of_random_programs(data: st.DataObject) -> None:
     check(data.draw(layouts(data.draw(programs() | sound_programs()), docs=True)))
 
@@ -89,8 +101,7 @@ def test_blanks_do_not_matter(data: st.DataObject) -> None:
     """Blanks between the tokens of a line are nothing that the form depends on."""
     text = formatted(data.draw(st.sampled_from(EXAMPLES)))
     chance = data.draw(st.randoms(use_true_random=False))
-    strings = r'"""(?:[^"\\]|\\.|"(?!""))*"""|"(?:[^"\\\n]|\\.)*"|#.*|///.*'
-    pieces = re.split(rf"({strings})", text)
+    pieces = re.split(f"({QUOTED})", text)
     other = "".join(
         piece if i % 2 else re.sub("(?<=\\S) +(?=\\S)", lambda _: " " * chance.randint(1, 4), piece)
         for i, piece in enumerate(pieces)

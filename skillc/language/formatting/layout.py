@@ -76,11 +76,12 @@ def _statement(statement: Statement, indent: int) -> Row | list[str]:
         if row is not None and indent + width(row.text) <= LIMIT:
             row.comment = comment
             return row
-    lines = _Broken(statement, pieces or _pieces(statement.head), indent)
-    if one_line and comment is not None and comment.startswith("#"):
-        # It spoke of the whole line, and what `skillc: ignore` suppresses must not depend on where that was broken.
-        return [" " * indent + comment, *lines.lines(None)]
-    return lines.lines(comment)
+    broken = _Broken(statement, pieces or _pieces(statement.head), indent)
+    if comment is None or not one_line or comment.startswith("///"):
+        return broken.lines(comment)
+    # It spoke of the whole line, and what `skillc: ignore` suppresses must not depend on where that was broken.
+    lines = broken.lines(None)
+    return [f"{lines[0]}  {comment}"] if len(lines) == 1 else [" " * indent + comment, *lines]
 
 
 # ---- one line -------------------------------------------------------------------------------------

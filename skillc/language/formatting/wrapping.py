@@ -6,6 +6,8 @@ needs on the piece's last line.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from skillc.language.formatting.fences import STEP
 from skillc.language.formatting.pieces import LEVELS, Bracket, Chain, Leaf, Piece, Run
 from skillc.language.formatting.width import LIMIT, width
@@ -19,29 +21,44 @@ def write(writer: Writer, piece: Piece, indent: int, more: int) -> None:
     elif isinstance(piece, Leaf):
         writer.token(piece.token, indent)
     elif isinstance(piece, Run):
-        _run(writer, piece, indent, more)
+        _run(writer, piece.parts, (indent, indent + STEP), more)
     elif isinstance(piece, Chain):
         _chain(writer, piece, indent, more)
     elif isinstance(piece, Bracket):
         _bracket(writer, piece, indent)
 
 
-def _run(writer: Writer, run: Run, indent: int, more: int) -> None:
-    # What has to stand behind each part: all up to the next bracket, which may be broken.
+def _run(writer: Writer, parts: Sequence[Piece], indents: tuple[int, int], more: int) -> None:
+    """Write pieces one behind the other; the first and the others have an indentation each."""
     follows = [more]
-    for part in reversed(run.parts[1:]):
-        follows.append(1 if isinstance(part, Bracket) else width(part.glue + (part.flat or "")) + follows[-1])
-    for i, part in enumerate(run.parts):
-        write(writer, part, indent + STEP if i else indent, follows[-1 - i])
+    for part in reversed(parts[1:]):
+        columns, breaks = _least(part)
+        follows.append(columns if breaks else columns + follows[-1])
+    for i, part in enumerate(parts):
+        write(writer, part, indents[min(i, 1)], follows[-1 - i])
+
+
+def _least(piece: Piece) -> tuple[int, bool]:
+    """The columns that a piece needs on the line on which it begins, and whether it may break behind them."""
+    if isinstance(piece, Bracket) and piece.items:
+        return len(piece.glue) + 1, True
+    if isinstance(piece, Run):
+        columns = 0
+        for part in piece.parts:
+            least, breaks = _least(part)
+            columns += least
+            if breaks:
+                return columns, True
+        return columns, False
+    return width(piece.glue + (piece.flat or "")), False
 
 
 def _chain(writer: Writer, chain: Chain, indent: int, more: int) -> None:
     if not _breaks(chain, indent):
-        write(writer, chain.operands[0], indent, width(chain.operators[0].text) + 1)
-        for i, operator in enumerate(chain.operators, 1):
-            writer.token(operator, indent)
-            last = i == len(chain.operators)
-            write(writer, chain.operands[i], indent, more if last else width(chain.operators[i].text) + 1)
+        parts = [chain.operands[0]]
+        for operator, operand in zip(chain.operators, chain.operands[1:], strict=True):
+            parts += Leaf(operator), operand
+        _run(writer, parts, (indent, indent), more)
         return
     write(writer, chain.operands[0], indent + STEP, 0)
     for i, operator in enumerate(chain.operators, 1):
