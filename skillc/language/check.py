@@ -42,6 +42,26 @@ class Work:
     metrics: tuple[CheckedMetric, ...] = ()
     gates: tuple[CheckedGate, ...] = ()
 
+    @property
+    def checked(self) -> Checked:
+        """What the checker hands on, after the last pass."""
+        name = self.source.name
+        kept, suppressed = _sifted(self)
+        found = sorted(
+            kept,
+            key=lambda d: (d.primary.source.name != name, d.primary.source.name, d.primary.span),
+        )
+        return Checked(
+            self.program,
+            NEWEST,
+            self.entities,
+            self.metrics,
+            self.gates,
+            tuple(found),
+            is_library(self.module),
+            suppressed,
+        )
+
 
 def check(source: Source, loader: Loader | None = None) -> Checked:
     """The meaning of a program, and all that is wrong with it.
@@ -50,6 +70,11 @@ def check(source: Source, loader: Loader | None = None) -> Checked:
         source: the main program.
         loader: reads what it uses; by default from the folder of the main program, markdown skills excepted.
     """
+    return analyse(source, loader).checked
+
+
+def analyse(source: Source, loader: Loader | None = None) -> Work:
+    """The same with what the passes left to each other: the files behind the program and their declarations."""
     parsed = parse(source)
     report = Report(parsed.diagnostics)
     module = main_module(source, parsed.dropped)
@@ -57,21 +82,7 @@ def check(source: Source, loader: Loader | None = None) -> Checked:
     work = Work(source, loader, report, parsed.program, module, unread=bool(parsed.diagnostics))
     for each in PASSES:
         each(work)
-    kept, suppressed = _sifted(work)
-    found = sorted(
-        kept,
-        key=lambda d: (d.primary.source.name != source.name, d.primary.source.name, d.primary.span),
-    )
-    return Checked(
-        parsed.program,
-        NEWEST,
-        work.entities,
-        work.metrics,
-        work.gates,
-        tuple(found),
-        is_library(module),
-        suppressed,
-    )
+    return work
 
 
 def _sifted(work: Work) -> tuple[tuple[Diagnostic, ...], tuple[Suppressed, ...]]:

@@ -1,0 +1,454 @@
+"""What each name of a file stands for, and where that is declared: for editors.
+
+Position picks the namespace, as it does for the checker, by the same tables: `Sorter` says what a statement is,
+`Module` what there is of a name, a builtin's parameters what an argument may be. Unlike the checker this one goes on
+behind a mistake, so that it holds for programs that are being typed, and it reports nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from skillc.language import nodes
+from skillc.language.builtins import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, lookup
+from skillc.language.builtins import Parameter as BuiltinParameter
+from skillc.language.fields import TYPES
+from skillc.language.forms import Form, SettingKind
+from skillc.language.functions import PARAMETER_TYPES
+from skillc.language.kinds import KINDS, Kind
+from skillc.language.modules import STATES, Module
+from skillc.language.report import Report
+from skillc.language.source import Source, Span
+from skillc.language.statements import Sorter, Stated, StatedSetting, is_language
+from skillc.language.types import Level
+
+Origin = Stated | SettingKind | Kind | Builtin | BuiltinParameter | Module | nodes.Parameter | nodes.LabelType | None
+
+_EXAMPLE_TYPES = ("metric", "condition", "text", "output", "readable")
+_NAMED = {"field": "field", "model": "model", "rubric": "rubric", "judged": "rubric", "skill": "skill"}
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """Something that a name can stand for; two are the same where all but `origin` and `source` is.
+
+    Attributes:
+        kind: the word of the kinds table, or `module`, `file`, `parameter`, `label`; of the language's own: `statement`,
+            `setting`, `word`, `type`, `state`, `function`, `option`.
+        file: the name of the source that declares it; None for what is the language's own, and for a file.
+        span: where its name stands in that file.
+        owner: the function of a parameter or option, the kind that has a setting.
+        origin: what declares it.
+    """
+
+    kind: str
+    name: str
+    file: str | None = None
+    span: Span | None = None
+    owner: str = ""
+    source: Source | None = field(default=None, compare=False, repr=False)
+    origin: Origin = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A name in a file, and what it stands for; `declares` where that is declared by it."""
+
+    span: Span
+    symbol: Symbol
+    declares: bool = False
+
+
+def links(module: Module, program: nodes.Program) -> tuple[Link, ...]:
+    """Every name of the main file of a program, in the order of the file.
+
+    Args:
+        module: the main file, with what it uses loaded.
+        program: its syntax tree.
+    """
+    walker = _Walker(module)
+    walker.statements(program.statements, "", ())
+    unique = {(link.span, link.symbol.kind, link.symbol.name): link for link in walker.found}
+    return tuple(sorted(unique.values(), key=lambda link: (link.span, not link.declares)))
+
+
+def declared(stated: Stated) -> Symbol | None:
+    """What a declaration with a name declares."""
+    if stated.name is None:
+        return None
+    return _at(stated.kind.word, stated.name, stated.source, stated)
+
+
+def fields_in(module: Module) -> dict[str, Stated]:
+    """Fields of task and data by name, the first of two that are alike."""
+    found: dict[str, Stated] = {}
+    for parent in ("task", "data"):
+        for stated in _children(module, parent):
+            if stated.name is not None:
+                found.setdefault(stated.name.text, stated)
+    return found
+
+
+def sections_in(module: Module) -> dict[str, Stated]:
+    """Sections that another may reuse: of skills, and of the file itself."""
+    inside = {s.name.text: s for s in _children(module, "skill") if s.name is not None and s.kind.word == "section"}
+    return {**inside, **module.named("section")}
+
+
+def metrics_in(module: Module) -> dict[str, Stated]:
+    """Metrics without parameters, the goal included."""
+    found = {**module.named("goal"), **module.named("metric")}
+    return {name: stated for name, stated in found.items() if stated.node.parameters is None}
+
+
+def home(module: Module) -> str:
+    """The name of the file that a module is."""
+    return module.source.name
+
+
+def _children(module: Module, parent: str) -> list[Stated]:
+    found: list[Stated] = []
+    for stated in module.stated:
+        if stated.kind.word == parent and stated.node.block is not None:
+            sorter = Sorter(Report(), module.source, parent, stated.kind.settings or (), stated.kind.passes)
+            for statement in stated.node.block.statements:
+                found += sorter.sort([statement]).kinds
+    return found
+
+
+def _at(kind: str, name: nodes.Name, source: Source, origin: Origin, owner: str = "") -> Symbol:
+    return Symbol(kind, name.text, source.name, name.span, owner, source, origin)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an expression stands: at which level, and the parameters of a parametric body."""
+
+    level: Level
+    parameters: Mapping[str, Symbol] | None = None
+
+    def at(self, level: Level) -> _Place:
+        return replace(self, level=level)
+
+
+class _Walker:
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.source = module.source
+        self.found: list[Link] = []
+        self._fields = fields_in(module)
+        self._metrics = metrics_in(module)
+
+    def _add(self, span: Span, symbol: Symbol | None, *, declares: bool = False) -> None:
+        if symbol is not None:
+            self.found.append(Link(span, symbol, declares))
+
+    # ---- statements ----
+
+    def statements(
+        self,
+        statements: Iterable[nodes.Statement],
+        parent: str | None,
+        settings: Iterable[SettingKind],
+        passes: bool = False,
+        owner: str = "",
+    ) -> None:
+        sorter = Sorter(Report(), self.source, parent, settings, passes)
+        for statement in statements:
+            if isinstance(statement, nodes.Use):
+                self._use(statement)
+            elif isinstance(statement, nodes.Header):
+                if is_language(statement):
+                    self._add(statement.words[0].span, Symbol("statement", "language"))
+            else:
+                # One at a time, so that a second setting of one name has its links too.
+                sorted_ = sorter.sort([statement])
+                for stated in sorted_.kinds:
+                    self._stated(stated)
+                for setting in sorted_.settings:
+                    self._setting(setting, parent or owner)
+
+    def _use(self, use: nodes.Use) -> None:
+        name = use.alias or (use.path[-1] if use.path else None)
+        module = self.module.uses.get(name.text) if name is not None else None
+        target = None
+        if module is not None:
+            source = None if module.sections is not None else module.source
+            target = Symbol("file", module.key, None if source is None else source.name, Span(0, 0), "", source, module)
+        written = use.file.span if use.file is not None else None
+        if use.path is not None:
+            written = use.path[0].span.to(use.path[-1].span)
+        if written is not None:
+            self._add(written, target)
+        if name is not None:
+            self._add(name.span, _at("module", name, self.source, module), declares=True)
+
+    def _stated(self, stated: Stated) -> None:
+        kind, node = stated.kind, stated.node
+        for word in node.words:
+            if word is not stated.name:
+                self._add(word.span, Symbol("statement", word.text, origin=KINDS.get(word.text, kind)))
+        if stated.name is not None:
+            self._add(stated.name.span, declared(stated), declares=True)
+        if node.type is not None:
+            self._type(node.type)
+        parameters = self._parameters(stated)
+        if node.value is not None:
+            if kind.expression:
+                level = Level.RUN if kind.word in ("gate", "require") else Level.EXAMPLE
+                self._expression(node.value, _Place(level, parameters))
+            elif kind.refers and isinstance(node.value, nodes.Reference | nodes.Member):
+                self._reference(kind, node.value)
+            elif isinstance(node.value, nodes.Call):
+                self._setting_value(node.value, kind.value)
+        if node.block is not None:
+            self.statements(node.block.statements, kind.word, kind.settings or (), kind.passes)
+
+    def _parameters(self, stated: Stated) -> dict[str, Symbol] | None:
+        if stated.node.parameters is None:
+            return None
+        found: dict[str, Symbol] = {}
+        for parameter in stated.node.parameters:
+            symbol = _parameter(self.module, stated, parameter)
+            self._add(parameter.name.span, symbol, declares=True)
+            found.setdefault(parameter.name.text, symbol)
+            if isinstance(parameter.type, nodes.NamedType) and parameter.type.name in PARAMETER_TYPES:
+                self._add(parameter.type.span, Symbol("type", parameter.type.name, owner="parameter"))
+            if isinstance(parameter.default, nodes.Reference):
+                self._word(parameter.default, ("none",))
+        return found
+
+    def _type(self, node: nodes.TypeExpression) -> None:
+        if isinstance(node, nodes.UnionType):
+            for option in node.options:
+                self._type(option)
+        elif isinstance(node, nodes.LabelType):
+            self._add(node.span, self._label(node), declares=True)
+        elif node.name in (*TYPES, "none"):
+            self._add(Span(node.span.start, node.span.start + len(node.name)), Symbol("type", node.name))
+            if node.item is not None:
+                self._type(node.item)
+
+    def _label(self, node: nodes.LabelType) -> Symbol:
+        return Symbol("label", node.value, self.source.name, node.span, "", self.source, node)
+
+    def _reference(self, kind: Kind, node: nodes.Reference | nodes.Member) -> None:
+        """`model optimizer = target`, `section style = lab.style`."""
+        module: Module | None = self.module
+        name = nodes.Name(node.span, node.name) if isinstance(node, nodes.Reference) else node.name
+        if isinstance(node, nodes.Member):
+            module = self._module_of(node)
+        if module is None:
+            return
+        known = sections_in(module) if kind.word == "section" else module.named(kind.word)
+        if module.sections is not None and name.text in module.sections:
+            self._add(name.span, Symbol("heading", name.text, owner=module.key, origin=module))
+        elif name.text in known:
+            self._add(name.span, declared(known[name.text]))
+
+    def _module_of(self, node: nodes.Member) -> Module | None:
+        """The module before the dot, which gets its link."""
+        if not isinstance(node.of, nodes.Reference) or node.of.name not in self.module.uses:
+            return None
+        module = self.module.uses[node.of.name]
+        self._add(node.of.span, self.alias(node.of.name))
+        return module
+
+    def alias(self, name: str) -> Symbol | None:
+        """The module that a name stands for."""
+        place = self.module.places.get(name)
+        if place is None:
+            return None
+        # The alias is the last word of its statement, or of the path in it.
+        start = self.source.text.rfind(name, place.start, place.end)
+        return _at("module", nodes.Name(Span(start, start + len(name)), name), self.source, self.module.uses[name])
+
+    # ---- settings ----
+
+    def _setting(self, stated: StatedSetting, owner: str) -> None:
+        node = stated.node
+        for word in node.words[:-1]:
+            self._add(word.span, Symbol("statement", word.text))
+        if stated.setting is None:
+            return
+        self._add(stated.name.span, Symbol("setting", stated.name.text, owner=owner, origin=stated.setting))
+        form = None
+        if node.value is not None:
+            form = self._setting_value(node.value, stated.setting.forms)
+        else:
+            form = next((each for each in stated.setting.forms if each.kind == "block"), None)
+        if node.block is not None:
+            block = form.block if form is not None and form.block is not None else ()
+            self.statements(node.block.statements, None, block, passes=True, owner=stated.name.text)
+
+    def _setting_value(self, node: nodes.Expression, forms: Iterable[Form]) -> Form | None:
+        for form in forms:
+            if isinstance(node, nodes.Reference):
+                if form.kind == "field":
+                    self._field(node, None)
+                    return form
+                if node.name in form.words or (form.kind == "switch" and node.name in ("on", "off")):
+                    self._add(node.span, Symbol("word", node.name))
+                    return form
+            elif isinstance(node, nodes.Call):
+                called = node.function
+                if form.kind == "call" and isinstance(called, nodes.Reference) and called.name == form.name:
+                    self._add(called.span, Symbol("word", form.name))
+                    return form
+            elif isinstance(node, nodes.List):
+                if form.kind == "list":
+                    for item in node.items:
+                        self._setting_value(item, form.items)
+                    return form
+            elif isinstance(node, nodes.String | nodes.Text) and form.kind == "text":
+                return form
+        return None
+
+    # ---- expressions ----
+
+    def _expression(self, node: nodes.Expression, place: _Place) -> None:
+        if isinstance(node, nodes.Reference):
+            self._value(node, place)
+        elif isinstance(node, nodes.Member):
+            self._member(node, place)
+        elif isinstance(node, nodes.Call):
+            self._call(node, place)
+        elif isinstance(node, nodes.Unary):
+            self._expression(node.operand, place)
+        elif isinstance(node, nodes.Binary):
+            self._expression(node.left, place)
+            self._expression(node.right, place)
+        elif isinstance(node, nodes.Compare | nodes.Logic):
+            for operand in node.operands:
+                self._expression(operand, place)
+            if isinstance(node, nodes.Compare):
+                self._compared_label(node)
+        elif isinstance(node, nodes.List | nodes.Ratio):
+            for each in node.items if isinstance(node, nodes.List) else node.parts:
+                self._expression(each, place)
+
+    def _value(self, node: nodes.Reference, place: _Place) -> None:
+        name = node.name
+        if place.parameters is not None and name in place.parameters:
+            self._add(node.span, place.parameters[name])
+        elif name in STATES and place.level is Level.RUN:
+            self._add(node.span, Symbol("state", name))
+        elif place.parameters is None and name in self._fields:
+            self._add(node.span, declared(self._fields[name]))
+        elif place.parameters is None and name in self._metrics:
+            self._add(node.span, declared(self._metrics[name]))
+        elif name == "none":
+            self._add(node.span, Symbol("word", name))
+
+    def _member(self, node: nodes.Member, place: _Place) -> None:
+        if isinstance(node.of, nodes.Reference) and node.of.name in STATES:
+            self._add(node.of.span, Symbol("state", node.of.name))
+            name = node.name.text
+            if place.parameters is not None:
+                self._add(node.name.span, place.parameters.get(name))
+            elif name in self._metrics:
+                self._add(node.name.span, declared(self._metrics[name]))
+            return
+        module = self._module_of(node)
+        if module is not None:
+            self._of_module(module, node.name)
+
+    def _of_module(self, module: Module, name: nodes.Name) -> Stated | None:
+        """A function of a module, else anything of it that has this name, which would be a mistake."""
+        found = module.functions().get(name.text)
+        if found is None:
+            found = next((s for s in module.stated if s.name is not None and s.name.text == name.text), None)
+        if found is not None:
+            self._add(name.span, declared(found))
+        return found
+
+    def _compared_label(self, node: nodes.Compare) -> None:
+        fields = [o for o in node.operands if isinstance(o, nodes.Reference) and o.name in self._fields]
+        if len(fields) != 1:
+            return
+        type_ = self._fields[fields[0].name].node.type
+        options = type_.options if isinstance(type_, nodes.UnionType) else (type_,)
+        for operand in node.operands:
+            for option in options:
+                if isinstance(operand, nodes.String) and isinstance(option, nodes.LabelType):
+                    if option.value == operand.value:
+                        self._add(operand.span, self._label(option))
+
+    def _call(self, node: nodes.Call, place: _Place) -> None:
+        called = node.function
+        stated, module = None, self.module
+        if isinstance(called, nodes.Reference):
+            stated = self.module.functions().get(called.name)
+            if stated is not None:
+                self._add(called.span, declared(stated))
+            else:
+                self._builtin(node, called, place)
+                return
+        elif isinstance(called, nodes.Member):
+            of = self._module_of(called)
+            if of is not None:
+                module, stated = of, self._of_module(of, called.name)
+        parameters = stated.node.parameters if stated is not None else None
+        for index, argument in enumerate(node.arguments):
+            found = None
+            if parameters is not None and argument.name is not None:
+                found = next((p for p in parameters if p.name.text == argument.name.text), None)
+                if found is not None and stated is not None:
+                    self._add(argument.name.span, _parameter(module, stated, found))
+            elif parameters is not None and index < len(parameters):
+                found = parameters[index]
+            type_ = found.type.name if found is not None and isinstance(found.type, nodes.NamedType) else ""
+            self._argument(argument.value, type_, place)
+
+    def _builtin(self, node: nodes.Call, called: nodes.Reference, place: _Place) -> None:
+        builtin = lookup(called.name, place.level)
+        builtin = builtin or EXAMPLE_FUNCTIONS.get(called.name) or RUN_FUNCTIONS.get(called.name)
+        if builtin is not None:
+            self._add(called.span, Symbol("function", called.name, owner=place.level.name, origin=builtin))
+        positional = 0
+        for argument in node.arguments:
+            found = None
+            if builtin is not None and argument.name is not None:
+                found = next((p for p in builtin.options if p.name == argument.name.text), None)
+                if found is not None:
+                    symbol = Symbol("option", found.name, owner=builtin.name, origin=found)
+                    self._add(argument.name.span, symbol)
+            elif builtin is not None:
+                wanted = builtin.positional
+                if positional < len(wanted) or (builtin.many and wanted):
+                    found = wanted[min(positional, len(wanted) - 1)]
+                positional += 1
+            self._argument(argument.value, found.takes if found is not None else "", place)
+
+    def _argument(self, node: nodes.Expression, takes: str, place: _Place) -> None:
+        if takes in _NAMED and isinstance(node, nodes.Reference):
+            self._named(node, _NAMED[takes], place)
+        elif takes in ("batch", "run") and isinstance(node, nodes.Reference):
+            self._word(node, (takes,))
+        elif takes in _EXAMPLE_TYPES:
+            self._expression(node, place.at(Level.EXAMPLE))
+        else:
+            self._expression(node, place)
+
+    def _named(self, node: nodes.Reference, kind: str, place: _Place) -> None:
+        if place.parameters is not None:
+            self._add(node.span, place.parameters.get(node.name))
+        elif kind == "field":
+            self._field(node, place)
+        elif node.name in self.module.named(kind):
+            self._add(node.span, declared(self.module.named(kind)[node.name]))
+        self._word(node, ("none",))
+
+    def _field(self, node: nodes.Reference, place: _Place | None) -> None:
+        if node.name in self._fields:
+            self._add(node.span, declared(self._fields[node.name]))
+
+    def _word(self, node: nodes.Reference, words: tuple[str, ...]) -> None:
+        if node.name in words:
+            self._add(node.span, Symbol("word", node.name))
+
+
+def _parameter(module: Module, stated: Stated, parameter: nodes.Parameter) -> Symbol:
+    owner = stated.name.text if stated.name is not None else ""
+    return _at("parameter", parameter.name, module.source, parameter, owner)
