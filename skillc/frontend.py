@@ -110,6 +110,36 @@ def plan_file(
         ProgramError: the program has errors.
         SkillcError: the file cannot be read, a change names something that is not there, or a model has no name.
     """
+    checked = check_file(path)
+    return plan_checked(
+        path,
+        checked,
+        models=models,
+        settings=settings,
+        offline=offline,
+        runnable=runnable,
+        complete=complete,
+        every_model=every_model,
+    )
+
+
+def plan_checked(
+    path: Path,
+    checked: Checked,
+    *,
+    models: Sequence[str] = (),
+    settings: Sequence[str] = (),
+    offline: bool = False,
+    runnable: bool = False,
+    complete: bool = True,
+    every_model: bool = True,
+) -> Planned:
+    """The same for a program that was checked before, such as one that an editor has not saved yet.
+
+    Raises:
+        ProgramError: the program has errors.
+        SkillcError: a change names something that is not there, or a model has no name.
+    """
     import os
 
     from skillc.language.suppress import sift
@@ -118,7 +148,6 @@ def plan_file(
     from skillc.plan.resolve import resolve
     from skillc.plan.roles import asked
 
-    checked = check_file(path)
     if checked.failed:
         raise ProgramError(path, checked.diagnostics)
     if runnable:

@@ -23,6 +23,7 @@ MAY_IMPORT = {
         *("language", "document", "plan", "data", "models", "metrics", "program", "optimize", "run"),
         *("frontend", "locking", "report"),
     },
+    "lsp": {"language", "document", "plan", "data", "frontend"},
     "doctor": {"language", "document", "plan", "data", "models", "metrics", "program", "optimize", "run", "frontend"},
 }
 HEAVY = ("dspy", "litellm", "openai", "httpx", "requests", "aiohttp", "numpy")

@@ -30,6 +30,7 @@ VERBS = {
     "explain": "tell what a diagnostic code means",
     "std": "show the standard library, and the modules of installed packages",
     "completion": "print the completion script of a shell",
+    "lsp": "answer an editor: the language server",
 }
 
 

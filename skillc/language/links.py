@@ -34,8 +34,8 @@ class Symbol:
     """Something that a name can stand for; two are the same where all but `origin` and `source` is.
 
     Attributes:
-        kind: the word of the kinds table, or `module`, `file`, `parameter`, `label`; of the language's own: `statement`,
-            `setting`, `word`, `type`, `state`, `function`, `option`.
+        kind: the word of the kinds table, or `module`, `file`, `heading`, `parameter`, `label`; of the language's own
+            `statement`, `setting`, `word`, `type`, `state`, `function`, `option`.
         file: the name of the source that declares it; None for what is the language's own, and for a file.
         span: where its name stands in that file.
         owner: the function of a parameter or option, the kind that has a setting.
@@ -369,11 +369,10 @@ class _Walker:
             return
         type_ = self._fields[fields[0].name].node.type
         options = type_.options if isinstance(type_, nodes.UnionType) else (type_,)
+        labels = {option.value: option for option in options if isinstance(option, nodes.LabelType)}
         for operand in node.operands:
-            for option in options:
-                if isinstance(operand, nodes.String) and isinstance(option, nodes.LabelType):
-                    if option.value == operand.value:
-                        self._add(operand.span, self._label(option))
+            if isinstance(operand, nodes.String) and operand.value in labels:
+                self._add(operand.span, self._label(labels[operand.value]))
 
     def _call(self, node: nodes.Call, place: _Place) -> None:
         called = node.function

@@ -84,6 +84,34 @@ def read(source: Source, text: str, places: Sequence[int], scanned: Scan) -> Rea
         return Reading(statements, tuple(builder.diagnostics))
 
 
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """The tokens of the beginning of a text, and the grammar's names for what may come next."""
+
+    tokens: tuple[Lexeme, ...]
+    accepts: frozenset[str]
+
+
+def read_prefix(text: str) -> Prefix | Failure:
+    """Read a text that may break off anywhere between two tokens: for completion."""
+    places = range(len(text) + 1)
+    with _LOCK:
+        parser, builder, newlines = _engine()
+        builder.begin(Source("", text), places, Scan((), {}, {}, ()))
+        try:
+            interactive = parser.parse_interactive(text)
+            tokens = tuple(_lexeme(token) for token in interactive.iter_parse())
+            return Prefix(tokens, frozenset(interactive.accepts()))  # type: ignore[no-untyped-call]
+        except UnexpectedToken as error:
+            return _failure(_refused(text, error.token), frozenset(), newlines)
+        except UnexpectedCharacters as error:
+            start = error.pos_in_stream or 0
+            return _failure(Lexeme("CHARACTER", start, start + 1), frozenset(), newlines)
+        except TooDeepError as error:
+            token = _lexeme(error.token)
+            return _failure(Lexeme("DEEP", token.start, token.end), frozenset(), newlines)
+
+
 def _refused(text: str, token: Token) -> Lexeme:
     if token.type == "$END":
         return Lexeme("$END", len(text), len(text))

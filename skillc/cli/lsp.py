@@ -1,0 +1,30 @@
+"""`skillc lsp`: the language server, for editors."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command(short_help="answer an editor: the language server")
+@click.option(
+    "--stdio",
+    is_flag=True,
+    help="Speak over standard input and output, which is the only way; for editors that say so.",
+)
+def lsp(stdio: bool) -> int:
+    """Speak the Language Server Protocol over standard input and output.
+
+    An editor starts it. It gives diagnostics with quick fixes, formatting, definitions and references across files,
+    renaming, symbols, hovers, completion and semantic tokens. Exit status: 0 when the editor has said goodbye, 1 when
+    it has hung up.
+    """
+    from importlib.util import find_spec
+
+    from skillc.errors import SkillcError
+
+    if find_spec("pygls") is None:
+        raise SkillcError("the language server needs pygls, which is not installed", hint='pip install "skillc[lsp]"')
+    from skillc.lsp.stdio import serve
+
+    serve()
+    return 0

@@ -1,0 +1,216 @@
+"""What share of a compile's spending a part of the program causes, by the estimates of `skillc plan`.
+
+It reads the data, so it is reckoned beside the server's own work, kept for as long as nothing changes, and left out
+where it is not known. Nothing of the user's is run, and nothing is sent.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillc.errors import SkillcError
+from skillc.frontend import estimate, plan_checked
+from skillc.language.links import Symbol
+from skillc.lsp.workspace import Analysis, Stamp
+from skillc.plan import figures
+
+if TYPE_CHECKING:
+    from skillc.plan.bounds import Bounds
+    from skillc.plan.schema import Plan
+    from skillc.plan.stages import Stage
+
+DATA_LIMIT = 50_000_000
+"""Bytes of data that are read for a hover."""
+
+_KEPT = 16
+_FILES = ("source", "train", "validation", "test")
+_MEASURING = ("baseline", "rollout", "screen", "gate", "merge", "slow update", "search", "final test", "no skill")
+_STAGES: Mapping[str, tuple[str, ...]] = {
+    "batch": ("rollout",),
+    "minibatch": ("reflect",),
+    "lookups": ("reflect",),
+    "successes": ("reflect",),
+    "replay": ("rollout", "reflect"),
+    "edits": ("screen", "select"),
+    "screen": ("screen",),
+    "control": ("screen",),
+    "together": ("screen",),
+    "update": ("rewrite",),
+    "candidates": ("gate",),
+    "retries": ("gate",),
+    "wave": ("gate",),
+    "accept": ("gate",),
+    "merge": ("merge",),
+    "slow_update": ("slow update",),
+    "slow_update_samples": ("slow update",),
+    "meta_skill": ("meta skill",),
+    "test": ("final test", "no skill"),
+    "train": ("rollout", "reflect", "screen"),
+    "validation": ("baseline", "gate"),
+}
+"""The stages that a setting of `optimize` or `data` sizes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """A plan and what it may spend."""
+
+    plan: Plan
+    bounds: Bounds
+
+
+class Estimates:
+    """The costs of programs, reckoned once for each state of the program and its data."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[object, ...], Costs | None] = OrderedDict()
+
+    def of(self, analysis: Analysis) -> Costs | None:
+        """The costs of a program; None where they are not known. It may take as long as reading the data."""
+        key = (analysis.source.name, tuple(sorted(analysis.read.items())), _data_stamps(analysis))
+        if key not in self._known:
+            self._known[key] = _reckoned(analysis)
+            while len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+        return self._known[key]
+
+
+def _reckoned(analysis: Analysis) -> Costs | None:
+    path = Path(analysis.source.name)
+    if analysis.checked.failed or analysis.checked.library or not path.is_absolute():
+        return None
+    if (
+        sum(stamp[1] for stamp in _data_stamps(analysis) if stamp is not None and isinstance(stamp[1], int))
+        > DATA_LIMIT
+    ):
+        return None
+    try:
+        planned = plan_checked(path, analysis.checked, complete=False, every_model=False)
+        return Costs(planned.plan, estimate(planned).bounds)
+    except (SkillcError, OSError):
+        return None
+
+
+def _data_stamps(analysis: Analysis) -> tuple[Stamp, ...]:
+    root = Path(analysis.source.name).parent
+    found: list[Stamp] = []
+    for entity in analysis.checked.entities:
+        for name in _FILES if entity.kind == "data" else ():
+            setting = entity.settings.get(name)
+            if setting is not None and isinstance(setting.value, str):
+                try:
+                    state = os.stat(root / setting.value)  # noqa: PTH116 -- the path may be anything
+                    found.append((state.st_mtime_ns, state.st_size))
+                except (OSError, ValueError):
+                    found.append(None)
+    return tuple(found)
+
+
+# ---- what a symbol causes -------------------------------------------------------------------------
+
+
+def price_of(costs: Costs, role: str) -> str | None:
+    """What a model's tokens cost; None for a role that the plan does not have."""
+    if role not in costs.bounds.prices:
+        return None
+    price = costs.bounds.prices[role]
+    if price is None:
+        return "nobody says what it costs"
+    if not (price.input or price.output or price.call):
+        return "it costs nothing"
+    each = f", and {figures.dollars(price.call)} a call" if price.call else ""
+    sent, replied = figures.dollars(price.input), figures.dollars(price.output)
+    return f"a million tokens cost {sent} sent and {replied} received{each}"
+
+
+def described(costs: Costs, symbol: Symbol) -> str | None:
+    """One line on what a part of the program causes, or a table for the program as a whole; None for no part."""
+    if symbol.kind == "statement" and symbol.name in ("budget", "optimize", "task", "goal"):
+        return table(costs)
+    stages, what = _caused(costs, symbol)
+    if what is None:
+        return None
+    if not stages:
+        return what
+    return f"{what}: {_share(costs, stages)}"
+
+
+def _caused(costs: Costs, symbol: Symbol) -> tuple[tuple[Stage, ...], str | None]:
+    plan, name = costs.plan, symbol.name
+    if symbol.kind == "gate":
+        return _gate(costs, name)
+    if symbol.kind in ("goal", "metric"):
+        if all(metric.name != name for metric in plan.metrics):
+            return (), None
+        return _named(costs, _MEASURING), "rollouts, on each of which it is measured"
+    if symbol.kind == "model":
+        return _of_role(costs, name)
+    if symbol.kind == "section" and any(each.name == name and each.mode == "slow" for each in plan.skill.sections):
+        return _named(costs, ("slow update",)), "the slow update"
+    if symbol.kind == "setting" and symbol.owner in ("optimize", "data") and name in _STAGES:
+        stages = _named(costs, _STAGES[name])
+        shown = " and ".join(f"`{stage.name}`" for stage in stages)
+        return stages, f"{shown}, which it sizes" if stages else None
+    return (), None
+
+
+def _gate(costs: Costs, name: str) -> tuple[tuple[Stage, ...], str | None]:
+    gates = costs.plan.gates
+    gate = next((each for each in gates if each.name == name), None)
+    if gate is None:
+        return (), None
+    if gate.stage == "text":
+        return (), "it is decided on the text alone: no call is made for it"
+    where = "the slow update" if gate.for_ == "slow" else "the gates"
+    stages = _named(costs, ("slow update",) if gate.for_ == "slow" else ("gate", "merge"))
+    on = "the training batch" if gate.stage == "batch" else "validation"
+    others = sum(each.stage == gate.stage and each.for_ == gate.for_ for each in gates) - 1
+    shared = f", shared with {others} other{'s' if others > 1 else ''}" if others else ""
+    return stages, f"{where} on {on}{shared}" if stages else None
+
+
+def _of_role(costs: Costs, role: str) -> tuple[tuple[Stage, ...], str | None]:
+    if role not in costs.plan.models:
+        return (), None
+    stages = tuple(stage for stage in costs.bounds.stages if stage.role == role)
+    both = [stage.name for stage in costs.bounds.stages if stage.role in ("both", "all")]
+    besides = f", besides its part of {' and '.join(f'`{each}`' for each in both)}" if both else ""
+    return stages, f"what this model is asked{besides}" if stages else None
+
+
+def _named(costs: Costs, names: Iterable[str]) -> tuple[Stage, ...]:
+    wanted = set(names)
+    return tuple(stage for stage in costs.bounds.stages if stage.name in wanted)
+
+
+def _share(costs: Costs, stages: Iterable[Stage]) -> str:
+    from skillc.plan.spend import total
+
+    part, whole = total(stage.bound.estimate for stage in stages), costs.bounds.estimate
+    calls = f"about {figures.count(part.calls)} of {figures.count(whole.calls)} calls"
+    if part.calls and whole.calls:
+        calls += f" ({figures.share(part.calls / whole.calls)})"
+    if part.cost is None or not whole.cost:
+        return calls
+    share = figures.share(float(part.cost / whole.cost))
+    return f"{calls} and {figures.dollars(part.cost)} of {figures.dollars(whole.cost)} ({share})"
+
+
+def table(costs: Costs) -> str:
+    """The stages with their share of the estimate, as `skillc plan` would count them."""
+    whole = costs.bounds.estimate
+    rows = ["| stage | calls | share | cost | share |", "|---|--:|--:|--:|--:|"]
+    for stage in costs.bounds.stages:
+        spent = stage.bound.estimate
+        calls = figures.share(spent.calls / whole.calls) if whole.calls else ""
+        cost = figures.share(float(spent.cost / whole.cost)) if spent.cost is not None and whole.cost else ""
+        rows.append(
+            f"| {stage.name} | {figures.count(spent.calls)} | {calls} | {figures.dollars(spent.cost)} | {cost} |"
+        )
+    rows.append(f"| all | {figures.count(whole.calls)} | | {figures.dollars(whole.cost)} | |")
+    return "about what a compile spends:\n\n" + "\n".join(rows)

@@ -1,0 +1,288 @@
+"""What is told about a name: how it is declared, its documentation, what it comes to, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from skillc.language import nodes
+from skillc.language.builtins import Builtin
+from skillc.language.builtins import Parameter as BuiltinParameter
+from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Shares, Value, Word
+from skillc.language.forms import SettingKind
+from skillc.language.kinds import KINDS, Kind
+from skillc.language.links import Symbol
+from skillc.language.modules import Module
+from skillc.language.show import show_term
+from skillc.language.source import Source
+from skillc.language.statements import Stated
+from skillc.language.types import Level
+from skillc.language.units import decimal, written
+from skillc.lsp.costs import Costs, price_of
+from skillc.lsp.costs import described as cost_of
+from skillc.lsp.workspace import Analysis
+
+STATES: Mapping[str, str] = {
+    "candidate": "the skill that a step proposes, and that the gates decide on",
+    "incumbent": "the skill that is in force when the gates decide",
+    "best": "the accepted skill with the best goal so far",
+    "initial": "the skill as the program writes it, before the first step",
+}
+TYPES: Mapping[str, str] = {
+    "text": "any text",
+    "bool": "true or false",
+    "number": "a number",
+    "integer": "a whole number",
+    "json": "a JSON value",
+    "file": "the path of a file",
+    "image": "the path of an image",
+    "list": "a list of values: `list[text]`",
+    "none": "the value may be missing",
+}
+_TERM_LIMIT = 1_000
+_LINES_LIMIT = 8
+
+
+def hover(analysis: Analysis, symbol: Symbol, costs: Costs | None = None) -> str | None:
+    """What is told about a symbol, as markdown; None where there is nothing to say.
+
+    Args:
+        analysis: of the file in which the name stands.
+        symbol: what it stands for.
+        costs: of the program, where they are known.
+    """
+    parts = [part for part in _parts(analysis, symbol) if part]
+    if costs is not None and symbol.kind == "model" and (price := price_of(costs, symbol.name)):
+        parts.append(price)
+    if costs is not None and (cost := cost_of(costs, symbol)):
+        parts.append(cost if cost.startswith("about what") else f"*cost*: {cost}")
+    return "\n\n".join(parts) or None
+
+
+def _parts(analysis: Analysis, symbol: Symbol) -> Iterator[str | None]:
+    origin = symbol.origin
+    if isinstance(origin, Stated):
+        yield from _stated(analysis, symbol, origin)
+    elif isinstance(origin, SettingKind):
+        yield from _setting(analysis, symbol, origin)
+    elif isinstance(origin, Kind):
+        yield from _kind(analysis, symbol, origin)
+    elif isinstance(origin, Builtin):
+        yield from _builtin(origin)
+    elif isinstance(origin, BuiltinParameter):
+        needed = "" if origin.required else ", which may be left out"
+        yield f"option `{origin.name}` of `{symbol.owner}`{needed}; it takes a {origin.takes}"
+    elif isinstance(origin, nodes.Parameter):
+        source = symbol.source
+        yield _code(source.slice(origin.span)) if source is not None else None
+        yield f"parameter of `{symbol.owner}`"
+    elif isinstance(origin, Module):
+        yield from _module(origin)
+    elif symbol.kind == "state":
+        yield f"`{symbol.name}`: {STATES[symbol.name]}"
+    elif symbol.kind == "type" and symbol.owner != "parameter" and symbol.name in TYPES:
+        yield f"`{symbol.name}`: {TYPES[symbol.name]}"
+
+
+def _code(text: str) -> str:
+    return f"```skill\n{text}\n```"
+
+
+# ---- declarations ---------------------------------------------------------------------------------
+
+
+def _stated(analysis: Analysis, symbol: Symbol, stated: Stated) -> Iterator[str | None]:
+    yield _code(head(stated))
+    yield stated.node.doc
+    own = stated.source.name == analysis.source.name
+    if own:
+        about = _MEANINGS.get(stated.kind.word)
+        yield about(analysis, stated) if about is not None else None
+    else:
+        yield f"from `{stated.source.name.replace(chr(92), '/').rpartition('/')[2]}`"
+
+
+def head(stated: Stated) -> str:
+    """A declaration without its block, shortened; a long text is left out."""
+    node, source = stated.node, stated.source
+    end = node.span.end
+    if isinstance(node.value, nodes.Text):
+        shown = source.text[node.span.start : node.value.span.start] + '"""..."""'
+    else:
+        if node.block is not None:
+            end = node.block.span.start
+        shown = source.text[node.span.start : end].rstrip()
+    lines = [line.rstrip() for line in shown.splitlines()]
+    return "\n".join(lines if len(lines) <= _LINES_LIMIT else [*lines[:_LINES_LIMIT], "..."])
+
+
+def _metric(analysis: Analysis, stated: Stated) -> str | None:
+    found = next((m for m in analysis.checked.metrics if m.declared and m.span == stated.span), None)
+    if found is None:
+        return None
+    low = "no bound below" if found.low is None else written(found.low, found.unit)
+    high = "no bound above" if found.high is None else written(found.high, found.unit)
+    what = "the goal, " if found.goal else ""
+    return f"{what}from {low} to {high}, on each rollout"
+
+
+def _gate(analysis: Analysis, stated: Stated) -> str | None:
+    found = next((g for g in analysis.checked.gates if g.span == stated.span), None)
+    if found is None:
+        return None
+    shown = show_term(found.term)
+    return f"means `{shown}`" if shown != found.text and len(shown) <= _TERM_LIMIT else None
+
+
+def _section(analysis: Analysis, stated: Stated) -> str | None:
+    entity = _entity(analysis, stated)
+    if entity is None:
+        return None
+    text = entity.value if isinstance(entity.value, str) else ""
+    from skillc.tokens import count_tokens
+
+    used = count_tokens(text)
+    limit = entity.settings.get("limit")
+    if limit is not None and isinstance(limit.value, Amount):
+        return f"{used} of {int(limit.value.value)} tokens used"
+    return f"{used} tokens" if used else "begins empty"
+
+
+def _model(analysis: Analysis, stated: Stated) -> str | None:
+    entity = _entity(analysis, stated)
+    if entity is None:
+        return None
+    role = f"the role `{entity.name}`"
+    return f"{role} is answered by {_value(entity.value)}" if entity.value is not None else role
+
+
+def _field(analysis: Analysis, stated: Stated) -> str | None:
+    entity = _entity(analysis, stated)
+    if entity is None:
+        return None
+    column = entity.settings.get("column")
+    name = column.value if column is not None and isinstance(column.value, str) else entity.name
+    about = entity.settings.get("about")
+    told = f"{about.value}\n\n" if about is not None and isinstance(about.value, str) else ""
+    return f"{told}read from the column `{name}`"
+
+
+def _entity(analysis: Analysis, stated: Stated) -> Entity | None:
+    if stated.name is None:
+        return None
+    for entity in analysis.checked.entities:
+        for each in (entity, *entity.children):
+            if each.kind == stated.kind.word and each.span == stated.name.span:
+                return each
+    return None
+
+
+_MEANINGS: Mapping[str, Callable[[Analysis, Stated], str | None]] = {
+    "metric": _metric,
+    "goal": _metric,
+    "gate": _gate,
+    "require": _gate,
+    "section": _section,
+    "model": _model,
+    "input": _field,
+    "output": _field,
+    "field": _field,
+}
+
+
+# ---- the language's own ---------------------------------------------------------------------------
+
+
+def setting_text(setting: SettingKind, owner: str) -> str:
+    """What the reference says about a setting."""
+    takes = " or ".join(dict.fromkeys(form.described() for form in setting.forms))
+    default = f"; {_default(setting.default)} unless it is said" if setting.default else ""
+    return f"`{setting.name}` of `{owner}`: {setting.about}\n\ntakes {takes}{default}"
+
+
+def _default(text: str) -> str:
+    return text if "`" in text or " " in text.strip("0123456789 ") else f"`{text}`"
+
+
+def _setting(analysis: Analysis, symbol: Symbol, setting: SettingKind) -> Iterator[str | None]:
+    yield setting_text(setting, symbol.owner)
+    # Several blocks may have a setting of this name; the value is told where there is only one.
+    found = [
+        each.settings[setting.name]
+        for entity in analysis.checked.entities
+        for each in (entity, *entity.children)
+        if each.kind == symbol.owner and setting.name in each.settings
+    ]
+    if len(found) == 1:
+        yield f"here {_value(found[0].value)}"
+
+
+def _kind(analysis: Analysis, symbol: Symbol, kind: Kind) -> Iterator[str | None]:
+    if symbol.name != kind.word:
+        yield f"`{symbol.name}`: see `{kind.word}`"
+        return
+    yield f"`{kind.word}`: {kind.about}"
+    entity = next((e for e in analysis.checked.entities if e.kind == kind.word and e.name is None), None)
+    if kind.word not in ("optimize", "budget") or entity is None:
+        return
+    rows = ["| setting | in effect | |", "|---|---|---|"]
+    for setting in kind.settings or ():
+        stands: Setting | None = entity.settings.get(setting.name)
+        value = _value(stands.value) if stands is not None else setting.default or "-"
+        rows.append(f"| `{setting.name}` | {value.replace('|', '&#124;')} | {'said' if stands else ''} |")
+    yield "\n".join(rows)
+
+
+def builtin_text(builtin: Builtin) -> str:
+    """What the reference says about a function."""
+    where = {Level.EXAMPLE: "in metrics", Level.RUN: "in gates"}.get(builtin.level or Level.LITERAL, "anywhere")
+    since = f"; runs from skillc {builtin.since} on" if builtin.since != "0.1" else ""
+    return f"{builtin.about}\n\n{where}{since}"
+
+
+def _builtin(builtin: Builtin) -> Iterator[str | None]:
+    yield _code(builtin.usage)
+    yield builtin_text(builtin)
+    if builtin.unit is not None and builtin.range.low is not None:
+        high = "" if builtin.range.high is None else f" to {written(builtin.range.high, builtin.unit)}"
+        yield f"from {written(builtin.range.low, builtin.unit)}{high}"
+
+
+def _module(module: Module) -> Iterator[str | None]:
+    yield f"module `{module.key}`"
+    names = module.names()
+    if names:
+        more = ", ..." if len(names) > 20 else ""
+        yield f"it has {', '.join(f'`{name}`' for name in names[:20])}{more}"
+
+
+def signature(stated: Stated) -> str:
+    """How a function of the program is declared, without its body."""
+    parts = [_parameter(stated.source, each) for each in stated.node.parameters or ()]
+    name = stated.name.text if stated.name is not None else ""
+    return f"{name}({', '.join(parts)})"
+
+
+def _parameter(source: Source, parameter: nodes.Parameter) -> str:
+    return " ".join(source.slice(parameter.span).split())
+
+
+def _value(value: Value) -> str:
+    """A value in base units, as a program would write it."""
+    if isinstance(value, bool):
+        return f"`{'on' if value else 'off'}`"
+    if isinstance(value, Amount):
+        return f"`{written(value.value, value.unit)}`"
+    if isinstance(value, Word):
+        return f"`{value.text}`"
+    if isinstance(value, Items):
+        return f"`[{', '.join(_value(item).strip('`') for item in value.items)}]`"
+    if isinstance(value, Invocation):
+        return f"`{value.function}({', '.join(_value(each).strip('`') for each in value.arguments)})`"
+    if isinstance(value, Shares):
+        return f"`{' : '.join(decimal(part.value) for part in value.parts)}`"
+    shown = " ".join(value.split())
+    return f'`"{shown[:60]}{"..." if len(shown) > 60 else ""}"`'
+
+
+KIND_TEXTS: Mapping[str, str] = {word: kind.about for word, kind in KINDS.items()}
+"""What the reference says about each kind."""

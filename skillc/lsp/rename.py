@@ -1,0 +1,189 @@
+"""Renaming: in every file at once, and only where the program means the same afterwards."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lsprotocol import types
+
+from skillc import resources
+from skillc.errors import SkillcError
+from skillc.language.diagnostics import Diagnostic, Severity
+from skillc.language.links import Link, Symbol
+from skillc.language.source import Source, Span
+from skillc.language.statements import Stated
+from skillc.lsp.definitions import link_at, uses
+from skillc.lsp.workspace import Analysis, Project
+
+RESERVED = ("and", "or", "not", "use", "language", "none")
+_FIELDS = ("input", "output", "field")
+_RENAMED = frozenset(
+    [
+        *("metric", "goal", "gate", "require", "rubric", "model", "skill", "section", "optimize", "budget"),
+        *_FIELDS,
+        *("module", "parameter"),
+    ]
+)
+_ROLES = ("target", "optimizer")
+
+
+class RefusedError(SkillcError):
+    """A rename that can't be made; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Characters of a file that are replaced."""
+
+    source: Source
+    span: Span
+    text: str
+
+
+def renamable(project: Project, analysis: Analysis, offset: int) -> Link:
+    """The name at a place.
+
+    Raises:
+        RefusedError: there is none, or it is not the user's to change.
+    """
+    link = link_at(analysis, offset)
+    if link is None:
+        raise RefusedError("there is no name here that something declares")
+    symbol = link.symbol
+    name = symbol.name
+    if symbol.kind == "label":
+        raise RefusedError(f'"{name}" is a value in the data, so a new name would no longer match it')
+    if symbol.kind in ("heading", "file"):
+        what = "a heading" if symbol.kind == "heading" else "a file"
+        raise RefusedError(f"`{name}` is {what}; rename it where it stands")
+    if symbol.kind not in _RENAMED or symbol.file is None:
+        raise RefusedError(f"`{name}` is a word of the language")
+    if symbol.kind == "model" and name in _ROLES:
+        raise RefusedError(f"`{name}` is a role that every compile asks for")
+    if symbol.source is not None and _is_standard(symbol.source):
+        raise RefusedError(f"`{name}` belongs to the standard library")
+    if not project.inside(symbol.file):
+        raise RefusedError(f"`{name}` is declared outside of this workspace")
+    return link
+
+
+def rename(project: Project, analysis: Analysis, offset: int, name: str) -> types.WorkspaceEdit:
+    """The edits of all files.
+
+    Raises:
+        RefusedError: the new name is none, is taken, or would mean something else somewhere.
+    """
+    link = renamable(project, analysis, offset)
+    changes: dict[str, list[types.TextEdit]] = {}
+    for edit in edits(project, analysis, link.symbol, name):
+        place = project.positions(edit.source).range(edit.span)
+        changes.setdefault(project.uri(edit.source.name), []).append(types.TextEdit(place, edit.text))
+    return types.WorkspaceEdit(changes=changes)
+
+
+def edits(project: Project, analysis: Analysis, symbol: Symbol, name: str) -> list[Edit]:
+    """What changes where a symbol gets another name.
+
+    Raises:
+        RefusedError: see `rename`.
+    """
+    _check_name(name)
+    if name == symbol.name:
+        return []
+    found: list[Edit] = []
+    for use in uses(project, symbol, analysis):
+        if not project.inside(use.source.name):
+            raise RefusedError(f"`{symbol.name}` is used in `{use.source.name}`, outside of this workspace")
+        found.append(_edit(use.source, use.link, name))
+    found += _column(symbol)
+    _check_meaning(project, symbol, found)
+    return found
+
+
+def _check_name(name: str) -> None:
+    if not name.isidentifier():
+        raise RefusedError(f"`{name}` is no name: a name is made of letters, digits and `_`")
+    if name in RESERVED:
+        raise RefusedError(f"`{name}` is a word of the language and can't be a name")
+
+
+def _edit(source: Source, link: Link, name: str) -> Edit:
+    if link.symbol.kind == "module" and link.declares and source.text[link.span.start - 1 : link.span.start] == ".":
+        # The last word of a path is the module's name as long as it has no other.
+        return Edit(source, Span(link.span.end, link.span.end), f" as {name}")
+    return Edit(source, link.span, name)
+
+
+def _column(symbol: Symbol) -> list[Edit]:
+    """A field without a `column` is read from the column of its name, and goes on being."""
+    stated = symbol.origin
+    if symbol.kind not in _FIELDS or not isinstance(stated, Stated) or symbol.source is None:
+        return []
+    block = stated.node.block
+    if block is None:
+        end = stated.node.span.end
+        return [Edit(symbol.source, Span(end, end), f' {{ column = "{symbol.name}" }}')]
+    for statement in block.statements:
+        words = getattr(statement, "words", ())
+        if words and words[-1].text == "column":
+            return []
+    inside = symbol.source.text[block.span.start + 1 : block.span.end - 1]
+    start = block.span.start + 1
+    if not inside.strip():
+        return [Edit(symbol.source, Span(start, start), f' column = "{symbol.name}"')]
+    return [Edit(symbol.source, Span(start, start), f' column = "{symbol.name}";')]
+
+
+def _check_meaning(project: Project, symbol: Symbol, found: Iterable[Edit]) -> None:
+    """After the edits there is no error that was not there before, and every use still means the same thing."""
+    by_file: dict[str, list[Edit]] = {}
+    for edit in found:
+        by_file.setdefault(edit.source.name, []).append(edit)
+    texts = {name: applied(each[0].source.text, each) for name, each in by_file.items()}
+    before = {name: project.analysis(name) for name in by_file}
+    for each in project.mentioning(symbol.name):
+        if not each.readable and symbol.file in each.read:
+            shown = each.source.name
+            raise RefusedError(f"`{shown}` has mistakes, so that some uses can't be seen; mend them first")
+    after = project.with_texts(texts)
+    for name, analysis in before.items():
+        new = after.analysis(name)
+        worse = _new_errors(analysis, new)
+        if worse:
+            raise RefusedError(f"`{symbol.name}` can't be renamed: {worse[0].message}")
+        if _shape(analysis) != _shape(new):
+            raise RefusedError(f"`{symbol.name}` can't be renamed: the new name means something else here")
+
+
+def applied(text: str, found: Iterable[Edit]) -> str:
+    """A text after edits that do not overlap."""
+    for edit in sorted(found, key=lambda each: each.span, reverse=True):
+        text = text[: edit.span.start] + edit.text + text[edit.span.end :]
+    return text
+
+
+def _new_errors(before: Analysis, after: Analysis) -> list[Diagnostic]:
+    left = Counter(each.code for each in before.checked.diagnostics)
+    found = []
+    for each in after.checked.diagnostics:
+        left[each.code] -= 1
+        if left[each.code] < 0 and each.severity is Severity.ERROR:
+            found.append(each)
+    return found
+
+
+def _shape(analysis: Analysis) -> list[tuple[object, ...]]:
+    """What speaks of what, apart from names and places."""
+    links = [link for link in analysis.links if not _is_column(link)]
+    numbers: dict[Symbol, int] = {}
+    return [(link.declares, link.symbol.kind, numbers.setdefault(link.symbol, len(numbers))) for link in links]
+
+
+def _is_column(link: Link) -> bool:
+    return link.symbol.kind == "setting" and link.symbol.name == "column"
+
+
+def _is_standard(source: Source) -> bool:
+    return source.name.startswith(str(resources.folder("stdlib")))

@@ -1,0 +1,251 @@
+"""The files of a workspace: what is open in the editor stands before what is on the disk."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lsprotocol import types
+from pygls import uris
+
+from skillc.document.skill_md import sections_of
+from skillc.errors import SkillcError
+from skillc.language.check import Work, analyse
+from skillc.language.checked import Checked
+from skillc.language.files import read_source
+from skillc.language.links import Link, links
+from skillc.language.modules import Loader
+from skillc.language.source import Source, Span
+from skillc.lsp.positions import UTF_16, Encoding, Positions, positions
+
+FILES_LIMIT = 5_000
+"""Programs of a workspace that are looked through for uses of a name."""
+
+_KEPT = 64
+_SKIPPED = frozenset({"node_modules", "__pycache__", "build", "dist", "venv"})
+_BYTE_ORDER_MARK = "\ufeff"
+
+Stamp = tuple[object, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A document that is open in the editor; `uri` is the editor's own spelling."""
+
+    uri: str
+    text: str
+    version: int | None
+    stamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What is known of one file, read as the main file of a program.
+
+    Attributes:
+        read: the files that it was made from, with what told them apart from other versions of themselves.
+    """
+
+    source: Source
+    work: Work
+    checked: Checked
+    links: tuple[Link, ...]
+    read: Mapping[str, Stamp]
+
+    @property
+    def readable(self) -> bool:
+        """Whether the syntax has no mistake, so that no name is missing from the links."""
+        return not self.work.unread
+
+
+class Overlay(Loader):
+    """Reads files below a folder, as they are in the editor where they are open."""
+
+    def __init__(self, root: Path, project: Project) -> None:
+        super().__init__(root, skill_sections=self._sections)
+        self._project = project
+        self.read: dict[str, Stamp] = {}
+
+    def source(self, path: str) -> Source:
+        """The text of a file.
+
+        Raises:
+            SkillcError: it can't be read, or a link leads out of the root.
+        """
+        name = str(self._inside(path))
+        self.read[name] = self._project.stamp(name)
+        buffer = self._project.buffer(name)
+        return super().source(path) if buffer is None else Source(name, _without_mark(buffer.text))
+
+    def sections(self, path: str) -> Mapping[str, str]:
+        """The sections of a markdown skill.
+
+        Raises:
+            SkillcError: it can't be read.
+        """
+        name = str(self._inside(path))
+        self.read[name] = self._project.stamp(name)
+        buffer = self._project.buffer(name)
+        return super().sections(path) if buffer is None else sections_of(_without_mark(buffer.text))
+
+    def _sections(self, file: Path) -> Mapping[str, str]:
+        return sections_of(file.read_text(encoding="utf-8"))
+
+
+class Project:
+    """Open documents, folders, and what is known of each file; everything is found out when it is asked for.
+
+    A file goes by its name: the path of a file, or the address of a document that has none.
+    """
+
+    def __init__(self, encoding: Encoding = UTF_16) -> None:
+        self.encoding = encoding
+        self.folders: tuple[Path, ...] = ()
+        self._buffers: dict[str, Buffer] = {}
+        self._analyses: OrderedDict[str, Analysis] = OrderedDict()
+        self._stamps = 0
+
+    # ---- documents ----
+
+    def open(self, uri: str, text: str, version: int | None) -> str:
+        """Take in a document, or a change of it; its name."""
+        name = name_of(uri)
+        self._stamps += 1
+        self._buffers[name] = Buffer(uri, text, version, self._stamps)
+        return name
+
+    def close(self, uri: str) -> str:
+        """The editor lets go of a document: from now on its file counts."""
+        name = name_of(uri)
+        self._buffers.pop(name, None)
+        return name
+
+    def buffer(self, name: str) -> Buffer | None:
+        """The open document of a name."""
+        return self._buffers.get(name)
+
+    @property
+    def opened(self) -> tuple[str, ...]:
+        """The names of all open documents that hold programs."""
+        return tuple(name for name in self._buffers if not name.lower().endswith(".md"))
+
+    def uri(self, name: str) -> str:
+        """The address of a file, as the editor spells it where it is open."""
+        buffer = self._buffers.get(name)
+        if buffer is not None:
+            return buffer.uri
+        return uris.from_fs_path(name) or name
+
+    def stamp(self, name: str) -> Stamp:
+        """What tells this version of a file from others; None where there is none."""
+        buffer = self._buffers.get(name)
+        if buffer is not None:
+            return ("open", buffer.stamp)
+        try:
+            state = os.stat(name)  # noqa: PTH116 -- a name may be no path at all
+        except (OSError, ValueError):
+            return None
+        return (state.st_mtime_ns, state.st_size, state.st_ino)
+
+    def source(self, name: str) -> Source:
+        """The text of a file.
+
+        Raises:
+            SkillcError: it can't be read.
+        """
+        buffer = self._buffers.get(name)
+        return read_source(Path(name)) if buffer is None else Source(name, _without_mark(buffer.text))
+
+    def positions(self, source: Source) -> Positions:
+        """The lines of a file, in the editor's units."""
+        return positions(source.text, self.encoding)
+
+    def location(self, source: Source, span: Span) -> types.Location:
+        """A place as the editor wants it."""
+        return types.Location(self.uri(source.name), self.positions(source).range(span))
+
+    # ---- what is known of a file ----
+
+    def analysis(self, name: str) -> Analysis:
+        """What is known of a file, anew where it or a file that it uses has changed.
+
+        Raises:
+            SkillcError: it can't be read.
+        """
+        known = self._analyses.get(name)
+        if known is not None and all(self.stamp(each) == stamp for each, stamp in known.read.items()):
+            self._analyses.move_to_end(name)
+            return known
+        stamp = self.stamp(name)
+        found = self.analyse(self.source(name), stamp)
+        self._analyses[name] = found
+        while len(self._analyses) > _KEPT + len(self._buffers):
+            self._analyses.popitem(last=False)
+        return found
+
+    def analyse(self, source: Source, stamp: Stamp = None) -> Analysis:
+        """What there is to know of a text."""
+        loader = Overlay(self._root(source.name), self)
+        work = analyse(source, loader)
+        return Analysis(
+            source, work, work.checked, links(work.module, work.program), {source.name: stamp, **loader.read}
+        )
+
+    def _root(self, name: str) -> Path:
+        if Path(name).is_absolute():
+            return Path(name).parent
+        # A document that was never saved uses what stands in the first folder.
+        return self.folders[0] if self.folders else Path.cwd()
+
+    def with_texts(self, texts: Mapping[str, str]) -> Project:
+        """The same workspace where some files have other texts."""
+        other = Project(self.encoding)
+        other.folders, other._buffers = self.folders, dict(self._buffers)
+        for name, text in texts.items():
+            other._stamps += 1
+            other._buffers[name] = Buffer(self.uri(name), text, None, -other._stamps)
+        return other
+
+    # ---- all programs ----
+
+    def programs(self) -> Iterator[str]:
+        """The open programs, and those on the disk below the workspace's folders."""
+        seen = set(self.opened)
+        yield from self.opened
+        for folder in self.folders:
+            for place, folders, files in os.walk(folder):
+                folders[:] = sorted(each for each in folders if not each.startswith(".") and each not in _SKIPPED)
+                for file in sorted(files):
+                    name = str(Path(place, file))
+                    if file.endswith(".skill") and name not in seen:
+                        seen.add(name)
+                        yield name
+                    if len(seen) >= FILES_LIMIT:
+                        return
+
+    def mentioning(self, word: str) -> Iterator[Analysis]:
+        """What is known of every program in whose text a word stands."""
+        for name in list(self.programs()):
+            try:
+                if word in self.source(name).text:
+                    yield self.analysis(name)
+            except SkillcError:
+                continue
+
+    def inside(self, name: str) -> bool:
+        """Whether a file may be changed: it is open, or lies in a folder of the workspace."""
+        return name in self._buffers or any(Path(name).is_relative_to(folder) for folder in self.folders)
+
+
+def name_of(uri: str) -> str:
+    """The name of the document at an address."""
+    path = uris.to_fs_path(uri) if uri.startswith("file:") else None
+    return os.path.normpath(path) if path else uri
+
+
+def _without_mark(text: str) -> str:
+    """The text with a blank in place of a byte-order mark, so that every offset stays."""
+    return " " + text[1:] if text.startswith(_BYTE_ORDER_MARK) else text
