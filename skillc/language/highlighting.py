@@ -1,0 +1,262 @@
+"""The words and tokens of the language for whatever colours a program: from the kinds table and the grammar.
+
+Colouring by patterns can't know what a name stands for, so it says what it can be sure of: a word that begins a
+statement, one that stands before `=`, a function before `(`. The rest is the server's, by semantic tokens.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from skillc import resources
+from skillc.language.builtins import NAMES
+from skillc.language.fields import TYPES
+from skillc.language.forms import Form, SettingKind
+from skillc.language.functions import PARAMETER_TYPES
+from skillc.language.kinds import KINDS
+from skillc.language.modules import STATES
+from skillc.language.units import UNITS
+
+SCOPE = "source.skill"
+
+OPERATORS = ("and", "or", "not")
+CONSTANTS = ("on", "off", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of the language by what they are, each sorted.
+
+    Attributes:
+        kinds: words that make a statement.
+        modifiers: words in front of them.
+        settings: names of settings.
+        values: words and functions that a setting's value may be.
+    """
+
+    kinds: tuple[str, ...]
+    modifiers: tuple[str, ...]
+    settings: tuple[str, ...]
+    values: tuple[str, ...]
+    functions: tuple[str, ...]
+    states: tuple[str, ...]
+    types: tuple[str, ...]
+    units: tuple[str, ...]
+
+
+def words() -> Words:
+    """The words, from the table of kinds and the registries of functions, types and units."""
+    settings: set[str] = set()
+    values: set[str] = set()
+    modifiers: set[str] = set()
+    for kind in KINDS.values():
+        modifiers |= {*kind.modifiers, *(word for suffix in kind.suffixes for word in suffix)}
+        _collect(kind.settings or (), settings, values)
+        for form in kind.value:
+            _collect_form(form, settings, values)
+    return Words(
+        kinds=tuple(sorted(KINDS)),
+        modifiers=tuple(sorted(modifiers)),
+        settings=tuple(sorted(settings)),
+        values=tuple(sorted(values - set(CONSTANTS))),
+        functions=tuple(sorted(NAMES)),
+        states=tuple(sorted(STATES)),
+        types=tuple(sorted({*TYPES, *PARAMETER_TYPES})),
+        units=tuple(sorted(unit for unit in UNITS if unit.isalpha())),
+    )
+
+
+def _collect(found: tuple[SettingKind, ...], settings: set[str], values: set[str]) -> None:
+    for setting in found:
+        settings.add(setting.name)
+        for form in setting.forms:
+            _collect_form(form, settings, values)
+
+
+def _collect_form(form: Form, settings: set[str], values: set[str]) -> None:
+    values |= {*form.words} | ({form.name} if form.name else set())
+    for each in form.items:
+        _collect_form(each, settings, values)
+    _collect(form.block or (), settings, values)
+
+
+# ---- terminals ------------------------------------------------------------------------------------
+
+
+def terminals() -> dict[str, str]:
+    """The grammar's terminals, those of one word aside, as regular expressions that Python knows."""
+    grammar = (resources.folder("grammar") / "skill.lark").read_text("utf-8")
+    found: dict[str, str] = {}
+    for match in re.finditer(r"^(_?[A-Z]+)(?:\.-?\d+)?: *(.+)$", grammar, re.MULTILINE):
+        name, written = match[1], match[2].strip()
+        pattern = re.fullmatch(r"/(.*)/([a-z]*)", written)
+        if pattern:
+            flags = f"(?{pattern[2]})" if pattern[2] else ""
+            found[name] = flags + pattern[1].replace(r"\/", "/")
+        elif re.fullmatch(r'("[^"]*"\s*\|?\s*)+', written):
+            found[name] = "|".join(re.escape(each) for each in re.findall(r'"([^"]*)"', written))
+    return found
+
+
+def _portable(pattern: str) -> str:
+    """A terminal in the syntax of Oniguruma, which editors use: possessive quantifiers are plain ones there."""
+    return pattern.replace("*+", "*").replace("++", "+").replace(r"[^\W\d]\w*", r"[\p{L}_][\p{L}\p{N}_]*")
+
+
+# ---- TextMate -------------------------------------------------------------------------------------
+
+
+def textmate() -> dict[str, Any]:
+    """The TextMate grammar, as JSON values."""
+    found, known = terminals(), words()
+    name = _portable(found["NAME"])
+    return {
+        "comment": "Made from the table of kinds and the grammar by `python -m editors.make`; changes are lost.",
+        "name": "skill",
+        "scopeName": SCOPE,
+        "fileTypes": ["skill"],
+        "patterns": [{"include": f"#{each}"} for each in _ORDER],
+        "repository": {
+            "documentation": {"name": "comment.line.documentation.skill", "match": "///.*$"},
+            "comment": {"name": "comment.line.number-sign.skill", "match": "#.*$"},
+            "text": _text(),
+            "string": {
+                "name": "string.quoted.double.skill",
+                "begin": '"(?!"")',
+                "end": '"|$',
+                "patterns": [{"name": "constant.character.escape.skill", "match": r"\\(?:u\{[0-9A-Fa-f]+\}|.)"}],
+            },
+            "use": _use(name),
+            "statement": _statement(known, name),
+            "type": {
+                "match": rf"(:)\s*({_any(known.types)})\b",
+                "captures": {
+                    "1": {"name": "punctuation.separator.colon.skill"},
+                    "2": {"name": "support.type.skill"},
+                },
+            },
+            "money": {"name": "constant.numeric.money.skill", "match": _portable(found["MONEY"])},
+            "number": {
+                "match": rf"(?<![\w.])({_portable(found['NUMBER'])})\s*(%|(?:{_any(known.units)})\b)?",
+                "captures": {
+                    "1": {"name": "constant.numeric.skill"},
+                    "2": {"name": "keyword.other.unit.skill"},
+                },
+            },
+            "word-operator": {"name": "keyword.operator.word.skill", "match": rf"\b(?:{_any(OPERATORS)})\b"},
+            "member": {
+                "match": rf"(?:\b({_any(known.states)})\b|({name}))(?=\s*\.)",
+                "captures": {
+                    "1": {"name": "variable.language.skill"},
+                    "2": {"name": "entity.name.namespace.skill"},
+                },
+            },
+            "builtin": {
+                "name": "support.function.skill",
+                "match": rf"(?<!\.)\b(?:{_any(known.functions)})\b(?=\s*\()",
+            },
+            "function": {"name": "entity.name.function.skill", "match": rf"{name}(?=\s*\()"},
+            "constant": {
+                "name": "constant.language.skill",
+                "match": rf"\b(?:{_any(CONSTANTS)})\b",
+            },
+            "operator": {
+                "name": "keyword.operator.skill",
+                "match": f"{_portable(found['COMPARE'])}|[-+*/|=]",
+            },
+        },
+    }
+
+
+_ORDER = (
+    "documentation",
+    "comment",
+    "text",
+    "string",
+    "use",
+    "statement",
+    "type",
+    "money",
+    "number",
+    "word-operator",
+    "member",
+    "builtin",
+    "function",
+    "constant",
+    "operator",
+)
+
+
+def _any(choices: tuple[str, ...]) -> str:
+    # The longest first, for an alternative that another begins with.
+    return "|".join(sorted(choices, key=lambda word: (-len(word), word)))
+
+
+def _text() -> dict[str, Any]:
+    """A text, whose inside is markdown."""
+    return {
+        "name": "string.quoted.triple.skill",
+        "begin": '"""',
+        "beginCaptures": {"0": {"name": "punctuation.definition.string.begin.skill"}},
+        "end": '"""',
+        "endCaptures": {"0": {"name": "punctuation.definition.string.end.skill"}},
+        "contentName": "meta.embedded.block.markdown",
+        "patterns": [
+            {"name": "constant.character.escape.skill", "match": r'\\"""'},
+            {
+                # Up to the line of the closing fence, so that no markdown construct runs over the end.
+                # The indentation is the program's, not the text's.
+                "begin": r"(^|\G)[ \t]*(?!\s*\"\"\")",
+                "while": r'(^|\G)(?!\s*""")(?!.*(?<!\\)""")[ \t]*',
+                "patterns": [{"include": "text.html.markdown"}],
+            },
+        ],
+    }
+
+
+def _use(name: str) -> dict[str, Any]:
+    return {
+        "match": rf"(?:^|(?<=;))\s*(use)\s+(?:({name}(?:\.{name})*)|(\"[^\"\n]*\"))(?:\s+(as)\s+({name}))?",
+        "captures": {
+            "1": {"name": "keyword.control.import.skill"},
+            "2": {"name": "entity.name.namespace.skill"},
+            "3": {"name": "string.quoted.double.skill"},
+            "4": {"name": "keyword.control.import.skill"},
+            "5": {"name": "entity.name.namespace.skill"},
+        },
+    }
+
+
+def _statement(known: Words, name: str) -> dict[str, Any]:
+    """`trainable section rules`, `language 1`, `limit = 300 tokens`: only where a statement may begin.
+
+    Some kinds have the name of a setting, and are kinds only before a name or a `{`.
+    """
+    modifiers = _any(known.modifiers)
+    alone = _any(tuple(word for word in known.kinds if word not in known.settings))
+    kinds = rf"(?:{_any((*known.kinds, 'language'))})\b(?=\s*[\p{{L}}_{{0-9])|(?:{alone})\b(?=\s*=)"
+    value = rf"(?:\s*(=)\s*({_any(known.values)})\b)?"
+    return {
+        "match": (
+            rf"(?:^|(?<=[;{{]))\s*(?:({modifiers})\s+)?"
+            rf"(?:({kinds})(?:\s+({name})(?:\s+({modifiers})\s+({modifiers}))?)?|({name})(?=\s*[={{]){value})"
+        ),
+        "captures": {
+            "1": {"name": "storage.modifier.skill"},
+            "2": {"name": "keyword.declaration.skill"},
+            "3": {"name": "entity.name.skill"},
+            "4": {"name": "storage.modifier.skill"},
+            "5": {"name": "storage.modifier.skill"},
+            "6": {"name": "support.type.property-name.skill"},
+            "7": {"name": "keyword.operator.skill"},
+            "8": {"name": "constant.language.skill"},
+        },
+    }
+
+
+def as_file(value: dict[str, Any]) -> str:
+    """JSON as it stands in the repository."""
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
