@@ -74,9 +74,10 @@ def _quick_fixes(project: Project, analysis: Analysis, diagnostic: Diagnostic) -
 
 def _title(diagnostic: Diagnostic, fix: Fix) -> str:
     text = " ".join(fix.text.split())
-    if diagnostic.hint is not None:
-        return diagnostic.hint[:1].upper() + diagnostic.hint[1:].replace("did you mean", "Change to").replace("?", "")
-    return f"Write `{text}`" if text else "Remove it"
+    hint = diagnostic.hint
+    if hint is not None and not hint.endswith("?"):
+        return hint[:1].upper() + hint[1:]
+    return f"Change to `{text}`" if text else "Remove it"
 
 
 def safe_fixes(analysis: Analysis) -> Iterator[Fix]:

@@ -15,7 +15,7 @@ from skillc.language.functions import PARAMETER_TYPES
 from skillc.language.kinds import Kind, kinds_in
 from skillc.language.links import fields_in, metrics_in, sections_in
 from skillc.language.modules import STATES, Module
-from skillc.language.source import Span
+from skillc.language.source import Source, Span
 from skillc.language.statements import Stated
 from skillc.language.units import UNITS
 from skillc.lsp.cursor import Call, Cursor, cursor_at, kind_of, setting_of
@@ -42,13 +42,21 @@ class Offer:
     rank: int = 5
 
 
-def completion(project: Project, analysis: Analysis, offset: int, *, snippets: bool) -> types.CompletionList:
-    """Everything that may be typed at a place."""
-    cursor = cursor_at(analysis.source.text, offset)
-    place = project.positions(analysis.source).range(Span(cursor.start, offset))
-    if cursor.section == "string":
-        quote = cursor.start + 1
-        place = project.positions(analysis.source).range(Span(quote, offset))
+def completion(
+    project: Project, analysis: Analysis, source: Source, offset: int, *, snippets: bool
+) -> types.CompletionList:
+    """Everything that may be typed at a place.
+
+    Args:
+        project: the workspace.
+        analysis: says which names there are; it may be of a text from before the last changes.
+        source: the text as it is.
+        offset: the place in it.
+        snippets: whether the editor knows places to fill in.
+    """
+    cursor = cursor_at(source.text, offset)
+    begins = cursor.start + 1 if cursor.section == "string" else cursor.start
+    place = project.positions(source).range(Span(begins, offset))
     seen: set[str] = set()
     items = []
     for offer in _offers(project, analysis, cursor):
@@ -126,7 +134,7 @@ def _statements(analysis: Analysis, cursor: Cursor) -> Iterator[Offer]:
 
 
 def _kind(module: Module, kind: Kind, cursor: Cursor) -> Iterator[Offer]:
-    if kind.once and kind.name == "forbidden" and module.named(kind.word):
+    if kind.once and kind.name == "forbidden" and any(each.kind is kind for each in module.stated):
         return
     if kind.modifiers:
         for modifier in kind.modifiers:
@@ -245,8 +253,6 @@ def _referred(module: Module, kind: Kind, cursor: Cursor) -> Iterator[Offer]:
 
 def _expression(module: Module, kind: Kind, cursor: Cursor) -> Iterator[Offer]:
     run = kind.word in ("gate", "require")
-    stated = module.named(kind.word).get(cursor.words[-1]) if cursor.words else None
-    parameters = stated.node.parameters if stated is not None else None
     if cursor.before:
         yield from _members(module, cursor, run=run)
         return
@@ -257,11 +263,10 @@ def _expression(module: Module, kind: Kind, cursor: Cursor) -> Iterator[Offer]:
         yield from _BY_TAKES[takes](module)
         return
     run = run and takes not in ("metric", "condition", "output", "readable")
-    for parameter in parameters or ():
-        yield Offer(parameter.name.text, _ITEM.Variable, "parameter", rank=1)
+    yield from _parameters(cursor)
     if run:
         yield from (Offer(state, _ITEM.Constant, STATE_TEXTS[state], rank=2) for state in STATES)
-    elif parameters is None:
+    elif cursor.parameters is None:
         yield from (_declared(each, _ITEM.Field) for each in fields_in(module).values())
         own = cursor.words[-1] if cursor.words else ""
         yield from (_declared(each, _ITEM.Variable) for n, each in metrics_in(module).items() if n != own)
@@ -269,6 +274,10 @@ def _expression(module: Module, kind: Kind, cursor: Cursor) -> Iterator[Offer]:
     yield from _modules(module)
     if "NOT" in cursor.accepts:
         yield Offer("not", _ITEM.Keyword, rank=6)
+
+
+def _parameters(cursor: Cursor) -> Iterator[Offer]:
+    return (Offer(name, _ITEM.Variable, "parameter", rank=1) for name in cursor.parameters or ())
 
 
 def _functions(module: Module, *, run: bool) -> Iterator[Offer]:
@@ -301,11 +310,10 @@ def _members(module: Module, cursor: Cursor, *, run: bool) -> Iterator[Offer]:
     if len(cursor.before) > 1:
         return
     if of in STATES and run:
-        stated = module.named("gate").get(cursor.words[-1]) if cursor.words else None
-        if stated is not None and stated.node.parameters is not None:
-            yield from (Offer(each.name.text, _ITEM.Variable, "parameter") for each in stated.node.parameters)
-            return
-        yield from (_declared(each, _ITEM.Variable) for each in metrics_in(module).values())
+        if cursor.parameters is not None:
+            yield from _parameters(cursor)
+        else:
+            yield from (_declared(each, _ITEM.Variable) for each in metrics_in(module).values())
     elif (home := module.uses.get(of)) is not None:
         wanted = "gate" if run else "metric"
         for name, stated in home.functions().items():

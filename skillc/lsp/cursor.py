@@ -63,6 +63,7 @@ class Cursor:
         value: the form of value that the setting or kind takes.
         last: the kind of the token before.
         quoted: the start of the string, inside quotes.
+        parameters: of the statement, behind them; None where it has none.
     """
 
     start: int
@@ -76,6 +77,7 @@ class Cursor:
     call: Call | None = None
     last: str = ""
     quoted: str = ""
+    parameters: tuple[str, ...] | None = None
 
 
 def cursor_at(text: str, offset: int) -> Cursor:
@@ -143,6 +145,8 @@ class _Frame:
     tokens: list[Lexeme] = field(default_factory=list)
     given: set[str] = field(default_factory=set)
     commas: int = 0
+    names: list[str] = field(default_factory=list)
+    parameters: tuple[str, ...] | None = None
 
 
 def _walk(text: str, prefix: Prefix, start: int, word: str) -> Cursor:
@@ -156,13 +160,16 @@ def _walk(text: str, prefix: Prefix, start: int, word: str) -> Cursor:
         elif token.kind in ("RBRACE", "RPAR", "RSQB"):
             if len(frames) > 1:
                 frames.pop()
+                frame.names += _head(text, frame.tokens)[:1]
+                _take_parameters(frames[-1], frame)
             frames[-1].tokens.append(Lexeme("GROUP", token.start, token.end))
         elif token.kind == "_END":
             if frame.tokens:
                 frame.given.add(_last_word(text, frame.tokens))
-            frame.tokens = []
+            frame.tokens, frame.parameters = [], None
         elif token.kind == "COMMA" and frame.bracket in ("(", "["):
             frame.commas += 1
+            frame.names += _head(text, frame.tokens)[:1]
             frame.tokens = []
         else:
             frame.tokens.append(token)
@@ -192,7 +199,15 @@ def _located(text: str, prefix: Prefix, frames: list[_Frame], start: int, word: 
     if called is not None and section == "value":
         option = called.tokens[0] if len(called.tokens) > 1 and called.tokens[1].kind == "EQUAL" else None
         call = Call(called.call, called.commas, text[option.start : option.end] if option else None)
-    return _replaced(cursor, last=last, before=_before_dot(text, inner.tokens), call=call)
+    before = _before_dot(text, inner.tokens)
+    return _replaced(cursor, last=last, before=before, call=call, parameters=statement.parameters)
+
+
+def _take_parameters(statement: _Frame, closed: _Frame) -> None:
+    """Parentheses before the `=` hold the parameters of the statement."""
+    if closed.bracket == "(" and statement.bracket in ("", "{"):
+        if all(token.kind != "EQUAL" for token in statement.tokens):
+            statement.parameters = tuple(closed.names)
 
 
 def _replaced(cursor: Cursor, **changes: object) -> Cursor:

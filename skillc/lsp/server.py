@@ -57,7 +57,7 @@ class SkillServer(LanguageServer):
 
     def begin(self, params: types.InitializeParams) -> None:
         """Take in what the editor says of itself."""
-        encoding = self.server_capabilities.position_encoding or UTF_16
+        encoding = self.workspace.position_encoding or UTF_16
         self.project = Project(Encoding(encoding))
         self.findings = Findings(self.project)
         folders = [folder.uri for folder in params.workspace_folders or ()]
@@ -261,8 +261,14 @@ def _at_a_place() -> Iterable[Feature]:
             return None
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, told), positions.range(link.span))
 
-    def completed(ls: SkillServer, analysis: Analysis, offset: int) -> types.CompletionList:
-        return completion.completion(ls.project, analysis, offset, snippets=_knows_snippets(ls))
+    def completed(ls: SkillServer, params: types.CompletionParams) -> types.CompletionList | None:
+        try:
+            source = ls.project.source(name_of(params.text_document.uri))
+            analysis = ls.project.names(source.name)
+        except SkillcError:
+            return None
+        offset = ls.project.positions(source).offset(params.position)
+        return completion.completion(ls.project, analysis, source, offset, snippets=_knows_snippets(ls))
 
     def signature(ls: SkillServer, analysis: Analysis, offset: int) -> types.SignatureHelp | None:
         return completion.signature_help(analysis.work.module, analysis.source.text, offset)
@@ -300,7 +306,7 @@ def _at_a_place() -> Iterable[Feature]:
 
     return (
         (types.TEXT_DOCUMENT_HOVER, hovered, None),
-        (types.TEXT_DOCUMENT_COMPLETION, _asked(completed), types.CompletionOptions(trigger_characters=_TRIGGERS)),
+        (types.TEXT_DOCUMENT_COMPLETION, completed, types.CompletionOptions(trigger_characters=_TRIGGERS)),
         (types.TEXT_DOCUMENT_SIGNATURE_HELP, _asked(signature), types.SignatureHelpOptions(["(", ","])),
         (types.TEXT_DOCUMENT_DEFINITION, _asked(defined), None),
         (types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT, _asked(highlighted), None),

@@ -24,6 +24,9 @@ from skillc.lsp.positions import UTF_16, Encoding, Positions, positions
 FILES_LIMIT = 5_000
 """Programs of a workspace that are looked through for uses of a name."""
 
+LONG = 20_000
+"""Characters of a program above which completion goes by the names of a moment ago."""
+
 _KEPT = 64
 _SKIPPED = frozenset({"node_modules", "__pycache__", "build", "dist", "venv"})
 _BYTE_ORDER_MARK = "\ufeff"
@@ -185,6 +188,15 @@ class Project:
         while len(self._analyses) > _KEPT + len(self._buffers):
             self._analyses.popitem(last=False)
         return found
+
+    def names(self, name: str) -> Analysis:
+        """What is known of a file, from before the last changes where finding out anew takes longer than typing.
+
+        Raises:
+            SkillcError: it can't be read.
+        """
+        known = self._analyses.get(name)
+        return known if known is not None and len(known.source.text) > LONG else self.analysis(name)
 
     def analyse(self, source: Source, stamp: Stamp = None) -> Analysis:
         """What there is to know of a text."""

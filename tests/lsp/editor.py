@@ -62,6 +62,7 @@ class Editor:
     def stop(self):
         self.run(self.client.shutdown_async(None))
         self.client.exit(None)
+        self.errors = self.run(self.process.stderr.read()).decode()
         self.run(self.process.wait())
         self.run(self.client.stop())
         self.loop.close()

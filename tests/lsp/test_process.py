@@ -1,0 +1,105 @@
+"""The process: what it prints, how it ends, and what it says where pygls is missing."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from skillc.cli.lsp import lsp
+from skillc.errors import SkillcError
+
+
+def message(**content):
+    body = json.dumps({"jsonrpc": "2.0", **content}).encode()
+    return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
+def hello(identity=1):
+    return message(id=identity, method="initialize", params={"processId": None, "rootUri": None, "capabilities": {}})
+
+
+def spawned(code=None):
+    command = [sys.executable, "-c", code] if code else [sys.executable, "-m", "skillc", "lsp", "--stdio"]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def messages(data):
+    """All that stands in an output; a stray byte between two messages would fail here."""
+    while data:
+        head, _, data = data.partition(b"\r\n\r\n")
+        fields = dict(line.split(b": ") for line in head.split(b"\r\n"))
+        length = int(fields[b"Content-Length"])
+        yield json.loads(data[:length])
+        data = data[length:]
+
+
+def test_it_ends_when_the_editor_hangs_up():
+    process = spawned()
+    output, _ = process.communicate(hello(), timeout=20)
+    assert process.returncode is not None
+    assert [each["id"] for each in messages(output)] == [1]
+
+
+def test_it_ends_well_after_goodbye():
+    process = spawned()
+    goodbye = message(id=2, method="shutdown") + message(method="exit")
+    output, errors = process.communicate(hello() + message(method="initialized", params={}) + goodbye, timeout=20)
+    assert process.returncode == 0, errors
+    assert [each["id"] for each in messages(output)] == [1, 2]
+
+
+def test_nothing_but_the_protocol_reaches_standard_output():
+    code = (
+        "import os, subprocess, sys\n"
+        "from skillc.lsp import server, stdio\n"
+        "def loud(*arguments):\n"
+        "    print('printed'); os.write(1, b'written'); subprocess.run(['echo', 'shouted'])\n"
+        "    raise RuntimeError('a handler that fails')\n"
+        "server.definitions.highlights = loud\n"
+        "stdio.serve()\n"
+    )
+    text = "language 1\n"
+    document = {"uri": "untitled:x", "languageId": "skill", "version": 1, "text": text}
+    place = {"textDocument": {"uri": "untitled:x"}, "position": {"line": 0, "character": 0}}
+    asked = [
+        hello(),
+        message(method="initialized", params={}),
+        message(method="textDocument/didOpen", params={"textDocument": document}),
+        message(id=2, method="textDocument/documentHighlight", params=place),
+        message(id=3, method="textDocument/foldingRange", params={"textDocument": {"uri": "untitled:x"}}),
+        message(id=4, method="shutdown"),
+        message(method="exit"),
+    ]
+    process = spawned(code)
+    output, errors = process.communicate(b"".join(asked), timeout=20)
+    answers = {each["id"]: each for each in messages(output) if "id" in each}
+    assert answers[2]["result"] is None
+    assert answers[3]["result"] == []
+    for each in (b"printed", b"written", b"shouted", b"a handler that fails", b"this is a bug in skillc"):
+        assert each in errors
+    assert process.returncode == 0
+
+
+def test_without_pygls_it_says_what_to_install(monkeypatch):
+    import importlib.util
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    result = CliRunner().invoke(lsp, [])
+    assert isinstance(result.exception, SkillcError)
+    assert "pygls" in result.exception.message
+    assert result.exception.hint == 'pip install "skillc[lsp]"'
+
+
+@pytest.mark.parametrize("verb", ["check", "explain"])
+def test_no_other_verb_loads_it(verb):
+    code = (
+        "import sys\n"
+        f"sys.argv = ['skillc', {verb!r}, '--help']\n"
+        "from skillc.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print([name for name in ('pygls', 'lsprotocol', 'attrs') if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().splitlines()[-1] == "[]"
