@@ -52,7 +52,7 @@ def _body(kind: Kind) -> list[str]:
     return [f"{head} {{", "\t$0", "}"]
 
 
-_PROGRAM = '''language 1
+_PROGRAM = """language 1
 
 use std.gates
 
@@ -80,7 +80,7 @@ budget {
 }
 
 gate better = gates.strict($8)$0
-'''
+"""
 
 
 def main() -> None:

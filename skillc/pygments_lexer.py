@@ -16,7 +16,7 @@ _NAME = _TERMINALS["NAME"]
 _ALONE = tuple(word for word in _WORDS.kinds if word not in _WORDS.settings)
 
 
-class SkillLexer(RegexLexer):
+class SkillLexer(RegexLexer):  # type: ignore[misc]
     """Colours programs; any text has tokens, also one that is no program."""
 
     name = "skill"

@@ -205,9 +205,9 @@ def _located(text: str, prefix: Prefix, frames: list[_Frame], start: int, word: 
 
 def _take_parameters(statement: _Frame, closed: _Frame) -> None:
     """Parentheses before the `=` hold the parameters of the statement."""
-    if closed.bracket == "(" and statement.bracket in ("", "{"):
-        if all(token.kind != "EQUAL" for token in statement.tokens):
-            statement.parameters = tuple(closed.names)
+    before = all(token.kind != "EQUAL" for token in statement.tokens)
+    if before and closed.bracket == "(" and statement.bracket in ("", "{"):
+        statement.parameters = tuple(closed.names)
 
 
 def _replaced(cursor: Cursor, **changes: object) -> Cursor:

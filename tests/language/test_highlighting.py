@@ -207,7 +207,9 @@ def test_pygments_knows_what_words_are():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_pygments_knows_every_kind(kind):
-    assert (Keyword.Declaration, kind) in coloured(f"{kind} name = 1\n" if KINDS[kind].name != "forbidden" else f"{kind} {{")
+    assert (Keyword.Declaration, kind) in coloured(
+        f"{kind} name = 1\n" if KINDS[kind].name != "forbidden" else f"{kind} {{"
+    )
 
 
 def test_pygments_finds_the_lexer():

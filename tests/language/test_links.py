@@ -98,9 +98,7 @@ def test_every_name_of_a_sound_program_is_known(path):
                 if text.startswith("("):
                     continue
                 assert span in found, f"`{node.name}` at {work.source.position(span.start)}"
-            elif isinstance(node, nodes.Member):
-                assert node.name.span in found, f"`{node.name.text}` at {work.source.position(node.span.start)}"
-            elif isinstance(node, nodes.Argument) and node.name is not None:
+            elif isinstance(node, nodes.Member) or (isinstance(node, nodes.Argument) and node.name is not None):
                 assert node.name.span in found, f"`{node.name.text}` at {work.source.position(node.span.start)}"
 
 

@@ -46,7 +46,9 @@ LIBRARY = """language 1
 /// Hardly anyone is worse off.
 gate firm(m: metric, most: share = 1%) = regressed(m) <= most
 """
-ROWS = "".join(f'{{"质问": "question {i}", "answer": "{"yes" if i % 2 else "no"}", "country": "x"}}\n' for i in range(60))
+ROWS = "".join(
+    f'{{"质问": "question {i}", "answer": "{"yes" if i % 2 else "no"}", "country": "x"}}\n' for i in range(60)
+)
 
 
 @pytest.fixture
@@ -330,7 +332,7 @@ def test_hovers_tell_meaning_and_share_of_the_cost(editor, files):
     assert "it costs nothing" in look("model tar|get =")()
     assert "from 0 to 1" in look("exact_|match(answer)  #")()
     assert "精度 😀 as asked" in look("input 质|问")()
-    assert look("a|bout = \"Decide 😀.\"")() is not None
+    assert look('a|bout = "Decide 😀."')() is not None
 
 
 def test_no_cost_is_told_where_the_data_can_not_be_read(editor, files):
@@ -413,10 +415,10 @@ HOSTILE = [
     "metric m = " + "-" * 3000 + "1",
     "\r" * 300,
     "\u202elanguage 1\u2066\n",
-    "use \"\0.skill\" as x\nuse \"../../../etc/passwd\" as y\nuse std.nothing\n",
+    'use "\0.skill" as x\nuse "../../../etc/passwd" as y\nuse std.nothing\n',
     "language 1\r\nmetric 😀 = 1\r\nmetric m = “x”\r\n",
     "gate g = " + "f(" * 200,
-    "language 1\nuse \"./hostile.skill\" as me\n",
+    'language 1\nuse "./hostile.skill" as me\n',
 ]
 
 
