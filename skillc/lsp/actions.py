@@ -8,14 +8,17 @@ from collections.abc import Iterable, Iterator
 from lsprotocol import types
 
 from skillc.language.diagnostics import Diagnostic, Fix, Severity
+from skillc.language.fixing import fix
 from skillc.language.scan import STRING, TEXT
 from skillc.language.source import Source, Span
 from skillc.lsp.diagnostics import as_lsp, overlapping
+from skillc.lsp.edits import line_edits
 from skillc.lsp.workspace import Analysis, Project
 
 KINDS = (types.CodeActionKind.QuickFix, types.CodeActionKind.SourceFixAll)
 REASON = "say why"
 
+_SUPPRESSION = re.compile(r"#+[ \t]*skillc:[ \t]*ignore\[[^\]]*[^\]\s,]")
 _TEXTS = re.compile(rf'(?P<text>{TEXT}|"""(?:.*)\Z)|{STRING}|\#[^\n]*|///[^\n]*', re.DOTALL)
 
 
@@ -37,12 +40,21 @@ def code_actions(
         for diagnostic in overlapping(project, analysis.checked.diagnostics, name, span):
             found += _quick_fixes(project, analysis, diagnostic)
     if _asked(types.CodeActionKind.SourceFixAll, wanted):
-        fixes = list(safe_fixes(analysis))
-        if fixes and (wanted is not None or len(fixes) > 1):
-            edit = _edit(project, analysis.source, fixes)
-            title = f"Mend all that can be mended safely ({len(fixes)})"
-            found.append(types.CodeAction(title, types.CodeActionKind.SourceFixAll, edit=edit))
+        found += _fix_all(project, analysis, asked=wanted is not None)
     return found
+
+
+def _fix_all(project: Project, analysis: Analysis, *, asked: bool) -> Iterator[types.CodeAction]:
+    """What `check --fix` would do; where nobody asked for it, only if there is more than one fix."""
+    safe = [each for each in analysis.checked.diagnostics if each.fix is not None and each.fix.safe]
+    if len(safe) < (1 if asked else 2):
+        return
+    fixed = fix(analysis.source, lambda source: project.analyse(source).checked)
+    edits = line_edits(project.positions(analysis.source), analysis.source.text, fixed.source.text)
+    if edits:
+        edit = types.WorkspaceEdit(changes={project.uri(analysis.source.name): edits})
+        title = f"Mend all that can be mended safely ({len(fixed.applied)})"
+        yield types.CodeAction(title, types.CodeActionKind.SourceFixAll, edit=edit)
 
 
 def _asked(kind: types.CodeActionKind, only: tuple[str, ...] | None) -> bool:
@@ -53,14 +65,14 @@ def _asked(kind: types.CodeActionKind, only: tuple[str, ...] | None) -> bool:
 
 def _quick_fixes(project: Project, analysis: Analysis, diagnostic: Diagnostic) -> Iterator[types.CodeAction]:
     shown = [as_lsp(project, diagnostic)]
-    fix = diagnostic.fix
-    if fix is not None:
+    mend = diagnostic.fix
+    if mend is not None:
         yield types.CodeAction(
-            title=_title(diagnostic, fix),
+            title=_title(diagnostic, mend),
             kind=types.CodeActionKind.QuickFix,
             diagnostics=shown,
-            is_preferred=fix.safe,
-            edit=_edit(project, analysis.source, [fix]),
+            is_preferred=mend.safe,
+            edit=_edit(project, analysis.source, mend),
         )
     quiet = suppression(analysis, diagnostic)
     if quiet is not None:
@@ -68,30 +80,16 @@ def _quick_fixes(project: Project, analysis: Analysis, diagnostic: Diagnostic) -
             title=f"Let {diagnostic.code} stand here",
             kind=types.CodeActionKind.QuickFix,
             diagnostics=shown,
-            edit=_edit(project, analysis.source, [quiet]),
+            edit=_edit(project, analysis.source, quiet),
         )
 
 
-def _title(diagnostic: Diagnostic, fix: Fix) -> str:
-    text = " ".join(fix.text.split())
+def _title(diagnostic: Diagnostic, mend: Fix) -> str:
+    text = " ".join(mend.text.split())
     hint = diagnostic.hint
     if hint is not None and not hint.endswith("?"):
         return hint[:1].upper() + hint[1:]
     return f"Change to `{text}`" if text else "Remove it"
-
-
-def safe_fixes(analysis: Analysis) -> Iterator[Fix]:
-    """The safe fixes of a file that do not overlap, in its order."""
-    end = -1
-    fixes = [
-        each.fix
-        for each in analysis.checked.diagnostics
-        if each.fix is not None and each.fix.safe and each.primary.source.name == analysis.source.name
-    ]
-    for fix in sorted(fixes, key=lambda fix: fix.span):
-        if fix.span.start > end or (fix.span.start == end and fix.span.end > fix.span.start):
-            yield fix
-            end = fix.span.end
 
 
 def suppression(analysis: Analysis, diagnostic: Diagnostic) -> Fix | None:
@@ -107,8 +105,11 @@ def suppression(analysis: Analysis, diagnostic: Diagnostic) -> Fix | None:
     comment = f"  # skillc: ignore[{diagnostic.code}] {REASON}"
     for item in analysis.work.program.trivia:
         if item.kind != "blank" and item.span.start < end <= item.span.end:
-            # What is said there already stays behind the comment of its own.
             at = item.span.start
+            known = _SUPPRESSION.match(item.text)
+            if known is not None:
+                return Fix(Span(at + known.end(), at + known.end()), f", {diagnostic.code}", safe=False)
+            # What is said there already stays behind the comment of its own.
             return Fix(Span(at, at), f"{comment.lstrip()}  ", safe=False)
     return Fix(Span(end, end), comment, safe=False)
 
@@ -117,7 +118,7 @@ def _in_text(text: str, place: int) -> bool:
     return any(match["text"] and match.start() < place < match.end() for match in _TEXTS.finditer(text))
 
 
-def _edit(project: Project, source: Source, fixes: Iterable[Fix]) -> types.WorkspaceEdit:
-    positions = project.positions(source)
-    edits = [types.TextEdit(positions.range(fix.span), fix.text) for fix in fixes]
-    return types.WorkspaceEdit(changes={project.uri(source.name): edits})
+def _edit(project: Project, source: Source, mend: Fix) -> types.WorkspaceEdit:
+    text = mend.text.replace("\n", "\r\n") if "\r\n" in source.text else mend.text
+    edit = types.TextEdit(project.positions(source).range(mend.span), text)
+    return types.WorkspaceEdit(changes={project.uri(source.name): [edit]})

@@ -195,6 +195,26 @@ def test_a_note_can_be_let_stand(editor, files):
     line = applied(text, action.edit.changes[editor.uri(files)]).splitlines()[3]
     assert line.startswith("use std.text as words  # skillc: ignore[SK109] ")
     assert line.endswith("# for later")
+    editor.change(files, applied(text, action.edit.changes[editor.uri(files)]))
+    assert not {"SK109", "SK041", "SK042"} & {each.code for each in editor.diagnostics(files)}
+
+
+def test_a_second_note_joins_the_first(editor, files):
+    text = "language 1\nuse std.text as words  # skillc: ignore[SK504] shown\n"
+    name = files.replace("main.skill", "two.skill")
+    editor.open(name, text)
+    found = editor.diagnostics(name, lambda each: any(d.code == "SK109" for d in each))
+    note = next(each for each in found if each.code == "SK109")
+    action = next(each for each in editor.actions(name, note.range) if "SK109" in each.title)
+    assert "# skillc: ignore[SK504, SK109] shown" in applied(text, action.edit.changes[editor.uri(name)])
+    editor.close(name)
+
+
+def test_an_error_can_not_be_let_stand(editor, files):
+    editor.change(files, PROGRAM.replace("0.5 * right", "0.5 * unknown_thing"))
+    found = editor.diagnostics(files, lambda each: any(d.code == "SK204" for d in each))
+    error = next(each for each in found if each.code == "SK204")
+    assert not [each for each in editor.actions(files, error.range) if "stand" in each.title]
 
 
 # ---- where things are -----------------------------------------------------------------------------
