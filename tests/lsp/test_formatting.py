@@ -40,7 +40,7 @@ def test_only_lines_that_differ_are_touched(formatted):
     from skillc.language.source import Source
 
     canonical = format_source(Source("rough.skill", ROUGH)).text
-    assert formatted(canonical) == []
+    assert not formatted(canonical)
 
 
 def test_one_rough_line_is_one_edit(formatted):
