@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from making import mutated, quick, sound_programs
 
 from skillc.language import nodes
 from skillc.language.check import analyse
@@ -86,9 +87,7 @@ def plain(node):
     return {"on", "off", "true", "false"} & {getattr(node, "name", None)}
 
 
-@pytest.mark.parametrize("path", SOUND, ids=lambda path: path.stem)
-def test_every_name_of_a_sound_program_is_known(path):
-    work = analyse(read_source(path))
+def assert_all_known(work):
     found = {link.span for link in links(work.module, work.program)}
     for statement in work.program.statements:
         for node in walk(statement):
@@ -100,6 +99,23 @@ def test_every_name_of_a_sound_program_is_known(path):
                 assert span in found, f"`{node.name}` at {work.source.position(span.start)}"
             elif isinstance(node, nodes.Member) or (isinstance(node, nodes.Argument) and node.name is not None):
                 assert node.name.span in found, f"`{node.name.text}` at {work.source.position(node.span.start)}"
+
+
+@pytest.mark.parametrize("path", SOUND, ids=lambda path: path.stem)
+def test_every_name_of_a_sound_program_is_known(path):
+    assert_all_known(analyse(read_source(path)))
+
+
+@quick(60)
+@given(sound_programs())
+def test_every_name_of_a_sound_program_at_random_is_known(text):
+    assert_all_known(analyse(Source("/nowhere/program.skill", text)))
+
+
+@quick(60)
+@given(mutated())
+def test_no_damaged_program_makes_it_fail(text):
+    linked(text)
 
 
 def test_there_are_programs_to_look_at():

@@ -1,0 +1,83 @@
+"""Every feature on programs made at random: sound ones keep their meaning, damaged ones end nothing."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "language"))
+
+from making import mutated, programs, quick, sound_programs
+
+from skillc.language.source import Span
+from skillc.lsp import actions, definitions, hover, rename, symbols, tokens
+from skillc.lsp.completion import completion, signature_help
+from skillc.lsp.diagnostics import as_lsp
+from skillc.lsp.workspace import Project
+
+NAME = "untitled:program"
+
+
+def opened(text):
+    project = Project()
+    project.open(NAME, text, 1)
+    return project, project.analysis(NAME)
+
+
+@quick(80)
+@given(st.one_of(mutated(), programs(), st.text(max_size=200)), st.data())
+def test_no_feature_fails(text, data):
+    project, analysis = opened(text)
+    length = len(analysis.source.text)
+    offset = data.draw(st.integers(0, length))
+    for diagnostic in analysis.checked.diagnostics:
+        as_lsp(project, diagnostic)
+    symbols.document_symbols(project, analysis)
+    symbols.folding_ranges(project, analysis)
+    symbols.document_links(project, analysis)
+    assert len(tokens.semantic_tokens(project, analysis).data) % 5 == 0
+    completion(project, analysis, analysis.source, offset, snippets=True)
+    signature_help(analysis.work.module, text, offset)
+    definitions.definition(project, analysis, offset)
+    definitions.references(project, analysis, offset, declaration=True)
+    definitions.highlights(project, analysis, offset)
+    actions.code_actions(project, analysis, Span(0, length), ["quickfix"])
+    for link in analysis.links:
+        hover.hover(analysis, link.symbol)
+
+
+@quick(30)
+@given(sound_programs(), st.data())
+def test_a_rename_leaves_a_sound_program_sound(text, data):
+    project, analysis = opened(text)
+    places = sorted({link.span.start for link in analysis.links if link.symbol.file == NAME})
+    offset = data.draw(st.sampled_from(places))
+    try:
+        symbol = rename.renamable(project, analysis, offset).symbol
+        edits = rename.edits(project, analysis, symbol, "zzfresh")
+    except rename.RefusedError:
+        link = definitions.link_at(analysis, offset)
+        assert link.symbol.kind == "label" or link.symbol.name in ("target", "optimizer")
+        return
+    after = project.with_texts({NAME: rename.applied(text, edits)}).analysis(NAME)
+    assert not after.checked.failed
+    before = Counter(each.code for each in analysis.checked.diagnostics)
+    assert Counter(each.code for each in after.checked.diagnostics) == before
+
+
+@quick(40)
+@given(mutated())
+def test_tokens_stand_in_order_and_apart(text):
+    project, analysis = opened(text)
+    data = tokens.semantic_tokens(project, analysis).data
+    line = character = end = 0
+    for i in range(0, len(data), 5):
+        down, right, length, _, _ = data[i : i + 5]
+        assert down >= 0
+        assert right >= 0
+        assert length > 0
+        line, character = line + down, right + (0 if down else character)
+        assert down or character >= end
+        end = character + length
