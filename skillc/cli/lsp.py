@@ -5,18 +5,18 @@ from __future__ import annotations
 import click
 
 
-@click.command(short_help="answer an editor: the language server")
-@click.option(
-    "--stdio",
-    is_flag=True,
-    help="Speak over standard input and output, which is the only way; for editors that say so.",
+@click.command(
+    short_help="answer an editor: the language server",
+    epilog="Example: skillc lsp --stdio",
 )
+@click.option("--stdio", is_flag=True, help="Speak over standard input and output; it is the only way, said or not.")
 def lsp(stdio: bool) -> int:
     """Speak the Language Server Protocol over standard input and output.
 
-    An editor starts it. It gives diagnostics with quick fixes, formatting, definitions and references across files,
-    renaming, symbols, hovers, completion and semantic tokens. Exit status: 0 when the editor has said goodbye, 1 when
-    it has hung up.
+    An editor starts it, and gets diagnostics with quick fixes, formatting, definitions and references across files,
+    renaming, symbols, hovers with what a part of the program costs, completion and semantic tokens.
+
+    Exit status: 0 the editor has said goodbye, 1 it has hung up, 2 pygls is not installed.
     """
     from importlib.util import find_spec
 
