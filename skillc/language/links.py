@@ -8,47 +8,23 @@ behind a mistake, so that it holds for programs that are being typed, and it rep
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from skillc.language import nodes
-from skillc.language.builtins import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, lookup
-from skillc.language.builtins import Parameter as BuiltinParameter
+from skillc.language.builtins import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, lookup
 from skillc.language.fields import TYPES
 from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
 from skillc.language.kinds import KINDS, Kind
 from skillc.language.modules import STATES, Module
 from skillc.language.report import Report
-from skillc.language.source import Source, Span
+from skillc.language.source import Span
 from skillc.language.statements import Sorter, Stated, StatedSetting, is_language
+from skillc.language.symbols import Symbol, at, declared, fields_in, metrics_in, parameter_of, sections_in
 from skillc.language.types import Level
-
-Origin = Stated | SettingKind | Kind | Builtin | BuiltinParameter | Module | nodes.Parameter | nodes.LabelType | None
 
 _EXAMPLE_TYPES = ("metric", "condition", "text", "output", "readable")
 _NAMED = {"field": "field", "model": "model", "rubric": "rubric", "judged": "rubric", "skill": "skill"}
-
-
-@dataclass(frozen=True, slots=True)
-class Symbol:
-    """Something that a name can stand for; two are the same where all but `origin` and `source` is.
-
-    Attributes:
-        kind: the word of the kinds table, or `module`, `file`, `heading`, `parameter`, `label`; of the language's own
-            `statement`, `setting`, `word`, `type`, `state`, `function`, `option`.
-        file: the name of the source that declares it; None for what is the language's own, and for a file.
-        span: where its name stands in that file.
-        owner: the function of a parameter or option, the kind that has a setting.
-        origin: what declares it.
-    """
-
-    kind: str
-    name: str
-    file: str | None = None
-    span: Span | None = None
-    owner: str = ""
-    source: Source | None = field(default=None, compare=False, repr=False)
-    origin: Origin = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,54 +47,6 @@ def links(module: Module, program: nodes.Program) -> tuple[Link, ...]:
     walker.statements(program.statements, "", ())
     unique = {(link.span, link.symbol.kind, link.symbol.name): link for link in walker.found}
     return tuple(sorted(unique.values(), key=lambda link: (link.span, not link.declares)))
-
-
-def declared(stated: Stated) -> Symbol | None:
-    """What a declaration with a name declares."""
-    if stated.name is None:
-        return None
-    return _at(stated.kind.word, stated.name, stated.source, stated)
-
-
-def fields_in(module: Module) -> dict[str, Stated]:
-    """Fields of task and data by name, the first of two that are alike."""
-    found: dict[str, Stated] = {}
-    for parent in ("task", "data"):
-        for stated in _children(module, parent):
-            if stated.name is not None:
-                found.setdefault(stated.name.text, stated)
-    return found
-
-
-def sections_in(module: Module) -> dict[str, Stated]:
-    """Sections that another may reuse: of skills, and of the file itself."""
-    inside = {s.name.text: s for s in _children(module, "skill") if s.name is not None and s.kind.word == "section"}
-    return {**inside, **module.named("section")}
-
-
-def metrics_in(module: Module) -> dict[str, Stated]:
-    """Metrics without parameters, the goal included."""
-    found = {**module.named("goal"), **module.named("metric")}
-    return {name: stated for name, stated in found.items() if stated.node.parameters is None}
-
-
-def home(module: Module) -> str:
-    """The name of the file that a module is."""
-    return module.source.name
-
-
-def _children(module: Module, parent: str) -> list[Stated]:
-    found: list[Stated] = []
-    for stated in module.stated:
-        if stated.kind.word == parent and stated.node.block is not None:
-            sorter = Sorter(Report(), module.source, parent, stated.kind.settings or (), stated.kind.passes)
-            for statement in stated.node.block.statements:
-                found += sorter.sort([statement]).kinds
-    return found
-
-
-def _at(kind: str, name: nodes.Name, source: Source, origin: Origin, owner: str = "") -> Symbol:
-    return Symbol(kind, name.text, source.name, name.span, owner, source, origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +110,7 @@ class _Walker:
         if written is not None:
             self._add(written, target)
         if name is not None:
-            self._add(name.span, _at("module", name, self.source, module), declares=True)
+            self._add(name.span, at("module", name, self.source, module), declares=True)
 
     def _stated(self, stated: Stated) -> None:
         kind, node = stated.kind, stated.node
@@ -210,7 +138,7 @@ class _Walker:
             return None
         found: dict[str, Symbol] = {}
         for parameter in stated.node.parameters:
-            symbol = _parameter(self.module, stated, parameter)
+            symbol = parameter_of(self.module, stated, parameter)
             self._add(parameter.name.span, symbol, declares=True)
             found.setdefault(parameter.name.text, symbol)
             if isinstance(parameter.type, nodes.NamedType) and parameter.type.name in PARAMETER_TYPES:
@@ -262,7 +190,7 @@ class _Walker:
             return None
         # The alias is the last word of its statement, or of the path in it.
         start = self.source.text.rfind(name, place.start, place.end)
-        return _at("module", nodes.Name(Span(start, start + len(name)), name), self.source, self.module.uses[name])
+        return at("module", nodes.Name(Span(start, start + len(name)), name), self.source, self.module.uses[name])
 
     # ---- settings ----
 
@@ -394,7 +322,7 @@ class _Walker:
             if parameters is not None and argument.name is not None:
                 found = next((p for p in parameters if p.name.text == argument.name.text), None)
                 if found is not None and stated is not None:
-                    self._add(argument.name.span, _parameter(module, stated, found))
+                    self._add(argument.name.span, parameter_of(module, stated, found))
             elif parameters is not None and index < len(parameters):
                 found = parameters[index]
             type_ = found.type.name if found is not None and isinstance(found.type, nodes.NamedType) else ""
@@ -446,8 +374,3 @@ class _Walker:
     def _word(self, node: nodes.Reference, words: tuple[str, ...]) -> None:
         if node.name in words:
             self._add(node.span, Symbol("word", node.name))
-
-
-def _parameter(module: Module, stated: Stated, parameter: nodes.Parameter) -> Symbol:
-    owner = stated.name.text if stated.name is not None else ""
-    return _at("parameter", parameter.name, module.source, parameter, owner)

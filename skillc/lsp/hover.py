@@ -10,11 +10,11 @@ from skillc.language.builtins import Parameter as BuiltinParameter
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Shares, Value, Word
 from skillc.language.forms import SettingKind
 from skillc.language.kinds import KINDS, Kind
-from skillc.language.links import Symbol
 from skillc.language.modules import Module
 from skillc.language.show import show_term
 from skillc.language.source import Source
 from skillc.language.statements import Stated
+from skillc.language.symbols import Symbol
 from skillc.language.types import Level
 from skillc.language.units import decimal, written
 from skillc.lsp.costs import Costs, price_of
@@ -248,7 +248,7 @@ def _builtin(builtin: Builtin) -> Iterator[str | None]:
 
 
 def _module(module: Module) -> Iterator[str | None]:
-    yield f"module `{module.key}`"
+    yield f"module `{module.shown}`"
     names = module.names()
     if names:
         more = ", ..." if len(names) > 20 else ""

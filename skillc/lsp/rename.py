@@ -11,9 +11,10 @@ from lsprotocol import types
 from skillc import resources
 from skillc.errors import SkillcError
 from skillc.language.diagnostics import Diagnostic, Severity
-from skillc.language.links import Link, Symbol
+from skillc.language.links import Link
 from skillc.language.source import Source, Span
 from skillc.language.statements import Stated
+from skillc.language.symbols import Symbol
 from skillc.lsp.definitions import link_at, uses
 from skillc.lsp.workspace import Analysis, Project
 

@@ -20,7 +20,7 @@ from pygls.lsp.server import LanguageServer
 
 from skillc import __version__
 from skillc.errors import SkillcError
-from skillc.lsp import actions, completion, definitions, formatting, hover, rename, symbols, tokens
+from skillc.lsp import actions, calls, completion, definitions, formatting, hover, rename, symbols, tokens
 from skillc.lsp.costs import Costs, Estimates
 from skillc.lsp.diagnostics import Findings
 from skillc.lsp.positions import UTF_16, Encoding
@@ -271,7 +271,7 @@ def _at_a_place() -> Iterable[Feature]:
         return completion.completion(ls.project, analysis, source, offset, snippets=_knows_snippets(ls))
 
     def signature(ls: SkillServer, analysis: Analysis, offset: int) -> types.SignatureHelp | None:
-        return completion.signature_help(analysis.work.module, analysis.source.text, offset)
+        return calls.signature_help(analysis.work.module, analysis.source.text, offset)
 
     def defined(ls: SkillServer, analysis: Analysis, offset: int) -> types.Location | None:
         return definitions.definition(ls.project, analysis, offset)

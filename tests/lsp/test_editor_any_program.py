@@ -13,7 +13,8 @@ from making import mutated, programs, quick, sound_programs
 
 from skillc.language.source import Span
 from skillc.lsp import actions, definitions, hover, rename, symbols, tokens
-from skillc.lsp.completion import completion, signature_help
+from skillc.lsp.calls import signature_help
+from skillc.lsp.completion import completion
 from skillc.lsp.diagnostics import as_lsp
 from skillc.lsp.workspace import Project
 

@@ -1,12 +1,16 @@
 """What may be typed at a place, for every position of the language."""
 
+import sys
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillc.language.kinds import KINDS, kinds_in
 from skillc.language.reader import Prefix, read_prefix
-from skillc.lsp.completion import completion, signature_help
+from skillc.lsp.calls import signature_help
+from skillc.lsp.completion import completion
 from skillc.lsp.cursor import cursor_at
 from skillc.lsp.workspace import Project
 
@@ -277,3 +281,16 @@ def test_in_a_long_program_the_names_of_a_moment_ago_are_offered():
     items = completion(project, analysis, source, len(source.text), snippets=True).items
     assert {item.label for item in items} == {"right", "score"}
     assert items[0].text_edit.range.start.line == source.text.count("\n")
+
+
+def test_installed_packages_are_offered_with_their_modules(project, tmp_path, monkeypatch):
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "language"))
+    from distributions import install
+
+    library = "language 1\ngate most(m: metric) = candidate.m > incumbent.m\n"
+    install(tmp_path, {"acme_skills/gates.skill": library, "acme_skills/judging/strict.skill": library})
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "acme" in offered(project, "use |")
+    assert {"gates", "judging.strict"} <= set(offered(project, "use acme.|"))
+    assert set(offered(project, "use acme.judging.|")) == {"strict"}
+    assert not offered(project, "use nobody.|")

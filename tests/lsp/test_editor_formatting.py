@@ -18,8 +18,7 @@ def formatted(editor):
     def formatted(text):
         editor.open("rough.skill", text)
         options = types.FormattingOptions(tab_size=2, insert_spaces=True)
-        edits = editor.about("textDocument/formatting", "rough.skill", types.DocumentFormattingParams, options=options)
-        return edits
+        return editor.about("textDocument/formatting", "rough.skill", types.DocumentFormattingParams, options=options)
 
     yield formatted
     editor.close("rough.skill")
