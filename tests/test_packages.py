@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-LEAVES = {"tokens", "errors", "resources", "files", "line_file", "user_code", "skill_packages"}
+LEAVES = {
+    *("tokens", "errors", "resources", "files", "line_file", "user_code", "skill_packages", "conflict", "own_code"),
+}
 MAY_IMPORT = {
     "language": set(),
     "document": set(),
@@ -24,6 +26,10 @@ MAY_IMPORT = {
         *("frontend", "locking", "report"),
     },
     "lsp": {"language", "document", "plan", "data", "frontend"},
+    "versions": {
+        *("language", "document", "plan", "data", "program", "run"),
+        *("frontend", "checking", "locking", "loading"),
+    },
     "doctor": {"language", "document", "plan", "data", "models", "metrics", "program", "optimize", "run", "frontend"},
 }
 HEAVY = ("dspy", "litellm", "openai", "httpx", "requests", "aiohttp", "numpy")

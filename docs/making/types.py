@@ -25,6 +25,7 @@ _PARAMETERS = {
     "claim": "a written comparison of two means: `candidate.m > incumbent.m`",
     "condition": "a condition on one rollout",
     "text": "a field, or a text in quotes",
+    "texts": "a list of texts in quotes",
     "field": "a field that examples can be grouped by",
     "rubric": "a rubric, or a text in quotes",
     "model": "a model's role",
