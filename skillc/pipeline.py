@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from skillc.data.reuse import split_digest
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned
@@ -25,7 +26,7 @@ from skillc.models.closing import ClosingReserve
 from skillc.models.serving.served import Served
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine
-from skillc.optimize.final import Tested, final_test, split_digest
+from skillc.optimize.final import Tested, final_test
 from skillc.optimize.loop import Trained, train
 from skillc.optimize.methods.run import train_by_method
 from skillc.optimize.observer import Observer, Passing, cut_by

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Sequence
 
 from skillc.data.example import Example
@@ -44,3 +45,9 @@ def check_unused(used: str, test: Sequence[Example], *, skill: str) -> None:
         f"`{skill}` was made with {counted(len(shared), 'example')} that the test split holds now: {named}",
         hint="split with the `seed`, `group` and `split` that it was made with, or test on new examples",
     )
+
+
+def split_digest(examples: Sequence[Example]) -> str:
+    """Names a test split by its inputs alone: other ids, labels or groups, or another order, make no new split."""
+    inputs = {json.dumps(dict(e.inputs), sort_keys=True, separators=(",", ":")) for e in examples}
+    return hashlib.sha256("\n".join(sorted(inputs)).encode()).hexdigest()

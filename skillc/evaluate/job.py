@@ -11,6 +11,7 @@ from typing import Literal
 from skillc.data.dataset import Dataset
 from skillc.data.dataset import load as load_data
 from skillc.data.example import Example
+from skillc.data.reuse import split_digest
 from skillc.data.sizes import sizes_of
 from skillc.document.skill import digest
 from skillc.errors import SkillcError
@@ -24,7 +25,6 @@ from skillc.metrics.sources import metric_sources
 from skillc.models.backends import own_backend, own_sources
 from skillc.models.endpoint import Endpoint
 from skillc.models.prices import price_table
-from skillc.optimize.final import split_digest
 from skillc.plan.digest import run_id, run_parts
 from skillc.plan.initial import initial_document
 from skillc.plan.lock import LookLock

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -111,9 +109,3 @@ def arm(engine: Engine, skill: Document | None, examples: Sequence[Example]) -> 
     totals = (engine.rollouts.total(skill, example, goal, samples=samples) for example in examples)
     found = measured_mean(totals, samples=samples)
     return Arm(found.value, found.n)
-
-
-def split_digest(examples: Sequence[Example]) -> str:
-    """Names a test split by its inputs alone: other ids, labels or groups, or another order, make no new split."""
-    inputs = {json.dumps(dict(e.inputs), sort_keys=True, separators=(",", ":")) for e in examples}
-    return hashlib.sha256("\n".join(sorted(inputs)).encode()).hexdigest()

@@ -22,7 +22,7 @@ from skillc.optimize.gates import decide, decide_all
 from skillc.optimize.intervals import Interval, Truth
 from skillc.optimize.overlap import overlap
 from skillc.optimize.rollouts import Outcome, Rollouts
-from skillc.plan.evidence import calls
+from skillc.plan.evidence import calls, gates_for
 from skillc.plan.schema import GatePlan, Plan
 
 Result = Literal["accept", "reject", "beaten", "undecided"]
@@ -158,14 +158,6 @@ def check_requires(engine: Engine, state: State) -> None:
     for require in engine.plan.requires:
         if decide(require.term, found) is not Truth.TRUE:
             raise SkillcError(f"`require {require.name}` does not hold for the initial skill: {require.text}")
-
-
-def gates_for(plan: Plan, *, slow: bool) -> tuple[GatePlan, ...]:
-    """The gates that a candidate must pass: for a slow update those marked `for slow`, where there are any."""
-    own = tuple(gate for gate in plan.gates if gate.for_ == "slow")
-    if slow and own:
-        return own
-    return tuple(gate for gate in plan.gates if gate.for_ is None)
 
 
 def goal_of(engine: Engine, skill: Document) -> Interval:

@@ -12,13 +12,13 @@ from skillc.optimize.engine import Engine, State
 from skillc.optimize.evidence import Evidence
 from skillc.optimize.explain_gate import brief, draw
 from skillc.optimize.flips import flips
-from skillc.optimize.gate import Decision, Result, evidence, gates_for, skills, texts
+from skillc.optimize.gate import Decision, Result, evidence, skills, texts
 from skillc.optimize.gates import decide_all
 from skillc.optimize.intervals import Interval, Truth
 from skillc.optimize.order import validation_order
 from skillc.optimize.parents import unsolved
 from skillc.optimize.rollouts import gather
-from skillc.plan.evidence import reads_batch
+from skillc.plan.evidence import gates_for, reads_batch
 from skillc.plan.schema import GatePlan
 
 REQUEUES = 2

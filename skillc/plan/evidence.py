@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from skillc.language.terms import CallTerm, FieldTerm, ListTerm, MeanTerm, Operation, Term, WordTerm
 
 if TYPE_CHECKING:
-    from skillc.plan.schema import Plan
+    from skillc.plan.schema import GatePlan, Plan
 
 Stage = Literal["text", "batch", "validation"]
 
@@ -54,6 +54,14 @@ def reads_batch(term: Term) -> bool:
 def fields_of(term: Term) -> tuple[str, ...]:
     """The fields that `by = field` names in a term."""
     return tuple(dict.fromkeys(by.name for call in calls(term) if isinstance(by := call.option("by"), FieldTerm)))
+
+
+def gates_for(plan: Plan, *, slow: bool) -> tuple[GatePlan, ...]:
+    """The gates that a candidate must pass: for a slow update those marked `for slow`, where there are any."""
+    own = tuple(gate for gate in plan.gates if gate.for_ == "slow")
+    if slow and own:
+        return own
+    return tuple(gate for gate in plan.gates if gate.for_ is None)
 
 
 def grouped_by(plan: Plan) -> tuple[str, ...]:

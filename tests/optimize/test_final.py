@@ -10,7 +10,8 @@ from scripted import World, engine_of, examples, plan_of, solves, trained
 
 from skillc.metrics.cells import MICRO, measured_mean
 from skillc.optimize.engine import mean
-from skillc.optimize.final import final_test, split_digest
+from skillc.data.reuse import split_digest
+from skillc.optimize.final import final_test
 from skillc.optimize.verdict import PairedScore, judge
 
 UNIT = {"low": Fraction(0), "high": Fraction(1), "look": 1, "seed": 7}

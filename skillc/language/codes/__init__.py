@@ -1,4 +1,6 @@
-"""The registry of diagnostic codes: SK0 syntax, 1 modules, 2 names, 3 types, 4 data, 5 gates, 6 models, 9 internal."""
+"""The registry of diagnostic codes: SK0 syntax, 1 modules, 2 names, 3 types, 4 data, 5 gates, 6 models, 7 versions,
+9 internal.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,7 @@ from skillc.language.codes import (
     plan,
     syntax,
     types,
+    versions,
 )
 from skillc.language.codes.code import Code, Phase
 
@@ -25,7 +28,7 @@ __all__ = ["CODES", "Code", "Phase"]
 
 def _assemble() -> Mapping[str, Code]:
     found: dict[str, Code] = {}
-    for stage in (syntax, comments, modules, names, types, data, gates, models, commands, plan, internal):
+    for stage in (syntax, comments, modules, names, types, data, gates, models, commands, plan, versions, internal):
         for code in stage.CODES:
             if code.code in found:
                 raise ValueError(f"the code {code.code} is registered twice")

@@ -17,7 +17,7 @@ class Code:
 
     Attributes:
         code: `SK` and three digits; the first digit is the stage. Never reused for another meaning.
-        stage: `syntax`, `modules`, `names`, `types`, `data`, `gates`, `models` or `internal`.
+        stage: `syntax`, `modules`, `names`, `types`, `data`, `gates`, `models`, `versions` or `internal`.
         title: the mistake in a few words, lower case.
         explanation: why it is one, and what to do; markdown, one or a few paragraphs.
         bad: a program or a part of one that yields this code. Empty where no text of a program can

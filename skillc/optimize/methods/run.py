@@ -14,12 +14,12 @@ from skillc.models.client import Client
 from skillc.optimize.baseline import baseline
 from skillc.optimize.decide import ENDS, Patch, cut_off, settle
 from skillc.optimize.engine import Engine, Place, State, entry
-from skillc.optimize.gate import check_requires, gates_for, hopeless
+from skillc.optimize.gate import check_requires, hopeless
 from skillc.optimize.loop import Trained, first_state
 from skillc.optimize.methods.found import Found
 from skillc.optimize.methods.texts import texts_of
 from skillc.optimize.seeds import batches
-from skillc.plan.evidence import reads_batch
+from skillc.plan.evidence import gates_for, reads_batch
 
 Improve = Callable[[Engine, Document, Client], Awaitable[Found]]
 

@@ -1,0 +1,33 @@
+"""All differences in meaning between two versions of a program, one file a part of it."""
+
+from __future__ import annotations
+
+from skillc.versions.change import GROUPS, Change
+from skillc.versions.compare.data import data_changes
+from skillc.versions.compare.gates import gate_changes, require_changes
+from skillc.versions.compare.metrics import metric_changes
+from skillc.versions.compare.models import model_changes
+from skillc.versions.compare.settings import budget_changes, optimize_changes
+from skillc.versions.compare.skill import skill_changes
+from skillc.versions.compare.task import task_changes
+from skillc.versions.version import Version
+
+__all__ = ["changes_between"]
+
+_PARTS = (
+    task_changes,
+    skill_changes,
+    data_changes,
+    metric_changes,
+    gate_changes,
+    require_changes,
+    budget_changes,
+    model_changes,
+    optimize_changes,
+)
+
+
+def changes_between(old: Version, new: Version) -> tuple[Change, ...]:
+    """What changed, in the order of `GROUPS`. Layout, comments and defaults that are written out are no change."""
+    found = [change for part in _PARTS for change in part(old, new)]
+    return tuple(sorted(found, key=lambda change: GROUPS.index(change.group)))

@@ -1,0 +1,139 @@
+"""The data: what stands on test, and what the split is made by."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from skillc.plan.schema import SplitPlan
+from skillc.versions.change import Change, Place
+from skillc.versions.compare.values import fields_that_differ, shown
+from skillc.versions.sides import FILES, Sides, Unread, data_files, sides_of
+from skillc.versions.version import Version
+
+_PLACE = Place("data")
+_HINT = "keep the test split as it is: a gain on another one does not compare, and examples that moved were learnt from"
+
+
+def data_changes(old: Version, new: Version) -> Iterator[Change]:
+    """Settings of the data, and which examples they put on test."""
+    before, after = old.plan.data, new.plan.data
+    settings = [_setting(name, one, other) for name, one, other in fields_that_differ(before, after)]
+    ungrouped = before.group is not None and before.group != after.group
+    yield from (change for change in settings if not (ungrouped and change.subject == "group"))
+    if before.group is not None and ungrouped:
+        yield _group(before.group, after.group)
+    if not settings and _same_task(old, new) and _same_files(old, new):
+        return
+    causes = [change.subject for change in settings if change.subject in ("source", "split", "group", "seed", *FILES)]
+    yield from _examples(old, new, causes)
+
+
+def _setting(name: str, before: object, after: object) -> Change:
+    place = Place("data", None, name if after is not None else None)
+    return Change("data", name, _text(before), _text(after), place=place)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, SplitPlan):
+        unit = " examples" if value.unit == "examples" else ""
+        return " : ".join(f"{part}{unit}" for part in value.parts)
+    return shown(value)
+
+
+def _group(before: str, after: str | None) -> Change:
+    place = Place("data", None, "group" if after is not None else None)
+    if after is None:
+        message = f"examples of one `{before}` are no longer kept on one side, so that what is learnt may leak into test"
+    else:
+        message = f"examples were kept together by `{before}`, and are by `{after}` now"
+    hint = f"keep `group = {before}`"
+    return Change("data", "group", before, shown(after), "looser", "group-dropped", message, hint, place=place)
+
+
+def _same_task(old: Version, new: Version) -> bool:
+    return (old.plan.task.inputs, old.plan.task.outputs) == (new.plan.task.inputs, new.plan.task.outputs)
+
+
+def _same_files(old: Version, new: Version) -> bool:
+    """Whether the data files are the same bytes, so that nothing has to be read."""
+    for name in data_files(new.plan.data):
+        content = new.read(name)
+        if content is None or content != old.read(name):
+            return False
+    return True
+
+
+def _examples(old: Version, new: Version, causes: list[str]) -> Iterator[Change]:
+    names, now = ({field.name for field in version.plan.task.inputs} for version in (old, new))
+    inputs = None if names == now else sorted(names & now)
+    before, after = sides_of(old, new, inputs), sides_of(new, old, inputs)
+    if isinstance(before, Sides) and isinstance(after, Sides) and inputs != []:
+        yield from _compared(before, after, causes)
+    else:
+        yield from _by_lock(old, before, after, causes)
+
+
+def _compared(before: Sides, after: Sides, causes: list[str]) -> Iterator[Change]:
+    old = {key: row for key, row in before.rows.items() if row.side == "test"}
+    new = {key: row for key, row in after.rows.items() if row.side == "test"}
+    gone = Counter(after.rows[key].side if key in after.rows else "gone" for key in old if key not in new)
+    edited = sum(row.content != new[key].content for key, row in old.items() if key in new)
+    if gone or edited:
+        yield _moved(len(old), len(new), gone, edited, causes)
+    for side in ("train", "validation", "test"):
+        one = {key for key, row in before.rows.items() if row.side == side}
+        other = {key for key, row in after.rows.items() if row.side == side}
+        fresh, left = len(other - one), len(one - other)
+        if fresh or left:
+            yield _resized(side, len(one), len(other), fresh, left, told=side == "test" and bool(gone or edited))
+    if before.digest != after.digest and not edited and {*before.rows} == {*after.rows}:
+        edits = sum(row.content != after.rows[key].content for key, row in before.rows.items() if row.side != "test")
+        if edits:
+            message = f"{edits} examples to learn from or select on were edited"
+            yield Change("data", "examples", f"{len(before.rows)}", f"{edits} edited", "", "data-changed", message)
+
+
+def _moved(was: int, is_: int, gone: Counter[str], edited: int, causes: list[str]) -> Change:
+    said = []
+    for side, words in (("train", "are trained on now"), ("validation", "are selected on now"), ("gone", "are gone")):
+        if gone[side]:
+            said.append(f"{gone[side]} {words}")
+    if edited:
+        said.append(f"{edited} were edited")
+    by = f" by {' and '.join(f'`{cause}`' for cause in causes)}" if causes else ""
+    message = f"the test split changed{by}: of {was} test examples {', '.join(said)}"
+    place = Place("data", None, causes[0]) if causes else _PLACE
+    return Change("data", "test examples", f"{was}", f"{is_}", "unordered", "test-split-changed", message, _HINT, place=place)
+
+
+def _resized(side: str, was: int, is_: int, fresh: int, left: int, *, told: bool) -> Change:
+    message = f"the {side} split has {is_} examples where it had {was}: {fresh} new ones, {left} fewer of the old"
+    rule = None if told else "data-changed"
+    return Change("data", f"{side} split", f"{was} examples", f"{is_} examples, {fresh} of them new", "", rule, message, place=_PLACE)
+
+
+def _by_lock(old: Version, before: Sides | Unread, after: Sides | Unread, causes: list[str]) -> Iterator[Change]:
+    """Where the data cannot be read: what the lock of the old version says of it, else that nothing can be said."""
+    lock = old.lock
+    if isinstance(after, Sides) and lock is not None:
+        if lock.data.digest == after.digest:
+            return
+        tests = [look.test for look in lock.looks if look.run == lock.run and look.test is not None]
+        if tests and tests[-1] == after.test:
+            message = "the data changed, and the inputs of the test split did not"
+            yield Change("data", "examples", "", "", "", "data-changed", message, place=_PLACE)
+            return
+        if tests:
+            message = "the test split is another one than `skill.lock` was tested on"
+            yield Change("data", "test examples", "", "", "unordered", "test-split-changed", message, _HINT, place=_PLACE)
+            return
+    reasons = [each.reason for each in (before, after) if isinstance(each, Unread)] or ["no input stayed the same"]
+    if {"split", "seed", "group"} & {*causes}:
+        by = " and ".join(f"`{cause}`" for cause in causes)
+        message = f"the test split changed by {by}; which examples moved can't be told: {reasons[0]}"
+        yield Change("data", "test examples", "", "", "unordered", "test-split-changed", message, _HINT, place=_PLACE)
+        return
+    message = f"whether the test split is the same can't be told: {reasons[0]}"
+    hint = "keep the data in git, or compile, so that `skill.lock` names it"
+    yield Change("data", "test examples", "", "", "unordered", "data-not-compared", message, hint, place=_PLACE)

@@ -1,0 +1,129 @@
+"""Gates and requires: which of them ask less of a change than they did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from skillc.language.show import show_term
+from skillc.language.terms import Term
+from skillc.plan.evidence import gates_for
+from skillc.plan.schema import GatePlan, Plan, RequirePlan
+from skillc.versions.change import Change, Place
+from skillc.versions.compare.meaning import renamed, renamed_metrics
+from skillc.versions.looser import as_strict
+from skillc.versions.order import Bounds
+from skillc.versions.version import Version
+
+Kind = Literal["gate", "require"]
+_HINT = "keep it as strict, or tell the reviewer why a change need not prove it any more"
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The conditions of one version.
+
+    Attributes:
+        scopes: the terms that hold together: for steps, for slow updates.
+    """
+
+    each: dict[str, GatePlan | RequirePlan]
+    scopes: tuple[tuple[Term, ...], ...]
+
+    def where(self, condition: GatePlan | RequirePlan) -> list[int]:
+        """The scopes in which a condition holds."""
+        return [i for i, terms in enumerate(self.scopes) if any(term is condition.term for term in terms)]
+
+
+def gate_changes(old: Version, new: Version) -> Iterator[Change]:
+    """What a candidate must prove."""
+    names = renamed_metrics(old, new)
+    gates = [gate.model_copy(update={"term": renamed(gate.term, names)}) for gate in new.plan.gates]
+    plan = new.plan.model_copy(update={"gates": tuple(gates)})
+    yield from _changes("gate", _of_gates(old.plan), _of_gates(plan), bounds_of(old.plan, new.plan, names))
+
+
+def require_changes(old: Version, new: Version) -> Iterator[Change]:
+    """What has to hold before the first step."""
+    names = renamed_metrics(old, new)
+    now = [each.model_copy(update={"term": renamed(each.term, names)}) for each in new.plan.requires]
+    bounds = bounds_of(old.plan, new.plan, names)
+    yield from _changes("require", _of_requires(old.plan.requires), _of_requires(now), bounds)
+
+
+def bounds_of(old: Plan, new: Plan, names: dict[str, str]) -> Bounds:
+    """The range of each metric in both versions: the wider of the two where they differ."""
+    found = {metric.name: (metric.low, metric.high) for metric in old.metrics}
+    for metric in new.metrics:
+        name = names.get(metric.name, metric.name)
+        low, high = found.get(name, (metric.low, metric.high))
+        found[name] = (min(low, metric.low), max(high, metric.high))
+    return Bounds(found)
+
+
+def _of_gates(plan: Plan) -> _Side:
+    scopes = (tuple(gate.term for gate in gates_for(plan, slow=slow)) for slow in (False, True))
+    return _Side({gate.name: gate for gate in plan.gates}, tuple(scopes))
+
+
+def _of_requires(requires: Sequence[RequirePlan]) -> _Side:
+    return _Side({each.name: each for each in requires}, (tuple(each.term for each in requires),))
+
+
+def _changes(kind: Kind, old: _Side, new: _Side, bounds: Bounds) -> Iterator[Change]:
+    weak = {
+        name: lost
+        for name, each in old.each.items()
+        if (lost := [i for i in old.where(each) if not as_strict(new.scopes[i], each.term, bounds)])
+    }
+    told: set[str] = set()
+    for name in weak:
+        change, twin = _weakened(kind, old, new, name, bounds)
+        told |= {name, twin} if twin is not None else {name}
+        yield change
+    for name, each in new.each.items():
+        where = new.where(each)
+        if name in told or all(as_strict(old.scopes[i], each.term, bounds) for i in where):
+            continue
+        before = old.each.get(name)
+        yield Change("gates", f"{kind} {name}", _shown(before), _shown(each), "stricter", place=Place(kind, name))
+
+
+def _weakened(kind: Kind, old: _Side, new: _Side, name: str, bounds: Bounds) -> tuple[Change, str | None]:
+    """What became of a condition that is no longer kept, and the one that took its place."""
+    was = old.each[name]
+    twin = new.each.get(name) or next(
+        (each for each in new.each.values() if each.name not in old.each and as_strict([was.term], each.term, bounds)),
+        None,
+    )
+    subject = f"{kind} {name}"
+    if twin is None:
+        message = f"the {kind} `{name}` is gone: `{_shown(was)}`"
+        return Change("gates", subject, _shown(was), None, "looser", f"{kind}-removed", message, _HINT, place=Place(kind, name)), None
+    place, after = Place(kind, twin.name), _shown(twin)
+    called = f"`{name}`" if twin.name == name else f"`{name}`, now `{twin.name}`,"
+    if was.term == twin.term:
+        message = f"the {kind} `{name}` holds for less than it did: {_scope(was, twin)}"
+        change = Change("gates", subject, _shown(was), after, "looser", f"{kind}-loosened", message, _HINT, place=place)
+    elif as_strict([was.term], twin.term, bounds):
+        message = f"the {kind} {called} lets more through: `{_shown(was)}` became `{after}`"
+        change = Change("gates", subject, _shown(was), after, "looser", f"{kind}-loosened", message, _HINT, place=place)
+    else:
+        message = f"the {kind} {called} changed, and can't be shown to be as strict: `{_shown(was)}` became `{after}`"
+        rule = f"{kind}-changed"
+        change = Change("gates", subject, _shown(was), after, "unordered", rule, message, _HINT, place=place)
+    return change, twin.name
+
+
+def _scope(was: GatePlan | RequirePlan, twin: GatePlan | RequirePlan) -> str:
+    if getattr(twin, "for_", None) == "slow" and getattr(was, "for_", None) is None:
+        return "for slow updates only"
+    return "slow updates have gates of their own now, which do not ask for it"
+
+
+def _shown(condition: GatePlan | RequirePlan | None) -> str | None:
+    if condition is None:
+        return None
+    slow = getattr(condition, "for_", None) == "slow"
+    return show_term(condition.term) + (" for slow updates" if slow else "")

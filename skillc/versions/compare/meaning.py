@@ -1,0 +1,103 @@
+"""What a metric measures, whatever it is called: its term in one form, with all that it reads in place of names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from skillc.language.terms import CallTerm, ListTerm, MeanTerm, MetricTerm, Operation, Term, TextConstant, WordTerm
+from skillc.plan.address import without_secrets
+from skillc.plan.digest import digest
+from skillc.plan.schema import MetricPlan, Plan
+from skillc.versions.code import code_digest
+from skillc.versions.quantities import condition, quantity
+from skillc.versions.version import Version
+
+_LOGIC = ("and", "or", "not", "<", "<=", ">", ">=", "==", "!=")
+
+
+def meanings(version: Version) -> dict[str, str]:
+    """A name for what each metric measures: the same for the same meaning, in any version."""
+    found: dict[str, str] = {}
+    for metric in version.plan.metrics:
+        found[metric.name] = _meaning(version, metric, found)
+    return found
+
+
+def renamed_metrics(old: Version, new: Version) -> dict[str, str]:
+    """New names of metrics that measure what one of another name did, with that name."""
+    before, after = meanings(old), meanings(new)
+    gone = {meaning: name for name, meaning in before.items() if name not in after}
+    return {name: gone[meaning] for name, meaning in after.items() if name not in before and meaning in gone}
+
+
+def renamed(term: Term, names: Mapping[str, str]) -> Term:
+    """A term with other names of metrics."""
+    if not names:
+        return term
+
+    def named(part: Term) -> Term:
+        if isinstance(part, MetricTerm):
+            return MetricTerm(names.get(part.name, part.name))
+        if isinstance(part, MeanTerm):
+            return MeanTerm(part.state, names.get(part.metric, part.metric))
+        return part
+
+    return rebuilt(term, named)
+
+
+def rebuilt(term: Term, change: Callable[[Term], Term]) -> Term:
+    """A term with each part of it changed, the innermost first."""
+    if isinstance(term, Operation):
+        return change(Operation(term.operator, tuple(rebuilt(part, change) for part in term.operands)))
+    if isinstance(term, ListTerm):
+        return change(ListTerm(tuple(rebuilt(part, change) for part in term.items)))
+    if isinstance(term, CallTerm):
+        options = tuple((name, rebuilt(value, change)) for name, value in term.options)
+        return change(CallTerm(term.function, tuple(rebuilt(part, change) for part in term.arguments), options))
+    return change(term)
+
+
+def _meaning(version: Version, metric: MetricPlan, known: Mapping[str, str]) -> str:
+    plan = version.plan
+
+    def read(part: Term) -> Term:
+        if isinstance(part, MetricTerm):
+            return MetricTerm(known.get(part.name, part.name))
+        if isinstance(part, CallTerm) and part.function == "python" and isinstance(part.arguments[0], TextConstant):
+            code = TextConstant(code_digest(version.read, part.arguments[0].value))
+            return CallTerm("python", (*part.arguments, code), part.options)
+        return _judge(part, plan) if isinstance(part, CallTerm) and part.function == "judge" else part
+
+    whole = rebuilt(metric.term, read)
+    holds = isinstance(whole, Operation) and whole.operator in _LOGIC
+    form: object = condition(whole) if holds else quantity(whole)
+    return digest([_canonical(form), metric.unit, metric.low, metric.high])
+
+
+def _canonical(form: object) -> str:
+    """One text for one form; a set of parts in one order."""
+    if isinstance(form, frozenset):
+        return "{" + ", ".join(sorted(_canonical(each) for each in form)) + "}"
+    if isinstance(form, tuple):
+        return "(" + ", ".join(_canonical(each) for each in form) + ")"
+    fields = getattr(type(form), "__dataclass_fields__", None)
+    if fields is None:
+        return repr(form)
+    return f"{type(form).__name__}({', '.join(_canonical(getattr(form, name)) for name in fields)})"
+
+
+def _judge(term: CallTerm, plan: Plan) -> CallTerm:
+    """A judge with the text of its rubric, and with the model that judges in place of its role."""
+    arguments = tuple(
+        TextConstant(plan.rubrics[part.word]) if isinstance(part, WordTerm) and part.word in plan.rubrics else part
+        for part in term.arguments
+    )
+    return CallTerm(term.function, arguments, tuple((name, _judging(value, plan)) for name, value in term.options))
+
+
+def _judging(value: Term, plan: Plan) -> Term:
+    role = value.word if isinstance(value, WordTerm) else getattr(value, "name", None)
+    model = without_secrets(plan).models.get(role) if isinstance(role, str) else None
+    if model is None:
+        return value
+    return TextConstant(digest([model.model, model.model_env, model.parameters, model.exec, model.backend]))

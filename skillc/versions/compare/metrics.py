@@ -1,0 +1,96 @@
+"""Metrics by what they measure, and the goal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from skillc.language.show import show_term
+from skillc.language.terms import MeanTerm, MetricTerm
+from skillc.plan.evidence import walk
+from skillc.plan.schema import MetricPlan, Plan
+from skillc.versions.change import Change, Place
+from skillc.versions.compare.meaning import meanings, renamed_metrics
+from skillc.versions.compare.values import shown
+from skillc.versions.version import Version
+
+
+def metric_changes(old: Version, new: Version) -> Iterator[Change]:
+    """What is measured. An expression that is written as a gate's argument is a part of that gate."""
+    before, after = meanings(old), meanings(new)
+    names = renamed_metrics(old, new)
+    plans = {metric.name: metric for metric in old.plan.metrics}
+    now = {metric.name: metric for metric in new.plan.metrics}
+    read = deciding(old.plan)
+    for name, metric in now.items():
+        was = plans.get(names.get(name, name))
+        if was is None:
+            if metric.declared:
+                yield Change("metrics", f"metric {name}", None, show_term(metric.term), place=_place(metric))
+        elif before[was.name] != after[name]:
+            yield _redefined(was, metric, deciding_=was.name in read)
+        elif was.name != name and was.declared:
+            yield Change("metrics", "metric", was.name, name, place=_place(metric))
+    kept = {names.get(name, name) for name in now}
+    for name, metric in plans.items():
+        if name not in kept and metric.declared:
+            yield Change("metrics", f"metric {name}", show_term(metric.term), None)
+    yield from _goal(old.plan, new.plan, names)
+    for name in sorted(old.plan.rubrics.keys() | new.plan.rubrics.keys()):
+        one, other = old.plan.rubrics.get(name), new.plan.rubrics.get(name)
+        if one != other:
+            place = Place("rubric", name) if other is not None else Place()
+            yield Change("metrics", f"rubric {name}", _brief(one), _brief(other), place=place)
+
+
+def deciding(plan: Plan) -> frozenset[str]:
+    """The metrics that the goal, a gate or a require reads, directly or by others."""
+    terms = {metric.name: metric.term for metric in plan.metrics}
+    waiting = [plan.goal.name]
+    for each in (*plan.gates, *plan.requires):
+        waiting += _read(each.term)
+    found: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in found and name in terms:
+            found.add(name)
+            waiting += _read(terms[name])
+    return frozenset(found)
+
+
+def _read(term: object) -> list[str]:
+    parts = walk(term)  # type: ignore[arg-type]  # terms of the plan
+    return [part.name if isinstance(part, MetricTerm) else part.metric for part in parts if isinstance(part, MetricTerm | MeanTerm)]
+
+
+def _redefined(old: MetricPlan, new: MetricPlan, *, deciding_: bool) -> Change:
+    kind = "goal" if new.goal else "metric"
+    before, after = _shown(old), _shown(new)
+    if before == after:
+        message = f"the {kind} `{new.name}` measures something else: what it reads changed"
+    else:
+        message = f"the {kind} `{new.name}` measures something else: `{before}` became `{after}`"
+    hint = "scores of before and after do not compare; give the new measure a name of its own"
+    rule = "metric-redefined" if deciding_ else None
+    return Change("metrics", f"{kind} {new.name}", before, after, "unordered", rule, message, hint, place=_place(new))
+
+
+def _shown(metric: MetricPlan) -> str:
+    text = show_term(metric.term)
+    return f"{text}, {shown(metric.low, metric.unit)} to {shown(metric.high, metric.unit)}"
+
+
+def _goal(old: Plan, new: Plan, names: dict[str, str]) -> Iterator[Change]:
+    before, after = old.goal.name, new.goal.name
+    if names.get(after, after) != before:
+        message = f"the goal was `{before}` and is `{after}`"
+        hint = "scores of before and after do not compare"
+        yield Change("metrics", "goal", before, after, "unordered", "goal-changed", message, hint, place=_place(new.goal))
+
+
+def _brief(text: str | None) -> str | None:
+    words = None if text is None else " ".join(text.split())
+    return words if words is None or len(words) <= 60 else words[:59] + "…"
+
+
+def _place(metric: MetricPlan) -> Place:
+    return Place("goal" if metric.goal else "metric", metric.name)

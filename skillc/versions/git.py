@@ -1,0 +1,155 @@
+"""What git holds, read through the git command: no checkout, no shell, nothing written."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillc.errors import SkillcError
+from skillc.language.suggest import suggest
+
+_LINK, _FILES = "120000", ("100644", "100755", "120000")
+_MOST_LINKS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository with a working tree; paths are from its root, with `/`."""
+
+    root: Path
+
+    def commit(self, ref: str) -> str:
+        """The commit that a branch, a tag or any other name of git's means.
+
+        Raises:
+            SkillcError: there is none of that name.
+        """
+        if ref.startswith("-") or not ref.strip() or "\0" in ref:
+            raise SkillcError(f"`{ref}` names no commit", hint="name a branch, a tag or a commit: `--against main`")
+        found = _git(self.root, "rev-parse", "--verify", "--quiet", "--end-of-options", ref + "^{commit}")
+        if found.returncode == 0:
+            return found.stdout.decode().strip()
+        raise SkillcError(f"git knows no commit `{ref}`", hint=self._meant(ref))
+
+    def _meant(self, ref: str) -> str | None:
+        listed = _git(self.root, "for-each-ref", "--format=%(refname:short)").stdout.decode(errors="replace").split()
+        near = next((name for name in listed if name.partition("/")[2] == ref), None) or suggest(ref, listed)
+        if near:
+            return f"did you mean `{near}`?"
+        if _git(self.root, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true":
+            return "the clone is shallow: `git fetch --unshallow`, or `fetch-depth: 0` for actions/checkout"
+        return f"there is {', '.join(f'`{name}`' for name in listed[:8])}" if listed else None
+
+    def programs(self, commit: str | None, folder: str) -> tuple[str, ...]:
+        """The `.skill` files below a folder: of a commit, or of the working tree but for what git is to ignore."""
+        below = [folder] if folder else []
+        if commit is None:
+            every = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *below)
+        else:
+            every = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit, "--", *below)
+        names = _checked(_git(self.root, *every)).split(b"\0")
+        found = {os.fsdecode(name) for name in names if name.endswith(b".skill")}
+        there = (name for name in found if commit is not None or (self.root / name).is_file())
+        return tuple(sorted(there))
+
+    def read(self, commit: str, path: str) -> bytes | None:
+        """The content of a file at a commit, links within the repository followed; None where there is no file."""
+        for _ in range(_MOST_LINKS):
+            path = posixpath.normpath(path)
+            if path.startswith("../") or path in ("..", "."):
+                return None
+            mode, blob = self._entry(commit, path)
+            if mode not in _FILES:
+                return None
+            content = self.blob(blob)
+            if mode != _LINK:
+                return content
+            path = posixpath.join(posixpath.dirname(path), os.fsdecode(content))
+        return None
+
+    def _entry(self, commit: str, path: str) -> tuple[str, str]:
+        """Mode and id of what stands at a path, both empty where nothing does."""
+        out = _checked(_git(self.root, "ls-tree", "-z", "--full-tree", commit, "--", path)).split(b"\0")
+        for line in out:
+            head, _, name = line.partition(b"\t")
+            if os.fsdecode(name) == path:
+                mode, _, blob = head.decode().split()
+                return mode, blob
+        return "", ""
+
+    def blob(self, name: str) -> bytes:
+        """A content by its id."""
+        return _checked(_git(self.root, "cat-file", "blob", name))
+
+    def unmerged(self, folder: str) -> dict[str, dict[int, str]]:
+        """Files below a folder that a merge left open: the ids of base (1), ours (2) and theirs (3), where there are."""
+        out = _checked(_git(self.root, "--literal-pathspecs", "ls-files", "-u", "-z", "--", folder or "."))
+        found: dict[str, dict[int, str]] = {}
+        for line in out.split(b"\0"):
+            head, _, name = line.partition(b"\t")
+            if name:
+                _, blob, stage = head.decode().split()
+                found.setdefault(os.fsdecode(name), {})[int(stage)] = blob
+        return found
+
+    def last_change(self, path: str) -> str | None:
+        """The short name of the last commit that changed a file."""
+        found = _git(self.root, "--literal-pathspecs", "log", "-1", "--format=%h", "--", path)
+        return found.stdout.decode().strip() or None if found.returncode == 0 else None
+
+    def inside(self, place: Path) -> str:
+        """The path of a file or folder from the root; a link counts by where it stands.
+
+        Raises:
+            SkillcError: it lies outside.
+        """
+        whole = place.parent.resolve() / place.name if place.name not in ("", "..") else place.resolve()
+        if not whole.is_relative_to(self.root):
+            raise SkillcError(f"`{place}` lies outside the repository `{self.root}`")
+        path = whole.relative_to(self.root).as_posix()
+        return "" if path == "." else path
+
+
+def repository_of(folder: Path) -> Repository | None:
+    """The repository that a folder lies in.
+
+    Raises:
+        SkillcError: git is not there, or does not open it.
+    """
+    found = _git(folder.resolve(), "rev-parse", "--show-toplevel")
+    if found.returncode == 0:
+        return Repository(Path(os.fsdecode(found.stdout.rstrip(b"\r\n"))).resolve())
+    said = found.stderr.decode(errors="replace")
+    if "not a git repository" in said or "must be run in a work tree" in said:
+        return None
+    raise SkillcError(f"git does not open the repository of `{folder}`: {_first(said)}")
+
+
+def _git(folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
+    # Of a hook's variables only the index is kept: the rest is found from the folder.
+    dropped = ("GIT_DIR", "GIT_WORK_TREE", "GIT_PREFIX", "GIT_COMMON_DIR")
+    env = {name: value for name, value in os.environ.items() if name not in dropped}
+    env |= {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
+    try:
+        return subprocess.run(
+            ["git", "--no-pager", "-C", str(folder), *words], capture_output=True, check=False, env=env, stdin=subprocess.DEVNULL
+        )
+    except FileNotFoundError:
+        hint = "install git, or name a file that holds the other version"
+        raise SkillcError("there is no `git` command, which reads the other version", hint=hint) from None
+    except ValueError as problem:
+        raise SkillcError(f"git cannot be asked for such a name: {problem}") from None
+
+
+def _checked(done: subprocess.CompletedProcess[bytes]) -> bytes:
+    if done.returncode != 0:
+        raise SkillcError(f"git fails: {_first(done.stderr.decode(errors='replace'))}")
+    return done.stdout
+
+
+def _first(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0].removeprefix("fatal: ") if lines else "it does not say why"
