@@ -19,6 +19,7 @@ from skillc.language.source import Source
 if TYPE_CHECKING:
     from skillc.data.dataset import Dataset
     from skillc.plan.bounds import Bounds
+    from skillc.plan.lock import OptionsLock
     from skillc.plan.schema import Plan
     from skillc.plan.sizes import Sizes
 
@@ -39,6 +40,7 @@ class Planned:
     Attributes:
         as_written: whether nothing of it was changed for one call.
         suppressed: what comments of the program keep out of `diagnostics`.
+        options: those that changed the plan for this call.
     """
 
     path: Path
@@ -47,6 +49,7 @@ class Planned:
     diagnostics: tuple[Diagnostic, ...]
     as_written: bool = True
     suppressed: tuple[Suppressed, ...] = ()
+    options: OptionsLock | None = None
 
     @property
     def root(self) -> Path:
@@ -157,7 +160,7 @@ def plan_checked(
     diagnostics = (*checked.diagnostics, *sifted.kept)
     if resolved.plan is None:
         raise ProgramError(path, diagnostics)
-    plan = named(resolved.plan, os.environ)
+    plan = before = named(resolved.plan, os.environ)
     plan = override_models(plan, pairs(models, "--model", "target=openai/gpt-5.5-mini"))
     plan = override(plan, pairs(settings, "--set", "budget.cost=1"))
     plan = put_offline(plan) if offline else plan
@@ -166,7 +169,20 @@ def plan_checked(
         require_names(plan)
         refuse_folders(checked, plan, path.parent)
     as_written = not (models or settings or offline)
-    return Planned(path, checked, plan, diagnostics, as_written, (*checked.suppressed, *sifted.suppressed))
+    changed = plan != (before if every_model else asked(before))
+    options = _options(models, settings, offline=offline) if changed else None
+    suppressed = (*checked.suppressed, *sifted.suppressed)
+    return Planned(path, checked, plan, diagnostics, as_written, suppressed, options)
+
+
+def _options(models: Sequence[str], settings: Sequence[str], *, offline: bool) -> OptionsLock:
+    """The options of a call in one order; the last of two on one thing counts."""
+    from skillc.plan.lock import OptionsLock
+
+    def listed(texts: Sequence[str]) -> tuple[str, ...]:
+        return tuple(f"{name}={value}" for name, value in sorted(pairs(texts, "", "").items()))
+
+    return OptionsLock(models=listed(models), settings=listed(settings), offline=offline)
 
 
 def refuse_folders(checked: Checked, plan: Plan, root: Path) -> None:

@@ -75,8 +75,9 @@ def load_program(path: Path) -> Loaded:
     """A program's plan, and its skill from `skills/<name>/SKILL.md` beside it.
 
     Raises:
-        SkillcError: the program or the skill cannot be read, or has errors.
+        SkillcError: the program or the skill cannot be read, has errors, or was left open by a merge.
     """
+    from skillc.conflict import check_merged
     from skillc.document.skill_md import from_skill_md
     from skillc.frontend import plan_file
     from skillc.plan.initial import initial_document
@@ -89,6 +90,7 @@ def load_program(path: Path) -> Loaded:
         return Loaded(plan, path.parent, initial_document(plan), compiled=False)
     except (OSError, UnicodeDecodeError) as problem:
         raise SkillcError(f"the skill `{compiled}` cannot be read: {problem}") from problem
+    check_merged(compiled.parent)
     return Loaded(plan, path.parent, from_skill_md(text), compiled=True)
 
 
@@ -105,15 +107,18 @@ def module_of(loaded: Loaded) -> dspy.Module:
 
 
 def _from_folder(folder: Path) -> dspy.Module:
+    from skillc.conflict import check_merged, refuse_unmerged
     from skillc.document.skill_md import from_skill_md
     from skillc.program.names import module_name
 
+    check_merged(folder)
     skill = from_skill_md((folder / "SKILL.md").read_text(encoding="utf-8-sig"))
     file = folder / f"{module_name(skill.name)}.py"
     if not file.exists():
         raise SkillcError(
             f"`{folder}` has a SKILL.md and no module `{file.name}` beside it", hint="give the program instead"
         )
+    refuse_unmerged(file, file.read_text(encoding="utf-8", errors="replace"))
     spec = importlib.util.spec_from_file_location(file.stem, file)
     if spec is None or spec.loader is None:
         raise SkillcError(f"`{file}` cannot be imported")

@@ -15,9 +15,12 @@ from skillc.data.reuse import check_unused, marks
 from skillc.document.skill import digest
 from skillc.frontend import Planned
 from skillc.language.nodes import Use
+from skillc.language.terms import TextConstant
 from skillc.optimize.final import Arm, Tested
 from skillc.optimize.loop import Trained
+from skillc.own_code import code_digest
 from skillc.plan.digest import plan_digest
+from skillc.plan.evidence import calls
 from skillc.plan.lock import (
     ArmLock,
     ChargedLock,
@@ -38,7 +41,7 @@ DECISION_VERSION = "3"
 
 
 def lock_of(
-    program: str,
+    program: ProgramLock,
     plan: Plan,
     dataset: Dataset,
     trained: Trained,
@@ -47,11 +50,12 @@ def lock_of(
     run: str,
     looks: tuple[LookLock, ...],
     files: Sequence[Path],
+    history: str,
 ) -> Lock:
     """Pure values only.
 
     Args:
-        program: the program's file name.
+        program: the program, as `program_lock` gives it.
         plan: the plan.
         dataset: its examples.
         trained: the loop's end.
@@ -60,12 +64,13 @@ def lock_of(
         run: the run's name.
         looks: at the test split, this one included.
         files: what was written beside the lock.
+        history: the link of the last decision.
     """
     verdict = tested.verdict
     return Lock(
         decision_version=DECISION_VERSION,
         run=run,
-        program=ProgramLock(file=program, plan=plan_digest(plan)),
+        program=program,
         data=DataLock(
             digest=dataset.digest,
             train=len(dataset.train),
@@ -94,7 +99,36 @@ def lock_of(
         stopped=f"{trained.stopped} after decision {trained.state.decisions}",
         looks=looks,
         quarantined=trained.quarantined,
+        history=history,
     )
+
+
+def program_lock(planned: Planned) -> ProgramLock:
+    """The program, the options that changed its plan, and the user's own code behind it."""
+    plan = planned.plan
+    return ProgramLock(
+        file=planned.path.name,
+        plan=plan_digest(plan),
+        options=planned.options,
+        code=own_code_digest(plan, planned.root),
+    )
+
+
+def own_code_digest(plan: Plan, root: Path) -> str | None:
+    """Names the user's own Python that a plan names, without running it; None where it names none."""
+    found = {
+        function.value
+        for metric in plan.metrics
+        for call in calls(metric.term)
+        if call.function == "python" and isinstance(function := call.arguments[0], TextConstant)
+    }
+    names = sorted(found | {model.backend for model in plan.models.values() if model.backend is not None})
+
+    def read(path: str) -> bytes | None:
+        place = root / path
+        return place.read_bytes() if place.is_file() else None
+
+    return hashlib.sha256("\n".join(code_digest(read, name) for name in names).encode()).hexdigest() if names else None
 
 
 class _Arms(TypedDict):

@@ -16,7 +16,7 @@ from skillc.data.reuse import split_digest
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned
-from skillc.locking import DECISION_VERSION, check_starts, lock_of
+from skillc.locking import DECISION_VERSION, check_starts, lock_of, program_lock
 from skillc.metrics.evaluate import Meter
 from skillc.metrics.model_free import model_free_means
 from skillc.metrics.sources import metric_sources
@@ -43,11 +43,11 @@ from skillc.plan.lock import (
 )
 from skillc.plan.schema import Plan
 from skillc.plan.steps import decisions_of, wave_size
-from skillc.program.artifact import check_folder, write_artifact
+from skillc.program.artifact import check_folder, write_artifact, write_attributes
 from skillc.program.rollout import Runner
 from skillc.run.about import begin, changed_since_unfinished, finish
 from skillc.run.folder import RunFolder
-from skillc.run.history import history_text, read_history, with_completion, write_history
+from skillc.run.history import head_of, history_text, read_history, with_completion, write_history
 from skillc.run.journal import Journal, Record
 from skillc.run.replay import Replay
 from skillc.run.stop import Stop
@@ -234,11 +234,23 @@ def _write(
     paths = write_artifact(job.folder, job.planned.plan, trained.state.best, force=job.force)
     history = job.folder / "history.jsonl"
     write_history(history, history_text(read_history(history), name, decisions))
+    write_attributes(job.folder)
     spent = client.ledger.snapshot()
     known = old.looks if old else ()
     looks = look_of(known, _look(trained, name))[0] if tested.verdict.n else known
     plan, dataset = job.planned.plan, job.estimated.dataset
-    lock = lock_of(job.planned.path.name, plan, dataset, trained, tested, spent, name, looks, paths)
+    lock = lock_of(
+        program_lock(job.planned),
+        plan,
+        dataset,
+        trained,
+        tested,
+        spent,
+        name,
+        looks,
+        paths,
+        history=head_of(name, decisions),
+    )
     write_lock(job.folder / "skill.lock", lock)
     baselines = model_free_means(plan, dataset, dataset.test, meter)
     return Compiled(trained, tested, lock, job.folder / "SKILL.md", spent, baselines, client.servers.served())

@@ -10,7 +10,9 @@ import click
 
 @click.command(short_help="say what got weaker since another version")
 @click.argument("programs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--against", required=True, metavar="REF", help="A branch, tag or commit; or a file with the other version.")
+@click.option(
+    "--against", required=True, metavar="REF", help="A branch, tag or commit; or a file with the other version."
+)
 @click.option(
     "--format",
     "style",

@@ -28,7 +28,10 @@ _STYLES = ("text", "concise", "json", "sarif", "github")
 @click.option("--fix", is_flag=True, help="Apply the safe fixes, and report what is left.")
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix: apply those too that may change what a program means.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and write nothing.")
-def check(paths: tuple[Path, ...], style: str, as_json: bool, fix: bool, unsafe_fixes: bool, diff: bool) -> int:
+@click.option("--locked", is_flag=True, help="Also find where program, data or skill no longer fit skill.lock.")
+def check(
+    paths: tuple[Path, ...], style: str, as_json: bool, fix: bool, unsafe_fixes: bool, diff: bool, locked: bool
+) -> int:
     """Find mistakes in PROGRAMS: files, and folders with all programs below them.
 
     Exit status: 0 clean (notes are no mistakes), 1 findings, or a diff that is not empty, 2 a file that cannot be
@@ -47,5 +50,9 @@ def check(paths: tuple[Path, ...], style: str, as_json: bool, fix: bool, unsafe_
     if diff:
         return max(show_differences(looked), status(looked) if not all(each.readable for each in looked) else 0)
     write(looked)
+    if locked:
+        from skillc.versions.locked import with_lock
+
+        looked = [with_lock(each) for each in looked]
     show(looked, "json" if as_json else style)
     return status(looked)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from skillc.conflict import refuse_unmerged
 from skillc.document.render import for_target
 from skillc.document.skill import Document, digest
 from skillc.document.skill_md import from_skill_md
@@ -129,6 +130,7 @@ def _from_file(file: Path) -> Arm:
 
 def _read(path: Path) -> Document:
     text = read_source(path).text
+    refuse_unmerged(path, text)
     try:
         skill = from_skill_md(text)
     except SkillcError as problem:

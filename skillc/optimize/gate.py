@@ -23,7 +23,6 @@ from skillc.optimize.intervals import Interval, Truth
 from skillc.optimize.overlap import overlap
 from skillc.optimize.rollouts import Outcome, Rollouts
 from skillc.plan.evidence import calls, gates_for
-from skillc.plan.schema import GatePlan, Plan
 
 Result = Literal["accept", "reject", "beaten", "undecided"]
 

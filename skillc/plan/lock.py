@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainSerializer, ValidationError
 
+from skillc.conflict import UnmergedError, is_mark
 from skillc.errors import SkillcError
 from skillc.files import write_whole
 
@@ -45,11 +46,33 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class OptionsLock(_Part):
+    """Options of a compile that changed the plan, as they were given: `--model`, `--set` and `--offline`."""
+
+    models: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    offline: bool = False
+
+    @property
+    def shown(self) -> str:
+        """As on the command line."""
+        said = [f"--model {each}" for each in self.models] + [f"--set {each}" for each in self.settings]
+        return " ".join([*said, *["--offline"] * self.offline])
+
+
 class ProgramLock(_Part):
-    """The program: its file's name, and the digest of its plan."""
+    """The program: its file's name, and the digest of its plan.
+
+    Attributes:
+        options: what changed the plan for this compile; None where nothing did, and in locks of before it was written
+            down.
+        code: of the user's own Python that it names; None as well.
+    """
 
     file: str
     plan: Digest
+    options: OptionsLock | None = None
+    code: Digest | None = None
 
 
 class DataLock(_Part):
@@ -163,6 +186,7 @@ class Lock(_Part):
         stopped: why the run ended: `epochs`, `patience`, `cost after decision 17`.
         looks: every look at the test split, the oldest first.
         quarantined: ids of validation examples that could not be measured and were left out.
+        history: the link of the run's last decision in `history.jsonl`; None in locks of before it was written down.
     """
 
     format_version: Literal[1] = 1
@@ -181,6 +205,12 @@ class Lock(_Part):
     stopped: str
     looks: tuple[LookLock, ...] = ()
     quarantined: tuple[str, ...] = ()
+    history: Digest | None = None
+
+
+def union_of_looks(looks: tuple[LookLock, ...], others: tuple[LookLock, ...]) -> tuple[LookLock, ...]:
+    """The looks of two branches: none is forgotten, and none counts twice. Those of the first keep their numbers."""
+    return (*looks, *(look for look in others if not any(_same(each, look) for each in looks)))
 
 
 def look_of(looks: tuple[LookLock, ...], look: LookLock) -> tuple[tuple[LookLock, ...], int]:
@@ -223,23 +253,31 @@ def read_lock(path: Path) -> Lock:
         SkillcError: there is none, it is damaged, or a newer skillc wrote it.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        return parse_lock(path.read_text(encoding="utf-8-sig"), path)
     except FileNotFoundError as problem:
         hint = "compile the program first: `skillc compile`"
         raise SkillcError(f"there is no lock `{path}`", hint=hint) from problem
     except (OSError, UnicodeDecodeError) as problem:
         raise SkillcError(f"the lock `{path}` cannot be read: {problem}") from problem
-    return _parsed(text, path)
 
 
-def _parsed(text: str, path: Path) -> Lock:
+def parse_lock(text: str, path: Path) -> Lock:
+    """The lock in a text.
+
+    Args:
+        text: of the file.
+        path: how messages call it.
+
+    Raises:
+        UnmergedError: it holds both sides of a merge.
+        SkillcError: it is damaged, or a newer skillc wrote it.
+    """
     mend = "take it from git, or remove it and compile again (looks at the test split are then forgotten)"
     try:
         value = json.loads(text, parse_float=Fraction)
     except ValueError as problem:
-        if any(line.startswith(("<<<<<<<", ">>>>>>>")) for line in text.splitlines()):
-            hint = "a merge left both sides in it: keep one, and the looks of both"
-            raise SkillcError(f"the lock `{path}` holds marks of a merge", hint=hint) from problem
+        if any(is_mark(line) for line in text.splitlines()):
+            raise UnmergedError(path) from problem
         raise SkillcError(f"the lock `{path}` is damaged: it is not JSON", hint=mend) from problem
     version = value.get("format_version") if isinstance(value, Mapping) else None
     if isinstance(version, int) and version > FORMAT_VERSION:

@@ -1,41 +1,73 @@
 """`history.jsonl`: every decision of every compile, pure values, for git.
 
-A line is one decision of one run. Lines of other runs are kept, so two branches merge as a union of lines.
+A line is one decision of one run. It carries a link: a digest of the decision and of all before it in its run. So a
+line is known whichever file, order and number it stands in, two branches merge as a union of their lines, and two
+compiles of one run that a model answered differently stay apart.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pydantic import JsonValue
 
+from skillc.conflict import is_mark
 from skillc.errors import SkillcError
 from skillc.files import write_whole
 from skillc.run.journal import Record, canonical
 
+# Not part of a decision: where it stands, and what became known of it later.
+_BESIDE = ("run", "link", "completed")
+
 
 def read_history(path: Path) -> list[dict[str, JsonValue]]:
-    """The decisions in a history file, none if there is no file.
+    """The decisions in a history file, each once, none if there is no file.
 
     Raises:
         SkillcError: a line is not JSON, with its number.
     """
     if not path.exists():
         return []
+    return parse_history(path.read_text(encoding="utf-8"), str(path))
+
+
+def parse_history(text: str, name: str) -> list[dict[str, JsonValue]]:
+    """The decisions in the text of a history file, each once.
+
+    Marks that a merge left are passed over: all that stands between them is history.
+
+    Args:
+        text: of the file.
+        name: how messages call it.
+
+    Raises:
+        SkillcError: a line is not JSON, with its number.
+    """
     lines = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip() or is_mark(line):
+            continue
         try:
             entry = json.loads(line)
         except ValueError as problem:
-            raise SkillcError(
-                f"line {number} of `{path}` is not JSON",
-                hint="after a merge: keep the lines of both sides, drop the marks",
-            ) from problem
+            raise SkillcError(f"line {number} of `{name}` is not JSON", hint="take the file from git") from problem
         if isinstance(entry, dict):
             lines.append(entry)
-    return lines
+    return union(lines)
+
+
+def union(lines: Iterable[Record]) -> list[dict[str, JsonValue]]:
+    """Each decision once, at its first place; of two, the one whose whole validation is known."""
+    found: dict[str, dict[str, JsonValue]] = {}
+    for line in lines:
+        link = line.get("link")
+        key = link if isinstance(link, str) else canonical(line)
+        if key not in found or ("completed" in line and "completed" not in found[key]):
+            found[key] = dict(line)
+    return list(found.values())
 
 
 def with_completion(decisions: Sequence[Record], completion: Record) -> list[Record]:
@@ -48,14 +80,69 @@ def with_completion(decisions: Sequence[Record], completion: Record) -> list[Rec
     ]
 
 
-def history_text(old: Sequence[Record], run: str, decisions: Sequence[Record]) -> str:
-    """The new content of the file: other runs' lines as they stand, then this run's decisions.
+def linked(run: str, decisions: Sequence[Record]) -> list[dict[str, JsonValue]]:
+    """The lines of a run, in the order of its decisions."""
+    lines, link = [], head_of(run, ())
+    for decision in decisions:
+        link = _link(link, decision)
+        lines.append({"run": run, **decision, "link": link})
+    return lines
 
-    A run that is compiled again replaces its own lines, so that the same compile gives the same bytes.
+
+def head_of(run: str, decisions: Sequence[Record]) -> str:
+    """The link of the last decision, which names the whole run; of a run without any, a link of its own."""
+    link = hashlib.sha256(f"history\0{run}".encode()).hexdigest()
+    for decision in decisions:
+        link = _link(link, decision)
+    return link
+
+
+def _link(previous: str, decision: Record) -> str:
+    own = {name: value for name, value in decision.items() if name not in _BESIDE}
+    return hashlib.sha256((previous + canonical(own)).encode()).hexdigest()
+
+
+def decisions_until(lines: Iterable[Record], run: str, head: str) -> list[Record] | None:
+    """The decisions of a run that ends with a link, in order, whatever else is among the lines and however they stand.
+
+    None where one is missing, or was changed.
     """
-    kept = [canonical(line) for line in old if line.get("run") != run]
-    new = [canonical({"run": run, **decision}) for decision in decisions]
-    return "".join(line + "\n" for line in [*kept, *new])
+    by_link = {str(line.get("link")): line for line in lines if line.get("run") == run}
+    by_number: dict[JsonValue, list[Record]] = {}
+    for each in by_link.values():
+        by_number.setdefault(each.get("decision"), []).append(each)
+    start, found = head_of(run, ()), list[Record]()
+    line: Record | None
+    while head != start:
+        line = by_link.get(head)
+        if line is None:
+            return None
+        number = line.get("decision")
+        earlier = by_number.get(number - 1, []) if isinstance(number, int) else []
+        links = [start, *(str(one["link"]) for one in earlier)]
+        before = next((link for link in links if _link(link, line) == head), None)
+        if before is None:
+            return None
+        found.append(line)
+        head = before
+    return found[::-1]
+
+
+def history_text(old: Sequence[Record], run: str, decisions: Sequence[Record]) -> str:
+    """The new content of the file: the lines that stand there, then this run's decisions.
+
+    A run that is compiled again, or goes on, replaces the lines that it repeats, so that the same compile gives the
+    same bytes; one that decided otherwise is another compile, and keeps its own.
+    """
+    new = linked(run, decisions)
+    again = {line["link"] for line in new}
+    kept = [line for line in union(old) if line.get("run") != run or line.get("link", "") not in {"", *again}]
+    return text_of([*kept, *new])
+
+
+def text_of(lines: Iterable[Record]) -> str:
+    """Lines as the file holds them."""
+    return "".join(canonical(line) + "\n" for line in lines)
 
 
 def write_history(path: Path, text: str) -> None:

@@ -53,7 +53,10 @@ def _pairs(path: Path, against: str, scratch: Path) -> list[Pair]:
     if path.is_dir():
         folder = repository.inside(path)
         names = {*repository.programs(None, folder), *repository.programs(files.commit, folder)}
-        found = [_pair(files, repository, name, _shown(path, folder, name), scratch / str(i)) for i, name in enumerate(sorted(names))]
+        found = [
+            _pair(files, repository, name, _shown(path, folder, name), scratch / str(i))
+            for i, name in enumerate(sorted(names))
+        ]
         return _moves_joined([pair for pair in found if pair.old is not None or pair.new is not None])
     name = repository.inside(path)
     if not path.is_file() and files.read(name) is None:
@@ -87,7 +90,10 @@ def _from_files(path: Path, other: Path, scratch: Path) -> list[Pair]:
     if not path.is_dir():
         return [Pair(str(path), _on_disk(other, scratch), _on_disk(path, scratch))]
     names = {posix for root in (path, other) for posix in _programs(root)}
-    found = [Pair(str(path / name), _on_disk(other / name, scratch), _on_disk(path / name, scratch)) for name in sorted(names)]
+    found = [
+        Pair(str(path / name), _on_disk(other / name, scratch), _on_disk(path / name, scratch))
+        for name in sorted(names)
+    ]
     return _moves_joined([pair for pair in found if pair.old is not None or pair.new is not None])
 
 

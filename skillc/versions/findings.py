@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,12 +79,15 @@ def _finding(change: Change, old: Version, new: Version) -> Diagnostic:
     earlier = label_of(old.checked, change.place, f"at `{old.files.label}`")
     # What is gone has its place in the old text alone; a finding still needs one in the new.
     secondary = () if isinstance(old.files, OnDisk) else (_named(earlier, old),)
-    return Diagnostic(rule.code, change.message, label_of(new.checked, change.place), rule.severity, secondary, change.hint)
+    return Diagnostic(
+        rule.code, change.message, label_of(new.checked, change.place), rule.severity, secondary, change.hint
+    )
 
 
 def _named(label: Label, version: Version) -> Label:
     path = Path(label.source.name)
     if not path.is_absolute() or not path.is_relative_to(version.root):
         return label
-    name = f"{version.files.label}:{version.folder + '/' if version.folder else ''}{path.relative_to(version.root).as_posix()}"
+    inside = posixpath.join(version.folder, path.relative_to(version.root).as_posix())
+    name = f"{version.files.label}:{inside}"
     return Label(Source(name, label.source.text), label.span, label.text)

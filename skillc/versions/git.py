@@ -85,7 +85,7 @@ class Repository:
         return _checked(_git(self.root, "cat-file", "blob", name))
 
     def unmerged(self, folder: str) -> dict[str, dict[int, str]]:
-        """Files below a folder that a merge left open: the ids of base (1), ours (2) and theirs (3), where there are."""
+        """Files below a folder that a merge left open: the ids of base (1), ours (2) and theirs (3)."""
         out = _checked(_git(self.root, "--literal-pathspecs", "ls-files", "-u", "-z", "--", folder or "."))
         found: dict[str, dict[int, str]] = {}
         for line in out.split(b"\0"):
@@ -94,6 +94,21 @@ class Repository:
                 _, blob, stage = head.decode().split()
                 found.setdefault(os.fsdecode(name), {})[int(stage)] = blob
         return found
+
+    def in_index(self, path: str) -> bytes | None:
+        """A file as the index holds it, None where a merge left it open or there is none."""
+        out = _checked(_git(self.root, "--literal-pathspecs", "ls-files", "-s", "-z", "--", path))
+        for line in out.split(b"\0"):
+            head, _, name = line.partition(b"\t")
+            if name and os.fsdecode(name) == path and head.split()[2] == b"0":
+                return self.blob(head.split()[1].decode())
+        return None
+
+    def heads(self) -> tuple[str, ...]:
+        """The commits that an open merge, rebase or cherry-pick brings together."""
+        names = ("HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD", "REVERT_HEAD")
+        found = (_git(self.root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}") for name in names)
+        return tuple(each.stdout.decode().strip() for each in found if each.returncode == 0)
 
     def last_change(self, path: str) -> str | None:
         """The short name of the last commit that changed a file."""
@@ -135,7 +150,11 @@ def _git(folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
     env |= {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
     try:
         return subprocess.run(
-            ["git", "--no-pager", "-C", str(folder), *words], capture_output=True, check=False, env=env, stdin=subprocess.DEVNULL
+            ["git", "--no-pager", "-C", str(folder), *words],
+            capture_output=True,
+            check=False,
+            env=env,
+            stdin=subprocess.DEVNULL,
         )
     except FileNotFoundError:
         hint = "install git, or name a file that holds the other version"

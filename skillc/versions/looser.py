@@ -67,7 +67,9 @@ def _comparison(new: Compared, old: Compared, bounds: Bounds) -> bool:
     if new.operator == "!=":
         return False
     if old.operator == "==":
-        return new.operator == "==" and any(old.sum == new.sum.scaled(factor) for factor in _factors(new, old, any_=True))
+        return new.operator == "==" and any(
+            old.sum == new.sum.scaled(factor) for factor in _factors(new, old, any_=True)
+        )
     if old.operator == "!=":
         above = Compared(">", old.sum)
         below = Compared(">", old.sum.scaled(-_ONE))

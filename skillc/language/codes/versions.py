@@ -19,20 +19,21 @@ CODES: tuple[Code, ...] = (
     _code(
         "SK701",
         "a gate was removed (`gate-removed`)",
-        "A candidate no longer has to prove what this gate asked, and no other gate asks for it. A gate that was "
-        "renamed, or parted in two, is no finding as long as together the gates ask for as much. " + _ASKS,
+        "A candidate no longer has to prove what this gate asked, and no other gate asks for it. A gate "
+        "that was renamed, or parted in two, is no finding as long as together the gates ask for as much. " + _ASKS,
     ),
     _code(
         "SK702",
         "a gate lets more through (`gate-loosened`)",
-        "Every candidate that passed the gate still passes, and some do that did not: a limit moved, a condition was "
-        "dropped, or the gate holds for slow updates only. " + _ASKS,
+        "Every candidate that passed the gate still passes, and some do that did not: a limit moved, a "
+        "condition was dropped, or the gate holds for slow updates only. " + _ASKS,
     ),
     _code(
         "SK703",
         "a gate changed, and can't be shown to be as strict (`gate-changed`)",
-        "The gate asks for something else now. It may be stricter in one way and looser in another, so no order between "
-        "the two can be shown. If it is meant to be stricter, keep the old one and add the new one beside it. " + _ASKS,
+        "The gate asks for something else now. It may be stricter in one way and looser in another, so no "
+        "order between the two can be shown. If it is meant to be stricter, keep the old one and add the "
+        "new one beside it. " + _ASKS,
     ),
     _code(
         "SK704",
@@ -63,20 +64,20 @@ CODES: tuple[Code, ...] = (
     _code(
         "SK709",
         "a budget was raised (`budget-raised`)",
-        "A cap is higher than it was or is gone, `patience` is longer, or `min_gain` is lower: a compile may spend more. "
-        "More decisions are also more chances for a candidate to pass a gate by luck.",
+        "A cap is higher than it was or is gone, `patience` is longer, or `min_gain` is lower: a compile may spend "
+        "more. More decisions are also more chances for a candidate to pass a gate by luck.",
     ),
     _code(
         "SK710",
         "a section may become longer (`limit-raised`)",
-        "The limit of a section is higher than it was, or is gone. The target reads the whole skill with each example, "
-        "and each token of it is paid for each time.",
+        "The limit of a section is higher than it was, or is gone. The target reads the whole skill with each "
+        "example, and each token of it is paid for each time.",
     ),
     _code(
         "SK711",
         "the optimizer sees more (`sees-widened`)",
-        "The optimizer may look at more than it did: `gold` are the right answers of training examples, which it can copy "
-        "into the skill.",
+        "The optimizer may look at more than it did: `gold` are the right answers of training examples, which it "
+        "can copy into the skill.",
     ),
     _code(
         "SK712",
@@ -86,23 +87,23 @@ CODES: tuple[Code, ...] = (
     _code(
         "SK713",
         "a metric that decides measures something else (`metric-redefined`)",
-        "A metric that the goal, a gate or a require reads has another definition, range or unit, another rubric or judge, "
-        "or other Python code behind `python(...)` (comments and layout aside). Its scores no longer compare with those "
-        "of before. A metric that was only renamed is no finding.",
+        "A metric that the goal, a gate or a require reads has another definition, range or unit, another rubric or "
+        "judge, or other Python code behind `python(...)` (comments and layout aside). Its scores no longer compare "
+        "with those of before. A metric that was only renamed is no finding.",
     ),
     _code(
         "SK714",
         "the test split changed (`test-split-changed`)",
-        "Examples that were on test are elsewhere now, are gone, or were edited. Where they went to train or validation "
-        "the next skill learns from what the last one was tested on. Both versions of the data are read and compared "
-        "example by example; where one of them can't be read, `skill.lock` says what was tested. New examples on test "
-        "alone are no finding.",
+        "Examples that were on test are elsewhere now, are gone, or were edited. Where they went to train or "
+        "validation the next skill learns from what the last one was tested on. Both versions of the data are read "
+        "and compared example by example; where one of them can't be read, `skill.lock` says what was tested. New "
+        "examples on test alone are no finding.",
     ),
     _code(
         "SK715",
         "examples are no longer kept together (`group-dropped`)",
-        "Examples of one group stood on one side of the split, and the test took each group for one. Without the group, "
-        "what is learnt of a customer is tested on the same customer, and the test claims more than it knows.",
+        "Examples of one group stood on one side of the split, and the test took each group for one. Without the "
+        "group, what is learnt of a customer is tested on the same customer, and the test claims more than it knows.",
     ),
     _code(
         "SK716",
@@ -112,8 +113,8 @@ CODES: tuple[Code, ...] = (
     _code(
         "SK717",
         "an output has another type (`output-changed`)",
-        "The skill may answer with values that its callers were never promised. A type that allows less than it did is "
-        "no finding.",
+        "The skill may answer with values that its callers were never promised. A type that allows less than it did "
+        "is no finding.",
     ),
     _code(
         "SK718",
@@ -133,7 +134,8 @@ CODES: tuple[Code, ...] = (
     _code(
         "SK721",
         "a frozen section changed (`frozen-changed`)",
-        "Frozen text is what no optimizer may touch: what a person has written and stands for. It was edited, or is gone.",
+        "Frozen text is what no optimizer may touch: what a person has written and stands for. It was edited, or is "
+        "gone.",
     ),
     _code(
         "SK722",
@@ -143,15 +145,15 @@ CODES: tuple[Code, ...] = (
     _code(
         "SK723",
         "a program is gone (`program-removed`)",
-        "The program stood in the other version and stands nowhere now. One whose file was moved is found by the name of "
-        "its skill.",
+        "The program stood in the other version and stands nowhere now. One whose file was moved is found by the "
+        "name of its skill.",
     ),
     _code(
         "SK731",
         "the data could not be compared (`data-not-compared`)",
         "Whether the test split is the same can't be told: one version of the data is not in git, lies outside the "
-        "repository, or is kept by Git LFS and not on this machine, and no `skill.lock` names what was tested. This is "
-        "a warning: nothing was shown to be weaker, and nothing to be the same.",
+        "repository, or is kept by Git LFS and not on this machine, and no `skill.lock` names what was tested. This "
+        "is a warning: nothing was shown to be weaker, and nothing to be the same.",
     ),
     _code(
         "SK732",
@@ -166,21 +168,22 @@ CODES: tuple[Code, ...] = (
     _code(
         "SK734",
         "a model changed (`model-changed`)",
-        "Another model, or other parameters: the skill was compiled for the one of before. `skillc eval` says how it does "
-        "with the new one.",
+        "Another model, or other parameters: the skill was compiled for the one of before. `skillc eval` says how "
+        "it does with the new one.",
     ),
     _code(
         "SK751",
         "the skill was not compiled",
-        "`check --locked` compares a program with the `skill.lock` of its compiled skill, and there is none: neither in "
-        "`skills/<name>/` beside the program nor in another folder below it whose lock names this program.",
+        "`check --locked` compares a program with the `skill.lock` of its compiled skill, and there is none: "
+        "neither in `skills/<name>/` beside the program nor in another folder below it whose lock names this "
+        "program.",
     ),
     _code(
         "SK752",
         "the program changed since the compile",
-        "The plan of the program is not the one that the skill was compiled by, so that nothing which the lock says was "
-        "shown for this program. Comments and layout are not in it. Options of that compile (`--set`, `--model`, "
-        "`--offline`) are in the lock, and are put in again.",
+        "The plan of the program is not the one that the skill was compiled by, so that nothing which the lock says "
+        "was shown for this program. Comments and layout are not in it. Options of that compile (`--set`, "
+        "`--model`, `--offline`) are in the lock, and are put in again.",
     ),
     _code(
         "SK753",
@@ -190,14 +193,14 @@ CODES: tuple[Code, ...] = (
     _code(
         "SK754",
         "the test split holds examples that the skill learnt from",
-        "Examples that the skill was trained or selected on stand on test now. A test on them would show a gain that is "
-        "none.",
+        "Examples that the skill was trained or selected on stand on test now. A test on them would show a gain "
+        "that is none.",
     ),
     _code(
         "SK755",
         "a file of the skill was changed",
-        "The file is not the one that the compile wrote, so that what agents load was never tested. Line ends that git "
-        "changed are no change.",
+        "The file is not the one that the compile wrote, so that what agents load was never tested. Line ends that "
+        "git changed are no change.",
     ),
     _code(
         "SK756",
@@ -207,9 +210,9 @@ CODES: tuple[Code, ...] = (
     _code(
         "SK757",
         "a file stands beside the skill that the lock does not know",
-        "A Python or markdown file beside `SKILL.md` that the compile did not write: what is left of an older name, or "
-        "text that an agent may load and that no test has seen. Your own files belong into folders such as `references/`, "
-        "`scripts/` and `assets/`.",
+        "A Python or markdown file beside `SKILL.md` that the compile did not write: what is left of an older name, "
+        "or text that an agent may load and that no test has seen. Your own files belong into folders such as "
+        "`references/`, `scripts/` and `assets/`.",
     ),
     _code(
         "SK758",
@@ -225,8 +228,9 @@ CODES: tuple[Code, ...] = (
     _code(
         "SK760",
         "a merge left the compiled skill open",
-        "Two branches compiled the same skill, and git can't put two skills together line by line: no gate has seen the "
-        "mixture. `skillc resolve PROGRAM --keep ours` (or `theirs`, or `better`) writes one side whole, keeps the history "
-        "and the looks at the test split of both, and says whether the merged program asks for a new compile.",
+        "Two branches compiled the same skill, and git can't put two skills together line by line: no gate has seen "
+        "the mixture. `skillc resolve PROGRAM --keep ours` (or `theirs`, or `better`) writes one side whole, keeps "
+        "the history and the looks at the test split of both, and says whether the merged program asks for a new "
+        "compile.",
     ),
 )

@@ -44,7 +44,9 @@ def _text(value: object) -> str:
 def _group(before: str, after: str | None) -> Change:
     place = Place("data", None, "group" if after is not None else None)
     if after is None:
-        message = f"examples of one `{before}` are no longer kept on one side, so that what is learnt may leak into test"
+        message = (
+            f"examples of one `{before}` are no longer kept on one side, so that what is learnt may leak into test"
+        )
     else:
         message = f"examples were kept together by `{before}`, and are by `{after}` now"
     hint = f"keep `group = {before}`"
@@ -81,12 +83,13 @@ def _compared(before: Sides, after: Sides, causes: list[str]) -> Iterator[Change
     edited = sum(row.content != new[key].content for key, row in old.items() if key in new)
     if gone or edited:
         yield _moved(len(old), len(new), gone, edited, causes)
-    for side in ("train", "validation", "test"):
+    told = bool(gone or edited)
+    for side in ("train", "validation", *([] if told else ["test"])):
         one = {key for key, row in before.rows.items() if row.side == side}
         other = {key for key, row in after.rows.items() if row.side == side}
         fresh, left = len(other - one), len(one - other)
         if fresh or left:
-            yield _resized(side, len(one), len(other), fresh, left, told=side == "test" and bool(gone or edited))
+            yield _resized(side, len(one), len(other), fresh, left, told=told)
     if before.digest != after.digest and not edited and {*before.rows} == {*after.rows}:
         edits = sum(row.content != after.rows[key].content for key, row in before.rows.items() if row.side != "test")
         if edits:
@@ -104,13 +107,24 @@ def _moved(was: int, is_: int, gone: Counter[str], edited: int, causes: list[str
     by = f" by {' and '.join(f'`{cause}`' for cause in causes)}" if causes else ""
     message = f"the test split changed{by}: of {was} test examples {', '.join(said)}"
     place = Place("data", None, causes[0]) if causes else _PLACE
-    return Change("data", "test examples", f"{was}", f"{is_}", "unordered", "test-split-changed", message, _HINT, place=place)
+    return Change(
+        "data", "test examples", f"{was}", f"{is_}", "unordered", "test-split-changed", message, _HINT, place=place
+    )
 
 
 def _resized(side: str, was: int, is_: int, fresh: int, left: int, *, told: bool) -> Change:
     message = f"the {side} split has {is_} examples where it had {was}: {fresh} new ones, {left} fewer of the old"
     rule = None if told else "data-changed"
-    return Change("data", f"{side} split", f"{was} examples", f"{is_} examples, {fresh} of them new", "", rule, message, place=_PLACE)
+    return Change(
+        "data",
+        f"{side} split",
+        f"{was} examples",
+        f"{is_} examples, {fresh} of them new",
+        "",
+        rule,
+        message,
+        place=_PLACE,
+    )
 
 
 def _by_lock(old: Version, before: Sides | Unread, after: Sides | Unread, causes: list[str]) -> Iterator[Change]:
@@ -126,7 +140,9 @@ def _by_lock(old: Version, before: Sides | Unread, after: Sides | Unread, causes
             return
         if tests:
             message = "the test split is another one than `skill.lock` was tested on"
-            yield Change("data", "test examples", "", "", "unordered", "test-split-changed", message, _HINT, place=_PLACE)
+            yield Change(
+                "data", "test examples", "", "", "unordered", "test-split-changed", message, _HINT, place=_PLACE
+            )
             return
     reasons = [each.reason for each in (before, after) if isinstance(each, Unread)] or ["no input stayed the same"]
     if {"split", "seed", "group"} & {*causes}:

@@ -100,7 +100,9 @@ def _weakened(kind: Kind, old: _Side, new: _Side, name: str, bounds: Bounds) -> 
     subject = f"{kind} {name}"
     if twin is None:
         message = f"the {kind} `{name}` is gone: `{_shown(was)}`"
-        return Change("gates", subject, _shown(was), None, "looser", f"{kind}-removed", message, _HINT, place=Place(kind, name)), None
+        return Change(
+            "gates", subject, _shown(was), None, "looser", f"{kind}-removed", message, _HINT, place=Place(kind, name)
+        ), None
     place, after = Place(kind, twin.name), _shown(twin)
     called = f"`{name}`" if twin.name == name else f"`{name}`, now `{twin.name}`,"
     if was.term == twin.term:

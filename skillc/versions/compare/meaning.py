@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from skillc.language.terms import CallTerm, ListTerm, MeanTerm, MetricTerm, Operation, Term, TextConstant, WordTerm
+from skillc.own_code import code_digest
 from skillc.plan.address import without_secrets
 from skillc.plan.digest import digest
 from skillc.plan.schema import MetricPlan, Plan
-from skillc.versions.code import code_digest
 from skillc.versions.quantities import condition, quantity
 from skillc.versions.version import Version
 

@@ -46,8 +46,8 @@ def deciding(plan: Plan) -> frozenset[str]:
     """The metrics that the goal, a gate or a require reads, directly or by others."""
     terms = {metric.name: metric.term for metric in plan.metrics}
     waiting = [plan.goal.name]
-    for each in (*plan.gates, *plan.requires):
-        waiting += _read(each.term)
+    for term in (*(gate.term for gate in plan.gates), *(each.term for each in plan.requires)):
+        waiting += _read(term)
     found: set[str] = set()
     while waiting:
         name = waiting.pop()
@@ -59,7 +59,11 @@ def deciding(plan: Plan) -> frozenset[str]:
 
 def _read(term: object) -> list[str]:
     parts = walk(term)  # type: ignore[arg-type]  # terms of the plan
-    return [part.name if isinstance(part, MetricTerm) else part.metric for part in parts if isinstance(part, MetricTerm | MeanTerm)]
+    return [
+        part.name if isinstance(part, MetricTerm) else part.metric
+        for part in parts
+        if isinstance(part, MetricTerm | MeanTerm)
+    ]
 
 
 def _redefined(old: MetricPlan, new: MetricPlan, *, deciding_: bool) -> Change:
@@ -84,7 +88,9 @@ def _goal(old: Plan, new: Plan, names: dict[str, str]) -> Iterator[Change]:
     if names.get(after, after) != before:
         message = f"the goal was `{before}` and is `{after}`"
         hint = "scores of before and after do not compare"
-        yield Change("metrics", "goal", before, after, "unordered", "goal-changed", message, hint, place=_place(new.goal))
+        yield Change(
+            "metrics", "goal", before, after, "unordered", "goal-changed", message, hint, place=_place(new.goal)
+        )
 
 
 def _brief(text: str | None) -> str | None:

@@ -23,11 +23,15 @@ def _cap(name: str, before: object, after: object) -> Change:
     place = Place("budget", None, name if after is not None else None)
     if name == "min_gain":
         one, other = Fraction(str(before)), Fraction(str(after))
-        message = f"an accept may add less and still put patience off: `min_gain` was {share(one)} and is {share(other)}"
+        message = (
+            f"an accept may add less and still put patience off: `min_gain` was {share(one)} and is {share(other)}"
+        )
         return _ruled(name, share(one), share(other), raised=other < one, message=message, place=place)
     was, is_ = (_shown(name, value) for value in (before, after))
     raised = before is not None and (after is None or Fraction(str(after)) > Fraction(str(before)))
-    message = f"the budget's `{name}` was {was} and is {is_}" if after is not None else f"the budget caps `{name}` no more"
+    message = (
+        f"the budget's `{name}` was {was} and is {is_}" if after is not None else f"the budget caps `{name}` no more"
+    )
     return _ruled(name, was, is_, raised=raised, message=message, place=place)
 
 
@@ -65,8 +69,10 @@ def _weaker(name: str, old: OptimizePlan, new: OptimizePlan) -> tuple[Bearing, s
     if name == "sees":
         more = [each for each in new.sees if each not in old.sees]
         if more:
-            return "looser", "sees-widened", f"the optimizer may look at {' and '.join(f'`{each}`' for each in more)} now"
+            return (
+                "looser",
+                "sees-widened",
+                f"the optimizer may look at {' and '.join(f'`{each}`' for each in more)} now",
+            )
         return "stricter", None, ""
     return "", None, ""
-
-

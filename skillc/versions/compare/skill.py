@@ -31,7 +31,9 @@ def skill_changes(old: Version, new: Version) -> Iterator[Change]:
         yield from _section(sections.get(name), now.get(name))
     names = [name for name in sections if name in now]
     if names != [name for name in now if name in sections]:
-        yield Change("skill", "order of sections", shown(list(sections)), shown(list(now)), place=Place("skill", after.name))
+        yield Change(
+            "skill", "order of sections", shown(list(sections)), shown(list(now)), place=Place("skill", after.name)
+        )
 
 
 def _thawed(called: str, subject: str, was: bool, is_: bool, place: Place) -> Change:

@@ -51,7 +51,9 @@ def _removed(kind: str, field: FieldPlan) -> Change:
     if kind == "input":
         return Change("task", f"{kind} {field.name}", text, None, place=Place("task"))
     message = f"the output `{field.name}` is gone, and every caller that reads it fails"
-    return Change("task", f"{kind} {field.name}", text, None, "", "output-removed", message, place=Place("output", field.name))
+    return Change(
+        "task", f"{kind} {field.name}", text, None, "", "output-removed", message, place=Place("output", field.name)
+    )
 
 
 def _changed(kind: str, old: FieldPlan, new: FieldPlan) -> Iterator[Change]:

@@ -36,7 +36,9 @@ def share(value: Fraction) -> str:
     return f"{decimal(value * 100)}%"
 
 
-def fields_that_differ(old: BaseModel, new: BaseModel, but: Collection[str] = ()) -> Iterator[tuple[str, object, object]]:
+def fields_that_differ(
+    old: BaseModel, new: BaseModel, but: Collection[str] = ()
+) -> Iterator[tuple[str, object, object]]:
     """Name, old and new value of each field that is not the same."""
     for name in type(new).model_fields:
         before, after = getattr(old, name), getattr(new, name)

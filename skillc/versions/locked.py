@@ -1,0 +1,261 @@
+"""`check --locked`: whether program, data and artifact are still what `skill.lock` speaks of. No model is asked."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from skillc.conflict import UnmergedError, is_mark
+from skillc.data.dataset import Dataset, load
+from skillc.data.problems import counted
+from skillc.data.reuse import check_unused, split_digest
+from skillc.errors import SkillcError
+from skillc.frontend import Planned, plan_file
+from skillc.language.diagnostics import Diagnostic, Label, Severity
+from skillc.language.source import Source, Span
+from skillc.locking import own_code_digest
+from skillc.plan.digest import plan_digest
+from skillc.plan.lock import Lock, parse_lock
+from skillc.plan.schema import Plan
+from skillc.program.artifact import ATTRIBUTES_FILE, HISTORY_FILE, LOCK_FILE, SKILL_FILE
+from skillc.run.history import decisions_until, read_history
+from skillc.versions.git import repository_of
+from skillc.versions.places import first_line
+
+_OWN = (SKILL_FILE, LOCK_FILE, HISTORY_FILE, ATTRIBUTES_FILE)
+_READ = (".md", ".py")
+_AGAIN = "compile again, or take back what changed"
+
+
+def locked_findings(path: Path) -> tuple[Diagnostic, ...]:
+    """What of a program no longer fits the lock of its compiled skill, or of each that was written elsewhere below it.
+
+    Raises:
+        SkillcError: the program cannot be planned, or a lock is damaged.
+    """
+    planned = plan_file(path, complete=False, every_model=False)
+    folders = lock_folders(planned.root, path.name, planned.plan.skill.artifact)
+    if not folders:
+        place = planned.root / "skills" / planned.plan.skill.artifact / LOCK_FILE
+        hint = f"`skillc compile {path}`"
+        return (Diagnostic("SK751", f"the skill is not compiled: there is no `{place}`", _program(planned), hint=hint),)
+    return tuple(found for folder in folders for found in _folder(planned, folder))
+
+
+def lock_folders(root: Path, program: str, artifact: str) -> list[Path]:
+    """Folders with a lock of a program: `skills/<name>` beside it, and those below it that `--output` named."""
+    usual = root / "skills" / artifact
+    found = [usual] if (usual / LOCK_FILE).exists() else []
+    for place, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        folder = Path(place)
+        if LOCK_FILE in files and folder.name == artifact and folder != usual and _speaks_of(folder, program):
+            found.append(folder)
+    return found
+
+
+def _speaks_of(folder: Path, program: str) -> bool:
+    try:
+        return parse_lock((folder / LOCK_FILE).read_text(encoding="utf-8-sig"), folder).program.file == program
+    except UnmergedError:
+        return True
+    except (SkillcError, OSError, UnicodeDecodeError):
+        return False
+
+
+def _folder(planned: Planned, folder: Path) -> Iterator[Diagnostic]:
+    place = folder / LOCK_FILE
+    try:
+        source = Source(str(place), place.read_text(encoding="utf-8-sig"))
+        lock = parse_lock(source.text, place)
+    except UnmergedError as problem:
+        yield Diagnostic("SK760", problem.message, Label(source, Span(0, 0)), hint=problem.hint)
+        return
+    except (OSError, UnicodeDecodeError) as problem:
+        raise SkillcError(f"the lock `{place}` cannot be read: {problem}") from problem
+    yield from _of_program(planned, lock, source, place)
+    yield from _of_data(planned, lock, source)
+    yield from _of_files(folder, lock, source)
+    yield from _of_history(folder, lock, source)
+
+
+def _program(planned: Planned) -> Label:
+    source = planned.checked.program.source
+    return Label(source, first_line(source))
+
+
+def _at(source: Source, *needles: str) -> Label:
+    """The line of a lock that holds the last of some keys, each behind the one before."""
+    start, needle = 0, ""
+    for needle in needles:
+        start = max(start, source.text.find(needle, start))
+    return Label(source, Span(start, start + len(needle)))
+
+
+# ---- program --------------------------------------------------------------------------------------
+
+
+def _of_program(planned: Planned, lock: Lock, source: Source, place: Path) -> Iterator[Diagnostic]:
+    label = _at(source, '"program"', '"plan"')
+    options = lock.program.options
+    plan = planned.plan
+    if options is not None:
+        try:
+            plan = plan_file(
+                planned.path,
+                models=options.models,
+                settings=options.settings,
+                offline=options.offline,
+                complete=False,
+                every_model=False,
+            ).plan
+        except SkillcError as problem:
+            message = f"the program changed since the compile with `{options.shown}`: {problem.message}"
+            yield Diagnostic("SK752", message, _program(planned), secondary=(label,), hint=_AGAIN)
+            return
+    plan = _with_names(plan, lock)
+    changed = plan_digest(plan) != lock.program.plan
+    if changed:
+        message = f"the program is not the one that the skill was compiled by{_other_models(plan, lock)}"
+        yield Diagnostic("SK752", message, _program(planned), secondary=(label,), hint=_since(planned, place))
+    if lock.program.code is not None and own_code_digest(plan, planned.root) != lock.program.code:
+        message = "the Python code behind the program is not the one that the skill was compiled with"
+        yield Diagnostic("SK752", message, _program(planned), secondary=(label,), hint=_AGAIN)
+    if options is not None and not changed:
+        message = f"the skill was compiled with `{options.shown}`, so not by the program's own plan"
+        place_ = _at(source, '"options"')
+        yield Diagnostic(
+            "SK759", message, place_, Severity.NOTE, hint="compile without it for the program as it stands"
+        )
+
+
+def _with_names(plan: Plan, lock: Lock) -> Plan:
+    """Models that take their names from an environment which does not say them here, with those of the compile."""
+    models = dict(plan.models)
+    for role, model in plan.models.items():
+        if model.model_env is not None and role in lock.models:
+            models[role] = model.model_copy(update={"model": lock.models[role].model, "model_env": None})
+    return plan.model_copy(update={"models": models})
+
+
+def _other_models(plan: Plan, lock: Lock) -> str:
+    other = [
+        f"`{role}` was `{lock.models[role].model}` and is `{model.model}`"
+        for role, model in plan.models.items()
+        if role in lock.models and lock.models[role].model != model.model
+    ]
+    return f": the model {', '.join(other)}" if other else ""
+
+
+def _since(planned: Planned, place: Path) -> str:
+    """Where the lock stands in git, what changed since can be shown."""
+    try:
+        repository = repository_of(planned.root)
+        commit = repository.last_change(repository.inside(place)) if repository is not None else None
+    except SkillcError:
+        commit = None
+    if commit is None:
+        return _AGAIN
+    return f"`skillc diff {planned.path} --against {commit}` shows what changed since the lock did; {_AGAIN}"
+
+
+# ---- data -----------------------------------------------------------------------------------------
+
+
+def _of_data(planned: Planned, lock: Lock, source: Source) -> Iterator[Diagnostic]:
+    plan, label = planned.plan, _at(source, '"data"', '"digest"')
+    if lock.program.options is not None:
+        plan = plan.model_copy(update={"data": _data_of(planned, lock)})
+    try:
+        dataset = load(plan.task, plan.data, planned.root)
+    except (SkillcError, OSError) as problem:
+        message = f"the data cannot be compared with the lock: {str(problem).partition(chr(10))[0]}"
+        yield Diagnostic("SK753", message, label, hint=getattr(problem, "hint", None))
+        return
+    if dataset.digest != lock.data.digest:
+        message = f"the data is not the one that the skill was compiled with: {_said(dataset, lock)}"
+        yield Diagnostic("SK753", message, label, hint=_AGAIN)
+    try:
+        check_unused(lock.data.used, dataset.test, skill=SKILL_FILE)
+    except SkillcError as problem:
+        yield Diagnostic("SK754", problem.message, _at(source, '"used"'), hint=problem.hint)
+
+
+def _data_of(planned: Planned, lock: Lock) -> object:
+    seeds = tuple(
+        each for each in (lock.program.options.settings if lock.program.options else ()) if each.startswith("data.")
+    )
+    return plan_file(planned.path, settings=seeds, complete=False, every_model=False).plan.data
+
+
+def _said(dataset: Dataset, lock: Lock) -> str:
+    sizes = [
+        f"{side} has {len(examples)} examples and had {was}"
+        for side, examples, was in (
+            ("train", dataset.train, lock.data.train),
+            ("validation", dataset.validation, lock.data.validation),
+            ("test", dataset.test, lock.data.test),
+        )
+        if len(examples) != was
+    ]
+    tests = [look.test for look in lock.looks if look.run == lock.run and look.test is not None]
+    if tests:
+        same = tests[-1] == split_digest(dataset.test)
+        sizes.append("the inputs of the test split are the same" if same else "the test split is another one")
+    return ", ".join(sizes) or "as many examples, and others"
+
+
+# ---- artifact -------------------------------------------------------------------------------------
+
+
+def _of_files(folder: Path, lock: Lock, source: Source) -> Iterator[Diagnostic]:
+    back = f"take it back: `git checkout -- {folder}`, or compile again"
+    for name, digest in sorted(lock.files.items()):
+        label = _at(source, '"files"', f'"{name}"')
+        try:
+            content = (folder / name).read_bytes()
+        except FileNotFoundError:
+            yield Diagnostic("SK756", f"`{folder / name}` is missing", label, hint=back)
+            continue
+        except OSError as problem:
+            raise SkillcError(f"`{folder / name}` cannot be read: {problem.strerror}") from problem
+        # Git may have written the line ends of another system.
+        if digest not in (_sha256(content), _sha256(content.replace(b"\r\n", b"\n"))):
+            yield Diagnostic("SK755", f"`{folder / name}` was changed since the compile wrote it", label, hint=back)
+    known = {*lock.files, *_OWN}
+    for file in sorted(folder.iterdir()):
+        if file.name not in known and file.is_file() and file.suffix.lower() in _READ:
+            message = f"`{file}` stands beside the skill, and the compile did not write it"
+            hint = "remove it, or put it into a folder of your own such as `references/`"
+            yield Diagnostic("SK757", message, _at(source, '"files"'), hint=hint)
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _of_history(folder: Path, lock: Lock, source: Source) -> Iterator[Diagnostic]:
+    place, label = folder / HISTORY_FILE, _at(source, '"history"')
+    try:
+        text = place.read_text(encoding="utf-8") if place.exists() else ""
+    except (OSError, UnicodeDecodeError) as problem:
+        raise SkillcError(f"the history `{place}` cannot be read: {problem}") from problem
+    if any(is_mark(line) for line in text.splitlines()):
+        hint = f"`skillc resolve {folder} --keep ours` keeps the lines of both sides"
+        yield Diagnostic("SK760", f"a merge left marks in `{place}`", label, hint=hint)
+    found = read_history(place)
+    if lock.history is None:
+        of_run = sum(line.get("run") == lock.run for line in found)
+        ends = of_run >= _decisions(lock)
+    else:
+        ends = decisions_until(found, lock.run, lock.history) is not None
+    if not ends:
+        message = f"`{place}` does not hold the {counted(_decisions(lock), 'decision')} that made the skill"
+        yield Diagnostic("SK758", message, label, hint=f"take it back: `git checkout -- {place}`, or compile again")
+
+
+def _decisions(lock: Lock) -> int:
+    last = lock.stopped.rpartition(" ")[2]
+    return int(last) if last.isdecimal() else 0

@@ -1,0 +1,255 @@
+"""After a merge of two branches that compiled one skill: one side whole, with the looks and the history of both."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from skillc.conflict import LOCK_FILE
+from skillc.errors import SkillcError
+from skillc.files import write_whole
+from skillc.language.diagnostics import Diagnostic
+from skillc.loading import program_in
+from skillc.plan.lock import Lock, parse_lock, union_of_looks, write_lock
+from skillc.program.artifact import HISTORY_FILE
+from skillc.run.history import parse_history, text_of, union, write_history
+from skillc.run.journal import Record
+from skillc.versions.git import Repository, repository_of
+
+Keep = Literal["ours", "theirs", "better"]
+Side = Literal["ours", "theirs"]
+_STAGES: Mapping[Side, int] = {"ours": 2, "theirs": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A skill that is whole again.
+
+    Attributes:
+        folder: where it stands.
+        program: its program, where one was found.
+        kept: the side that was written.
+        why: what spoke for it, where that was asked.
+        lock: as it was written.
+        looks: how many looks at the test split the other side adds.
+        decisions: lines of the history.
+        edited: files that are as that side has them, and not as its lock says.
+        findings: what no longer fits the lock, of the merged program and data.
+    """
+
+    folder: Path
+    program: Path | None
+    kept: Side
+    why: str
+    lock: Lock
+    looks: int
+    decisions: int
+    edited: tuple[str, ...]
+    findings: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Merge:
+    """The open files of one folder in git's index."""
+
+    repository: Repository
+    folder: Path
+    path: str
+    open: Mapping[str, Mapping[int, str]]
+
+    def of(self, side: Side, name: str) -> bytes | None:
+        """A file of a side; one that the merge did not leave open is the same on both."""
+        path = f"{self.path}/{name}" if self.path else name
+        if path in self.open:
+            blob = self.open[path].get(_STAGES[side])
+            return None if blob is None else self.repository.blob(blob)
+        return self.repository.in_index(path)
+
+    def with_digest(self, name: str, digest: str) -> bytes | None:
+        """A file of either side that has a digest, wherever git holds it."""
+        path = f"{self.path}/{name}" if self.path else name
+        sides = (self.of("ours", name), self.of("theirs", name))
+        for content in (*sides, *(self.repository.read(head, path) for head in self.repository.heads())):
+            if content is not None and hashlib.sha256(content).hexdigest() == digest:
+                return content
+        return None
+
+
+def resolve(path: Path, keep: Keep) -> Resolved:
+    """Writes one side of a compiled skill that a merge left open.
+
+    Args:
+        path: the program, or the folder of its skill.
+        keep: the side; `better` is that with the higher goal on validation, where both had one program and one data.
+
+    Raises:
+        SkillcError: nothing is open there, a side has no skill, or the two cannot be compared.
+    """
+    folder, program = _folder_of(path)
+    merge = _merge_of(folder)
+    locks = {side: _lock(merge, side) for side in _STAGES}
+    kept, why = _better(locks) if keep == "better" else (keep, "")
+    lock, other = locks[kept], locks["theirs" if kept == "ours" else "ours"]
+    if lock is None:
+        raise SkillcError(f"`{kept}` has no compiled skill in `{folder}`", hint="keep the other side")
+    files, edited = _files(merge, kept, lock)
+    history = union(line for side in _STAGES for line in _history(merge, side))
+    looks = union_of_looks(lock.looks, other.looks if other else ())
+    whole = lock.model_copy(update={"looks": looks})
+    _write(folder, files, text_of(history), whole)
+    for name in other.files if other else ():
+        if name not in lock.files:
+            (folder / name).unlink(missing_ok=True)
+    program = program or _program_of(folder, lock)
+    findings = _locked(program) if program is not None else ()
+    added = len(looks) - len(lock.looks)
+    return Resolved(folder, program, kept, why, whole, added, len(history), edited, findings)
+
+
+def _folder_of(path: Path) -> tuple[Path, Path | None]:
+    """The skill's folder that a path means, and the program where it is known."""
+    from skillc.frontend import plan_file
+
+    if path.is_dir() and ((path / LOCK_FILE).exists() or not list(path.glob("*.skill"))):
+        return path, None
+    program = program_in(path)
+    repository = repository_of(program.parent)
+    if repository is not None and repository.inside(program) in repository.unmerged(repository.inside(program)):
+        raise SkillcError(
+            f"the merge left the program `{program}` open too", hint=f"put it right first, then `git add {program}`"
+        )
+    plan = plan_file(program, complete=False).plan
+    return program.parent / "skills" / plan.skill.artifact, program
+
+
+def _merge_of(folder: Path) -> _Merge:
+    there = folder
+    while not there.is_dir() and there != there.parent:
+        there = there.parent
+    repository = repository_of(there)
+    if repository is None:
+        raise SkillcError(f"`{folder}` lies in no git repository, so there is no merge to resolve")
+    path = repository.inside(folder)
+    found = repository.unmerged(path)
+    if not found:
+        hint = f"if marks are left in its files, `git checkout --merge -- {folder}` opens the merge again"
+        raise SkillcError(f"git holds no open merge of `{folder}`", hint=hint)
+    return _Merge(repository, folder, path, found)
+
+
+def _lock(merge: _Merge, side: Side) -> Lock | None:
+    content = merge.of(side, LOCK_FILE)
+    if content is None:
+        return None
+    return parse_lock(content.decode("utf-8-sig", errors="replace"), merge.folder / LOCK_FILE)
+
+
+def _better(locks: Mapping[Side, Lock | None]) -> tuple[Side, str]:
+    ours, theirs = locks["ours"], locks["theirs"]
+    hint = "look at both, and name one: `--keep ours` or `--keep theirs`"
+    if ours is None or theirs is None:
+        raise SkillcError("only one side has a compiled skill, so that neither is better", hint=hint)
+    for what, one, other in (
+        ("programs", ours.program.plan, theirs.program.plan),
+        ("data", ours.data.digest, theirs.data.digest),
+    ):
+        if one != other:
+            raise SkillcError(
+                f"the two skills were compiled with other {what}, so their scores do not compare", hint=hint
+            )
+    mine, their = ours.validation.best, theirs.validation.best
+    if mine.mean is None or their.mean is None or mine.n != their.n:
+        raise SkillcError("the two skills were not measured on the same validation examples", hint=hint)
+    # Never by the test split: a choice by it would need a test of its own.
+    side: Side = "theirs" if their.mean > mine.mean else "ours"
+    return side, f"ours has {float(mine.mean) * 100:.1f} % on validation, theirs {float(their.mean) * 100:.1f} %"
+
+
+def _files(merge: _Merge, side: Side, lock: Lock) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """The artifact's files of a side, and those that are not as its lock says."""
+    found, edited = dict[str, bytes](), list[str]()
+    for name, digest in lock.files.items():
+        content = merge.with_digest(name, digest)
+        if content is None:
+            edited.append(name)
+            content = merge.of(side, name)
+        if content is None:
+            raise SkillcError(f"git holds no `{name}` of `{side}`", hint="keep the other side, or compile again")
+        found[name] = content
+    return found, tuple(edited)
+
+
+def _history(merge: _Merge, side: Side) -> Sequence[Record]:
+    content = merge.of(side, HISTORY_FILE)
+    if content is None:
+        return []
+    return parse_history(content.decode("utf-8", errors="replace"), str(merge.folder / HISTORY_FILE))
+
+
+def _write(folder: Path, files: Mapping[str, bytes], history: str, lock: Lock) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            write_whole(folder / name, content.decode("utf-8"))
+    except (OSError, UnicodeDecodeError) as problem:
+        raise SkillcError(f"`{folder}` cannot be written: {problem}") from problem
+    write_history(folder / HISTORY_FILE, history)
+    write_lock(folder / LOCK_FILE, lock)
+
+
+def _program_of(folder: Path, lock: Lock) -> Path | None:
+    place = folder.parent.parent / lock.program.file
+    return place if place.is_file() else None
+
+
+def _locked(program: Path) -> tuple[Diagnostic, ...]:
+    from skillc.versions.locked import locked_findings
+
+    try:
+        return locked_findings(program)
+    except SkillcError as problem:
+        raise SkillcError(
+            f"the skill is whole again, and the program cannot be compared with it: {problem.message}",
+            hint=problem.hint or f"`skillc check {program}`",
+        ) from problem
+
+
+def as_text(resolved: Resolved) -> str:
+    """What was done, and what to do next."""
+    lock = resolved.lock
+    lines = [f"kept      {resolved.kept}" + (f": {resolved.why}" if resolved.why else "")]
+    lines.append(f"skill     {resolved.folder}, verdict {lock.verdict}")
+    if resolved.edited:
+        lines.append(f"edited    {', '.join(resolved.edited)}: not as the compile wrote it, and taken as it stands")
+    lines.append(f"history   {resolved.decisions} decisions of both")
+    extra = f", {resolved.looks} of them the other side's" if resolved.looks else ""
+    lines.append(f"looks     {len(lock.looks)} at test splits{extra}: the next test counts them all")
+    lines.append(f"next      git add {resolved.folder}")
+    program = resolved.program or "PROGRAM"
+    if any(found.code in ("SK752", "SK753", "SK754") for found in resolved.findings):
+        lines.append(
+            f"then      skillc compile {program}   (the merged program or data is not what this skill was made from)"
+        )
+    else:
+        lines.append(f"or        skillc compile {program}   (a fresh skill of the merged program, tested anew)")
+    return "\n".join(lines)
+
+
+def as_json(resolved: Resolved) -> dict[str, object]:
+    """The same for a program to read."""
+    from skillc.language.render import as_json as diagnostics_json
+
+    return {
+        "format_version": 1,
+        "kept": resolved.kept,
+        "folder": str(resolved.folder),
+        "verdict": resolved.lock.verdict,
+        "looks": len(resolved.lock.looks),
+        "decisions": resolved.decisions,
+        "edited": list(resolved.edited),
+        "compile_again": any(found.code in ("SK752", "SK753", "SK754") for found in resolved.findings),
+        **diagnostics_json(resolved.findings),
+    }
