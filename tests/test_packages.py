@@ -24,6 +24,7 @@ MAY_IMPORT = {
         *("frontend", "locking", "report"),
     },
     "lsp": {"language", "document", "plan", "data", "frontend"},
+    "versions": {"language", "document", "plan", "data", "program", "run", "frontend", "locking", "loading"},
     "doctor": {"language", "document", "plan", "data", "models", "metrics", "program", "optimize", "run", "frontend"},
 }
 HEAVY = ("dspy", "litellm", "openai", "httpx", "requests", "aiohttp", "numpy")

@@ -42,7 +42,9 @@ def pairs(path: Path, against: str) -> Iterator[list[Pair]]:
 
 
 def _pairs(path: Path, against: str, scratch: Path) -> list[Pair]:
-    if not against.startswith("-") and Path(against).exists():
+    if against.strip() and not against.startswith("-") and Path(against).exists():
+        if Path(against).suffix == ".skill":
+            return _from_files(path, Path(against), scratch)
         try:
             commit = _commit(path, against)
         except SkillcError:

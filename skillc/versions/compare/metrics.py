@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from skillc.language.show import show_term
-from skillc.language.terms import MeanTerm, MetricTerm
+from skillc.language.terms import MeanTerm, MetricTerm, Term
 from skillc.plan.evidence import walk
 from skillc.plan.schema import MetricPlan, Plan
 from skillc.versions.change import Change, Place
@@ -57,8 +57,8 @@ def deciding(plan: Plan) -> frozenset[str]:
     return frozenset(found)
 
 
-def _read(term: object) -> list[str]:
-    parts = walk(term)  # type: ignore[arg-type]  # terms of the plan
+def _read(term: Term) -> list[str]:
+    parts = walk(term)
     return [
         part.name if isinstance(part, MetricTerm) else part.metric
         for part in parts

@@ -75,7 +75,7 @@ def _changed(old: SectionPlan, new: SectionPlan) -> Iterator[Change]:
             "skill", f"{new.mode} section {new.name}", "", "", "",
             "frozen-changed" if frozen else None, message, lines=_lines(old.text, new.text), place=place,
         )  # fmt: skip
-    if old.limit != new.limit and not (old.mode == new.mode == "frozen"):
+    if old.limit != new.limit and "frozen" not in (old.mode, new.mode):
         yield _limit(old, new)
 
 

@@ -1,0 +1,313 @@
+"""Real merges of branches that compiled the same skill, and what `check --locked` says of a compiled one."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from shops import edited, learnable, rows, write_rows, write_shop
+
+import skillc as package
+from skillc.cli import skillc
+from skillc.conflict import UnmergedError
+from skillc.errors import SkillcError
+from skillc.plan.lock import parse_lock, read_lock, write_lock
+from skillc.run.history import decisions_until, read_history
+from skillc.versions.locked import locked_findings
+from skillc.versions.resolve import resolve
+
+SKILL = "skills/sort-things"
+FILES = ("SKILL.md", "sort_things.py", "skill.lock", "history.jsonl", ".gitattributes")
+
+
+def compile_in(folder, *options):
+    done = subprocess.run(
+        [sys.executable, "-m", "skillc", "compile", "things.skill", *options],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="session")
+def two(tmp_path_factory):
+    """The skill compiled in two ways: as the program says, and with another batch."""
+    folders = []
+    for options in ((), ("--set", "optimize.batch=6")):
+        folder = tmp_path_factory.mktemp("shop")
+        write_shop(folder, learnable())
+        compile_in(folder, *options)
+        shutil.rmtree(folder / ".skillc")
+        folders.append(folder)
+    assert (folders[0] / SKILL / "SKILL.md").read_text() != (folders[1] / SKILL / "SKILL.md").read_text()
+    return folders
+
+
+@pytest.fixture
+def shop(two, tmp_path, monkeypatch):
+    """The first of them, to be changed."""
+    shutil.copytree(two[0], tmp_path / "shop")
+    monkeypatch.chdir(tmp_path / "shop")
+    return tmp_path / "shop"
+
+
+@pytest.fixture
+def learnt(repo):
+    """A repository with the program, and without a compiled skill."""
+    (repo.folder / "things.skill").write_text(learnable())
+    repo.commit("learnable")
+    return repo
+
+
+@pytest.fixture
+def merging(learnt, two):
+    """A merge of two branches that both compiled, as git leaves it."""
+    repo = learnt
+    for branch, folder in (("side", two[1]), ("main", two[0])):
+        repo.git("checkout", "-q", *(["-b"] if branch == "side" else []), branch)
+        shutil.copytree(folder / SKILL, repo.folder / SKILL)
+        repo.commit(branch)
+    out = repo.git("merge", "side", fails=True)
+    assert "CONFLICT" in out
+    return repo
+
+
+def codes(found):
+    return [each.code for each in found]
+
+
+# ---- merges ---------------------------------------------------------------------------------------
+
+
+def test_git_never_mixes_two_skills_and_unites_their_history(merging, two):
+    folder = merging.folder / SKILL
+    assert (folder / "SKILL.md").read_text() == (two[0] / SKILL / "SKILL.md").read_text()
+    assert "history.jsonl" not in merging.git("diff", "--name-only", "--diff-filter=U")
+    found = read_history(folder / "history.jsonl")
+    for each in two:
+        lock = read_lock(each / SKILL / "skill.lock")
+        assert decisions_until(found, lock.run, lock.history) is not None
+
+
+@pytest.mark.parametrize("verb", ["compile", "eval"])
+def test_every_verb_names_the_one_command(merging, verb):
+    done = CliRunner().invoke(skillc, [verb, "things.skill"], standalone_mode=False)
+    assert isinstance(done.exception, UnmergedError)
+    assert "skillc resolve skills/sort-things --keep ours" in done.exception.hint
+
+
+def test_loading_and_checking_name_it_too(merging):
+    for place in ("things.skill", SKILL):
+        with pytest.raises(UnmergedError):
+            package.load(place)
+    (found,) = locked_findings(merging.folder / "things.skill")
+    assert found.code == "SK760"
+    assert "skillc resolve" in found.hint
+
+
+@pytest.mark.parametrize(("keep", "which"), [("ours", 0), ("theirs", 1)])
+@pytest.mark.parametrize("place", ["things.skill", SKILL])
+def test_one_side_is_kept_whole_with_the_looks_and_history_of_both(merging, two, keep, which, place):
+    found = resolve(Path(place), keep)
+    folder = merging.folder / SKILL
+    for name in ("SKILL.md", "sort_things.py"):
+        assert (folder / name).read_bytes() == (two[which] / SKILL / name).read_bytes()
+    locks = [read_lock(each / SKILL / "skill.lock") for each in two]
+    lock = read_lock(folder / "skill.lock")
+    assert {each.run for each in lock.looks} == {each.run for own in locks for each in own.looks}
+    assert lock.model_copy(update={"looks": locks[which].looks}) == locks[which]
+    history = read_history(folder / "history.jsonl")
+    assert all(decisions_until(history, own.run, own.history) is not None for own in locks)
+    assert codes(found.findings) == ([] if which == 0 else ["SK759"])
+    merging.commit("merged")
+    assert "UU" not in merging.git("status", "--porcelain")
+
+
+def test_better_goes_by_validation_and_refuses_what_does_not_compare(merging):
+    with pytest.raises(SkillcError, match="compiled with other programs"):
+        resolve(Path("things.skill"), "better")
+
+
+def test_better_takes_the_higher_score(learnt, two):
+    repo = learnt
+    lock = read_lock(two[0] / SKILL / "skill.lock")
+    best = lock.validation.best
+    for branch, mean in (("side", best.mean / 2 + 1), ("main", best.mean / 2)):
+        repo.git("checkout", "-q", *(["-b"] if branch == "side" else []), branch)
+        shutil.copytree(two[0] / SKILL, repo.folder / SKILL)
+        validation = lock.validation.model_copy(update={"best": best.model_copy(update={"mean": mean})})
+        write_lock(repo.folder / SKILL / "skill.lock", lock.model_copy(update={"validation": validation}))
+        repo.commit(branch)
+    repo.git("merge", "side", fails=True)
+    found = resolve(Path("things.skill"), "better")
+    assert found.kept == "theirs"
+    assert "on validation" in found.why
+
+
+def test_a_merged_program_that_is_neither_s_asks_for_a_compile(merging):
+    from skillc.versions.resolve import as_text
+
+    merging.write("epochs = 2 => epochs = 3")
+    found = resolve(Path("things.skill"), "ours")
+    assert "SK752" in codes(found.findings)
+    assert "then      skillc compile things.skill" in as_text(found)
+
+
+def test_an_open_program_comes_first_and_nothing_open_is_said(merging):
+    merging.git("merge", "--abort")
+    with pytest.raises(SkillcError, match="no open merge"):
+        resolve(Path("things.skill"), "ours")
+    for branch, epochs in (("side", 5), ("main", 6)):
+        merging.git("checkout", "-q", branch)
+        merging.write(f"epochs = 2 => epochs = {epochs}")
+        merging.commit(f"{branch} again")
+    merging.git("merge", "side", fails=True)
+    with pytest.raises(SkillcError, match="left the program") as problem:
+        resolve(Path("things.skill"), "ours")
+    assert "git add things.skill" in problem.value.hint
+
+
+def test_marks_in_files_of_before_the_attributes_are_found(shop):
+    skill = shop / SKILL / "SKILL.md"
+    text = skill.read_text()
+    skill.write_text(f"{text}\n<<<<<<< HEAD\none\n=======\nother\n>>>>>>> side\n")
+    for place in (shop / "things.skill", shop / SKILL):
+        with pytest.raises(UnmergedError):
+            package.load(place)
+    module = shop / SKILL / "sort_things.py"
+    skill.write_text(text)
+    module.write_text(f"<<<<<<< HEAD\n{module.read_text()}=======\n>>>>>>> side\n")
+    with pytest.raises(UnmergedError):
+        package.load(shop / SKILL)
+
+
+def test_a_skill_that_speaks_of_marks_is_no_merge(shop):
+    import hashlib
+
+    skill = shop / SKILL / "SKILL.md"
+    skill.write_text(skill.read_text() + "\n```\n<<<<<<< HEAD\na\n=======\nb\n>>>>>>> x\n```\n")
+    lock = read_lock(shop / SKILL / "skill.lock")
+    files = {**lock.files, "SKILL.md": hashlib.sha256(skill.read_bytes()).hexdigest()}
+    write_lock(shop / SKILL / "skill.lock", lock.model_copy(update={"files": files}))
+    package.load(shop / "things.skill")
+
+
+# ---- check --locked -------------------------------------------------------------------------------
+
+
+def test_what_was_compiled_fits_its_lock(shop):
+    assert sorted(path.name for path in (shop / SKILL).iterdir()) == sorted(FILES)
+    assert locked_findings(shop / "things.skill") == ()
+    done = CliRunner().invoke(skillc, ["check", "things.skill", "--locked"], standalone_mode=False)
+    assert done.return_value == 0
+
+
+def test_options_of_the_compile_are_put_in_again(two):
+    (found,) = locked_findings(two[1] / "things.skill")
+    assert found.code == "SK759"
+    assert "--set optimize.batch=6" in found.message
+
+
+DRIFT = [
+    ("SK751", lambda f: shutil.rmtree(f / SKILL)),
+    ("SK752", lambda f: (f / "things.skill").write_text(edited("<= 10% => <= 11%", program=learnable()))),
+    ("SK753", lambda f: write_rows(f / "things.jsonl", list(rows())[1:])),
+    ("SK753", lambda f: (f / "things.jsonl").unlink()),
+    ("SK755", lambda f: (f / SKILL / "SKILL.md").write_text("---\nname: sort-things\n---\nmine")),
+    ("SK755", lambda f: (f / SKILL / "sort_things.py").write_text("")),
+    ("SK756", lambda f: (f / SKILL / "sort_things.py").unlink()),
+    ("SK757", lambda f: (f / SKILL / "old_name.py").write_text("")),
+    ("SK758", lambda f: (f / SKILL / "history.jsonl").unlink()),
+    ("SK758", lambda f: _without_a_line(f / SKILL / "history.jsonl")),
+]
+
+
+def _without_a_line(path):
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
+
+
+@pytest.mark.parametrize(("code", "drift"), DRIFT, ids=[f"{code}-{i}" for i, (code, _) in enumerate(DRIFT)])
+def test_each_drift_is_named_with_its_next_step(shop, code, drift):
+    drift(shop)
+    found = locked_findings(shop / "things.skill")
+    assert codes(found) == [code]
+    assert found[0].hint
+    done = CliRunner().invoke(skillc, ["check", "things.skill", "--locked"], standalone_mode=False)
+    assert done.return_value == 1
+    assert code in done.stdout
+
+
+def test_a_test_example_that_the_skill_learnt_from_is_named(shop):
+    (shop / "things.skill").write_text(edited("seed = 3 => seed = 4", program=learnable()))
+    assert codes(locked_findings(shop / "things.skill")) == ["SK752", "SK753", "SK754"]
+
+
+def test_what_is_no_drift(shop):
+    program = (shop / "things.skill").read_text()
+    (shop / "things.skill").write_text(f"# mine\n{program}")
+    lines = (shop / "things.jsonl").read_text().splitlines()
+    (shop / "things.jsonl").write_text("\n".join(reversed(lines)) + "\n")
+    skill = shop / SKILL / "SKILL.md"
+    skill.write_bytes(skill.read_bytes().replace(b"\n", b"\r\n"))
+    history = shop / SKILL / "history.jsonl"
+    history.write_text("".join(reversed(history.read_text().splitlines(keepends=True) * 2)))
+    (shop / SKILL / "references").mkdir()
+    (shop / SKILL / "references" / "more.md").write_text("mine")
+    (shop / SKILL / "LICENSE.txt").write_text("mine")
+    os.utime(skill, (time.time(), 0))
+    assert locked_findings(shop / "things.skill") == ()
+
+
+def test_a_skill_that_was_written_elsewhere_is_found(shop):
+    shutil.move(shop / "skills", shop / "agents")
+    assert locked_findings(shop / "things.skill") == ()
+    (shop / "agents/sort-things/SKILL.md").unlink()
+    assert codes(locked_findings(shop / "things.skill")) == ["SK756"]
+
+
+def test_in_git_the_diff_since_the_lock_is_one_command(learnt, two):
+    repo = learnt
+    shutil.copytree(two[0] / SKILL, repo.folder / SKILL)
+    repo.commit("compiled")
+    repo.write("epochs = 2 => epochs = 3")
+    (found,) = locked_findings(repo.folder / "things.skill")
+    short = repo.git("rev-parse", "--short", "HEAD").strip()
+    assert f"--against {short}" in found.hint
+
+
+def test_an_offline_compile_fits_its_lock_and_says_so(tmp_path):
+    write_shop(tmp_path, edited('target    = "rulebook/v1" => target = "openai/gpt-5.5-mini"', program=learnable()))
+    compile_in(tmp_path, "--offline")
+    (found,) = locked_findings(tmp_path / "things.skill")
+    assert found.code == "SK759"
+    assert "--offline" in found.message
+    lock = json.loads((tmp_path / SKILL / "skill.lock").read_text())
+    assert lock["program"]["options"]["offline"] is True
+
+
+def test_a_lock_of_before_is_read(two):
+    text = (two[0] / SKILL / "skill.lock").read_text()
+    value = json.loads(text)
+    del value["history"], value["program"]["options"], value["program"]["code"]
+    old = parse_lock(json.dumps(value), two[0])
+    assert old.history is None
+    assert old.program.options is None
+
+
+def test_the_data_of_a_ref_is_compared_by_its_lock_where_git_has_none(learnt, two):
+    repo = learnt
+    from skillc.versions.findings import compare
+    from skillc.versions.rules import BY_CODE
+
+    shutil.copytree(two[0] / SKILL, repo.folder / SKILL)
+    repo.git("rm", "-q", "--cached", "things.jsonl")
+    repo.git("add", "skills")
+    repo.git("commit", "-q", "-m", "the data stays here")
+    assert compare([Path("things.skill")], "HEAD")[0].findings == ()
+    write_rows(repo.folder / "things.jsonl", [{**row, "text": row["text"] + "!"} for row in rows()])
+    (found,) = compare([Path("things.skill")], "HEAD")
+    assert [BY_CODE[each.code].name for each in found.findings] == ["test-split-changed"]

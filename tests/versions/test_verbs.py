@@ -1,0 +1,101 @@
+"""`skillc diff` and `skillc breaking` as a user types them."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from shops import PROGRAM, edited
+
+from skillc.cli import skillc
+from skillc.errors import SkillcError
+
+
+def run(*words):
+    return CliRunner().invoke(skillc, [str(word) for word in words], standalone_mode=False)
+
+
+def test_diff_says_what_changed_in_meaning(repo):
+    repo.write(
+        "<= 10% => <= 20%", "You sort texts. => You sort things.", "cost = $2 => cost = $1", "seed = 3 => seed  =  3"
+    )
+    done = run("diff", "things.skill")
+    assert done.return_value == 0
+    assert done.stdout == (
+        "things.skill: HEAD → the working tree\n"
+        "skill\n"
+        "  ~ frozen section role\n"
+        "      - You sort texts.\n"
+        "      + You sort things.\n"
+        "        One answer for each.\n"
+        "gates\n"
+        "  ~ gate safe   regressed(correct, by = shop) <= 10% → regressed(correct, by = shop) <= 20%   (looser)\n"
+        "budget\n"
+        "  ~ cost   $2 → $1   (stricter)\n"
+    )
+    assert run("diff", "things.skill", "--exit-code").return_value == 1
+
+
+def test_diff_without_a_change(repo):
+    repo.write("seed = 3 => seed  =  3", "goal correct => # what counts\ngoal correct")
+    done = run("diff", "things.skill", "--exit-code")
+    assert done.stdout.endswith("no change in meaning\n")
+    assert done.return_value == 0
+
+
+def test_diff_of_two_files(repo):
+    (repo.folder / "other.skill").write_text(edited("gate small  = gates.small_step(30%)\n => "))
+    done = run("diff", "things.skill", "other.skill")
+    assert "- gate small   change(candidate) <= 30%   (looser)" in done.stdout
+    done = run("diff", "other.skill", "things.skill")
+    assert "+ gate small   change(candidate) <= 30%   (stricter)" in done.stdout
+    assert isinstance(run("diff", "a.skill", "b.skill", "--against", "main").exception, SkillcError)
+
+
+def test_diff_as_json(repo):
+    repo.write("epochs = 2 => epochs = 3")
+    found = json.loads(run("diff", "things.skill", "--json").stdout)
+    (change,) = found["programs"][0]["changes"]
+    assert (change["group"], change["kind"], change["before"], change["after"]) == ("budget", "changed", "2", "3")
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [("seed = 3 => seed  = 3", 0), ("epochs = 2 => epochs = 3", 1), ("epochs = 2 => epochs = 1", 0)],
+)
+def test_the_status_of_breaking(repo, change, status):
+    repo.write(change)
+    assert run("breaking", "things.skill", "--against", "main").return_value == status
+    assert run("breaking", ".", "--against", "main", "--format", "concise").return_value == status
+
+
+def test_breaking_prints_the_place_and_both_texts(repo):
+    repo.write("epochs = 2 => epochs = 3")
+    done = run("breaking", "things.skill", "--against", "main")
+    assert "error[SK709]: the budget's `epochs` was 2 and is 3" in done.stdout
+    assert "main:things.skill:23" in done.stdout
+    concise = run("breaking", "things.skill", "--against", "main", "--format", "concise").stdout
+    assert concise == "things.skill:23:10: error[SK709]: the budget's `epochs` was 2 and is 3\n"
+
+
+def test_a_new_program_has_nothing_to_be_compared_with(repo):
+    (repo.folder / "fresh.skill").write_text(PROGRAM)
+    done = run("breaking", "fresh.skill", "--against", "main")
+    assert done.return_value == 0
+    assert "is new since `main`" in done.stderr
+
+
+def test_language_2_is_refused_with_what_this_skillc_knows(repo):
+    repo.write("language 1 => language 2")
+    done = run("check", "things.skill", "--format", "concise")
+    assert done.return_value == 1
+    assert "SK208" in done.stdout
+    assert "`language 2` is newer than this skillc, which knows language 1" in done.stdout
+    problem = run("diff", "things.skill").exception
+    assert "`things.skill` has" in problem.message
+
+
+def test_the_language_of_an_older_version_is_said(repo):
+    """A later skillc that knows two languages has to show which of them each version speaks: it is in the plan."""
+    from skillc.frontend import plan_file
+
+    assert plan_file(repo.folder / "things.skill").plan.language == 1
