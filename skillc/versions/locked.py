@@ -172,7 +172,8 @@ def _of_data(planned: Planned, lock: Lock, source: Source) -> Iterator[Diagnosti
         dataset = load(plan.task, plan.data, planned.root)
     except (SkillcError, OSError) as problem:
         message = f"the data cannot be compared with the lock: {str(problem).partition(chr(10))[0]}"
-        yield Diagnostic("SK753", message, label, hint=getattr(problem, "hint", None) or "put it back beside the program")
+        hint = getattr(problem, "hint", None) or "put it back beside the program"
+        yield Diagnostic("SK753", message, label, hint=hint)
         return
     if dataset.digest != lock.data.digest:
         message = f"the data is not the one that the skill was compiled with: {_said(dataset, lock)}"
