@@ -25,6 +25,10 @@ MAY_IMPORT = {
     },
     "lsp": {"language", "document", "plan", "data", "frontend"},
     "versions": {"language", "document", "plan", "data", "program", "run", "frontend", "locking", "loading"},
+    "versions": {
+        *("language", "document", "plan", "data", "program", "run"),
+        *("frontend", "checking", "locking", "loading"),
+    },
     "doctor": {"language", "document", "plan", "data", "models", "metrics", "program", "optimize", "run", "frontend"},
 }
 HEAVY = ("dspy", "litellm", "openai", "httpx", "requests", "aiohttp", "numpy")

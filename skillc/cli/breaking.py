@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -16,10 +15,10 @@ import click
 @click.option(
     "--format",
     "style",
-    type=click.Choice(["text", "concise", "json"]),
+    type=click.Choice(("text", "concise", "json", "sarif", "github")),
     default="text",
     show_default=True,
-    help="How findings are printed.",
+    help="How findings are printed; sarif and github are for code scanning and workflows.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def breaking(programs: tuple[Path, ...], against: str, style: str, as_json: bool) -> int:
@@ -33,23 +32,17 @@ def breaking(programs: tuple[Path, ...], against: str, style: str, as_json: bool
     """
     import json
 
-    from skillc.language.render import concise, summary
-    from skillc.language.render import text as drawn
+    from skillc.checking import Looked
+    from skillc.cli.findings import show
     from skillc.versions.findings import compare
     from skillc.versions.show import as_json as to_json
 
     compared = compare(programs, against)
-    findings = [found for each in compared for found in each.findings]
     if as_json or style == "json":
         click.echo(json.dumps(to_json(compared, against, "the working tree"), ensure_ascii=False, indent=2))
-    elif style == "concise":
-        for found in findings:
-            click.echo(concise(found))
     else:
-        for found in findings:
-            click.echo(drawn(found, color=sys.stdout.isatty()) + "\n")
         for each in compared:
             if each.state == "new":
                 click.echo(f"`{each.program}` is new since `{against}`: there is nothing to compare it with", err=True)
-        click.echo(summary(findings))
+        show([Looked(Path(each.program), each.findings) for each in compared], style)
     return 1 if any(each.weaker for each in compared) else 0

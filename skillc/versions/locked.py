@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+from skillc.checking import Looked
 from skillc.conflict import UnmergedError, is_mark
 from skillc.data.dataset import Dataset, load
 from skillc.data.problems import counted
 from skillc.data.reuse import check_unused, split_digest
 from skillc.errors import SkillcError
-from skillc.frontend import Planned, plan_file
+from skillc.frontend import Planned, check_file, plan_file
 from skillc.language.diagnostics import Diagnostic, Label, Severity
 from skillc.language.source import Source, Span
 from skillc.locking import own_code_digest
@@ -29,12 +31,27 @@ _READ = (".md", ".py")
 _AGAIN = "compile again, or take back what changed"
 
 
+def with_lock(looked: Looked) -> Looked:
+    """What was found in a file, and what of it no longer fits its lock.
+
+    Raises:
+        SkillcError: as `locked_findings`.
+    """
+    if any(found.severity is Severity.ERROR for found in looked.diagnostics):
+        return looked
+    return replace(looked, diagnostics=(*looked.diagnostics, *locked_findings(looked.path)))
+
+
 def locked_findings(path: Path) -> tuple[Diagnostic, ...]:
     """What of a program no longer fits the lock of its compiled skill, or of each that was written elsewhere below it.
+
+    A library has no skill, and nothing to say.
 
     Raises:
         SkillcError: the program cannot be planned, or a lock is damaged.
     """
+    if check_file(path).library:
+        return ()
     planned = plan_file(path, complete=False, every_model=False)
     folders = lock_folders(planned.root, path.name, planned.plan.skill.artifact)
     if not folders:

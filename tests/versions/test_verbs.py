@@ -99,3 +99,12 @@ def test_the_language_of_an_older_version_is_said(repo):
     from skillc.frontend import plan_file
 
     assert plan_file(repo.folder / "things.skill").plan.language == 1
+
+
+def test_annotations_and_sarif_for_workflows(repo):
+    repo.write("epochs = 2 => epochs = 3")
+    line = run("breaking", "things.skill", "--against", "main", "--format", "github").stdout
+    assert line.startswith("::error file=things.skill,line=23,")
+    log = json.loads(run("breaking", "things.skill", "--against", "main", "--format", "sarif").stdout)
+    (result,) = log["runs"][0]["results"]
+    assert result["ruleId"] == "SK709"
