@@ -112,7 +112,7 @@ class Repository:
 
     def last_change(self, path: str) -> str | None:
         """The short name of the last commit that changed a file."""
-        found = _git(self.root, "--literal-pathspecs", "log", "-1", "--format=%h", "--", path)
+        found = _git(self.root, "--literal-pathspecs", "log", "-1", "--no-show-signature", "--format=%h", "--", path)
         return found.stdout.decode().strip() or None if found.returncode == 0 else None
 
     def inside(self, place: Path) -> str:

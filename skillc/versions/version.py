@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -133,7 +134,7 @@ def version_of(files: Files, file: str, shown: str, scratch: Path) -> Version | 
         root = scratch / posixpath.dirname(file) if posixpath.dirname(file) else scratch
         if not _taken(files, file, scratch, set()):
             return None
-        checked = check_file(scratch / file)
+        checked = _checked(scratch / file, scratch, files.label)
         diagnostics = _renamed(checked.diagnostics, scratch, files.label)
     if checked.library:
         return None
@@ -142,6 +143,13 @@ def version_of(files: Files, file: str, shown: str, scratch: Path) -> Version | 
     if resolved.plan is None:
         raise NotComparable(shown, "" if isinstance(files, OnDisk) else files.label, found)
     return Version(files, file, shown, checked, resolved.plan, root, _lock(files, file, resolved.plan, scratch))
+
+
+def _checked(path: Path, scratch: Path, label: str) -> Checked:
+    try:
+        return check_file(path)
+    except SkillcError as problem:
+        raise SkillcError(problem.message.replace(f"{scratch}{os.sep}", f"{label}:"), hint=problem.hint) from None
 
 
 def _taken(files: Files, file: str, scratch: Path, done: set[str]) -> bool:

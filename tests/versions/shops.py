@@ -69,6 +69,8 @@ def learnable():
         "metric brief = clamp(1 - tokens(why) / 50 tokens, 0, 1)\n => ",
         "samples = 2; sees = [feedback] => replay = 10",
         "small_step(30%) => small_step(80%)",
+        "batch = 12 => batch = 20",
+        "epochs = 2 => epochs = 1",
     )
 
 

@@ -136,6 +136,15 @@ def test_a_program_with_errors_at_the_ref_cannot_be_judged(repo):
     assert first.primary.source.name == "HEAD:things.skill"
 
 
+def test_a_file_that_was_no_text_is_called_by_its_place_in_git(repo):
+    good = (repo.folder / "things.skill").read_bytes()
+    (repo.folder / "things.skill").write_bytes(b"language 1\n\xff\n")
+    repo.commit("broken")
+    (repo.folder / "things.skill").write_bytes(good)
+    with pytest.raises(SkillcError, match="HEAD:things\\.skill. is not UTF-8"):
+        compare([PROGRAM_PATH], "HEAD")
+
+
 def test_a_library_has_nothing_to_compare(repo):
     (repo.folder / "lab.skill").write_text("language 1\ngate x(m: metric) = candidate.m > incumbent.m\n")
     repo.commit("two")

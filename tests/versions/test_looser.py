@@ -54,7 +54,7 @@ def plans(terms):
     return [GatePlan(name=f"g{i}", term=term, text="", stage="validation") for i, term in enumerate(terms)]
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(versions(), worlds(most_examples=5, most_samples=2, lost=0), st.booleans())
 def test_what_is_taken_for_as_strict_never_accepts_what_was_rejected(pair, world, batch):
     old, new = pair
@@ -66,7 +66,7 @@ def test_what_is_taken_for_as_strict_never_accepts_what_was_rejected(pair, world
         assert decide_all(plans(kept), known).truth is not Truth.FALSE
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(gates)
 def test_a_gate_is_as_strict_as_itself(term):
     assert as_strict([term], term, BOUNDS)

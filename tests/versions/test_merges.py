@@ -25,26 +25,46 @@ SKILL = "skills/sort-things"
 FILES = ("SKILL.md", "sort_things.py", "skill.lock", "history.jsonl", ".gitattributes")
 
 
-def compile_in(folder, *options):
+# Several compiles in one process, whose start takes as long as they do.
+COMPILES = """
+import json, os, sys
+from skillc.cli import skillc
+for folder, *options in json.loads(sys.argv[1]):
+    os.chdir(folder)
+    skillc.main(["compile", "things.skill", *options], standalone_mode=False)
+"""
+
+
+def compile_in(*jobs):
     done = subprocess.run(
-        [sys.executable, "-m", "skillc", "compile", "things.skill", *options],
-        cwd=folder, capture_output=True, text=True, check=False,
+        [sys.executable, "-c", COMPILES, json.dumps([[str(folder), *options] for folder, *options in jobs])],
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="session")
-def two(tmp_path_factory):
-    """The skill compiled in two ways: as the program says, and with another batch."""
-    folders = []
-    for options in ((), ("--set", "optimize.batch=6")):
+def three(tmp_path_factory):
+    """The skill compiled in three ways: as the program says, with another batch, and offline for another target."""
+    jobs = []
+    offline = edited('target    = "rulebook/v1" => target = "openai/gpt-5.5-mini"', program=learnable())
+    ways = ((learnable(), ()), (learnable(), ("--set", "optimize.batch=30")), (offline, ("--offline",)))
+    for program, options in ways:
         folder = tmp_path_factory.mktemp("shop")
-        write_shop(folder, learnable())
-        compile_in(folder, *options)
+        write_shop(folder, program)
+        jobs.append((folder, *options))
+    compile_in(*jobs)
+    for folder, *_ in jobs:
         shutil.rmtree(folder / ".skillc")
-        folders.append(folder)
-    assert (folders[0] / SKILL / "SKILL.md").read_text() != (folders[1] / SKILL / "SKILL.md").read_text()
-    return folders
+    return [folder for folder, *_ in jobs]
+
+
+@pytest.fixture(scope="session")
+def two(three):
+    """The first two of them, which differ."""
+    texts = [(folder / SKILL / "SKILL.md").read_text() for folder in three]
+    assert texts[0] != texts[1]
+    return three[:2]
 
 
 @pytest.fixture
@@ -151,7 +171,7 @@ def test_better_takes_the_higher_score(learnt, two):
 def test_a_merged_program_that_is_neither_s_asks_for_a_compile(merging):
     from skillc.versions.resolve import as_text
 
-    merging.write("epochs = 2 => epochs = 3")
+    merging.write("epochs = 1 => epochs = 3")
     found = resolve(Path("things.skill"), "ours")
     assert "SK752" in codes(found.findings)
     assert "then      skillc compile things.skill" in as_text(found)
@@ -163,7 +183,7 @@ def test_an_open_program_comes_first_and_nothing_open_is_said(merging):
         resolve(Path("things.skill"), "ours")
     for branch, epochs in (("side", 5), ("main", 6)):
         merging.git("checkout", "-q", branch)
-        merging.write(f"epochs = 2 => epochs = {epochs}")
+        merging.write(f"epochs = 1 => epochs = {epochs}")
         merging.commit(f"{branch} again")
     merging.git("merge", "side", fails=True)
     with pytest.raises(SkillcError, match="left the program") as problem:
@@ -209,7 +229,7 @@ def test_what_was_compiled_fits_its_lock(shop):
 def test_options_of_the_compile_are_put_in_again(two):
     (found,) = locked_findings(two[1] / "things.skill")
     assert found.code == "SK759"
-    assert "--set optimize.batch=6" in found.message
+    assert "--set optimize.batch=30" in found.message
 
 
 DRIFT = [
@@ -273,19 +293,18 @@ def test_in_git_the_diff_since_the_lock_is_one_command(learnt, two):
     repo = learnt
     shutil.copytree(two[0] / SKILL, repo.folder / SKILL)
     repo.commit("compiled")
-    repo.write("epochs = 2 => epochs = 3")
+    repo.write("epochs = 1 => epochs = 3")
     (found,) = locked_findings(repo.folder / "things.skill")
     short = repo.git("rev-parse", "--short", "HEAD").strip()
     assert f"--against {short}" in found.hint
 
 
-def test_an_offline_compile_fits_its_lock_and_says_so(tmp_path):
-    write_shop(tmp_path, edited('target    = "rulebook/v1" => target = "openai/gpt-5.5-mini"', program=learnable()))
-    compile_in(tmp_path, "--offline")
-    (found,) = locked_findings(tmp_path / "things.skill")
+def test_an_offline_compile_fits_its_lock_and_says_so(three):
+    folder = three[2]
+    (found,) = locked_findings(folder / "things.skill")
     assert found.code == "SK759"
     assert "--offline" in found.message
-    lock = json.loads((tmp_path / SKILL / "skill.lock").read_text())
+    lock = json.loads((folder / SKILL / "skill.lock").read_text())
     assert lock["program"]["options"]["offline"] is True
 
 

@@ -94,13 +94,6 @@ def test_language_2_is_refused_with_what_this_skillc_knows(repo):
     assert "`things.skill` has" in problem.message
 
 
-def test_the_language_of_an_older_version_is_said(repo):
-    """A later skillc that knows two languages has to show which of them each version speaks: it is in the plan."""
-    from skillc.frontend import plan_file
-
-    assert plan_file(repo.folder / "things.skill").plan.language == 1
-
-
 def test_annotations_and_sarif_for_workflows(repo):
     repo.write("epochs = 2 => epochs = 3")
     line = run("breaking", "things.skill", "--against", "main", "--format", "github").stdout
@@ -108,3 +101,14 @@ def test_annotations_and_sarif_for_workflows(repo):
     log = json.loads(run("breaking", "things.skill", "--against", "main", "--format", "sarif").stdout)
     (result,) = log["runs"][0]["results"]
     assert result["ruleId"] == "SK709"
+
+
+def test_a_removed_program_is_printed_in_every_format(repo):
+    (repo.folder / "other.skill").write_text(edited("sort_things => others"))
+    repo.commit("two")
+    (repo.folder / "other.skill").unlink()
+    for style in ("text", "concise", "json", "sarif", "github"):
+        done = run("breaking", ".", "--against", "HEAD", "--format", style)
+        assert done.return_value == 1
+        assert "SK723" in done.stdout
+    assert "the program is removed" in run("diff", ".").stdout
