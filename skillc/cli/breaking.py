@@ -6,9 +6,14 @@ from pathlib import Path
 
 import click
 
+from skillc.cli.completing import ProgramPath
 
-@click.command(short_help="say what got weaker since another version")
-@click.argument("programs", nargs=-1, required=True, type=click.Path(path_type=Path))
+
+@click.command(
+    short_help="say what got weaker since another version",
+    epilog="Example: skillc breaking . --against origin/main",
+)
+@click.argument("programs", nargs=-1, required=True, type=ProgramPath())
 @click.option(
     "--against", required=True, metavar="REF", help="A branch, tag or commit; or a file with the other version."
 )

@@ -8,10 +8,14 @@ from pathlib import Path
 
 import click
 
+from skillc.cli.completing import ProgramPath
 
-@click.command("diff", short_help="show what changed in meaning, not in lines")
-@click.argument("program", type=click.Path(path_type=Path))
-@click.argument("new", required=False, type=click.Path(path_type=Path))
+
+@click.command(
+    "diff", short_help="show what changed in meaning, not in lines", epilog="Example: skillc diff tickets.skill"
+)
+@click.argument("program", type=ProgramPath())
+@click.argument("new", required=False, type=ProgramPath())
 @click.option("--against", metavar="REF", help="A branch, tag or commit; HEAD by default.")
 @click.option("--exit-code", is_flag=True, help="Exit with status 1 where something changed.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

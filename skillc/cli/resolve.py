@@ -6,9 +6,14 @@ from pathlib import Path
 
 import click
 
+from skillc.cli.completing import ProgramPath
 
-@click.command(short_help="put a compiled skill together again after a merge")
-@click.argument("program", type=click.Path(path_type=Path))
+
+@click.command(
+    short_help="put a compiled skill together again after a merge",
+    epilog="Example: skillc resolve tickets.skill --keep better",
+)
+@click.argument("program", type=ProgramPath())
 @click.option(
     "--keep",
     required=True,

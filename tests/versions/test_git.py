@@ -141,7 +141,7 @@ def test_a_file_that_was_no_text_is_called_by_its_place_in_git(repo):
     (repo.folder / "things.skill").write_bytes(b"language 1\n\xff\n")
     repo.commit("broken")
     (repo.folder / "things.skill").write_bytes(good)
-    with pytest.raises(SkillcError, match="HEAD:things\\.skill. is not UTF-8"):
+    with pytest.raises(SkillcError, match=r"HEAD:things\.skill. is not UTF-8"):
         compare([PROGRAM_PATH], "HEAD")
 
 
