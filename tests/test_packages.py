@@ -24,7 +24,6 @@ MAY_IMPORT = {
         *("frontend", "locking", "report"),
     },
     "lsp": {"language", "document", "plan", "data", "frontend"},
-    "versions": {"language", "document", "plan", "data", "program", "run", "frontend", "locking", "loading"},
     "versions": {
         *("language", "document", "plan", "data", "program", "run"),
         *("frontend", "checking", "locking", "loading"),
