@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-LEAVES = {
-    *("tokens", "errors", "resources", "files", "line_file", "user_code", "skill_packages", "conflict", "own_code"),
-}
+LEAVES = {"tokens", "errors", "resources", "files", "line_file", "user_code", "own_code", "conflict", "skill_packages"}
 MAY_IMPORT = {
     "language": set(),
     "document": set(),

@@ -31,7 +31,7 @@ def test_the_plan_imports_only_language_and_document():
         "skillc.language",
         "skillc.document",
         "skillc.errors",
-            "skillc.conflict",
+        "skillc.conflict",
         "skillc.files",
         "skillc.tokens",
         "skillc.resources",
