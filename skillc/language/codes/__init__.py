@@ -8,7 +8,9 @@ from types import MappingProxyType
 from skillc.language.codes import (
     commands,
     comments,
+    contradictions,
     data,
+    examples,
     gates,
     internal,
     models,
@@ -17,6 +19,7 @@ from skillc.language.codes import (
     plan,
     syntax,
     types,
+    unused,
 )
 from skillc.language.codes.code import Code, Phase
 
@@ -25,7 +28,8 @@ __all__ = ["CODES", "Code", "Phase"]
 
 def _assemble() -> Mapping[str, Code]:
     found: dict[str, Code] = {}
-    for stage in (syntax, comments, modules, names, types, data, gates, models, commands, plan, internal):
+    stages = (syntax, comments, modules, names, types, data, unused, examples, gates, contradictions, models)
+    for stage in (*stages, commands, plan, internal):
         for code in stage.CODES:
             if code.code in found:
                 raise ValueError(f"the code {code.code} is registered twice")
