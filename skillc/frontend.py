@@ -225,6 +225,57 @@ def estimate(planned: Planned) -> Estimated:
     return Estimated(dataset, sizes, spent, sifted.kept, sifted.suppressed)
 
 
+def check_data(path: Path) -> tuple[Diagnostic, ...]:
+    """What is to be said about a program, its plan and its data: all that `check` and `plan` say, and the examples'.
+
+    Data that can't be read, or does not fit the program, is an error among the others.
+
+    Raises:
+        SkillcError: the program's file cannot be read.
+    """
+    from skillc.data.problems import DataError
+    from skillc.lint.examples import lint
+    from skillc.plan.estimate import label_at
+
+    checked = check_file(path)
+    if checked.failed or checked.library:
+        return checked.diagnostics
+    try:
+        planned = plan_file(path, complete=False)
+    except ProgramError as problem:
+        return problem.diagnostics
+    try:
+        estimated = estimate(planned)
+        compiled = _compiled(planned)
+    except SkillcError as problem:
+        place = label_at(planned.checked, ("data", None, "source" if planned.plan.data.source else "train"))
+        found = [Diagnostic("SK437", problem.message, place, hint=problem.hint)]
+        if isinstance(problem, DataError):
+            found = [Diagnostic("SK437", str(each), place, hint=each.hint) for each in problem.problems]
+            if problem.more:
+                found.append(Diagnostic("SK437", f"the data has {problem.more:,} more such problems", place))
+        return (*planned.diagnostics, *found)
+    advice = lint(planned.plan, estimated.dataset, estimated.sizes, compiled)
+    linted = (Diagnostic(a.code, a.message, label_at(planned.checked, a.at), a.severity, hint=a.hint) for a in advice)
+    return (*planned.diagnostics, *estimated.diagnostics, *linted)
+
+
+def _compiled(planned: Planned) -> Mapping[str, str]:
+    """The texts of the skill that was compiled beside the program; none where there is none."""
+    folder = planned.root / "skills" / planned.plan.skill.artifact
+    file = folder / "SKILL.md"
+    if not file.is_file():
+        return {}
+    shown = file.relative_to(planned.root).as_posix()
+    try:
+        sections = _sections(file)
+    except (OSError, UnicodeDecodeError) as problem:
+        raise SkillcError(f"`{shown}` can't be read") from problem
+    declared = {section.text.strip() for section in planned.plan.skill.sections}
+    # What the program says itself is told where it stands.
+    return {f"`{shown}`": "\n\n".join(text for text in sections.values() if text.strip() not in declared)}
+
+
 def pairs(texts: Sequence[str], option: str, example: str) -> dict[str, str]:
     """`name=value` texts of an option.
 

@@ -80,7 +80,7 @@ class Axioms:
         if "by" in options:
             rest = tuple(pair for pair in term.options if pair[0] != "by")
             overall = CallTerm(term.function, term.arguments, rest)
-            worse = {term: _ONE, overall: -_ONE}
+            worse: dict[Term, Fraction] = {term: _ONE, overall: -_ONE}
             yield (Sum(worse) if term.function == "regressed" else -Sum(worse)), False
             return
         gain, loss = (CallTerm(name, term.arguments, term.options) for name in ("improved", "regressed"))

@@ -20,11 +20,13 @@ from skillc.language.feasible import Inequality, TooLarge, conflict
 from skillc.language.linear import Clause, Demand, Sum, TooMany, clauses
 from skillc.language.report import Report
 from skillc.language.show import show_term
-from skillc.language.terms import CallTerm, StateTerm, Term
+from skillc.language.terms import CallTerm, StateTerm
 
 _MOST = 128
 _CHANGED = Demand(
-    Sum({CallTerm("change", (StateTerm("candidate"),)): Fraction(1)}), True, CallTerm("change", (StateTerm("candidate"),))
+    Sum({CallTerm("change", (StateTerm("candidate"),)): Fraction(1)}),
+    True,
+    CallTerm("change", (StateTerm("candidate"),)),
 )
 """What each candidate does that is no mere move of rules."""
 
@@ -200,5 +202,3 @@ def _all(cases: Sequence[_Case]) -> list[Clause]:
             raise TooMany
         found = [(*before, *clause) for before, clause in product(found, case.clauses)]
     return found
-
-

@@ -88,9 +88,7 @@ def _line_removed(source: Source, place: Span) -> Fix | None:
     return Fix(Span(begin, end), "") if alone else None
 
 
-def _unused_roles(
-    report: Report, module: Module, entities: Sequence[Entity], metrics: Sequence[CheckedMetric]
-) -> None:
+def _unused_roles(report: Report, module: Module, entities: Sequence[Entity], metrics: Sequence[CheckedMetric]) -> None:
     judges = {each.word for metric in metrics for each in walk(metric.term) if isinstance(each, WordTerm)}
     # One that another model is made of has its use.
     asked = {"target", "optimizer", *judges, *(name for kind, name in module.reached if kind == "model")}

@@ -50,7 +50,9 @@ def _calls(report: Report, by_kind: dict[str, Entity], budget: Entity) -> None:
         hint = f"write `{name} = {needed}` or more"
         if name == "tokens":
             message += f" of {LEAST_ROLLOUT_TOKENS} tokens and more"
-            thousands = next((f"{decimal(cap)}{unit}" for unit, by in (("k", 1e3), ("M", 1e6)) if cap * by >= needed), "")
+            thousands = next(
+                (f"{decimal(cap)}{unit}" for unit, by in (("k", 1e3), ("M", 1e6)) if cap * by >= needed), ""
+            )
             hint = f"did you mean `{thousands}`?" if thousands else hint
         report.warn("SK516", setting.source, setting.span, message, hint=hint)
 
@@ -70,7 +72,11 @@ def _sides(data: Entity | None) -> tuple[int, int]:
 def _no_money(report: Report, entities: Sequence[Entity], setting: Setting) -> None:
     for model in entities:
         price = model.settings.get("price") if model.kind == "model" else None
-        rates = {name: each.value.value for name, each in price.block.items() if isinstance(each.value, Amount)} if price else {}
+        rates = (
+            {name: each.value.value for name, each in price.block.items() if isinstance(each.value, Amount)}
+            if price
+            else {}
+        )
         if any(rates.values()):
             message = f"the budget is $0, and a call of `{model.name}` has a price"
             report.warn("SK516", setting.source, setting.span, message, hint="write `cost = $3`")

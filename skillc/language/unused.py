@@ -27,7 +27,8 @@ def note_unused(
     gates: Sequence[CheckedGate],
 ) -> None:
     """Notes functions, rubrics, fields and reusable declarations that nothing uses."""
-    terms = [each for term in (*metrics, *gates) for each in walk(term.term)]
+    stated = [*(metric.term for metric in metrics), *(gate.term for gate in gates)]
+    terms = [each for term in stated for each in walk(term)]
     _functions(report, module)
     asked = {each.arguments[1] for each in terms if isinstance(each, CallTerm) and each.function == "judge"}
     for entity in entities:

@@ -42,10 +42,14 @@ CODES: tuple[Code, ...] = (
     _code(
         414,
         "a gate for updates that never come",
-        "A note: a gate `for slow` decides on rewrites of slow sections and on nothing else. Without such a section, or "
-        "where it is never written, the gate is never asked.",
-        program().replace("gate better =", "gate calm for slow = candidate.correct >= incumbent.correct\ngate better ="),
-        _guided().replace("gate better =", "gate calm for slow = candidate.correct >= incumbent.correct\ngate better ="),
+        "A note: a gate `for slow` decides on rewrites of slow sections and on nothing else. Without such a section, "
+        "or where it is never written, the gate is never asked.",
+        program().replace(
+            "gate better =", "gate calm for slow = candidate.correct >= incumbent.correct\ngate better ="
+        ),
+        _guided().replace(
+            "gate better =", "gate calm for slow = candidate.correct >= incumbent.correct\ngate better ="
+        ),
     ),
     _code(
         415,
@@ -74,8 +78,8 @@ CODES: tuple[Code, ...] = (
     _code(
         418,
         "a declaration for others that nothing uses",
-        "A note: a `budget` or `optimize` with a name, and a section outside of a skill, do nothing by themselves. They "
-        "are there to be referred to, here or in another file.",
+        "A note: a `budget` or `optimize` with a name, and a section outside of a skill, do nothing by themselves. "
+        "They are there to be referred to, here or in another file.",
         program("budget nightly { cost = $5 }"),
         program("budget nightly { cost = $5 }").replace("budget { epochs = 4 }", "budget = nightly { epochs = 4 }"),
     ),
