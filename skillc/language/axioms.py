@@ -32,6 +32,7 @@ class Axioms:
         self._metrics = {metric.name: metric for metric in metrics}
         self._change = change
         self._least_tokens = least_tokens
+        self._known: dict[Term, tuple[Known, ...]] = {}
 
     def about(self, terms: Iterable[Term]) -> list[Known]:
         """All that is known of some quantities, and of those that they hang together with."""
@@ -43,10 +44,17 @@ class Axioms:
             if term in seen:
                 continue
             seen.add(term)
-            for each in self._of(term):
+            if term not in self._known:
+                self._known[term] = tuple(self._of(term))
+            for each in self._known[term]:
                 found.append(each)
                 waiting += each[0].weights
         return found
+
+    def related(self, terms: Iterable[Term]) -> set[Term]:
+        """Some quantities, and those that they hang together with."""
+        every = set(terms)
+        return every.union(*(each.weights for each, _ in self.about(every)))
 
     def _of(self, term: Term) -> Iterator[Known]:
         yield from _within(term, self._range(term))

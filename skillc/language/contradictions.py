@@ -20,7 +20,7 @@ from skillc.language.feasible import Inequality, TooLarge, conflict
 from skillc.language.linear import Clause, Demand, Sum, TooMany, clauses
 from skillc.language.report import Report
 from skillc.language.show import show_term
-from skillc.language.terms import CallTerm, StateTerm
+from skillc.language.terms import CallTerm, StateTerm, Term
 
 _MOST = 128
 _CHANGED = Demand(
@@ -36,15 +36,17 @@ def judge_gates(
 ) -> None:
     """Reports what the gates and requires of a program can't do, alone and together."""
     skills = [entity for entity in entities if entity.kind == "skill"]
-    judge = _Judge(report, Axioms(metrics, most_change(skills), _frozen_tokens(skills)))
+    frozen = _frozen_tokens(skills)
+    judge = _Judge(report, Axioms(metrics, most_change(skills), frozen), frozen)
     settled = {gate.name for gate in gates if judge.settled(gate)}
     standing = [gate for gate in gates if gate.name not in settled]
     requires = [gate for gate in standing if gate.kind == "require"]
     ordinary = [gate for gate in standing if gate.kind == "gate" and gate.for_ is None]
     slow = [gate for gate in standing if gate.for_ == "slow"]
     for group in (ordinary, slow):
-        if not judge.exclusive([*requires, *group]):
-            judge.implied(requires, group)
+        for together in judge.related([*requires, *group]):
+            if not judge.exclusive(together):
+                judge.implied(together)
 
 
 def _frozen_tokens(skills: Sequence[Entity]) -> int:
@@ -66,9 +68,10 @@ class _Case:
 
 
 class _Judge:
-    def __init__(self, report: Report, axioms: Axioms) -> None:
+    def __init__(self, report: Report, axioms: Axioms, least_tokens: int) -> None:
         self._report = report
         self._axioms = axioms
+        self._least_tokens = least_tokens
 
     # ---- one gate ----
 
@@ -105,6 +108,23 @@ class _Judge:
 
     # ---- several ----
 
+    def related(self, gates: Sequence[CheckedGate]) -> Iterable[list[CheckedGate]]:
+        """The gates that speak of quantities which hang together; those that stand alone are left out."""
+        parts: list[tuple[set[Term], list[CheckedGate]]] = []
+        for gate in gates:
+            try:
+                spoken = {term for clause in clauses(gate.term) for demand in clause for term in demand.sum.weights}
+            except TooMany:
+                continue
+            terms, joined = self._axioms.related(spoken), [gate]
+            apart = [part for part in parts if part[0].isdisjoint(terms)]
+            for part in parts:
+                if part not in apart:
+                    terms, joined = terms | part[0], [*part[1], *joined]
+            parts = [*apart, (terms, joined)]
+        order = list(gates)
+        return [sorted(joined, key=order.index) for _, joined in parts if len(joined) > 1]
+
     def exclusive(self, gates: Sequence[CheckedGate]) -> bool:
         """Whether some gates can't hold together; says which."""
         try:
@@ -135,13 +155,13 @@ class _Judge:
                 cases = rest
         return cases
 
-    def implied(self, requires: Sequence[CheckedGate], gates: Sequence[CheckedGate]) -> None:
+    def implied(self, gates: Sequence[CheckedGate]) -> None:
         """Notes gates that hold wherever the others do; of two that say the same the later one."""
         standing = list(gates)
-        for gate in reversed(gates):
+        for gate in reversed([each for each in gates if each.kind == "gate"]):
             others = [each for each in standing if each is not gate]
             try:
-                by = self._implying(gate, [*requires, *others])
+                by = self._implying(gate, others)
             except (TooMany, TooLarge):
                 continue
             if by:
@@ -189,6 +209,8 @@ class _Judge:
             if self._conflict(tuple(clause[i] for i in rest)) is not None:
                 sources = rest
         shown = list(dict.fromkeys(f"`{show_term(clause[i].leaf)}`" for i in sources))
+        if len(shown) == 1 and self._least_tokens and "tokens(" in shown[0]:
+            return f"the frozen sections alone have {self._least_tokens} tokens"
         if len(shown) == 1:
             return f"nothing can meet {shown[0]}"
         return f"{', '.join(shown[:-1])} and {shown[-1]} exclude each other"

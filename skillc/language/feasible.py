@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import gcd, lcm
 
 Variable = int
-_Key = frozenset[tuple[Variable, Fraction]]
 _MOST = 400
 
 
@@ -36,26 +36,44 @@ class Inequality:
     sources: frozenset[int] = field(default=frozenset())
 
 
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """An inequality in whole numbers, which is the same for any multiple of it."""
+
+    weights: dict[Variable, int]
+    constant: int
+    strict: bool
+    sources: frozenset[int]
+
+    @property
+    def false(self) -> bool:
+        return not self.weights and (self.constant < 0 or (self.strict and self.constant == 0))
+
+
+_Standing = dict[frozenset[tuple[Variable, int]], tuple[_Whole, int]]
+"""By their weights as small as whole numbers go, each with what its own are a multiple by."""
+
+
 def conflict(inequalities: Iterable[Inequality]) -> frozenset[int] | None:
     """The sources of inequalities that exclude each other; None where all can hold together.
 
     Raises:
         TooLarge: the elimination would make too many inequalities.
     """
-    standing: dict[_Key, Inequality] = {}
-    for each in inequalities:
-        if not each.weights and _false(each):
+    standing: _Standing = {}
+    for each in map(_whole, inequalities):
+        if each.false:
             return each.sources
         _keep(standing, each)
     while standing:
-        chosen = _cheapest(standing.values())
-        below = [each for each in standing.values() if each.weights.get(chosen, 0) > 0]
-        above = [each for each in standing.values() if each.weights.get(chosen, 0) < 0]
-        standing = {key: each for key, each in standing.items() if chosen not in each.weights}
+        chosen = _cheapest(each for each, _ in standing.values())
+        below = [each for each, _ in standing.values() if each.weights.get(chosen, 0) > 0]
+        above = [each for each, _ in standing.values() if each.weights.get(chosen, 0) < 0]
+        standing = {key: kept for key, kept in standing.items() if chosen not in kept[0].weights}
         for low in below:
             for high in above:
                 joined = _joined(low, high, chosen)
-                if not joined.weights and _false(joined):
+                if joined.false:
                     return joined.sources
                 _keep(standing, joined)
         if len(standing) > _MOST:
@@ -63,25 +81,27 @@ def conflict(inequalities: Iterable[Inequality]) -> frozenset[int] | None:
     return None
 
 
-def _false(each: Inequality) -> bool:
-    return each.constant < 0 or (each.strict and each.constant == 0)
+def _whole(each: Inequality) -> _Whole:
+    scale = lcm(each.constant.denominator, *(weight.denominator for weight in each.weights.values()))
+    weights = {variable: int(weight * scale) for variable, weight in each.weights.items()}
+    return _Whole(weights, int(each.constant * scale), each.strict, each.sources)
 
 
-def _keep(standing: dict[_Key, Inequality], each: Inequality) -> None:
+def _keep(standing: _Standing, each: _Whole) -> None:
     """Adds an inequality; of several with the same variables side by side only the tightest matters."""
     if not each.weights:
         return
-    scale = abs(each.weights[min(each.weights)])
-    if scale != 1:
-        weights = {variable: weight / scale for variable, weight in each.weights.items()}
-        each = Inequality(weights, each.constant / scale, each.strict, each.sources)
-    key = frozenset(each.weights.items())
-    other = standing.get(key)
-    if other is None or (each.constant, not each.strict) < (other.constant, not other.strict):
-        standing[key] = each
+    times = gcd(*each.weights.values())
+    key = frozenset((variable, weight // times) for variable, weight in each.weights.items())
+    known = standing.get(key)
+    if known is not None:
+        other, others = known
+        if (other.constant * times, not other.strict) <= (each.constant * others, not each.strict):
+            return
+    standing[key] = each, times
 
 
-def _cheapest(inequalities: Iterable[Inequality]) -> Variable:
+def _cheapest(inequalities: Iterable[_Whole]) -> Variable:
     """The variable whose elimination makes the fewest inequalities."""
     low: dict[Variable, int] = {}
     high: dict[Variable, int] = {}
@@ -93,15 +113,16 @@ def _cheapest(inequalities: Iterable[Inequality]) -> Variable:
     return min(both, key=lambda v: low.get(v, 0) * high.get(v, 0) - low.get(v, 0) - high.get(v, 0))
 
 
-def _joined(low: Inequality, high: Inequality, variable: Variable) -> Inequality:
+def _joined(low: _Whole, high: _Whole, variable: Variable) -> _Whole:
+    """The sum of a lower and an upper bound of a variable, without it."""
     a, b = -high.weights[variable], low.weights[variable]
     weights = {each: weight * a for each, weight in low.weights.items() if each != variable}
     for each, weight in high.weights.items():
         if each != variable:
-            weights[each] = weights.get(each, Fraction(0)) + weight * b
-    return Inequality(
-        {each: weight for each, weight in weights.items() if weight},
-        low.constant * a + high.constant * b,
-        low.strict or high.strict,
-        low.sources | high.sources,
-    )
+            weights[each] = weights.get(each, 0) + weight * b
+    kept = {each: weight for each, weight in weights.items() if weight}
+    constant = low.constant * a + high.constant * b
+    common = gcd(constant, *kept.values())
+    if common > 1:
+        kept, constant = {each: weight // common for each, weight in kept.items()}, constant // common
+    return _Whole(kept, constant, low.strict or high.strict, low.sources | high.sources)

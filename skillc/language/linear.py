@@ -6,7 +6,7 @@ of their arguments each time, so each makes alternatives, and nothing is lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -53,7 +53,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """`sum >= 0`, or `sum > 0` where it is strict; `leaf` is the comparison that was written."""
+    """`sum >= 0`, or `sum > 0` where it is strict; `leaf` is the comparison that was written, or its `not`."""
 
     sum: Sum
     strict: bool
@@ -80,15 +80,6 @@ def clauses(term: Term, *, holds: bool = True) -> list[Clause]:
     return _comparison(term, holds=holds) if isinstance(term, Operation) else [()]
 
 
-def leaves(term: Term) -> Iterator[Operation]:
-    """The comparisons of a condition."""
-    if isinstance(term, Operation) and term.operator in ("and", "or", "not"):
-        for operand in term.operands:
-            yield from leaves(operand)
-    elif isinstance(term, Operation):
-        yield term
-
-
 def _together(parts: list[list[Clause]]) -> list[Clause]:
     joined: list[Clause] = [()]
     for part in parts:
@@ -104,17 +95,17 @@ def _few(found: list[Clause]) -> list[Clause]:
 
 def _comparison(leaf: Operation, *, holds: bool) -> list[Clause]:
     operator = leaf.operator if holds else _OPPOSITE[leaf.operator]
-    left, right = leaf.operands
+    written: Term = leaf if holds else Operation("not", (leaf,))
     found: list[Clause] = []
-    for difference, guards in _sums(Operation("-", (left, right)), leaf):
+    for difference, guards in _sums(Operation("-", leaf.operands), written):
         up, down = difference, -difference
         if operator == "==":
-            found.append((*guards, Demand(up, False, leaf), Demand(down, False, leaf)))
+            found.append((*guards, Demand(up, False, written), Demand(down, False, written)))
         elif operator == "!=":
-            found += [(*guards, Demand(up, True, leaf)), (*guards, Demand(down, True, leaf))]
+            found += [(*guards, Demand(up, True, written)), (*guards, Demand(down, True, written))]
         else:
             sign = up if operator in (">", ">=") else down
-            found.append((*guards, Demand(sign, operator in (">", "<"), leaf)))
+            found.append((*guards, Demand(sign, operator in (">", "<"), written)))
     return _few(found)
 
 

@@ -29,11 +29,13 @@ def note_untrained(report: Report, entities: Sequence[Entity], gates: Sequence[C
             message = f"the slow section `{section.name}` is never written: {why}"
             report.note("SK413", section.source, section.span, message, hint=hint, secondary=(label,))
     for gate in gates:
-        if gate.for_ == "slow" and (not slow or hindered is not None):
-            why = "the skill has no slow section" if not slow else hindered[0] if hindered is not None else ""
-            hint = "write `gate {0} = ...` for the steps, or add `slow section guidance`"
-            message = f"the gate `{gate.name}` decides nothing: {why}"
-            report.note("SK414", gate.source, gate.span, message, hint=hint.format(gate.name))
+        if gate.for_ == "slow" and not slow:
+            hint = f"write `gate {gate.name} = ...` for the steps, or add `slow section guidance`"
+            message = f"the gate `{gate.name}` decides nothing: the skill has no slow section"
+            report.note("SK414", gate.source, gate.span, message, hint=hint)
+        elif gate.for_ == "slow" and hindered is not None:
+            message = f"the gate `{gate.name}` decides nothing: {hindered[0]}"
+            report.note("SK414", gate.source, gate.span, message, hint=hindered[2])
 
 
 def _full(report: Report, section: Entity) -> None:

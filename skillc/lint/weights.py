@@ -153,10 +153,10 @@ def _confidence(part: Operation, least: Fraction, groups: int, what: str, tries:
     if surest < least or (strict and surest == least):
         most = _percent(max(surest, Fraction(0)))
         message = f"`{show_term(part)}` can never hold: with {what} on validation it is at most {most}"
-        hint = "bring more data, or ask for less"
+        hint = "bring more data, or ask for less" if subsets < _TESTED else "ask for less"
         if tries > 1:
-            message += f", for {tries} decisions share the error"
-            hint += "; without `over = run` each decision has its own"
+            message += f", for {tries:,} decisions share the error"
+            hint += "; with fewer steps, or without `over = run`, each decision has more of it"
         yield Advice("SK521", Severity.WARNING, message, at, hint)
         return
     needed = next(k for k in range(1, groups + 1) if Fraction(tries, 2**k) <= error) if error > 0 else groups

@@ -51,7 +51,7 @@ def _code(
     mended: Mapping[str, str] | None = None,
 ) -> Code:
     stage = "data" if number < 500 else "gates"
-    return Code(f"SK{number}", stage, title, explanation, *texts, files=files, mended=mended or {})
+    return Code(f"SK{number}", stage, title, explanation, *texts, files=files, mended=mended or {}, found_by="data")
 
 
 _SAME = (_program(), _program())
@@ -65,7 +65,7 @@ CODES: tuple[Code, ...] = (
     _code(
         430,
         "an example that stands on two sides",
-        "A warning of `skillc check --data`: the inputs of an example of validation or test stand on another side too, "
+        "The inputs of an example of validation or test stand on another side too, "
         "but for case, blanks and punctuation. A skill may learn them by heart on the one side and be measured on the "
         "other, so the result is too good. Inputs that are the same to the letter never stand on two sides of a split. "
         "A `group` keeps together what belongs together.",
@@ -76,7 +76,7 @@ CODES: tuple[Code, ...] = (
     _code(
         431,
         "an example with two answers",
-        "A warning of `skillc check --data`: inputs that are the same but for case, blanks and punctuation have "
+        "Inputs that are the same but for case, blanks and punctuation have "
         "answers that exclude each other. No skill can have both right, and the optimizer is taught the one and the "
         "other.",
         _SAME,
@@ -86,7 +86,7 @@ CODES: tuple[Code, ...] = (
     _code(
         432,
         "a text that quotes training examples",
-        "A note of `skillc check --data`: five or more words in a row of a section, or of the skill that was compiled "
+        "Five or more words in a row of a section, or of the skill that was compiled "
         "beside the program, stand in inputs or answers of the training split. What is learnt by heart does not help "
         "with other inputs. Words that more than one in fifty examples have are the task's own wording, and don't "
         "count; nor do declared labels.",
@@ -96,7 +96,7 @@ CODES: tuple[Code, ...] = (
     _code(
         433,
         "a text that quotes what it is measured on",
-        "A warning of `skillc check --data`: five or more words in a row of a section, or of the skill that was "
+        "Five or more words in a row of a section, or of the skill that was "
         "compiled beside the program, stand in inputs or answers of the validation or test split. The score then says "
         "nothing about new inputs.",
         (_role("The wrong name and address is for billing."), _role("What is on an invoice is for billing.")),
@@ -105,7 +105,7 @@ CODES: tuple[Code, ...] = (
     _code(
         434,
         "a label that no example has",
-        "A note of `skillc check --data`: the label is declared, and no row of the data has it as its answer. Nothing "
+        "The label is declared, and no row of the data has it as its answer. Nothing "
         "can be learnt of it, and nothing measures it.",
         (_program().replace('| "shipping"', '| "shipping" | "account"'), _program()),
         _files(),
@@ -113,7 +113,7 @@ CODES: tuple[Code, ...] = (
     _code(
         435,
         "a label that one side lacks",
-        "With `skillc check --data`: a label that validation or test has and train has not can't be learnt (a "
+        "A label that validation or test has and train has not can't be learnt (a "
         "warning); one that train alone has is never measured (a note).",
         _SAME,
         _files(train=(_TRAIN[0], _TRAIN[2])),
@@ -122,8 +122,7 @@ CODES: tuple[Code, ...] = (
     _code(
         436,
         "a column that is mostly empty",
-        "A note of `skillc check --data`: most rows have nothing in the column of an input or a field. Perhaps another "
-        "column is meant.",
+        "Most rows have nothing in the column of an input or a field. Perhaps another column is meant.",
         (
             _program().replace("input ticket: text;", "input ticket: text; input order: text | none;"),
             _program(),
@@ -133,7 +132,7 @@ CODES: tuple[Code, ...] = (
     _code(
         437,
         "data that can't be used",
-        "`skillc check --data` reads the data as a compile does. The message names the file and the line: a file or a "
+        "The data is read as a compile reads it. The message names the file and the line: a file or a "
         "column that is not there, a value of another type, a label that is not declared, an example or a group on two "
         "sides.",
         _SAME,
@@ -143,7 +142,7 @@ CODES: tuple[Code, ...] = (
     _code(
         439,
         "what was noticed while the data was read",
-        "A note of `skillc check --data`: rows that count once because they are equal in everything, examples that "
+        "Rows that count once because they are equal in everything, examples that "
         "stand on no side, inputs with two different answers.",
         _SAME,
         _files(train=(*_TRAIN, _TRAIN[0])),
@@ -152,7 +151,7 @@ CODES: tuple[Code, ...] = (
     _code(
         520,
         "a threshold below the weight of one example",
-        "A note of `skillc check --data`: a mean over n examples of a metric that is right or wrong moves in steps of "
+        "A mean over n examples of a metric that is right or wrong moves in steps of "
         "1/n. With 20 examples on validation `regressed(m) <= 1%` forbids every regression, `candidate.m >= 99%` asks "
         "for all of them, and a margin of 1% asks for no more than any gain. With `by = field` the smallest group "
         "counts.",
@@ -165,14 +164,15 @@ CODES: tuple[Code, ...] = (
     _code(
         521,
         "a confidence that so few examples can't give",
-        "With `skillc check --data`: a paired test over n examples, or groups of the split, is never surer than "
+        "A paired test over n examples, or groups of the split, is never surer than "
         "1 - 1/2^n, and never surer than 1 - 1/10,000; with `over = run` the error is shared by all decisions of the "
         "run. A gate that asks for more never holds (a warning). Where k of n examples must improve and none may get "
         "worse, and k is more than a fifth of n, a note says so.",
         (
             _program("gate sure = confidence(candidate.correct > incumbent.correct) >= 95%\n"),
-            _program("gate sure = confidence(candidate.correct > incumbent.correct) >= 70%\n"),
+            _program("gate sure = confidence(candidate.correct > incumbent.correct) >= 95%\n"),
         ),
         _files(),
+        {"validation.jsonl": _many(40)},
     ),
 )

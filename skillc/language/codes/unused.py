@@ -33,7 +33,7 @@ CODES: tuple[Code, ...] = (
     _code(
         413,
         "a slow section that is never written",
-        "A note: slow sections are rewritten at epoch ends, from examples that are run under the epoch's first and its "
+        "Slow sections are rewritten at epoch ends, from examples that are run under the epoch's first and its "
         "last skill. With `slow_update = off`, with no example to compare, or in a run that ends before its first "
         "epoch does, the section stays as it is.",
         _guided("optimize { slow_update = off }"),
@@ -42,7 +42,7 @@ CODES: tuple[Code, ...] = (
     _code(
         414,
         "a gate for updates that never come",
-        "A note: a gate `for slow` decides on rewrites of slow sections and on nothing else. Without such a section, "
+        "A gate `for slow` decides on rewrites of slow sections and on nothing else. Without such a section, "
         "or where it is never written, the gate is never asked.",
         program().replace(
             "gate better =", "gate calm for slow = candidate.correct >= incumbent.correct\ngate better ="
@@ -54,7 +54,7 @@ CODES: tuple[Code, ...] = (
     _code(
         415,
         "a metric or gate with parameters that nothing calls",
-        "A note: what has parameters does something only where it is called. In a library this is what the file is "
+        "What has parameters does something only where it is called. In a library this is what the file is "
         "there for, and nothing is said.",
         program("gate most(m: metric) = candidate.m >= 50%"),
         program("gate most(m: metric) = candidate.m >= 50%", gate="most(correct)"),
@@ -62,14 +62,14 @@ CODES: tuple[Code, ...] = (
     _code(
         416,
         "a rubric that no judge is given",
-        "A note: a rubric is what a judge judges by, and no metric names this one.",
+        "A rubric is what a judge judges by, and no metric names this one.",
         program(_RUBRIC),
         program(_RUBRIC + _BY_RUBRIC),
     ),
     _code(
         417,
         "a field that nothing reads",
-        "A note: a field of `data` names a column for gates (`by = field`), for metrics and for `group`. Inputs and "
+        "A field of `data` names a column for gates (`by = field`), for metrics and for `group`. Inputs and "
         "outputs have their columns by themselves. A program with a `python(...)` metric is not told this, for such a "
         "function is given the whole row.",
         program(),
@@ -78,7 +78,7 @@ CODES: tuple[Code, ...] = (
     _code(
         418,
         "a declaration for others that nothing uses",
-        "A note: a `budget` or `optimize` with a name, and a section outside of a skill, do nothing by themselves. "
+        "A `budget` or `optimize` with a name, and a section outside of a skill, do nothing by themselves. "
         "They are there to be referred to, here or in another file.",
         program("budget nightly { cost = $5 }"),
         program("budget nightly { cost = $5 }").replace("budget { epochs = 4 }", "budget = nightly { epochs = 4 }"),
