@@ -20,6 +20,8 @@ def note_untrained(report: Report, entities: Sequence[Entity], gates: Sequence[C
     for section in sections:
         if "trainable" in section.words and section.kind == "section":
             _full(report, section)
+    for skill in entities:
+        _about(report, skill)
     slow = [section for section in sections if "slow" in section.words]
     hindered = _hindrance(by_kind)
     if hindered is not None:
@@ -36,6 +38,19 @@ def note_untrained(report: Report, entities: Sequence[Entity], gates: Sequence[C
         elif gate.for_ == "slow" and hindered is not None:
             message = f"the gate `{gate.name}` decides nothing: {hindered[0]}"
             report.note("SK414", gate.source, gate.span, message, hint=hindered[2])
+
+
+def _about(report: Report, skill: Entity) -> None:
+    """No step of the loop writes a skill's description yet."""
+    about = next((child for child in skill.children if child.kind == "about" and "trainable" in child.words), None)
+    if about is None:
+        return
+    message = f"the `about` of `{skill.name}` stays as it is: this skillc trains sections"
+    if any(child.kind == "section" and "frozen" not in child.words for child in skill.children):
+        report.note("SK419", about.source, about.span, message, hint="write it as it is to be; it stays frozen")
+        return
+    hint = "add `trainable section rules`"
+    report.warn("SK419", about.source, about.span, f"{message}, and there is none to train", hint=hint)
 
 
 def _full(report: Report, section: Entity) -> None:

@@ -1,4 +1,4 @@
-"""Codes SK412 to SK418: what is declared, and nothing writes to or speaks of."""
+"""Codes SK412 to SK419: what is declared, and nothing writes to or speaks of."""
 
 from __future__ import annotations
 
@@ -82,5 +82,13 @@ CODES: tuple[Code, ...] = (
         "They are there to be referred to, here or in another file.",
         program("budget nightly { cost = $5 }"),
         program("budget nightly { cost = $5 }").replace("budget { epochs = 4 }", "budget = nightly { epochs = 4 }"),
+    ),
+    _code(
+        419,
+        "a trainable `about`, which nothing trains yet",
+        "The language lets `about` be trained; this version of skillc edits sections alone, so it stays as it is "
+        "written. Where the skill has no section to train, a run can change nothing, and a warning says so.",
+        program().replace("about =", "trainable about ="),
+        program(),
     ),
 )
