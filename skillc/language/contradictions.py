@@ -20,7 +20,7 @@ from skillc.language.feasible import Inequality, TooLarge, conflict
 from skillc.language.linear import Clause, Demand, Sum, TooMany, clauses
 from skillc.language.report import Report
 from skillc.language.show import show_term
-from skillc.language.terms import CallTerm, StateTerm, Term
+from skillc.language.terms import CallTerm, Operation, StateTerm, Term
 
 _MOST = 128
 _CHANGED = Demand(
@@ -87,6 +87,7 @@ class _Judge:
                 self._report.add("SK511", gate.source, gate.span, message, hint=hint, severity=Severity.WARNING)
             else:
                 self._only_moves(gate, case)
+                self._parts(gate, gate.term)
                 return False
         except (TooMany, TooLarge):
             return False
@@ -96,6 +97,19 @@ class _Judge:
         message = f"the {gate.kind} `{gate.name}` can never hold"
         hint = f"{self._reason(case[0])}" if len(case) == 1 else "each of its alternatives excludes itself"
         self._report.add("SK510", gate.source, gate.span, message, hint=hint, severity=Severity.WARNING)
+
+    def _parts(self, gate: CheckedGate, term: Term) -> None:
+        """Notes conditions within a gate that are settled, while the whole is not."""
+        if not isinstance(term, Operation) or term.operator not in ("and", "or", "not"):
+            return
+        for part in term.operands:
+            shown = f"`{show_term(part)}` in the {gate.kind} `{gate.name}`"
+            if self._never(clauses(part)):
+                self._report.note("SK510", gate.source, gate.span, f"{shown} can never hold", hint="remove it")
+            elif self._never(clauses(part, holds=False)):
+                self._report.note("SK511", gate.source, gate.span, f"{shown} always holds", hint="remove it")
+            else:
+                self._parts(gate, part)
 
     def _only_moves(self, gate: CheckedGate, case: list[Clause]) -> None:
         """Where no token may change, rules may still be moved."""

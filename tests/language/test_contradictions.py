@@ -253,6 +253,8 @@ def test_no_finding_is_refuted_by_data(conditions: list[str], drawn: list[Run]) 
         if each.code not in _FOUND:
             continue
         named = [label.source.slice(label.span).removeprefix("gate ") for label in (*each.secondary, each.primary)]
+        if " in the " in each.message:
+            continue
         for data in drawn:
             truths = [data.holds(terms[name]) for name in named]
             if each.code == "SK510":

@@ -21,7 +21,8 @@ CODES: tuple[Code, ...] = (
         "asked lies outside of what the quantities can be together: `worst(candidate.m, by = f)` is never above "
         "`candidate.m`, a skill never has fewer tokens than its frozen sections, `improved(m) - regressed(m)` is what "
         "the mean grew by. The answer is exact for sums and differences of quantities; of products and quotients only "
-        "the ranges are known.\n\n`change(candidate) <= 0` lets no edit through but one that moves a rule.",
+        "the ranges are known. Where one alternative of several can never hold, a note says so.\n\n"
+        "`change(candidate) <= 0` lets no edit through but one that moves a rule.",
         program(gate="candidate.correct > 90% and not candidate.correct > 50%"),
         program(gate="candidate.correct > 50% and not candidate.correct > 90%"),
     ),
@@ -29,7 +30,8 @@ CODES: tuple[Code, ...] = (
         511,
         "a gate that always holds",
         "Every candidate meets it, so it protects nothing. Most often a sign is the wrong way round, or "
-        "both sides of an `or` together leave nothing out.",
+        "both sides of an `or` together leave nothing out. Where one condition of several always holds, a "
+        "note says so.",
         program(gate="candidate.correct + 1% > candidate.correct"),
         program(gate="candidate.correct + 1% > incumbent.correct and regressed(correct) <= 5%"),
     ),
