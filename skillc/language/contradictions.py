@@ -23,6 +23,8 @@ from skillc.language.show import show_term
 from skillc.language.terms import CallTerm, Operation, StateTerm, Term
 
 _MOST = 128
+_MOST_TRIED = 200
+"""Combinations of alternatives that one program is tried for, so that `check` stays quick."""
 _CHANGED = Demand(
     Sum({CallTerm("change", (StateTerm("candidate"),)): Fraction(1)}),
     True,
@@ -72,6 +74,7 @@ class _Judge:
         self._report = report
         self._axioms = axioms
         self._least_tokens = least_tokens
+        self._tried = 0
 
     # ---- one gate ----
 
@@ -146,6 +149,8 @@ class _Judge:
             if len(cases) < 2 or not self._never(_all(cases)):
                 return False
             least = self._least(cases)
+            together = _all(least)
+            hint = self._reason(together[0]) if len(together) == 1 else "loosen one of them"
         except (TooMany, TooLarge):
             return False
         *others, last = [case.gate for case in least]
@@ -153,8 +158,6 @@ class _Judge:
         message = f"{named} can't {'both' if len(others) == 1 else 'all'} hold, so no candidate passes"
         if len({gate.kind for gate in others} | {last.kind}) == 1:
             message = f"the gates {message}"
-        together = _all(least)
-        hint = self._reason(together[0]) if len(together) == 1 else "loosen one of them"
         labels = tuple(Label(gate.source, gate.span, f"this {gate.kind}") for gate in others)
         self._report.add(
             "SK512", last.source, last.span, message, hint=hint, secondary=labels, severity=Severity.WARNING
@@ -205,6 +208,9 @@ class _Judge:
 
     def _conflict(self, clause: Clause) -> frozenset[int] | None:
         """The demands of a clause that exclude each other, by their place in it."""
+        self._tried += 1
+        if self._tried > _MOST_TRIED:
+            raise TooMany
         known = self._axioms.about({term for demand in clause for term in demand.sum.weights})
         numbers = variables([*(demand.sum for demand in clause), *(each for each, _ in known)])
 
