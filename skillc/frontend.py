@@ -18,6 +18,7 @@ from skillc.language.source import Source
 
 if TYPE_CHECKING:
     from skillc.data.dataset import Dataset
+    from skillc.language.suppress import Sifted
     from skillc.plan.bounds import Bounds
     from skillc.plan.schema import Plan
     from skillc.plan.sizes import Sizes
@@ -233,31 +234,50 @@ def check_data(path: Path) -> tuple[Diagnostic, ...]:
     Raises:
         SkillcError: the program's file cannot be read.
     """
-    from skillc.data.problems import DataError
+    return look_at_data(path).kept
+
+
+def look_at_data(path: Path) -> Sifted:
+    """As `check_data`, and what comments of the program keep out of it.
+
+    Raises:
+        SkillcError: the program's file cannot be read.
+    """
+    from skillc.language.suppress import Sifted, sift
     from skillc.lint.examples import lint
     from skillc.plan.estimate import label_at
 
     checked = check_file(path)
     if checked.failed or checked.library:
-        return checked.diagnostics
+        return Sifted(checked.diagnostics, checked.suppressed)
     try:
         planned = plan_file(path, complete=False)
     except ProgramError as problem:
-        return problem.diagnostics
+        return Sifted(problem.diagnostics, checked.suppressed)
     try:
         estimated = estimate(planned)
         compiled = _compiled(planned)
     except SkillcError as problem:
-        place = label_at(planned.checked, ("data", None, "source" if planned.plan.data.source else "train"))
-        found = [Diagnostic("SK437", problem.message, place, hint=problem.hint)]
-        if isinstance(problem, DataError):
-            found = [Diagnostic("SK437", str(each), place, hint=each.hint) for each in problem.problems]
-            if problem.more:
-                found.append(Diagnostic("SK437", f"the data has {problem.more:,} more such problems", place))
-        return (*planned.diagnostics, *found)
+        return Sifted((*planned.diagnostics, *_unusable(planned, problem)), planned.suppressed)
     advice = lint(planned.plan, estimated.dataset, estimated.sizes, compiled)
-    linted = (Diagnostic(a.code, a.message, label_at(planned.checked, a.at), a.severity, hint=a.hint) for a in advice)
-    return (*planned.diagnostics, *estimated.diagnostics, *linted)
+    found = [Diagnostic(a.code, a.message, label_at(planned.checked, a.at), a.severity, hint=a.hint) for a in advice]
+    sifted = sift(found, planned.checked.program, ("data",))
+    kept = (*planned.diagnostics, *estimated.diagnostics, *sifted.kept)
+    return Sifted(kept, (*planned.suppressed, *estimated.suppressed, *sifted.suppressed))
+
+
+def _unusable(planned: Planned, problem: SkillcError) -> list[Diagnostic]:
+    """One error for each thing that is wrong with the data."""
+    from skillc.data.problems import DataError
+    from skillc.plan.estimate import label_at
+
+    place = label_at(planned.checked, ("data", None, "source" if planned.plan.data.source else "train"))
+    if not isinstance(problem, DataError):
+        return [Diagnostic("SK437", problem.message, place, hint=problem.hint)]
+    found = [Diagnostic("SK437", str(each), place, hint=each.hint) for each in problem.problems]
+    if problem.more:
+        found.append(Diagnostic("SK437", f"the data has {problem.more:,} more such problems", place))
+    return found
 
 
 def _compiled(planned: Planned) -> Mapping[str, str]:

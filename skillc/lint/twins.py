@@ -69,9 +69,8 @@ def _on_two_sides(plan: Plan, dataset: Dataset, several: Sequence[Sequence[Membe
     other = next(member for member in which if member[0] != one[0])
     examples = sum(sum(s != "train" for s, _ in members) for members in leaks)
     message = (
-        f"{counted(examples, 'example')} of validation and test {'has' if examples == 1 else 'have'} the inputs of one "
-        f"on another side, but for case, blanks and punctuation: first {place_of(dataset, one[1])} ({one[0]}) and "
-        f"{place_of(dataset, other[1])} ({other[0]})"
+        f"{counted(examples, 'example')} {'stands' if examples == 1 else 'stand'} on two sides, case and signs aside: "
+        f"{place_of(dataset, one[1])} ({one[0]}), {place_of(dataset, other[1])} ({other[0]})"
     )
     hint = "keep one of each, or give them one `group`: no group stands on two sides"
     yield Advice("SK430", Severity.WARNING, message, source_of(plan), hint)
@@ -85,10 +84,10 @@ def _with_two_answers(plan: Plan, dataset: Dataset, several: Sequence[Sequence[M
         if not found:
             continue
         one, other = found[0]
-        times = "1 input is" if len(found) == 1 else f"{len(found):,} inputs are"
+        times = "1 input has" if len(found) == 1 else f"{len(found):,} inputs have"
         message = (
-            f"{times} answered in two ways, but for case, blanks and punctuation: first {place_of(dataset, one)} "
-            f"(`{_shown(one, output.name)}`) and {place_of(dataset, other)} (`{_shown(other, output.name)}`)"
+            f"{times} two answers, case and signs aside: {place_of(dataset, one)} (`{_shown(one, output.name)}`), "
+            f"{place_of(dataset, other)} (`{_shown(other, output.name)}`)"
         )
         hint = "correct one, or leave both out: no skill can have both right"
         yield Advice("SK431", Severity.WARNING, message, ("output", output.name, None), hint)

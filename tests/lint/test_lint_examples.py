@@ -34,8 +34,9 @@ def test_inputs_that_differ_in_case_blanks_or_signs_stand_on_two_sides(tmp_path,
     program = write(tmp_path, test=[*SIDES["test"], (twin, "billing")])
     ((code, message),) = found(program)
     assert code == "SK430"
-    assert message.startswith("1 example of validation and test has the inputs of one on another side")
-    assert message.endswith("first `test.jsonl` line 41 (test) and `train.jsonl` line 4 (train)")
+    assert message == (
+        "1 example stands on two sides, case and signs aside: `test.jsonl` line 41 (test), `train.jsonl` line 4 (train)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,7 @@ def test_twins_with_two_answers(tmp_path):
     program = write(tmp_path, train=[*SIDES["train"], ("Train ticket 3 needs nothing!", "shipping")])
     ((code, message),) = found(program)
     assert code == "SK431"
-    assert "`train.jsonl` line 4 (`billing`) and `train.jsonl` line 41 (`shipping`)" in message
+    assert message.endswith("`train.jsonl` line 4 (`billing`), `train.jsonl` line 41 (`shipping`)")
 
 
 def test_answers_that_share_one_do_not_exclude_each_other(tmp_path):

@@ -42,7 +42,7 @@ CODES: tuple[Code, ...] = (
         "names the comparisons. Each gate alone is possible. Gates `for slow` are looked at together, the others "
         "together, each with what a `require` says of the initial skill.",
         program(gate="incumbent.correct >= candidate.correct"),
-        program(gate="incumbent.correct >= initial.correct"),
+        program(gate="candidate.correct >= initial.correct"),
     ),
     _code(
         513,

@@ -72,7 +72,7 @@ CODES: tuple[Code, ...] = (
         "A field of `data` names a column for gates (`by = field`), for metrics and for `group`. Inputs and "
         "outputs have their columns by themselves. A program with a `python(...)` metric is not told this, for such a "
         "function is given the whole row.",
-        program(),
+        program().replace('"trivia.jsonl"', '"trivia.jsonl"; field topic: text'),
         program(gate="regressed(correct, by = topic) <= 10%"),
     ),
     _code(
