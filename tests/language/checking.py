@@ -21,7 +21,7 @@ data {{ source = "tickets.jsonl"{fields} }}
 budget {{ epochs = 4 }}
 {more}
 goal correct = {goal}
-gate better = candidate.correct > incumbent.correct
+gate better = candidate.correct > initial.correct
 """
 FIELDS = {"product": "text", "worth": "number"}
 

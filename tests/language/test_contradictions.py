@@ -19,7 +19,7 @@ _METRICS = "metric close = f1(reply)\nmetric both = 0.5 * correct + 0.5 * close\
 
 
 def found(gates: str) -> list[str]:
-    text = program(_METRICS + gates).replace("gate better = candidate.correct > incumbent.correct\n", "")
+    text = program(_METRICS + gates).replace("gate better = candidate.correct > initial.correct\n", "")
     return [each.code for each in run(text).diagnostics if each.code in _FOUND]
 
 
@@ -251,7 +251,7 @@ _CONDITIONS = st.recursive(
 
 def _checked(conditions: list[str]) -> Checked:
     gates = "\n".join(f"gate g{i} = {each}" for i, each in enumerate(conditions))
-    text = program(_METRICS + gates).replace("gate better = candidate.correct > incumbent.correct\n", "")
+    text = program(_METRICS + gates).replace("gate better = candidate.correct > initial.correct\n", "")
     return run(text)
 
 
