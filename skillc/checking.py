@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -63,6 +63,16 @@ def look(path: Path, fixes: Fixes = "none") -> Looked:
         len(done.applied),
         len(done.refused),
     )
+
+
+def with_data(looked: Looked) -> Looked:
+    """The same with what the plan and the examples give reason to say; reads the file again, as it is now."""
+    if not looked.readable:
+        return looked
+    from skillc.frontend import look_at_data
+
+    found = look_at_data(looked.path)
+    return replace(looked, diagnostics=found.kept, suppressed=found.suppressed)
 
 
 def unreadable(path: Path, error: SkillcError) -> Diagnostic:

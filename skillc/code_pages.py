@@ -68,7 +68,7 @@ def _shown(code: Code) -> Shown:
 
 
 def _run(code: Code, folder: Path, *, mended: bool = False) -> tuple[Diagnostic, ...]:
-    from skillc.frontend import ProgramError, check_file, estimate, plan_file
+    from skillc.frontend import ProgramError, check_data, check_file, estimate, plan_file
 
     files = {**code.files, **(code.mended if mended else {}), _PROGRAM: code.good if mended else code.bad}
     for path, content in files.items():
@@ -80,6 +80,8 @@ def _run(code: Code, folder: Path, *, mended: bool = False) -> tuple[Diagnostic,
     checked = check_file(folder / _PROGRAM)
     if code.found_by == "check" or checked.failed:
         return checked.diagnostics
+    if code.found_by == "data":
+        return check_data(folder / _PROGRAM)
     try:
         planned = plan_file(folder / _PROGRAM, runnable=code.found_by == "compile")
         return (*planned.diagnostics, *estimate(planned).diagnostics)

@@ -18,6 +18,7 @@ from skillc.language.source import Source
 
 if TYPE_CHECKING:
     from skillc.data.dataset import Dataset
+    from skillc.language.suppress import Sifted
     from skillc.plan.bounds import Bounds
     from skillc.plan.lock import OptionsLock
     from skillc.plan.schema import Plan
@@ -239,6 +240,76 @@ def estimate(planned: Planned) -> Estimated:
     # With a model or a setting changed for one call, what the program suppresses may well not arise.
     sifted = sift(found, planned.checked.program, ("plan",) if planned.as_written else ())
     return Estimated(dataset, sizes, spent, sifted.kept, sifted.suppressed)
+
+
+def check_data(path: Path) -> tuple[Diagnostic, ...]:
+    """What is to be said about a program, its plan and its data: all that `check` and `plan` say, and the examples'.
+
+    Data that can't be read, or does not fit the program, is an error among the others.
+
+    Raises:
+        SkillcError: the program's file cannot be read.
+    """
+    return look_at_data(path).kept
+
+
+def look_at_data(path: Path) -> Sifted:
+    """As `check_data`, and what comments of the program keep out of it.
+
+    Raises:
+        SkillcError: the program's file cannot be read.
+    """
+    from skillc.language.suppress import Sifted, sift
+    from skillc.lint.examples import lint
+    from skillc.plan.estimate import label_at
+
+    checked = check_file(path)
+    if checked.failed or checked.library:
+        return Sifted(checked.diagnostics, checked.suppressed)
+    try:
+        planned = plan_file(path, complete=False)
+    except ProgramError as problem:
+        return Sifted(problem.diagnostics, checked.suppressed)
+    try:
+        estimated = estimate(planned)
+        compiled = _compiled(planned)
+    except SkillcError as problem:
+        return Sifted((*planned.diagnostics, *_unusable(planned, problem)), planned.suppressed)
+    advice = lint(planned.plan, estimated.dataset, estimated.sizes, compiled)
+    found = [Diagnostic(a.code, a.message, label_at(planned.checked, a.at), a.severity, hint=a.hint) for a in advice]
+    sifted = sift(found, planned.checked.program, ("data",))
+    kept = (*planned.diagnostics, *estimated.diagnostics, *sifted.kept)
+    return Sifted(kept, (*planned.suppressed, *estimated.suppressed, *sifted.suppressed))
+
+
+def _unusable(planned: Planned, problem: SkillcError) -> list[Diagnostic]:
+    """One error for each thing that is wrong with the data."""
+    from skillc.data.problems import DataError
+    from skillc.plan.estimate import label_at
+
+    place = label_at(planned.checked, ("data", None, "source" if planned.plan.data.source else "train"))
+    if not isinstance(problem, DataError):
+        return [Diagnostic("SK437", problem.message, place, hint=problem.hint)]
+    found = [Diagnostic("SK437", str(each), place, hint=each.hint) for each in problem.problems]
+    if problem.more:
+        found.append(Diagnostic("SK437", f"the data has {problem.more:,} more such problems", place))
+    return found
+
+
+def _compiled(planned: Planned) -> Mapping[str, str]:
+    """The texts of the skill that was compiled beside the program; none where there is none."""
+    folder = planned.root / "skills" / planned.plan.skill.artifact
+    file = folder / "SKILL.md"
+    if not file.is_file():
+        return {}
+    shown = file.relative_to(planned.root).as_posix()
+    try:
+        sections = _sections(file)
+    except (OSError, UnicodeDecodeError) as problem:
+        raise SkillcError(f"`{shown}` can't be read") from problem
+    declared = {section.text.strip() for section in planned.plan.skill.sections}
+    # What the program says itself is told where it stands.
+    return {f"`{shown}`": "\n\n".join(text for text in sections.values() if text.strip() not in declared)}
 
 
 def pairs(texts: Sequence[str], option: str, example: str) -> dict[str, str]:

@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "metrics": {"plan", "models", "data", "language"},
     "program": {"plan", "document", "data", "models", "metrics", "language"},
     "optimize": {"plan", "document", "data", "models", "metrics", "program", "language"},
+    "lint": {"language", "plan", "data", "optimize"},
     "run": {"plan", "document", "models", "optimize"},
     "evaluate": {
         *("language", "document", "plan", "data", "models", "metrics", "program", "optimize", "run"),

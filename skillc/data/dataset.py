@@ -34,6 +34,7 @@ class Dataset:
     Attributes:
         digest: of all examples and their sides, files that they name included; the order of rows is not in it.
         warnings: what a user should know about the data, one line each.
+        places: file and line of each example by its id.
     """
 
     # Not in the repr: asyncio writes that of a task's result when it ends, and here it would take seconds.
@@ -42,6 +43,7 @@ class Dataset:
     test: tuple[Example, ...] = field(repr=False)
     digest: str
     warnings: tuple[str, ...] = ()
+    places: Mapping[str, tuple[str, int]] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +115,10 @@ def _loaded(task: TaskPlan, data: DataPlan, root: Path) -> Dataset:
     else:
         sides = _from_files(columns, data, root, problems, warnings)
     _warn_conflicts([draft for side in SIDES for draft in sides[side]], warnings)
-    named = _examples(sides, data.seed)
+    named, places = _examples(sides, data.seed)
     paths = [column.field.name for column in columns if column.field.type.kind in ("file", "image")]
     digest = _digest(named, paths, root)
-    return Dataset(named["train"], named["validation"], named["test"], digest, tuple(warnings))
+    return Dataset(named["train"], named["validation"], named["test"], digest, tuple(warnings), places)
 
 
 # ---- reading --------------------------------------------------------------------------------------
@@ -289,8 +291,10 @@ def _warn_conflicts(drafts: Sequence[_Draft], warnings: list[str]) -> None:
 # ---- examples -------------------------------------------------------------------------------------
 
 
-def _examples(sides: Mapping[Side, list[_Draft]], seed: int) -> Mapping[Side, tuple[Example, ...]]:
-    """Examples with ids, each side in hash order.
+def _examples(
+    sides: Mapping[Side, list[_Draft]], seed: int
+) -> tuple[Mapping[Side, tuple[Example, ...]], Mapping[str, tuple[str, int]]]:
+    """Examples with ids, each side in hash order; and where each of them stands.
 
     Of several rows with one input and no id, the second in the order of content is `...-2`.
     """
@@ -298,6 +302,7 @@ def _examples(sides: Mapping[Side, list[_Draft]], seed: int) -> Mapping[Side, tu
     every.sort(key=lambda pair: (pair[0].whole, pair[0].group, pair[0].id or ""))
     taken = {draft.id for draft, _ in every}
     found: dict[Side, list[Example]] = {side: [] for side in SIDES}
+    places: dict[str, tuple[str, int]] = {}
     for draft, side in every:
         name = draft.id
         if name is None:
@@ -307,7 +312,8 @@ def _examples(sides: Mapping[Side, list[_Draft]], seed: int) -> Mapping[Side, tu
                 name, number = f"{short}-{number}", number + 1
             taken.add(name)
         found[side].append(Example(name, draft.inputs, draft.gold, draft.fields, draft.group))
-    return {side: tuple(sorted(found[side], key=lambda e: (rank(seed, e.id), e.id))) for side in SIDES}
+        places[name] = (draft.file, draft.line)
+    return {side: tuple(sorted(found[side], key=lambda e: (rank(seed, e.id), e.id))) for side in SIDES}, places
 
 
 def _digest(sides: Mapping[Side, tuple[Example, ...]], paths: Sequence[str], root: Path) -> str:

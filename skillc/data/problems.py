@@ -25,6 +25,15 @@ class Problem:
         return f"{place}: {self.message}"
 
 
+class DataError(SkillcError):
+    """Data that can't be used; `problems` are the first few findings, `more` how many there are besides."""
+
+    def __init__(self, message: str, problems: Sequence[Problem], more: int, *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.problems = tuple(problems)
+        self.more = more
+
+
 class Problems:
     """Collects problems; keeps the first few and counts the rest."""
 
@@ -52,12 +61,13 @@ class Problems:
     def error(self) -> SkillcError:
         """All problems as one error."""
         if self._count == 1:
-            return SkillcError(str(self._first[0]), hint=self._first[0].hint)
+            return DataError(str(self._first[0]), self._first, 0, hint=self._first[0].hint)
         lines = [f"{p}; {p.hint}" if p.hint else str(p) for p in self._first]
         rest = self._count - len(lines)
         if rest:
             lines.append(f"and {rest:,} more")
-        return SkillcError("\n".join([f"the data has {self._count:,} problems", *(f"  {line}" for line in lines)]))
+        message = "\n".join([f"the data has {self._count:,} problems", *(f"  {line}" for line in lines)])
+        return DataError(message, self._first, rest)
 
     def check(self) -> None:
         """Raises what was found.

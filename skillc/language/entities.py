@@ -176,6 +176,7 @@ class Entities:
     def _named(self, home: Module, kind: Kind, name: nodes.Name, module: Module, node: nodes.Expression) -> Stated:
         known = home.named(kind.word)
         if name.text in known:
+            home.reached.add((kind.word, name.text))
             return known[name.text]
         if name.text in home.dropped:
             raise Broken
@@ -210,6 +211,7 @@ class Entities:
             listed = f"there is {', '.join(f'`{each}`' for each in list(known)[:8])}" if known else None
             self._fail(code, module, name.span, f"unknown section `{name.text}`", meant(name.text, known) or listed)
         found = known[name.text]
+        home.reached.add(("section", name.text))
         if found in self._open:
             self._fail("SK603", module, node.span, f"the section `{name.text}` is made of itself", "give it a text")
         self._open.append(found)

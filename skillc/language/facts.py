@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from skillc.language.checked import Amount, Entity, Setting
+from skillc.language.checked import Amount, Entity, Setting, Shares
 from skillc.language.modules import Module
 from skillc.language.scope import Facts
 from skillc.language.types import Column
+
+DEFAULT_BATCH = 40
+"""Training examples of a batch where `optimize` does not say."""
 
 
 def gather(entities: Iterable[Entity], module: Module, broken: Iterable[str]) -> Facts:
@@ -29,7 +32,7 @@ def gather(entities: Iterable[Entity], module: Module, broken: Iterable[str]) ->
         rubrics=tuple(module.named("rubric")),
         skills=tuple(module.named("skill")),
         turns=_turns(tasks[0]) if tasks else None,
-        change=_change(skills),
+        change=most_change(skills),
     )
 
 
@@ -48,6 +51,25 @@ def amount(settings: Mapping[str, Setting], name: str) -> Fraction | None:
     return setting.value.value if setting is not None and isinstance(setting.value, Amount) else None
 
 
+def train_size(data: Entity | None) -> int | None:
+    """Training examples, where `split` counts them."""
+    split = data.settings.get("split") if data is not None else None
+    if split is None or not isinstance(split.value, Shares):
+        return None
+    first = split.value.parts[0]
+    return int(first.value) if first.unit == "examples" else None
+
+
+def epoch_steps(data: Entity | None, optimize: Entity | None) -> int | None:
+    """Steps of an epoch, where the text says how many training examples there are."""
+    train = train_size(data)
+    if train is None:
+        return None
+    settings = optimize.settings if optimize is not None else {}
+    batch, batches = amount(settings, "batch"), amount(settings, "accumulate")
+    return -(-train // (int(batch or DEFAULT_BATCH) * int(batches or 1)))
+
+
 def _column(entity: Entity) -> Column:
     limit = amount(entity.settings, "limit")
     assert entity.type is not None
@@ -59,7 +81,7 @@ def _turns(task: Entity) -> Fraction | None:
     return amount(rollout.block, "turns") if rollout is not None else None
 
 
-def _change(skills: list[Entity]) -> Fraction | None:
+def most_change(skills: Iterable[Entity]) -> Fraction | None:
     """Bound of `change`, where every section that may change has a limit.
 
     At most all old tokens go and all allowed ones come, and `change` divides by the larger of both.

@@ -290,6 +290,8 @@ def expand(low: Lowering, node: nodes.Call, function: Function) -> Typed:
         raise Broken
     if function.level is not scope.level:
         _wrong_level(scope, node, function)
+    if not scope.generic:
+        function.module.reached.add(("function", function.name))
     scope.effort.expansions += 1
     if len(scope.inside) >= _DEEPEST or scope.effort.expansions > _MOST_CALLS:
         raise scope.fail("SK320", node.span, "functions that call functions make this too large", _SMALLER)

@@ -15,7 +15,7 @@ from skillc.language.scope import Effort, Facts, Scope
 from skillc.language.show import show_term, size, walk
 from skillc.language.source import Source, Span
 from skillc.language.statements import Stated
-from skillc.language.terms import CallTerm, MeanTerm, StateTerm, Term
+from skillc.language.terms import CallTerm, MeanTerm, MetricTerm, StateTerm, Term
 from skillc.language.types import Broken, Level, Quantity
 
 _CANDIDATE_FUNCTIONS = ("improved", "regressed", "precision", "recall", "change")
@@ -101,7 +101,7 @@ class Lower:
         typed, quantity = Lowering(self._scope).number(node)
         self._small(node, typed.term)
         ends = quantity.range
-        if not ends.finite:
+        if not ends.finite and not self._reads_unbounded(typed.term):
             side = "above" if ends.high is None else "below"
             unit = quantity.unit or ""
             what = "goal" if goal else "metric"
@@ -120,6 +120,11 @@ class Lower:
             stated.span,
             stated.node.doc,
         )
+
+    def _reads_unbounded(self, term: Term) -> bool:
+        """Whether a metric is made of one without a finite range, which has been reported."""
+        read = (self.metrics.get(each.name) for each in walk(term) if isinstance(each, MetricTerm))
+        return any(each is not None and (each.low is None or each.high is None) for each in read)
 
     def anonymous(self, term: Term, quantity: Quantity, source: Source, span: Span) -> CheckedMetric:
         """The metric that an expression in a gate makes, under its canonical text."""

@@ -138,6 +138,7 @@ class Module:
         uses: by alias; None where the module could not be loaded, which has been reported.
         places: where each alias is declared.
         used: the aliases that something spoke of.
+        reached: what a program used of it, by kind and name; metrics and gates with parameters are of kind `function`.
         sections: of a markdown skill, which has nothing else.
         verified: whether a function's body is right for any argument; None while that is being found out.
         path: its path below the root that it lies in; empty in the standard library.
@@ -151,6 +152,7 @@ class Module:
     uses: dict[str, Module | None] = field(default_factory=dict)
     places: dict[str, Span] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
+    reached: set[tuple[str, str]] = field(default_factory=set)
     sections: Mapping[str, str] | None = None
     verified: dict[str, bool | None] = field(default_factory=dict)
     path: str = ""

@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from skillc.language import nodes
-from skillc.language.checked import CheckedGate, CheckedMetric, Entity, Items, Shares, Word
+from skillc.language.checked import CheckedGate, CheckedMetric, Entity, Items, Word
 from skillc.language.diagnostics import Fix
-from skillc.language.facts import amount
+from skillc.language.facts import amount, epoch_steps
 from skillc.language.missing import is_library
 from skillc.language.modules import Module
 from skillc.language.report import Report
 from skillc.language.shadows import note_shadows
 from skillc.language.show import show_term, walk
 from skillc.language.source import Source, Span
+from skillc.language.spending import note_caps
 from skillc.language.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, Term, WordTerm
+from skillc.language.unread_goal import note_goal
+from skillc.language.untrained import note_untrained
+from skillc.language.unused import note_unused
 
+_RELATED = ("change", "improved", "regressed", "worst", "tokens", "min", "max", "clamp")
 _HEADING = 8
 """Tokens that are granted for the heading of a section."""
 
@@ -34,10 +39,18 @@ def leave_notes(
     if is_library(module):
         return
     _unread_metrics(report, metrics, gates)
-    _unused_roles(report, entities, metrics)
+    _unused_roles(report, module, entities, metrics)
+    note_unused(report, module, entities, metrics, gates)
+    note_untrained(report, entities, gates)
+    note_goal(report, entities, metrics, gates)
+    note_caps(report, entities, metrics)
     for gate in gates:
         _undecidable(report, gate)
         _kept_already(report, gate, entities)
+    if _worth_judging(gates):
+        from skillc.language.contradictions import judge_gates
+
+        judge_gates(report, entities, metrics, gates)
     _long_patience(report, entities)
     _free_to_copy(report, entities, gates)
 
@@ -75,10 +88,12 @@ def _line_removed(source: Source, place: Span) -> Fix | None:
     return Fix(Span(begin, end), "") if alone else None
 
 
-def _unused_roles(report: Report, entities: Sequence[Entity], metrics: Sequence[CheckedMetric]) -> None:
+def _unused_roles(report: Report, module: Module, entities: Sequence[Entity], metrics: Sequence[CheckedMetric]) -> None:
     judges = {each.word for metric in metrics for each in walk(metric.term) if isinstance(each, WordTerm)}
+    # One that another model is made of has its use.
+    asked = {"target", "optimizer", *judges, *(name for kind, name in module.reached if kind == "model")}
     for model in entities:
-        if model.kind == "model" and model.name not in {"target", "optimizer", *judges}:
+        if model.kind == "model" and model.name not in asked:
             message = f"no metric asks the model `{model.name}`"
             judged, tried = f"judge(answer, rubric, model = {model.name})", f"skillc eval --model {model.name}"
             hint = f"a judge names it: `{judged}`; `{tried}` tries it as the target"
@@ -86,6 +101,16 @@ def _unused_roles(report: Report, entities: Sequence[Entity], metrics: Sequence[
 
 
 # ---- gates ----------------------------------------------------------------------------------------
+
+
+def _worth_judging(gates: Sequence[CheckedGate]) -> bool:
+    """Whether there may be more to find than each comparison was asked for where it stands."""
+    return len(gates) > 1 or any(
+        isinstance(operand, Operation) or (isinstance(operand, CallTerm) and operand.function in _RELATED)
+        for gate in gates
+        if isinstance(gate.term, Operation)
+        for operand in gate.term.operands
+    )
 
 
 def _undecidable(report: Report, gate: CheckedGate) -> None:
@@ -167,20 +192,10 @@ def _steps(by_kind: dict[str, Entity], budget: Entity) -> int | None:
     capped = amount(budget.settings, "steps")
     if capped is not None:
         bounds.append(int(capped))
-    epochs, train = amount(budget.settings, "epochs"), _train(by_kind.get("data"))
-    if epochs is not None and train is not None:
-        optimize = by_kind.get("optimize")
-        batch = amount(optimize.settings, "batch") if optimize is not None else None
-        bounds.append(int(epochs) * -(-train // int(batch or 40)))
+    epochs, each = amount(budget.settings, "epochs"), epoch_steps(by_kind.get("data"), by_kind.get("optimize"))
+    if epochs is not None and each is not None:
+        bounds.append(int(epochs) * each)
     return min(bounds) if bounds else None
-
-
-def _train(data: Entity | None) -> int | None:
-    split = data.settings.get("split") if data is not None else None
-    if split is None or not isinstance(split.value, Shares):
-        return None
-    first = split.value.parts[0]
-    return int(first.value) if first.unit == "examples" else None
 
 
 # ---- copying --------------------------------------------------------------------------------------

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
 
+from skillc.language.builtins import NAMES
 from skillc.language.checked import CheckedMetric
 from skillc.language.diagnostics import Fix, Label
+from skillc.language.hyphens import Hyphened, hyphened
 from skillc.language.modules import STATES, Module
 from skillc.language.report import Report, meant, mended
 from skillc.language.source import Source, Span
@@ -116,6 +118,13 @@ class Scope:
             self.report.add(code, site.source, site.span, message, hint=hint, secondary=(inner,))
         return Broken()
 
+    def hyphened(self, span: Span, known: Iterable[str]) -> Hyphened | None:
+        """The name around a place that was written with hyphens: one of the known ones, or a function."""
+        text = self.source.text
+        if "-" not in text[max(0, span.start - 1) : span.end + 1]:
+            return None
+        return hyphened(self.source, span, {*known, *NAMES, *self.module.functions()})
+
     def unknown(
         self,
         code: str,
@@ -146,6 +155,9 @@ class Scope:
         message = f"`{owner}` has no {what} `{name}`" if owner is not None else f"unknown {what} `{name}`"
         if instead is not None:
             return self.fail(code, span, message, instead)
+        written = self.hyphened(span, names)
+        if written is not None:
+            return self.fail("SK022", written.span, written.message, written.hint, written.fix)
         hint = meant(name, names)
         if hint is None and otherwise is not None:
             hint = otherwise

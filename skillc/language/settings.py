@@ -11,6 +11,7 @@ from skillc.language.amounts import as_literal, bare
 from skillc.language.checked import Amount, Invocation, Items, Setting, Shares, Value, Word
 from skillc.language.diagnostics import Fix
 from skillc.language.forms import Form
+from skillc.language.hyphens import hyphened
 from skillc.language.report import Report, meant, mended
 from skillc.language.source import Source, Span
 from skillc.language.statements import Sorter, StatedSetting
@@ -221,6 +222,9 @@ class SettingReader:
             hint = self._word_hint(name, forms, node, listed) or hint
             turned = _TURNED.get(node.name) if any(form.kind == "switch" for form in forms) else None
             fix = Fix(node.span, turned) if turned else mended(node.name, node.span, listed)
+        elif isinstance(node, nodes.Binary) and (written := hyphened(self._source, node.span, listed)) is not None:
+            self._report.add("SK022", self._source, node.span, written.message, hint=written.hint, fix=written.fix)
+            raise Broken
         elif isinstance(node, nodes.Call) and isinstance(node.function, nodes.Reference):
             functions = [form.name for form in forms if form.kind == "call"]
             hint = meant(node.function.name, [*functions, *listed]) or hint

@@ -19,7 +19,7 @@ _SEVERITIES = {
     Severity.WARNING: types.DiagnosticSeverity.Warning,
     Severity.NOTE: types.DiagnosticSeverity.Information,
 }
-UNUSED = frozenset({"SK045", "SK109", "SK409"})
+UNUSED = frozenset({"SK045", "SK109", "SK409", "SK415", "SK416", "SK417", "SK418"})
 """Codes that say that something has no use, so that it may be drawn faded."""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from skillc.language.checked import Checked
 from skillc.language.diagnostics import Diagnostic, Label
 from skillc.language.source import Span
@@ -27,7 +29,8 @@ def label_at(checked: Checked, place: Place) -> Label:
         gate = next((gate for gate in checked.gates if gate.name == name), None)
         if gate is not None:
             return Label(gate.source, gate.span)
-    entity = next((e for e in checked.entities if e.kind == kind and e.name == name), None)
+    declared = chain(checked.entities, *(each.children for each in checked.entities))
+    entity = next((e for e in declared if e.kind == kind and e.name == name), None)
     if entity is None:
         source = checked.program.source
         first = checked.program.statements[0].span.start if checked.program.statements else 0

@@ -25,7 +25,7 @@ def method_least(plan: Plan, sizes: Sizes, each: CallSizes) -> Least:
         reflections=each.propose.least,
         on_batch=Spend(),
         validation=rollout * (_validation(plan, sizes) if gated else 0),
-        test=rollout * (2 * sizes.test),
+        test=rollout * (2 * sizes.test * plan.optimize.samples),
     )
 
 
@@ -36,7 +36,7 @@ def method_stages(plan: Plan, sizes: Sizes, each: CallSizes, least: Least) -> tu
     rollout, validation = each.rollout, _validation(plan, sizes)
     batch = min(plan.optimize.batch, sizes.train)
     on_batch = 2 * batch if any(gate.stage == "batch" for gate in plan.gates if gate.for_ is None) else 0
-    test = 2 * sizes.test
+    test = 2 * sizes.test * plan.optimize.samples
     # A search has measured its result on validation before; the gates read that.
     decided = validation // 2 if plan.optimize.method == "one_shot" else 0
     proposed = each.propose.times(0, asked, asked * _REASKED)
@@ -46,7 +46,7 @@ def method_stages(plan: Plan, sizes: Sizes, each: CallSizes, least: Least) -> tu
         Stage("propose", "optimizer", _from(proposed, least.reflections)),
         Stage("gate", "target", _from(rollout.times(0, on_batch + decided, on_batch + validation), least.validation)),
         Stage("final test", "target", _from(rollout.times(0, test, test), least.test)),
-        Stage("no skill", "target", each.bare.times(0, *[sizes.validation + sizes.test] * 2)),
+        Stage("no skill", "target", each.bare.times(0, *[validation + sizes.test * plan.optimize.samples] * 2)),
     )
     return tuple(stage for stage in found if stage.bound.most.calls)
 

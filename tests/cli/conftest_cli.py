@@ -21,7 +21,7 @@ skill sort_things {
 }
 model target    = "rulebook/v1"
 model optimizer = "rulebook/v1"
-data { source = "things.jsonl"; field shop: text; split = 2 : 1 : 2; seed = 3 }
+data { source = "things.jsonl"; split = 2 : 1 : 2; seed = 3 }
 goal correct = exact_match(kind)
 optimize { batch = 12; edits = cosine(4, 2) }
 budget { epochs = 2; patience = 6 steps }

@@ -17,17 +17,19 @@ task {{ input ticket: text; input urgent: bool; output team: "billing" | "shippi
 skill route {{ about = "Route a ticket."; trainable section rules {{ limit = 500 tokens }} }}
 model target = "rulebook/v1"
 model optimizer = target
-data {{ source = "tickets.jsonl"; field product: text; field worth: number }}
+data {{ source = "tickets.jsonl"{fields} }}
 budget {{ epochs = 4 }}
 {more}
 goal correct = {goal}
-gate better = candidate.correct > incumbent.correct
+gate better = candidate.correct > initial.correct
 """
+FIELDS = {"product": "text", "worth": "number"}
 
 
 def program(more: str = "", *, goal: str = "exact_match(team)", use: str = "") -> str:
-    """A program with more statements."""
-    return PROGRAM.format(more=more, goal=goal, use=use)
+    """A program with more statements, and with the fields of the data that they speak of."""
+    fields = "".join(f"; field {name}: {kind}" for name, kind in FIELDS.items() if name in more + goal)
+    return PROGRAM.format(more=more, goal=goal, use=use, fields=fields)
 
 
 def run(text: str, root: Path | None = None, sections: Mapping[str, str] | None = None) -> Checked:

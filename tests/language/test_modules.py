@@ -60,7 +60,8 @@ def test_a_file_that_two_others_use_is_no_circle(tmp_path: Path) -> None:
     written(tmp_path, base=MOST, a='use "base.skill" as base\n' + MOST, b='use "base.skill" as base\n' + MOST)
     uses = 'use "./a.skill" as a\nuse "./b.skill" as b\nuse "./base.skill" as base'
     more = "gate x = a.most(correct)\ngate y = b.most(correct)\ngate z = base.most(correct)"
-    assert run(program(more, use=uses), tmp_path).diagnostics == ()
+    # Three times the same gate, and no circle.
+    assert {each.code for each in run(program(more, use=uses), tmp_path).diagnostics} == {"SK513"}
 
 
 def test_a_chain_of_files_has_an_end(tmp_path: Path) -> None:

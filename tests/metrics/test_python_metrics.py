@@ -83,6 +83,14 @@ def test_the_declared_range_is_the_functions_own_whatever_is_made_of_it(tmp_path
     assert measure(tmp_path, term=python("own:m", low=0, high=2), high=2) == (1_500_000, "")
 
 
+def test_a_score_out_of_range_says_how_to_declare_the_range(tmp_path):
+    write(tmp_path, own="def m(example, prediction):\n    return 1.5\n")
+    with pytest.raises(MetricError) as caught:
+        measure(tmp_path)
+    assert caught.value.message == "the metric `m` on example `t001`: 1.5 is outside the range 0 to 1"
+    assert caught.value.hint == "declare the range with `low = ...` and `high = ...`, or use `clamp`"
+
+
 def test_a_function_sees_inputs_fields_gold_and_the_answer(tmp_path):
     write(tmp_path, own="def m(e, p):\n    return 0, repr((e['ticket'], e['weight'], e['gold'], e['id'], p))\n")
     _, told = measure(tmp_path, item=example(weight=2))

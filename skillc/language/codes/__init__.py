@@ -10,7 +10,9 @@ from types import MappingProxyType
 from skillc.language.codes import (
     commands,
     comments,
+    contradictions,
     data,
+    examples,
     gates,
     internal,
     models,
@@ -19,6 +21,7 @@ from skillc.language.codes import (
     plan,
     syntax,
     types,
+    unused,
     versions,
 )
 from skillc.language.codes.code import Code, Phase
@@ -28,7 +31,8 @@ __all__ = ["CODES", "Code", "Phase"]
 
 def _assemble() -> Mapping[str, Code]:
     found: dict[str, Code] = {}
-    for stage in (syntax, comments, modules, names, types, data, gates, models, commands, plan, versions, internal):
+    stages = (syntax, comments, modules, names, types, data, unused, examples, gates, contradictions, models)
+    for stage in (*stages, commands, plan, versions, internal):
         for code in stage.CODES:
             if code.code in found:
                 raise ValueError(f"the code {code.code} is registered twice")

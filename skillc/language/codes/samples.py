@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+_FIELD = "; field topic: text"
 _PROGRAM = """language 1
 {use}
 task { input question: text; output answer: text }
@@ -21,6 +22,8 @@ gate better = candidate.correct > incumbent.correct
 def program(more: str = "", *, goal: str = "exact_match(answer)", gate: str = "", use: str = "") -> str:
     """The program with more statements, another goal, a further gate, a `use`."""
     text = _PROGRAM.replace("{use}", use).replace("{more}", more)
+    if "topic" not in f"{more} {goal} {gate}":
+        text = text.replace(_FIELD, "")
     text = text.replace("goal correct = exact_match(answer)", f"goal correct = {goal}")
     lines = text.replace("{gate}", f"gate second = {gate}" if gate else "").splitlines()
     return "\n".join(line for line in lines if line) + "\n"

@@ -1,0 +1,246 @@
+"""Gates that can never hold or always do, that exclude each other, or that another one implies.
+
+All gates of a candidate must hold, so together they are one condition. A gate's alternatives are linear (`linear.py`),
+what is known of its quantities too (`axioms.py`), so the answer is exact over the numbers (`feasible.py`); where it
+would take too long, nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+from skillc.language.axioms import Axioms, variables
+from skillc.language.checked import CheckedGate, CheckedMetric, Entity
+from skillc.language.diagnostics import Label, Severity
+from skillc.language.facts import most_change
+from skillc.language.feasible import Inequality, TooLarge, conflict
+from skillc.language.linear import Clause, Demand, Sum, TooMany, clauses
+from skillc.language.report import Report
+from skillc.language.show import show_term
+from skillc.language.terms import CallTerm, Operation, StateTerm, Term
+
+_MOST = 128
+_MOST_TRIED = 200
+"""Combinations of alternatives that one program is tried for, so that `check` stays quick."""
+_CHANGED = Demand(
+    Sum({CallTerm("change", (StateTerm("candidate"),)): Fraction(1)}),
+    True,
+    CallTerm("change", (StateTerm("candidate"),)),
+)
+"""What each candidate does that is no mere move of rules."""
+
+
+def judge_gates(
+    report: Report, entities: Sequence[Entity], metrics: Sequence[CheckedMetric], gates: Sequence[CheckedGate]
+) -> None:
+    """Reports what the gates and requires of a program can't do, alone and together."""
+    skills = [entity for entity in entities if entity.kind == "skill"]
+    frozen = _frozen_tokens(skills)
+    judge = _Judge(report, Axioms(metrics, most_change(skills), frozen), frozen)
+    settled = {gate.name for gate in gates if judge.settled(gate)}
+    standing = [gate for gate in gates if gate.name not in settled]
+    requires = [gate for gate in standing if gate.kind == "require"]
+    ordinary = [gate for gate in standing if gate.kind == "gate" and gate.for_ is None]
+    slow = [gate for gate in standing if gate.for_ == "slow"]
+    for group in (ordinary, slow):
+        for together in judge.related([*requires, *group]):
+            if not judge.exclusive(together):
+                judge.implied(together)
+
+
+def _frozen_tokens(skills: Sequence[Entity]) -> int:
+    """Tokens that no edit takes away."""
+    if len(skills) != 1:
+        return 0
+    from skillc.tokens import count_tokens
+
+    texts = (child.value for child in skills[0].children if "frozen" in child.words)
+    return sum(count_tokens(text) for text in texts if isinstance(text, str))
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A gate by its alternatives."""
+
+    gate: CheckedGate
+    clauses: list[Clause]
+
+
+class _Judge:
+    def __init__(self, report: Report, axioms: Axioms, least_tokens: int) -> None:
+        self._report = report
+        self._axioms = axioms
+        self._least_tokens = least_tokens
+        self._tried = 0
+
+    # ---- one gate ----
+
+    def settled(self, gate: CheckedGate) -> bool:
+        """Whether a gate is decided whatever the candidate does; says so."""
+        try:
+            case = clauses(gate.term)
+            if self._never(case):
+                self._can_never(gate, case)
+            elif self._never(clauses(gate.term, holds=False)):
+                hint = "remove it" if gate.kind == "require" else "remove it, or ask for more"
+                message = f"the {gate.kind} `{gate.name}` always holds, so it protects nothing"
+                self._report.add("SK511", gate.source, gate.span, message, hint=hint, severity=Severity.WARNING)
+            else:
+                self._only_moves(gate, case)
+                self._parts(gate, gate.term)
+                return False
+        except (TooMany, TooLarge):
+            return False
+        return True
+
+    def _can_never(self, gate: CheckedGate, case: list[Clause]) -> None:
+        message = f"the {gate.kind} `{gate.name}` can never hold"
+        hint = f"{self._reason(case[0])}" if len(case) == 1 else "each of its alternatives excludes itself"
+        self._report.add("SK510", gate.source, gate.span, message, hint=hint, severity=Severity.WARNING)
+
+    def _parts(self, gate: CheckedGate, term: Term) -> None:
+        """Notes conditions within a gate that are settled, while the whole is not."""
+        if not isinstance(term, Operation) or term.operator not in ("and", "or", "not"):
+            return
+        for part in term.operands:
+            shown = f"`{show_term(part)}` in the {gate.kind} `{gate.name}`"
+            if self._never(clauses(part)):
+                self._report.note("SK510", gate.source, gate.span, f"{shown} can never hold", hint="remove it")
+            elif self._never(clauses(part, holds=False)):
+                self._report.note("SK511", gate.source, gate.span, f"{shown} always holds", hint="remove it")
+            else:
+                self._parts(gate, part)
+
+    def _only_moves(self, gate: CheckedGate, case: list[Clause]) -> None:
+        """Where no token may change, rules may still be moved."""
+        if not any("change" in show_term(demand.leaf) for clause in case for demand in clause):
+            return
+        if self._never([(*clause, _CHANGED) for clause in case]):
+            message = f"the gate `{gate.name}` lets no edit through but one that moves a rule"
+            hint = "allow some change: `change(candidate) <= 30%`"
+            self._report.add("SK510", gate.source, gate.span, message, hint=hint, severity=Severity.WARNING)
+
+    # ---- several ----
+
+    def related(self, gates: Sequence[CheckedGate]) -> Iterable[list[CheckedGate]]:
+        """The gates that speak of quantities which hang together; those that stand alone are left out."""
+        parts: list[tuple[set[Term], list[CheckedGate]]] = []
+        for gate in gates:
+            try:
+                spoken = {term for clause in clauses(gate.term) for demand in clause for term in demand.sum.weights}
+            except TooMany:
+                continue
+            terms, joined = self._axioms.related(spoken), [gate]
+            apart = [part for part in parts if part[0].isdisjoint(terms)]
+            for part in parts:
+                if part not in apart:
+                    terms, joined = terms | part[0], [*part[1], *joined]
+            parts = [*apart, (terms, joined)]
+        order = list(gates)
+        return [sorted(joined, key=order.index) for _, joined in parts if len(joined) > 1]
+
+    def exclusive(self, gates: Sequence[CheckedGate]) -> bool:
+        """Whether some gates can't hold together; says which."""
+        try:
+            cases = [_Case(gate, clauses(gate.term)) for gate in gates]
+            if len(cases) < 2 or not self._never(_all(cases)):
+                return False
+            least = self._least(cases)
+            together = _all(least)
+            hint = self._reason(together[0]) if len(together) == 1 else "loosen one of them"
+        except (TooMany, TooLarge):
+            return False
+        *others, last = [case.gate for case in least]
+        named = ", ".join(f"`{gate.name}`" for gate in others) + f" and `{last.name}`"
+        message = f"{named} can't {'both' if len(others) == 1 else 'all'} hold, so no candidate passes"
+        if len({gate.kind for gate in others} | {last.kind}) == 1:
+            message = f"the gates {message}"
+        labels = tuple(Label(gate.source, gate.span, f"this {gate.kind}") for gate in others)
+        self._report.add(
+            "SK512", last.source, last.span, message, hint=hint, secondary=labels, severity=Severity.WARNING
+        )
+        return True
+
+    def _least(self, cases: list[_Case]) -> list[_Case]:
+        """As few of the cases as exclude each other already."""
+        for case in list(cases):
+            rest = [each for each in cases if each is not case]
+            if self._never(_all(rest)):
+                cases = rest
+        return cases
+
+    def implied(self, gates: Sequence[CheckedGate]) -> None:
+        """Notes gates that hold wherever the others do; of two that say the same the later one."""
+        standing = list(gates)
+        for gate in reversed([each for each in gates if each.kind == "gate"]):
+            others = [each for each in standing if each is not gate]
+            try:
+                by = self._implying(gate, others)
+            except (TooMany, TooLarge):
+                continue
+            if by:
+                standing = others
+                named = " and ".join(f"`{each.name}`" for each in by)
+                message = f"the gate `{gate.name}` holds wherever {named} {'does' if len(by) == 1 else 'do'}"
+                labels = tuple(Label(each.source, each.span, f"this {each.kind}") for each in by)
+                hint = "remove it, or ask for more"
+                self._report.note("SK513", gate.source, gate.span, message, hint=hint, secondary=labels)
+
+    def _implying(self, gate: CheckedGate, others: Sequence[CheckedGate]) -> list[CheckedGate]:
+        """The gates that a gate follows from; none where it may fail while they hold."""
+        opposite = _Case(gate, clauses(gate.term, holds=False))
+        cases = [_Case(each, clauses(each.term)) for each in others]
+        if not cases or not self._never(_all([*cases, opposite])):
+            return []
+        for case in list(cases):
+            rest = [each for each in cases if each is not case]
+            if rest and self._never(_all([*rest, opposite])):
+                cases = rest
+        return [case.gate for case in cases]
+
+    # ---- reckoning ----
+
+    def _never(self, alternatives: Iterable[Clause]) -> bool:
+        return all(self._conflict(clause) is not None for clause in alternatives)
+
+    def _conflict(self, clause: Clause) -> frozenset[int] | None:
+        """The demands of a clause that exclude each other, by their place in it."""
+        self._tried += 1
+        if self._tried > _MOST_TRIED:
+            raise TooMany
+        known = self._axioms.about({term for demand in clause for term in demand.sum.weights})
+        numbers = variables([*(demand.sum for demand in clause), *(each for each, _ in known)])
+
+        def inequality(each: Sum, strict: bool, sources: frozenset[int]) -> Inequality:
+            weights = {numbers[term]: weight for term, weight in each.weights.items()}
+            return Inequality(weights, each.constant, strict, sources)
+
+        stated = [inequality(d.sum, d.strict, frozenset([i])) for i, d in enumerate(clause)]
+        return conflict([*stated, *(inequality(each, strict, frozenset()) for each, strict in known)])
+
+    def _reason(self, clause: Clause) -> str:
+        """The comparisons that exclude each other, as few as there are."""
+        sources = sorted(self._conflict(clause) or ())
+        for each in list(sources):
+            rest = [i for i in sources if i != each]
+            if self._conflict(tuple(clause[i] for i in rest)) is not None:
+                sources = rest
+        shown = list(dict.fromkeys(f"`{show_term(clause[i].leaf)}`" for i in sources))
+        if len(shown) == 1 and self._least_tokens and "tokens(" in shown[0]:
+            return f"the frozen sections alone have {self._least_tokens} tokens"
+        if len(shown) == 1:
+            return f"nothing can meet {shown[0]}"
+        return f"{', '.join(shown[:-1])} and {shown[-1]} exclude each other"
+
+
+def _all(cases: Sequence[_Case]) -> list[Clause]:
+    """The alternatives of several gates together."""
+    found: list[Clause] = [()]
+    for case in cases:
+        if len(found) * len(case.clauses) > _MOST:
+            raise TooMany
+        found = [(*before, *clause) for before, clause in product(found, case.clauses)]
+    return found

@@ -1,0 +1,1 @@
+"""What the examples themselves give reason to say, before anything is spent: `check --data`."""

@@ -1,0 +1,166 @@
+"""What a single validation example weighs in a gate: thresholds below that say something else than they read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from skillc.data.dataset import Dataset
+from skillc.data.problems import counted
+from skillc.language.diagnostics import Severity
+from skillc.language.show import show_term
+from skillc.language.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, Term, WordTerm
+from skillc.plan.advice import Advice, Place
+from skillc.plan.chance import comparison, points_above
+from skillc.plan.evidence import conjuncts
+from skillc.plan.schema import GatePlan, MetricPlan, Plan
+from skillc.plan.sizes import Sizes
+from skillc.plan.steps import decisions_of
+
+_RIGHT_OR_WRONG = frozenset({"exact_match", "contains", "numeric", "one_of"})
+_TRUTHS = frozenset({"and", "or", "not", "<", "<=", ">", ">=", "==", "!="})
+_TESTED = 9_999
+"""Subsets that the test behind `confidence` draws (`optimize/confidence.py`)."""
+_MANY = Fraction(1, 5)
+"""The share of the examples that a gate on confidence may ask to improve before a note says so."""
+
+
+def weights(plan: Plan, dataset: Dataset, sizes: Sizes) -> Iterator[Advice]:
+    """Gates whose thresholds are finer than the validation split."""
+    tries = decisions_of(plan, sizes.train)
+    groups = len({example.group for example in dataset.validation})
+    for gate in plan.gates:
+        at: Place = ("gate", gate.name, None)
+        for part in conjuncts(gate.term):
+            sides = comparison(part)
+            if sides is None or not isinstance(part, Operation):
+                continue
+            yield from _steps(plan, sizes, gate, part, sides)
+            above, below = sides
+            if isinstance(above, CallTerm) and above.function == "confidence" and isinstance(below, Constant):
+                over = tries if above.option("over") == WordTerm("run") else 1
+                what = counted(groups, "example" if plan.data.group is None else "group")
+                yield from _confidence(part, below.value, groups, what, over, at)
+
+
+# ---- steps ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Finer:
+    """A threshold below the weight of one example: what it comes to, that weight, and one that means what it says."""
+
+    says: str
+    step: Fraction
+    where: str
+    mended: Fraction
+
+
+def _steps(plan: Plan, sizes: Sizes, gate: GatePlan, part: Operation, sides: tuple[Term, Term]) -> Iterator[Advice]:
+    above, below = sides
+    strict = part.operator in ("<", ">")
+    found: _Finer | None = None
+    if isinstance(above, Constant) and isinstance(below, CallTerm) and below.function == "regressed":
+        found = _allowed(plan, sizes, below, above.value, strict=strict)
+    elif isinstance(below, Constant):
+        found = _wanted(plan, sizes, above, below.value, strict=strict)
+    elif (points := points_above(above, below)) is not None:
+        assert isinstance(above, MeanTerm)
+        found = _margin(plan, sizes, above, points)
+    if found is None:
+        return
+    message = f"`{show_term(part)}` {found.says}: {found.where}, and one is {_percent(found.step)}"
+    hint = (
+        f"a bigger validation split has a smaller step; with this one, {_percent(found.mended)} is the next threshold"
+    )
+    yield Advice("SK520", Severity.NOTE, message, ("gate", gate.name, None), hint)
+
+
+def _percent(value: Fraction) -> str:
+    """`2.5%`, `16.67%`."""
+    return f"{float(value * 100):.4g}%"
+
+
+def _allowed(plan: Plan, sizes: Sizes, call: CallTerm, most: Fraction, *, strict: bool) -> _Finer | None:
+    """`regressed(m) <= 1%`, where one example is more."""
+    metric = call.arguments[0]
+    if call.option("on") is not None or not isinstance(metric, MetricTerm) or most <= 0:
+        return None
+    found = _step(plan, sizes, metric.name, call.option("by"))
+    if found is None or found[0] < most or (found[0] == most and not strict):
+        return None
+    return _Finer("holds only where nothing gets worse", *found, found[0])
+
+
+def _wanted(plan: Plan, sizes: Sizes, term: Term, least: Fraction, *, strict: bool) -> _Finer | None:
+    """`candidate.m >= 99%`, where only 100 % is as much."""
+    by = term.option("by") if isinstance(term, CallTerm) and term.function == "worst" else None
+    mean = term.arguments[0] if by is not None and isinstance(term, CallTerm) else term
+    if not isinstance(mean, MeanTerm):
+        return None
+    found, high = _step(plan, sizes, mean.metric, by), plan.metric(mean.metric).high
+    if found is None or least >= high or high - found[0] > least or (high - found[0] == least and not strict):
+        return None
+    return _Finer("holds only where all are right", *found, high - found[0])
+
+
+def _margin(plan: Plan, sizes: Sizes, mean: MeanTerm, points: Fraction) -> _Finer | None:
+    """`candidate.m > incumbent.m + 1%`, where each gain is more."""
+    found = _step(plan, sizes, mean.metric, None)
+    if found is None or not points or abs(points) >= found[0]:
+        return None
+    return _Finer("asks for no more than any gain" if points > 0 else "allows no loss at all", *found, found[0])
+
+
+def _step(plan: Plan, sizes: Sizes, metric: str, by: Term | None) -> tuple[Fraction, str] | None:
+    """What one rollout weighs in the mean of a metric that is right or wrong; None for any other metric."""
+    known = next((each for each in plan.metrics if each.name == metric), None)
+    if known is None or not _right_or_wrong(plan, known) or not sizes.validation:
+        return None
+    size, where = sizes.validation, f"validation has {counted(sizes.validation, 'example')}"
+    if isinstance(by, FieldTerm):
+        smallest = sizes.smallest_group(by.name)
+        if smallest is None:
+            return None
+        size, where = smallest[1], f"the group `{smallest[0]}` of `{by.name}` has {counted(smallest[1], 'example')}"
+    return (known.high - known.low) / size / plan.optimize.samples, where
+
+
+def _right_or_wrong(plan: Plan, metric: MetricPlan) -> bool:
+    """Whether a metric has two values only, so that there is a smallest change."""
+    term = metric.term
+    if isinstance(term, MetricTerm):
+        return _right_or_wrong(plan, plan.metric(term.name))
+    if isinstance(term, CallTerm):
+        return term.function in _RIGHT_OR_WRONG
+    return isinstance(term, Operation) and term.operator in _TRUTHS
+
+
+# ---- confidence -----------------------------------------------------------------------------------
+
+
+def _confidence(part: Operation, least: Fraction, groups: int, what: str, tries: int, at: Place) -> Iterator[Advice]:
+    """How many groups must improve for a paired test to be as sure.
+
+    With k of n groups better and none worse, p = 2^-k where all subsets are looked at (Hartigan 1969), and never below
+    1 / 10,000; `over = run` multiplies it by the decisions that there may be.
+    """
+    error = 1 - least
+    subsets = min(2 ** min(groups, 64) - 1, _TESTED)
+    surest = 1 - Fraction(tries, subsets + 1)
+    strict = part.operator in ("<", ">")
+    if surest < least or (strict and surest == least):
+        most = _percent(max(surest, Fraction(0)))
+        message = f"`{show_term(part)}` can never hold: with {what} on validation it is at most {most}"
+        hint = "bring more data, or ask for less" if subsets < _TESTED else "ask for less"
+        if tries > 1:
+            message += f", for {tries:,} decisions share the error"
+            hint += "; with fewer steps, or without `over = run`, each decision has more of it"
+        yield Advice("SK521", Severity.WARNING, message, at, hint)
+        return
+    needed = next(k for k in range(1, groups + 1) if Fraction(tries, 2**k) <= error) if error > 0 else groups
+    if needed > _MANY * groups:
+        message = f"`{show_term(part)}` asks that {needed} of {what} on validation improve, and none gets worse"
+        hint = "a bigger validation split lets smaller gains through"
+        yield Advice("SK521", Severity.NOTE, message, at, hint)
