@@ -4,7 +4,7 @@ BIN := .venv/bin
 DEMO := examples/tickets/tickets.skill
 DEMO_VLLM := examples/local_model/tickets_vllm.skill
 
-.PHONY: demo demo-vllm test test-vllm local-model lint types pytest test-lark bench pages docs format clean
+.PHONY: demo demo-vllm test test-vllm local-model lint types pytest test-lark bench fuzz pages docs format clean
 
 demo: .venv/installed
 	@rm -rf build/demo && mkdir -p build
@@ -65,6 +65,21 @@ local-model: .venv-vllm/installed
 bench: .venv/installed
 	@for f in "check.py" "overhead.py" "resume.py --kills 10"; do echo "== $$f"; $(BIN)/python benchmarks/$$f || exit 1; done
 	$(BIN)/python -m benchmarks.client --quick
+
+# Coverage-guided fuzzing of the parser and the checker, in an environment of its own; what is found lies in build/fuzz.
+FUZZ_MINUTES ?= 10
+FUZZ_TARGET ?= text
+
+fuzz: build/fuzz/venv/installed
+	@build/fuzz/venv/bin/python tests/fuzzing/seeds.py build/fuzz/$(FUZZ_TARGET)
+	build/fuzz/venv/bin/python tests/fuzzing/target.py $(FUZZ_TARGET) build/fuzz/$(FUZZ_TARGET) -dict=build/fuzz/dictionary \
+	  -max_total_time=$$(($(FUZZ_MINUTES) * 60)) -timeout=10 -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1 \
+	  -artifact_prefix=build/fuzz/found-$(FUZZ_TARGET)-
+
+build/fuzz/venv/installed: tests/fuzzing/target.py constraints.txt
+	$(PYTHON) -m venv build/fuzz/venv
+	build/fuzz/venv/bin/python -m pip install --quiet --constraint constraints.txt "atheris==3.0.0" lark
+	@touch $@
 
 # The pages that the grammar, the registries and the command line write; a test says when they are out of step.
 pages: .venv/installed

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from skillc import __version__
+from skillc.cli import streams
 from skillc.cli.errors import report_bug, report_error
 from skillc.errors import SkillcError
 
@@ -77,6 +77,23 @@ def skillc() -> None:
 
 def main() -> None:
     """Entry point: runs a verb; what a user can mend becomes a message, never a traceback."""
+    streams.prepare()
+    try:
+        status = _run()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of our output is gone.
+        status = 141
+    except OSError:
+        # What was to be said could not be written, nor that it could not.
+        status = SkillcError.status
+    streams.abandon()
+    sys.exit(status)
+
+
+def _run() -> int:
+    """The exit status of the verb that is asked for."""
+    before = sys.stdout
     try:
         status = skillc.main(standalone_mode=False)
     except SkillcError as problem:
@@ -91,14 +108,21 @@ def main() -> None:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         status = 130
+    except SystemExit:
+        # How click answers a broken pipe, with status 1, which is that of findings.
+        if sys.stdout is not before:
+            raise BrokenPipeError from None
+        raise
     except BrokenPipeError:
-        # The reader of our output is gone: say nothing more, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 141
+        raise
     except Exception as problem:
+        known = streams.full(problem) if isinstance(problem, OSError) else None
+        if known is not None:
+            report_error(known)
+            return known.status
         report_bug(problem)
         status = 70
-    sys.exit(status if isinstance(status, int) else 0)
+    return status if isinstance(status, int) else 0
 
 
 def _message(problem: click.ClickException) -> str:

@@ -31,9 +31,16 @@ def report_error(problem: SkillcError) -> None:
 
 def say_error(problem: SkillcError) -> None:
     """Prints the message of an expected error and its hint on standard error."""
-    click.echo(click.style("error", fg="red", bold=True) + f": {problem.message}", err=True)
+    click.echo(click.style("error", fg="red", bold=True) + f": {_printable(problem.message)}", err=True)
     if problem.hint:
-        click.echo(click.style("  hint", fg="cyan") + f": {problem.hint}", err=True)
+        click.echo(click.style("  hint", fg="cyan") + f": {_printable(problem.hint)}", err=True)
+
+
+def _printable(words: str) -> str:
+    """Words that may hold a path, without what would move the cursor; a message of several lines keeps them."""
+    from skillc.language.excerpt import printable
+
+    return "\n".join(printable(line) for line in words.split("\n"))
 
 
 def report_bug(problem: Exception) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import chain
 from typing import TYPE_CHECKING, NoReturn
 
 from skillc.language import nodes
@@ -54,8 +55,9 @@ def _no_function(low: Lowering, node: nodes.Call, name: str) -> NoReturn:
         raise scope.fail("SK205", span, f"`{name}` is a metric without parameters", f"write `{name}` alone")
     from skillc.language.elsewhere import elsewhere
 
-    known = {**(RUN_FUNCTIONS if scope.level is Level.RUN else EXAMPLE_FUNCTIONS), **scope.module.functions()}
-    raise scope.unknown("SK205", "function", name, span, sorted(known), instead=elsewhere(name, scope.module))
+    known = chain(RUN_FUNCTIONS if scope.level is Level.RUN else EXAMPLE_FUNCTIONS, scope.module.functions())
+    found = elsewhere(name, scope.module)
+    raise scope.unknown("SK205", "function", name, span, known, instead=found, ordered=True)
 
 
 # ---- arguments ------------------------------------------------------------------------------------

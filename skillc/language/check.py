@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,7 @@ from skillc.language.source import Source, Span
 from skillc.language.statements import Sorter, is_language
 
 NEWEST = 1
+_SUSPECT = re.compile(r"[^\x09\x0a\x0d\x20-\x7e]|\r(?!\n)")
 
 
 @dataclass
@@ -76,7 +78,7 @@ def check(source: Source, loader: Loader | None = None) -> Checked:
 def analyse(source: Source, loader: Loader | None = None) -> Work:
     """The same with what the passes left to each other: the files behind the program and their declarations."""
     parsed = parse(source)
-    report = Report(parsed.diagnostics)
+    report = Report((*parsed.diagnostics, *_hidden(source)))
     module = main_module(source, parsed.dropped)
     loader = loader or Loader(Path(source.name).parent)
     work = Work(source, loader, report, parsed.program, module, unread=bool(parsed.diagnostics))
@@ -94,6 +96,15 @@ def _sifted(work: Work) -> tuple[tuple[Diagnostic, ...], tuple[Suppressed, ...]]
 
     sifted = sift(found, work.program, ("check",))
     return sifted.kept, sifted.suppressed
+
+
+def _hidden(source: Source) -> list[Diagnostic]:
+    """What a reader of the text does not see; most texts can't hold any."""
+    if not _SUSPECT.search(source.text):
+        return []
+    from skillc.language.hidden import hidden
+
+    return hidden(source)
 
 
 def _language(work: Work) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
 from typing import NoReturn
 
 from skillc.language import nodes
@@ -18,6 +19,8 @@ from skillc.language.statements import Sorted, Sorter, Stated
 from skillc.language.types import Broken
 
 EXPRESSIONS = ("metric", "goal", "gate", "require")
+_CHAIN = 40
+_LISTED = 8
 
 
 class Entities:
@@ -32,7 +35,8 @@ class Entities:
         self._report = report
         self._module = module
         self._open: list[Stated] = []
-        self._circular: list[Stated] = []
+        self._endless: set[int] = set()
+        self._known_sections: dict[Module, Mapping[str, Stated]] = {}
         self.broken: set[str] = set()
         self.flawed: set[str] = set()
 
@@ -51,23 +55,25 @@ class Entities:
     # ---- one declaration ----
 
     def _entity(self, module: Module, stated: Stated) -> Entity:
-        if stated in self._circular:
-            raise Broken
         if stated in self._open:
-            self._circular += [s for s in self._open if s not in self._circular]
+            self._endless |= {id(s.node) for s in self._open}
             names = " → ".join(f"`{s.name.text}`" for s in [*self._open, stated] if s.name)
-            self._fail(
-                "SK603",
-                module,
-                stated.span,
-                f"these refer to each other in a circle: {names}",
-                "give one of them a value",
-            )
+            message = f"these refer to each other in a circle: {names}"
+            self._fail("SK603", module, stated.span, message, "give one of them a value")
+        self._ends(module, stated)
         self._open.append(stated)
         try:
             return self._meaning(module, stated)
         finally:
             self._open.pop()
+
+    def _ends(self, module: Module, stated: Stated) -> None:
+        if id(stated.node) in self._endless:
+            raise Broken
+        if len(self._open) >= _CHAIN:
+            self._endless |= {id(s.node) for s in self._open}
+            message = f"more than {_CHAIN} declarations refer to each other in a row"
+            self._fail("SK603", module, stated.span, message, "refer to the one that has the value")
 
     def _meaning(self, module: Module, stated: Stated) -> Entity:
         kind, node = stated.kind, stated.node
@@ -169,7 +175,7 @@ class Entities:
             from skillc.language.elsewhere import renamed
 
             name = node.of.name
-            hint = renamed(name, module) or meant(name, module.uses) or use_first(name)
+            hint = renamed(name, module) or self._meant(name, module.uses) or use_first(name)
             self._fail("SK204", module, node.of.span, f"unknown module `{node.of.name}`", hint)
         return home, node.name
 
@@ -186,9 +192,8 @@ class Entities:
         from skillc.language.elsewhere import elsewhere
 
         code = "SK204" if home is module else "SK105"
-        listed = f"there is {', '.join(f'`{each}`' for each in list(known)[:8])}" if known else None
         found = elsewhere(name.text, module, home) if home is not module else None
-        hint = found or meant(name.text, known) or listed
+        hint = found or self._meant(name.text, known) or _listed("there is", known)
         self._report.add(code, module.source, name.span, f"unknown {kind.word} `{name.text}`", hint=hint)
         raise Broken
 
@@ -198,22 +203,16 @@ class Entities:
             if name.text not in home.sections:
                 self._no_heading(home.sections.keys(), name, module)
             return home.sections[name.text]
-        inside = {
-            s.name.text: s
-            for skill in home.stated
-            if skill.kind.word == "skill" and skill.node.block is not None
-            for s in self._quietly_sorted(home, skill)
-            if s.name is not None
-        }
-        known = {**inside, **home.named("section")}
+        known = self._sections(home)
         if name.text not in known:
             code = "SK204" if home is module else "SK105"
-            listed = f"there is {', '.join(f'`{each}`' for each in list(known)[:8])}" if known else None
-            self._fail(code, module, name.span, f"unknown section `{name.text}`", meant(name.text, known) or listed)
+            hint = self._meant(name.text, known) or _listed("there is", known)
+            self._fail(code, module, name.span, f"unknown section `{name.text}`", hint)
         found = known[name.text]
         home.reached.add(("section", name.text))
         if found in self._open:
             self._fail("SK603", module, node.span, f"the section `{name.text}` is made of itself", "give it a text")
+        self._ends(module, found)
         self._open.append(found)
         try:
             value, _ = self._value(home, found)
@@ -221,20 +220,38 @@ class Entities:
             self._open.pop()
         return value if isinstance(value, str) else None
 
+    def _sections(self, home: Module) -> Mapping[str, Stated]:
+        """The sections of a file, those of its skills included; every reference asks, so the answer is kept."""
+        if home not in self._known_sections:
+            inside = {
+                s.name.text: s
+                for skill in home.stated
+                if skill.kind.word == "skill" and skill.node.block is not None
+                for s in self._quietly_sorted(home, skill)
+                if s.name is not None
+            }
+            self._known_sections[home] = {**inside, **home.named("section")}
+        return self._known_sections[home]
+
     def _quietly_sorted(self, home: Module, skill: Stated) -> tuple[Stated, ...]:
         assert skill.node.block is not None
         sorter = Sorter(Report(), home.source, skill.kind.word, skill.kind.settings or ())
         return sorter.sort(skill.node.block.statements).kinds
 
-    def _no_heading(self, headings: Iterable[str], name: nodes.Name, module: Module) -> NoReturn:
-        known = list(headings)
-        listed = f"its headings are {', '.join(f'`{each}`' for each in known[:8])}" if known else "it has no headings"
-        hint = meant(name.text, known) or listed
+    def _no_heading(self, known: Collection[str], name: nodes.Name, module: Module) -> NoReturn:
+        hint = self._meant(name.text, known) or _listed("its headings are", known) or "it has no headings"
         self._fail("SK105", module, name.span, f"the skill has no section `{name.text}`", hint)
+
+    def _meant(self, word: str, known: Iterable[str]) -> str | None:
+        return meant(word, self._report.searchable(word, known))
 
     def _fail(self, code: str, module: Module, span: Span, message: str, hint: str | None) -> NoReturn:
         self._report.add(code, module.source, span, message, hint=hint)
         raise Broken
+
+
+def _listed(begin: str, known: Collection[str]) -> str | None:
+    return f"{begin} {', '.join(f'`{each}`' for each in islice(known, _LISTED))}" if known else None
 
 
 def _about(about: Setting) -> Entity:

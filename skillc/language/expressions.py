@@ -142,7 +142,7 @@ class Lowering:
         """
         scope = self.scope
         if isinstance(typed.term, MetricTerm) and typed.term.name in scope.metrics.names:
-            return scope.metrics.metric(typed.term.name)
+            return scope.metrics.metric(typed.term.name, self.depth)
         quantity = as_quantity(typed, counts_truth=True)
         if quantity is None:
             raise scope.fail(

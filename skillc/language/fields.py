@@ -65,7 +65,7 @@ class _Reader:
         return FieldType(cast('Literal["text"]', node.name))
 
     def _union(self, node: nodes.UnionType) -> FieldType:
-        labels: list[str] = []
+        labels: dict[str, None] = {}
         others: list[nodes.NamedType] = []
         optional = False
         for option in node.options:
@@ -79,7 +79,7 @@ class _Reader:
                         hint="remove one",
                     )
                 else:
-                    labels.append(option.value)
+                    labels[option.value] = None
             elif option.name == "none" and option.item is None:
                 optional = True
             else:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -12,8 +14,22 @@ from skillc.language.source import Source
 SIZE_LIMIT = 10_000_000
 """Bytes of the largest file that is read as a program."""
 
-_ZIP = b"PK\x03\x04"
-_OTHER_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+# With files, without any, in several parts.
+_ZIPS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
+_OTHER_MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_OTHER_FILES = {
+    b"\x1f\x8b": "a gzip archive",
+    b"BZh": "a bzip2 archive",
+    b"\xfd7zXZ\0": "an xz archive",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
+    b"Rar!\x1a": "a rar archive",
+    b"%PDF-": "a PDF",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"\x7fELF": "an executable",
+    b"SQLite format 3\0": "a database",
+}
+_WIDE = re.compile(rb"(?:\0[^\0]){3}|(?:[^\0]\0){3}")
 
 
 class SourceError(SkillcError):
@@ -67,12 +83,14 @@ def read_bytes(path: Path) -> bytes:
             raise _folder(name) from None
         raise SourceError(f"`{name}` may not be read", hint="check its permissions") from None
     except (OSError, ValueError) as error:
+        if getattr(error, "errno", None) == errno.ENXIO:
+            raise _device(name) from None
         raise SourceError(f"`{name}` can't be read: {_reason(error)}") from None
     state = os.fstat(handle)
     if not stat.S_ISREG(state.st_mode):
         os.close(handle)
         folder = stat.S_ISDIR(state.st_mode)
-        raise _folder(name) if folder else SourceError(f"`{name}` is a device or a pipe, not a file")
+        raise _folder(name) if folder else _device(name)
     with os.fdopen(handle, "rb") as file:
         if state.st_size > SIZE_LIMIT:
             raise _too_large(name)
@@ -91,12 +109,17 @@ def decode(name: str, data: bytes) -> str:
     Raises:
         SourceError: it is not a text, or not UTF-8.
     """
-    if data.startswith(_ZIP):
+    if data.startswith(_ZIPS):
         hint = 'unpack it, and take its text over with `use "./SKILL.md" as today`'
         raise SourceError(f"`{name}` is a zipped skill, not a program", hint=hint)
     for mark, encoding in _OTHER_MARKS.items():
         if data.startswith(mark):
             raise SourceError(f"`{name}` is {encoding}, not UTF-8", hint="save it as UTF-8")
+    for mark, what in _OTHER_FILES.items():
+        if data.startswith(mark):
+            raise SourceError(f"`{name}` is {what}, not a program")
+    if _WIDE.match(data):
+        raise SourceError(f"`{name}` is UTF-16, not UTF-8", hint="save it as UTF-8")
     data = data.removeprefix(b"\xef\xbb\xbf")
     zero = data.find(b"\0")
     if zero >= 0:
@@ -115,6 +138,10 @@ def _line(data: bytes, offset: int) -> int:
 
 def _folder(name: str) -> SourceError:
     return SourceError(f"`{name}` is a folder, not a program", hint="name a file in it")
+
+
+def _device(name: str) -> SourceError:
+    return SourceError(f"`{name}` is a device or a pipe, not a file")
 
 
 def _too_large(name: str) -> SourceError:

@@ -15,7 +15,7 @@ from skillc.language.modules import Module, use_first
 from skillc.language.ranges import OPEN
 from skillc.language.report import meant
 from skillc.language.scope import Bound, Scope
-from skillc.language.show import size
+from skillc.language.show import extent
 from skillc.language.statements import Stated
 from skillc.language.terms import FieldTerm, ListTerm, MeanTerm, MetricTerm, Operation, Term, TextConstant, WordTerm
 from skillc.language.types import Broken, Column, Level, Quantity, Thing, Truth, Type, Typed
@@ -61,6 +61,7 @@ PARAMETER_TYPES = (*_READERS, *UNIT_TYPES)
 _DEEPEST = 16
 _MOST_CALLS = 5000
 _LARGEST = 5000
+_DEEPEST_TERM = 60
 _SMALLER = "give the parts names, as metrics of their own"
 
 
@@ -117,11 +118,12 @@ def own_function(low: Lowering, called: nodes.Expression) -> Function | None:
         raise Broken
     from skillc.language.elsewhere import elsewhere
 
-    known, name = sorted(module.functions()), called.name.text
+    name, place, owner = called.name.text, called.name.span, called.of.name
     if name in module.names():
-        raise not_a_function(scope, called, called.of.name)
+        raise not_a_function(scope, called, owner)
     found = elsewhere(name, scope.module, module)
-    raise scope.unknown("SK105", "function", name, called.name.span, known, owner=called.of.name, instead=found)
+    known = module.functions()
+    raise scope.unknown("SK105", "function", name, place, known, owner=owner, instead=found, ordered=True)
 
 
 def unknown_module(scope: Scope, of: nodes.Reference, known: Iterable[str], what: str = "module") -> Broken:
@@ -144,8 +146,11 @@ def not_a_function(scope: Scope, called: nodes.Member, owner: str) -> Broken:
 # ---- any argument ---------------------------------------------------------------------------------
 
 
-def verify(scope: Scope, function: Function) -> bool:
-    """Whether a body is right for any argument. What is wrong with it is reported once, where it stands."""
+def verify(scope: Scope, function: Function, depth: int = 0) -> bool:
+    """Whether a body is right for any argument. What is wrong with it is reported once, where it stands.
+
+    `depth` is that of the expression that calls it.
+    """
     verified = function.module.verified
     if function.name in verified:
         known = verified[function.name]
@@ -168,7 +173,7 @@ def verify(scope: Scope, function: Function) -> bool:
             generic=True,
             inside=(*scope.inside, (function.module.key, function.name)),
         )
-        _lower_body(body, function)
+        _lower_body(body, function, depth)
     except Broken:
         verified[function.name] = False
         return False
@@ -286,14 +291,16 @@ def expand(low: Lowering, node: nodes.Call, function: Function) -> Typed:
         Broken: it has no meaning; the error has been reported.
     """
     scope = low.scope
-    if not verify(scope, function):
+    # Verifying goes into the functions that the body calls, so that this comes first.
+    too_deep = len(scope.inside) >= _DEEPEST
+    if function.module.verified.get(function.name) is False or not (too_deep or verify(scope, function, low.depth)):
         raise Broken
     if function.level is not scope.level:
         _wrong_level(scope, node, function)
     if not scope.generic:
         function.module.reached.add(("function", function.name))
     scope.effort.expansions += 1
-    if len(scope.inside) >= _DEEPEST or scope.effort.expansions > _MOST_CALLS:
+    if too_deep or scope.effort.expansions > _MOST_CALLS:
         raise scope.fail("SK320", node.span, "functions that call functions make this too large", _SMALLER)
     bound = _bindings(low, node, function)
     inside = replace(
@@ -306,7 +313,8 @@ def expand(low: Lowering, node: nodes.Call, function: Function) -> Typed:
     if scope.generic:
         inside = replace(inside, site=scope.site)
     typed = _lower_body(inside, function, low.depth)
-    if size(typed.term) > _LARGEST:
+    count, depth = extent(typed.term)
+    if count > _LARGEST or depth > _DEEPEST_TERM:
         raise scope.fail("SK320", node.span, "what this call stands for is too large", _SMALLER)
     return typed
 
@@ -328,7 +336,8 @@ def _bindings(low: Lowering, node: nodes.Call, function: Function) -> dict[str, 
     for parameter in function.parameters:
         name = parameter.name.text
         if name in given:
-            bound[name] = _bind(low.scope, function, parameter, given[name], low.depth)
+            # Twice as deep as other operands lie: a call of an own function takes twice the stack.
+            bound[name] = _bind(low.scope, function, parameter, given[name], low.depth + 1)
         elif parameter.default is not None:
             inside = replace(low.scope, module=function.module, parameters={})
             bound[name] = _bind(inside, function, parameter, parameter.default)

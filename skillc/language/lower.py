@@ -10,6 +10,7 @@ from skillc.language.checked import CheckedGate, CheckedMetric
 from skillc.language.expressions import Lowering
 from skillc.language.functions import Function, verify
 from skillc.language.modules import Module
+from skillc.language.reading_order import in_order
 from skillc.language.report import Report
 from skillc.language.scope import Effort, Facts, Scope
 from skillc.language.show import show_term, size, walk
@@ -20,6 +21,7 @@ from skillc.language.types import Broken, Level, Quantity
 
 _CANDIDATE_FUNCTIONS = ("improved", "regressed", "precision", "recall", "change")
 _LARGEST = 20_000
+_CIRCLE_SHOWN = 8
 
 
 class Lower:
@@ -55,14 +57,14 @@ class Lower:
 
     def lower_metrics(self) -> None:
         """Lowers all metrics."""
-        for name in self._stated:
+        for name in in_order({name: stated.node.value for name, stated in self._stated.items()}):
             try:
                 self.metric(name)
             except Broken:
                 continue
 
-    def metric(self, name: str) -> CheckedMetric:
-        """A metric, lowered when it is first asked for.
+    def metric(self, name: str, depth: int = 0) -> CheckedMetric:
+        """A metric, lowered when it is first asked for, at a depth of the expression that asks.
 
         Raises:
             Broken: it has an error, which has been reported.
@@ -72,7 +74,7 @@ class Lower:
         if name not in self._done:
             self._open.append(name)
             try:
-                self._done[name] = self._lowered(name, self._stated[name])
+                self._done[name] = self._lowered(name, self._stated[name], depth)
             except Broken:
                 self._done[name] = None
             finally:
@@ -84,8 +86,12 @@ class Lower:
         return found
 
     def _circle(self, name: str) -> None:
-        circle = [*self._open[self._open.index(name) :], name]
-        message = f"metrics read each other in a circle: {' → '.join(f'`{each}`' for each in circle)}"
+        circle = self._open[self._open.index(name) :]
+        first = circle.index(min(circle, key=lambda each: self._stated[each].span))
+        circle = [*circle[first:], *circle[: first + 1]]
+        shown = [f"`{each}`" for each in circle]
+        shown[_CIRCLE_SHOWN:-1] = ["..."] * (len(shown) > _CIRCLE_SHOWN + 1)
+        message = f"metrics read each other in a circle: {' → '.join(shown)}"
         self._report.add(
             "SK212",
             self._module.source,
@@ -95,10 +101,10 @@ class Lower:
         )
         raise Broken
 
-    def _lowered(self, name: str, stated: Stated) -> CheckedMetric:
+    def _lowered(self, name: str, stated: Stated, depth: int) -> CheckedMetric:
         node, goal = stated.node.value, stated.kind.word == "goal"
         assert node is not None
-        typed, quantity = Lowering(self._scope).number(node)
+        typed, quantity = Lowering(self._scope, depth).number(node)
         self._small(node, typed.term)
         ends = quantity.range
         if not ends.finite and not self._reads_unbounded(typed.term):

@@ -67,6 +67,23 @@ def indentation(text: str, place: int) -> int:
     return match.end() - start if match else 0
 
 
+class _Indents:
+    """`indentation` for places most of which come one behind the other: a line of megabytes is gone through once."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._begin = self._seen = 0
+
+    def at(self, place: int) -> int:
+        if place < self._begin:
+            return indentation(self._text, place)
+        if place > self._seen:
+            self._begin = max(self._begin, self._text.rfind("\n", self._seen, place) + 1)
+            self._seen = place
+        match = _BLANK.match(self._text, self._begin)
+        return match.end() - self._begin if match else 0
+
+
 def braces(text: str) -> Iterator[tuple[int, int]]:
     """Each `{` that has a `}`, with that, in the order of the `}`."""
     opened: list[int] = []
@@ -91,7 +108,7 @@ def separators(text: str, start: int, end: int) -> Iterator[int]:
 
 def _statements(text: str) -> Iterator[tuple[int, int]]:
     """Every statement, those of a block before the one that the block belongs to."""
-    frames = [_Frame("", 0, 0)]
+    frames, indents = [_Frame("", 0, 0)], _Indents(text)
     comment = -1
     for match in _PARTS.finditer(text):
         kind, at = match.lastgroup, match.start()
@@ -100,7 +117,7 @@ def _statements(text: str) -> Iterator[tuple[int, int]]:
             comment = at
         elif kind == "open":
             first = _SPACE.match(text, frame.statement)
-            frames.append(_Frame(match[0], at, match.end(), indentation(text, first.end() if first else at)))
+            frames.append(_Frame(match[0], at, match.end(), indents.at(first.end() if first else at)))
         elif kind == "close":
             yield from _close(text, frames, match[0], at)
         elif kind == "semicolon" and frame.bracket in ("", "{"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from skillc.language import nodes
@@ -36,7 +37,7 @@ def lower_name(low: Lowering, node: nodes.Reference) -> Typed:
     if name in scope.facts.columns:
         return Typed(FieldTerm(name), scope.facts.columns[name])
     if name in scope.metrics.names:
-        return metric_value(scope.metrics.metric(name))
+        return metric_value(scope.metrics.metric(name, low.depth))
     raise _unknown_value(low, node)
 
 
@@ -87,12 +88,12 @@ def _unknown_value(low: Lowering, node: nodes.Reference) -> NoReturn:
         _no_skills(low, node.span, name)
     if name in scope.module.uses:
         raise scope.fail("SK204", node.span, f"`{name}` is a module", f"write `{name}.name`")
-    known = [*scope.metrics.names] if scope.level is Level.RUN else [*scope.facts.columns, *scope.metrics.names]
+    known = chain(() if scope.level is Level.RUN else scope.facts.columns, scope.metrics.names)
     if name in ("true", "false", "on", "off") and name not in scope.facts.broken:
         raise scope.fail(
             "SK204", node.span, f"there is no value `{name}`", "write the condition alone, or `not` before it"
         )
-    raise scope.unknown("SK204", "name", name, node.span, sorted(known))
+    raise scope.unknown("SK204", "name", name, node.span, known, ordered=True)
 
 
 def _no_skills(low: Lowering, span: Span, name: str) -> NoReturn:
@@ -134,8 +135,8 @@ def _metric_of(low: Lowering, node: nodes.Member) -> CheckedMetric:
         if name in scope.facts.columns:
             hint = f"measure it: `metric m = exact_match({name})`, then write `{low.scope.shown(node.of.span)}.m`"
             raise scope.fail("SK204", node.name.span, f"`{name}` is a field, not a metric", hint)
-        raise scope.unknown("SK204", "metric", name, node.name.span, sorted(scope.metrics.names))
-    return scope.metrics.metric(name)
+        raise scope.unknown("SK204", "metric", name, node.name.span, scope.metrics.names, ordered=True)
+    return scope.metrics.metric(name, low.depth)
 
 
 def _of_module(low: Lowering, node: nodes.Member, of: nodes.Reference) -> NoReturn:
@@ -154,7 +155,7 @@ def _of_module(low: Lowering, node: nodes.Member, of: nodes.Reference) -> NoRetu
     if name in module.functions():
         raise scope.fail("SK204", node.span, f"`{shown}` is a function", f"call it: `{shown}(...)`")
     if name not in module.names():
-        found = elsewhere(name, scope.module, module)
-        raise scope.unknown("SK105", "name", name, node.name.span, sorted(module.names()), owner=of.name, instead=found)
+        found, known = elsewhere(name, scope.module, module), module.names()
+        raise scope.unknown("SK105", "name", name, node.name.span, known, owner=of.name, instead=found, ordered=True)
     hint = "only what has parameters can be taken from another file"
     raise scope.fail("SK112", node.span, f"`{shown}` has no meaning in this program", hint)

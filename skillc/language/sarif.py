@@ -125,5 +125,5 @@ def _uri(name: str, root: Path) -> str:
     absolute = path if path.is_absolute() else root / path
     for place in (absolute, absolute.resolve()):
         if place.is_relative_to(root) and ".." not in place.relative_to(root).parts:
-            return quote(place.relative_to(root).as_posix(), safe="/")
+            return quote(place.relative_to(root).as_posix(), safe="/", errors="surrogateescape")
     return absolute.resolve().as_uri()

@@ -17,11 +17,11 @@ TEXT = r'"""[^"\\]*+(?:(?:\\.|"(?!""))[^"\\]*+)*+"""'
 STRING = r'"(?!"")(?:[^"\\\n]|\\[^\n])*+"?'
 _TRIVIA = re.compile(
     rf'(?P<text>{TEXT})|(?P<fence>""")|(?P<string>{STRING})|(?P<doc>///[^\n]*)|(?P<comment>\#[^\n]*)'
-    r"|(?:\A|(?<=\n))(?P<blank>(?:[ \t\f\r]*\n)+)",
+    r"|(?:\A|(?<=\n))(?P<blank>(?:[ \t\f\r]*+\n)++)",
     re.DOTALL,
 )
 _COLUMN_0 = re.compile(r"^[^\W\d]|^\}", re.MULTILINE)
-_SPACE = re.compile(r"\s*")
+_SPACE = re.compile(r"\s*+")
 _OPENS = re.compile(r"[=({\[,][ \t]*\Z")
 
 

@@ -27,8 +27,8 @@ class Metrics(Protocol):
     def names(self) -> frozenset[str]:
         """Names of all that are declared."""
 
-    def metric(self, name: str) -> CheckedMetric:
-        """A metric, lowered when it is first asked for.
+    def metric(self, name: str, depth: int = 0) -> CheckedMetric:
+        """A metric, lowered when it is first asked for, at a depth of the expression that asks.
 
         Raises:
             Broken: it has an error, which has been reported.
@@ -136,6 +136,7 @@ class Scope:
         owner: str | None = None,
         otherwise: str | None = None,
         instead: str | None = None,
+        ordered: bool = False,
     ) -> Broken:
         """Reports a name that there is not, unless it may be declared in a statement that could not be read.
 
@@ -148,13 +149,14 @@ class Scope:
             owner: what it would belong to.
             otherwise: the hint where none of the known names is near.
             instead: the hint in any case, with no edit: the very name is known to be somewhere else.
+            ordered: whether the known names are to be put into the alphabet's order.
         """
         if name in self.module.dropped or name in self.facts.broken:
             return Broken()
-        names = list(known)
         message = f"`{owner}` has no {what} `{name}`" if owner is not None else f"unknown {what} `{name}`"
         if instead is not None:
             return self.fail(code, span, message, instead)
+        names = self.report.searchable(name, known, ordered=ordered)
         written = self.hyphened(span, names)
         if written is not None:
             return self.fail("SK022", written.span, written.message, written.hint, written.fix)

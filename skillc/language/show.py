@@ -42,21 +42,32 @@ def parts(term: Term) -> tuple[Term, ...]:
 
 def walk(term: Term) -> Iterator[Term]:
     """A term and all that it is made of."""
-    yield term
-    for part in parts(term):
-        yield from walk(part)
+    waiting = [term]
+    while waiting:
+        each = waiting.pop()
+        yield each
+        waiting += reversed(parts(each))
 
 
 def size(term: Term) -> int:
     """How many terms a term is made of, counting those that occur twice twice."""
-    known: dict[int, int] = {}
+    return extent(term)[0]
 
-    def count(each: Term) -> int:
-        if id(each) not in known:
-            known[id(each)] = 1 + sum(count(part) for part in parts(each))
-        return known[id(each)]
 
-    return count(term)
+def extent(term: Term) -> tuple[int, int]:
+    """The size of a term, and how deep it is: 1 for one without parts. Terms share parts, so each is measured once."""
+    known: dict[int, tuple[int, int]] = {}
+    waiting = [term]
+    while waiting:
+        each = waiting[-1]
+        inner = parts(each)
+        if unknown := [part for part in inner if id(part) not in known]:
+            waiting += unknown
+            continue
+        waiting.pop()
+        found = [known[id(part)] for part in inner]
+        known[id(each)] = 1 + sum(count for count, _ in found), 1 + max((depth for _, depth in found), default=0)
+    return known[id(term)]
 
 
 def _show(term: Term, outer: int) -> str:

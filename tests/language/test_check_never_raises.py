@@ -98,16 +98,79 @@ def test_checking_never_raises_on_expressions(first: str, second: str) -> None:
     holds(program(f"metric m = {first}\ngate g = {second}", use="use std.gates"))
 
 
+def nested(opening: str, inner: str, closing: str, depth: int) -> str:
+    return opening * depth + inner + closing * depth
+
+
 @pytest.mark.parametrize(
     "more",
     [
-        "metric twice(m: metric) = m + m\nmetric big = " + "twice(" * 60 + "correct" + ")" * 60,
+        "metric twice(m: metric) = m + m\nmetric big = " + nested("twice(", "correct", ")", 60),
         "metric h0(m: metric) = m\n"
         + "\n".join(f"metric h{i}(m: metric) = h{i - 1}(m) + h{i - 1}(m) + h{i - 1}(m)" for i in range(1, 30))
         + "\nmetric big = h29(correct)",
         "metric m0 = exact_match(team)\n" + "\n".join(f"metric m{i} = m{i - 1} / 2" for i in range(1, 150)),
         "gate g = " + "not " * 99 + "candidate.correct > 50%",
+        # What the result is made of is deeper than what was written.
+        f"metric own(m: metric) = {nested('max(', 'm', ', 1)', 20)}\nmetric big = {nested('own(', 'correct', ')', 50)}",
+        f"metric own(m: metric) = {nested('-', 'm', '', 50)}\nmetric big = {nested('own(', 'correct', ')', 20)}",
     ],
 )
 def test_no_program_keeps_the_checker_busy(more: str) -> None:
     assert set(codes(program(more))) <= {"SK320", "SK010"}
+
+
+LONG = 2000
+IN_A_ROW = {
+    "metrics": ([f"metric m{i} = m{i + 1}" for i in range(LONG)], f"metric m{LONG} = exact_match(team)", set()),
+    "deep metrics": (
+        [f"metric m{i} = {nested('max(', f'm{i + 1}', ', 0.1)', 60)}" for i in range(100)],
+        "metric m100 = exact_match(team)",
+        set(),
+    ),
+    "metrics in a circle": ([f"metric m{i} = m{i + 1}" for i in range(LONG)], f"metric m{LONG} = m0", {"SK320"}),
+    "functions": (
+        [f"metric fn{i}(m: metric) = fn{i + 1}(m)" for i in range(LONG)],
+        f"metric fn{LONG}(m: metric) = m",
+        {"SK320"},
+    ),
+    "deep functions": (
+        [f"metric fn{i}(m: metric) = {nested('max(', f'fn{i + 1}(m)', ', 0.1)', 60)}" for i in range(30)],
+        "metric fn30(m: metric) = m",
+        {"SK320"},
+    ),
+    "functions in a circle": (
+        [f"gate fn{i}(m: metric) = fn{i + 1}(m)" for i in range(LONG)],
+        f"gate fn{LONG}(m: metric) = fn0(m)",
+        {"SK320"},
+    ),
+    "models": ([f"model m{i} = m{i + 1}" for i in range(LONG)], f"model m{LONG} = target", {"SK603"}),
+    "sections": (
+        [f"frozen section s{i} = s{i + 1}" for i in range(LONG)],
+        f'frozen section s{LONG} = "a"',
+        {"SK603"},
+    ),
+}
+
+
+@pytest.mark.parametrize("forwards", [True, False])
+@pytest.mark.parametrize("name", IN_A_ROW)
+def test_no_row_of_declarations_is_too_long(name: str, forwards: bool) -> None:
+    found, last, wanted = IN_A_ROW[name]
+    lines = [*found, last] if forwards else [last, *reversed(found)]
+    assert set(codes(program("\n".join(lines)))) == wanted
+
+
+def test_a_circle_is_shown_in_a_few_names() -> None:
+    lines = [f"metric m{i} = m{(i + 1) % 60}" for i in range(60)]
+    messages = [d.message for d in run(program("\n".join(lines))).diagnostics if d.code == "SK212"]
+    assert len(messages) == 1
+    assert messages[0].endswith("circle: `m0` → `m1` → `m2` → `m3` → `m4` → `m5` → `m6` → `m7` → ... → `m0`")
+
+
+def test_suggestions_come_to_an_end() -> None:
+    lines = [f"metric correct_{i} = exact_match(team)\nmetric wrong_{i} = corect_{i}" for i in range(1500)]
+    found = [d for d in run(program("\n".join(lines))).diagnostics if d.code == "SK204"]
+    assert len(found) == 1500
+    assert found[0].hint == "did you mean `correct_0`?"
+    assert found[-1].hint is None

@@ -78,7 +78,9 @@ def test_a_page_for_a_terminal(code: Code) -> None:
     assert code.title in page
     assert f"{said.severity}[{code.code}]" in page
     assert "/tmp" not in page
-    assert all(len(line) < 140 for line in page.splitlines())
+    # A program and a message are as long as they are.
+    prose = [line for line in page.splitlines() if not line.startswith((" ", said.severity))]
+    assert all(len(line) < 140 for line in prose)
 
 
 def test_the_pages_of_the_documentation_are_in_step() -> None:

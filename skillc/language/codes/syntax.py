@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from skillc.language.codes.code import Code
+from skillc.language.codes.samples import program
 
 
 def _code(number: int, title: str, explanation: str, bad: str = "", good: str = "") -> Code:
@@ -107,10 +108,21 @@ _TEXTS = (
         'model target = "openai/gpt-5.5"\n',
     ),
     _code(
+        31,
+        "a character that hides what a text says",
+        "Characters that turn the direction of writing show a text in another order than it is read. Others show "
+        "nothing at all and are still read, by a model too; and some are the end of a line in one editor and not in "
+        "another, so that a statement seems to be a comment, or the reverse. In a string such a character can be "
+        "written as an escape, `\\u{202e}`, which everybody sees.",
+        program("# checked\u202e"),
+        program("# checked"),
+    ),
+    _code(
         24,
         "a character that looks like another",
         "No-break spaces, zero-width characters and full-width signs come with copied text. They look right and are "
-        "something else. `skillc` names them, and replaces them if asked to.",
+        "something else; so are letters of another script that look like Latin ones. `skillc` names them, and replaces "
+        "them if asked to.",
         "goal\u00a0score = correct\n",
         "goal score = correct\n",
     ),

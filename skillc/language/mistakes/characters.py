@@ -163,6 +163,22 @@ def _look_alike(s: Situation) -> Mistake | None:
     )
 
 
+def _combining(s: Situation) -> Mistake | None:
+    sign, start = s.ahead(), s.start
+    if not sign or not unicodedata.combining(sign) or not start:
+        return None
+    before = s.behind()
+    joined = unicodedata.normalize("NFC", before + sign)
+    message = f"the {unicodedata.name(sign, 'mark').lower()} (U+{ord(sign):04X}) stands apart from its letter"
+    if len(joined) != 1:
+        hint = "a name is made of letters, digits and `_`"
+        return s.mistake("SK024", message, (start, start + 1), hint=hint)
+    edit = Edit(start - 1, start + 1, joined)
+    place = (start - 1, start + 1)
+    hint = f"write `{joined}` as one character, U+{ord(joined):04X}"
+    return s.mistake("SK024", message, place, hint=hint, mend=[edit], safe=True)
+
+
 def _other(s: Situation) -> Mistake | None:
     sign, place = s.ahead(), (s.start, s.start + 1)
     hints = {
@@ -203,5 +219,6 @@ _DETECTORS: tuple[Detector, ...] = (
     _conditional,
     _invisible,
     _look_alike,
+    _combining,
     _other,
 )
