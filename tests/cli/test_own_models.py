@@ -58,6 +58,7 @@ def made(folder: Path) -> tuple[str, list[Any]]:
     home = folder / "skills" / "sort-things"
     history = [json.loads(line) for line in (home / "history.jsonl").read_text().splitlines()]
     assert all(len(record.pop("run")) == 64 for record in history)
+    assert len({record.pop("link") for record in history}) == len(history)
     return (home / "SKILL.md").read_text(), history
 
 
