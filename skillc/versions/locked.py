@@ -11,7 +11,7 @@ from pathlib import Path
 from skillc.checking import Looked
 from skillc.conflict import UnmergedError, is_mark
 from skillc.data.dataset import Dataset, load
-from skillc.data.problems import counted
+from skillc.data.problems import DataError, counted
 from skillc.data.reuse import check_unused, split_digest
 from skillc.errors import SkillcError
 from skillc.frontend import Planned, check_file, plan_file
@@ -187,6 +187,12 @@ def _of_data(planned: Planned, lock: Lock, source: Source) -> Iterator[Diagnosti
         plan = plan.model_copy(update={"data": _data_of(planned, lock)})
     try:
         dataset = load(plan.task, plan.data, planned.root)
+    except DataError as problem:
+        more = len(problem.problems) + problem.more - 1
+        first = f"{problem.problems[0]}" + (f" (and {more} more)" if more else "")
+        hint = f"`skillc check --data {planned.path}` tells what program and data disagree on"
+        yield Diagnostic("SK753", f"the data does not fit the program: {first}", label, hint=hint)
+        return
     except (SkillcError, OSError) as problem:
         message = f"the data cannot be compared with the lock: {str(problem).partition(chr(10))[0]}"
         hint = getattr(problem, "hint", None) or "put it back beside the program"
