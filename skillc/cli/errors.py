@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-import tempfile
-import traceback
 
 import click
 
@@ -18,6 +15,8 @@ def report_error(problem: SkillcError) -> None:
     """Prints an expected error; with `--json` on the command line also as an object on standard output."""
     found = getattr(problem, "diagnostics", ())
     if "--json" in sys.argv:
+        import json
+
         from skillc.language.render import as_json
 
         error = {"message": problem.message, "hint": problem.hint, **as_json(found)}
@@ -45,6 +44,9 @@ def _printable(words: str) -> str:
 
 def report_bug(problem: Exception) -> None:
     """Prints an unexpected error in one line and keeps the traceback in a file; SKILLC_DEBUG=1 shows it."""
+    import tempfile
+    import traceback
+
     trace = f"skillc {__version__}, Python {sys.version.split()[0]}\n\n" + "".join(traceback.format_exception(problem))
     if os.environ.get("SKILLC_DEBUG"):
         click.echo(trace, err=True)

@@ -13,7 +13,6 @@ from skillc.language import nodes
 from skillc.language.diagnostics import Fix, Label
 from skillc.language.modules import STATES, STD, Loader, Module, shown_in
 from skillc.language.parser import parse
-from skillc.language.paths import PathError, followed
 from skillc.language.report import Report, meant, mended
 from skillc.language.source import Source, Span
 from skillc.language.statements import Sorter
@@ -146,6 +145,8 @@ class Linker:
         assert use.file is not None
         if module.key.startswith(f"{STD}.") and module.package is None and not module.path:
             self._fail("SK102", module, place, "the standard library uses no files", None)
+        from skillc.language.paths import PathError, followed
+
         package = module.package
         what = "the program's folder" if package is None else f"the folder of the package `{package.name}`"
         try:

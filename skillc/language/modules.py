@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from skillc.errors import SkillcError
 from skillc.language.files import read_source
-from skillc.language.folders import Folder
 from skillc.language.source import Source, Span
 from skillc.language.statements import Stated
 from skillc.language.types import Broken
 from skillc.resources import folder
 
 if TYPE_CHECKING:
+    from skillc.language.folders import Folder
     from skillc.skill_packages import Claim, Package
 
 STD = "std"
@@ -43,7 +43,7 @@ class Loader:
         Raises:
             SkillcError: it can't be read, or a link leads out of the root.
         """
-        return Folder(self.root).source(path)
+        return _folder(self.root).source(path)
 
     def sections(self, path: str) -> Mapping[str, str]:
         """The sections of a markdown skill.
@@ -51,7 +51,7 @@ class Loader:
         Raises:
             SkillcError: it can't be read.
         """
-        return self._sections_in(Folder(self.root), path)
+        return self._sections_in(_folder(self.root), path)
 
     def packaged_source(self, package: Package, path: str) -> Source:
         """The text of a file of a package, its path relative to the package's folder.
@@ -59,7 +59,7 @@ class Loader:
         Raises:
             SkillcError: it can't be read, or a link leads out of that folder.
         """
-        return _folder_of(package).source(path)
+        return _folder(package.folder, "the package's folder").source(path)
 
     def packaged_sections(self, package: Package, path: str) -> Mapping[str, str]:
         """The sections of a markdown skill of a package.
@@ -67,10 +67,10 @@ class Loader:
         Raises:
             SkillcError: it can't be read.
         """
-        return self._sections_in(_folder_of(package), path)
+        return self._sections_in(_folder(package.folder, "the package's folder"), path)
 
     def _inside(self, path: str) -> Path:
-        return Folder(self.root).inside(path)
+        return _folder(self.root).inside(path)
 
     def _sections_in(self, home: Folder, path: str) -> Mapping[str, str]:
         if self.skill_sections is None:
@@ -123,8 +123,11 @@ class Loader:
         return None
 
 
-def _folder_of(package: Package) -> Folder:
-    return Folder(package.folder, "the package's folder")
+def _folder(place: Path, what: str = "the program's folder") -> Folder:
+    # Most programs use the standard library alone.
+    from skillc.language.folders import Folder
+
+    return Folder(place, what)
 
 
 @dataclass(eq=False)

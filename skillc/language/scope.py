@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from skillc.language.builtins import NAMES
 from skillc.language.checked import CheckedMetric
 from skillc.language.diagnostics import Fix, Label
-from skillc.language.hyphens import Hyphened, hyphened
 from skillc.language.modules import STATES, Module
 from skillc.language.report import Report, meant, mended
 from skillc.language.source import Source, Span
 from skillc.language.terms import Term
 from skillc.language.types import Broken, Column, Level, Quantity, Typed
+
+if TYPE_CHECKING:
+    from skillc.language.hyphens import Hyphened
 
 __all__ = ["STATES", "Bound", "Effort", "Facts", "Metrics", "Scope"]
 
@@ -123,6 +125,8 @@ class Scope:
         text = self.source.text
         if "-" not in text[max(0, span.start - 1) : span.end + 1]:
             return None
+        from skillc.language.hyphens import hyphened
+
         return hyphened(self.source, span, {*known, *NAMES, *self.module.functions()})
 
     def unknown(

@@ -11,7 +11,6 @@ from skillc.language.amounts import as_literal, bare
 from skillc.language.checked import Amount, Invocation, Items, Setting, Shares, Value, Word
 from skillc.language.diagnostics import Fix
 from skillc.language.forms import Form
-from skillc.language.hyphens import hyphened
 from skillc.language.report import Report, meant, mended
 from skillc.language.source import Source, Span
 from skillc.language.statements import Sorter, StatedSetting
@@ -212,6 +211,8 @@ class SettingReader:
     # ---- what fits no form ----
 
     def _wrong(self, name: str, forms: tuple[Form, ...], node: nodes.Expression) -> Broken:
+        from skillc.language.hyphens import hyphened
+
         wanted = _choices(forms)
         listed = [word for form in forms for word in form.words]
         hint: str | None = f"write `{name} = {_sample(forms[0])}`"
