@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from skillc.language import excerpt
 from skillc.language.codes import CODES, Code
 from skillc.language.diagnostics import Diagnostic
+from skillc.language.output import excerpt
 
 FOLDER = "docs/errors"
 """Where the pages lie, from the root of the repository."""
@@ -58,7 +58,7 @@ def shown(code: Code) -> Shown | None:
 
 
 def _shown(code: Code) -> Shown:
-    from skillc.language.render import text
+    from skillc.language.output.render import text
 
     with tempfile.TemporaryDirectory(prefix="skillc-example-") as folder:
         found = next(each for each in _run(code, Path(folder)) if each.code == code.code)

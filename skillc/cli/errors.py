@@ -17,7 +17,7 @@ def report_error(problem: SkillcError) -> None:
     if "--json" in sys.argv:
         import json
 
-        from skillc.language.render import as_json
+        from skillc.language.output.render import as_json
 
         error = {"message": problem.message, "hint": problem.hint, **as_json(found)}
         click.echo(json.dumps({"format_version": 1, "error": error}, ensure_ascii=False))
@@ -37,7 +37,7 @@ def say_error(problem: SkillcError) -> None:
 
 def _printable(words: str) -> str:
     """Words that may hold a path, without what would move the cursor; a message of several lines keeps them."""
-    from skillc.language.excerpt import printable
+    from skillc.language.output.excerpt import printable
 
     return "\n".join(printable(line) for line in words.split("\n"))
 

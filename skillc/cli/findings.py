@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from skillc.checking import Looked, differences
-from skillc.language import render
+from skillc.language.output import render
 
 
 def write(looked: Sequence[Looked]) -> None:
@@ -48,11 +48,11 @@ def show(looked: Sequence[Looked], style: str) -> None:
         _object(render.as_json(found, suppressed))
     elif style == "sarif":
         from skillc import __version__
-        from skillc.language.sarif import log
+        from skillc.language.output.sarif import log
 
         _object(log(found, suppressed, version=__version__))
     elif style == "github":
-        from skillc.language.annotations import annotation
+        from skillc.language.output.annotations import annotation
 
         for diagnostic in found:
             click.echo(annotation(diagnostic))

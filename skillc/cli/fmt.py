@@ -80,7 +80,7 @@ def _files(paths: Sequence[Path], writes: bool) -> list[Outcome]:
 def _print_json(outcomes: Sequence[Outcome], writes: bool) -> None:
     import json
 
-    from skillc.language.render import as_json
+    from skillc.language.output.render import as_json
 
     done = "reformatted" if writes else "would reformat"
     files = [
@@ -108,7 +108,7 @@ def _print_diff(outcomes: Sequence[Outcome]) -> None:
 def _talk(outcomes: Sequence[Outcome], writes: bool) -> None:
     """What went wrong, what was rewritten, and the sum, on standard error."""
     from skillc.cli.errors import say_error
-    from skillc.language.render import text as drawn
+    from skillc.language.output.render import text as drawn
 
     color = sys.stderr.isatty()
     for outcome in outcomes:

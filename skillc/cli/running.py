@@ -21,7 +21,7 @@ from skillc.evaluate.run import Evaluation, evaluate
 from skillc.evaluate.table import ahead
 from skillc.frontend import Estimated, Planned, ProgramError, refuse_folders
 from skillc.language.diagnostics import Diagnostic, Severity
-from skillc.language.render import text as drawn
+from skillc.language.output.render import text as drawn
 from skillc.models.client import Client
 from skillc.pipeline import Compiled, Job, compile_job
 from skillc.report import spent_line

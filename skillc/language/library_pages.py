@@ -6,9 +6,9 @@ import textwrap
 from typing import Any
 
 from skillc.errors import SkillcError
-from skillc.language.excerpt import printable
 from skillc.language.library import Declared, Described, Library
 from skillc.language.modules import STD
+from skillc.language.output.excerpt import printable
 from skillc.language.suggest import suggest
 
 FORMAT_VERSION = 1

@@ -48,7 +48,7 @@ def leave_notes(
         _undecidable(report, gate)
         _kept_already(report, gate, entities)
     if _worth_judging(gates):
-        from skillc.language.contradictions import judge_gates
+        from skillc.language.reasoning.contradictions import judge_gates
 
         judge_gates(report, entities, metrics, gates)
     _long_patience(report, entities)

@@ -240,7 +240,7 @@ def as_text(resolved: Resolved) -> str:
 
 def as_json(resolved: Resolved) -> dict[str, object]:
     """The same for a program to read."""
-    from skillc.language.render import as_json as diagnostics_json
+    from skillc.language.output.render import as_json as diagnostics_json
 
     return {
         "format_version": 1,

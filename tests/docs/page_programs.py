@@ -10,8 +10,8 @@ from page_blocks import Block
 from skillc.frontend import check_file
 from skillc.language.checked import Checked
 from skillc.language.diagnostics import Severity
+from skillc.language.output.render import concise
 from skillc.language.parser import parse
-from skillc.language.render import concise
 from skillc.language.source import Source
 
 BASE = """\

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 
-from skillc.language import render
 from skillc.language.checked import Checked
 from skillc.language.codes import CODES
 from skillc.language.diagnostics import Diagnostic
+from skillc.language.output import render
 
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _PAINT = re.compile(r"\x1b\[(?:0|1|1;3[1346])m")

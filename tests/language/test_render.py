@@ -8,8 +8,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc.language import render
 from skillc.language.diagnostics import Diagnostic, Fix, Label, Severity
+from skillc.language.output import render
 from skillc.language.parser import parse
 from skillc.language.source import Source, Span
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from skillc.language.builtins import RUN_FUNCTIONS
 from skillc.language.checked import CheckedMetric
-from skillc.language.linear import Sum
 from skillc.language.ranges import Range
+from skillc.language.reasoning.linear import Sum
 from skillc.language.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, Term
 
 _ONE = Fraction(1)

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
-from skillc.language.axioms import Axioms, variables
 from skillc.language.checked import CheckedGate, CheckedMetric, Entity
 from skillc.language.diagnostics import Label, Severity
 from skillc.language.facts import most_change
-from skillc.language.feasible import Inequality, TooLarge, conflict
-from skillc.language.linear import Clause, Demand, Sum, TooMany, clauses
+from skillc.language.reasoning.axioms import Axioms, variables
+from skillc.language.reasoning.feasible import Inequality, TooLarge, conflict
+from skillc.language.reasoning.linear import Clause, Demand, Sum, TooMany, clauses
 from skillc.language.report import Report
 from skillc.language.show import show_term
 from skillc.language.terms import CallTerm, Operation, StateTerm, Term

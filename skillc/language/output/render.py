@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from skillc.language import excerpt
 from skillc.language.diagnostics import Diagnostic, Fix, Label, Severity, Suppressed
+from skillc.language.output import excerpt
 from skillc.language.source import Source, Span
 
 FORMAT_VERSION = 1

@@ -1,0 +1,1 @@
+"""What gates can and can't do, reckoned exactly."""
