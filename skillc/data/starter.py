@@ -261,7 +261,8 @@ def _skill(guess: _Guess, names: dict[str, str]) -> str:
   frozen section role = \"\"\"
     You are given {given}. {verb} the right {told}.
   \"\"\"
-  # It starts empty: what stands here after a compile was learnt, and has passed the gates.
+  # They start empty: what stands here after a compile was learnt, and has passed the gates. The skill is read, and paid
+  # for, each time, so each has a limit.
   trainable section rules {{ limit = 800 tokens }}
   slow section guidance {{ limit = 300 tokens }}
 }}"""
@@ -312,11 +313,10 @@ def _metric(column: ColumnProfile, names: dict[str, str]) -> str:
 def _gates(guess: _Guess, names: dict[str, str], goal: str) -> str:
     lines = [
         "# A change is kept only if all of these hold.",
-        f"gate better  = candidate.{goal} > incumbent.{goal}",
-        "gate compact = tokens(candidate) <= 2k tokens    # the skill is read, and paid for, each time",
-        "gate steady  = change(candidate) <= 30%          # one step may not rewrite the skill",
+        f"gate better = candidate.{goal} > incumbent.{goal}",
+        "gate steady = change(candidate) <= 30%    # one step may not rewrite the skill",
     ]
     if guess.slice:
         by = names[guess.slice.name]
-        lines.append(f"gate safe    = regressed({goal}, by = {by}) <= 10%    # no {by} pays for the others' progress")
+        lines.append(f"gate safe   = regressed({goal}, by = {by}) <= 10%    # no {by} pays for the others' progress")
     return "\n".join(lines)
