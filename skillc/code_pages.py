@@ -175,7 +175,7 @@ def _page(code: Code) -> str:
 
 def _index() -> str:
     lines = [
-        "# Diagnostics",
+        "# Index of codes",
         "",
         "Each finding has a code, which never changes its meaning. `skillc explain CODE` shows the same pages offline.",
     ]
