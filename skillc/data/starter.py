@@ -114,7 +114,7 @@ def starter_program(path: Path, relative_to: Path | None = None) -> str:
         'model target    = "rulebook/v1"\nmodel optimizer = "rulebook/v1"',
         _data(guess, names, _source(path, relative_to)),
         f"# What is to become better.\ngoal {goal} = {_metric(guess.output, names)}",
-        "budget {\n  epochs   = 4\n  patience = 8 steps\n  time     = 20 min\n}",
+        _budget(guess),
         _gates(guess, names, goal),
     ]
     text = "\n\n".join(parts) + "\n"
@@ -290,9 +290,20 @@ def _data(guess: _Guess, names: dict[str, str], source: str) -> str:
     return "\n".join(["data {", *lines, "}"])
 
 
+def _budget(guess: _Guess) -> str:
+    # So few examples make fewer steps than patience would wait.
+    patience = "" if _counted(guess) else "  patience = 8 steps\n"
+    return f"budget {{\n  epochs = 4\n{patience}  time = 20 min\n}}"
+
+
+def _counted(guess: _Guess) -> bool:
+    """Whether the split is in numbers of examples: shares of so few may leave a side empty."""
+    return 3 <= guess.output.rows < _SMALL and not guess.group
+
+
 def _split(guess: _Guess) -> str:
     rows = guess.output.rows
-    if rows >= _SMALL or rows < 3 or guess.group:
+    if not _counted(guess):
         return "split = 2 : 1 : 2    # train : validation : test"
     validation = max(1, rows // 5)
     test = max(1, rows * 2 // 5)
