@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 import textwrap
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -34,6 +34,15 @@ class Shown:
     text: str
     severity: str
     fix: Mend | None
+
+
+def laid_out(code: Code) -> Code:
+    """The code with both examples in the form of `skillc fmt`; as it is where one of them has none, for its syntax."""
+    from skillc.language.formatting import format_source
+    from skillc.language.source import Source
+
+    bad, good = (format_source(Source(_PROGRAM, each)).text for each in (code.bad, code.good))
+    return replace(code, bad=bad, good=good) if bad is not None and good is not None else code
 
 
 def findings(code: Code, *, mended: bool = False) -> tuple[Diagnostic, ...]:
@@ -148,6 +157,7 @@ def about_finding(code: Code, said: Shown | None) -> str:
 
 
 def _page(code: Code) -> str:
+    code = laid_out(code)
     said = shown(code)
     parts = [f"# {code.code}: {code.title}", "\n\n".join(_filled(p) for p in code.explanation.strip().split("\n\n"))]
     if about := about_finding(code, said):
@@ -165,7 +175,7 @@ def _page(code: Code) -> str:
 
 def _index() -> str:
     lines = [
-        "# Diagnostics",
+        "# Index of codes",
         "",
         "Each finding has a code, which never changes its meaning. `skillc explain CODE` shows the same pages offline.",
     ]

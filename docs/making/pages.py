@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from docs.making import commands, functions, grammar, library, statements, types
 from skillc import code_pages
+from skillc.language.formatting import format_source
+from skillc.language.source import Source
 
+_BLOCK = re.compile(r"^```skill\n(?P<program>.*?)^```\n", re.MULTILINE | re.DOTALL)
 _TEMPLATES = Path(__file__).with_name("templates")
 
 _DATA: Mapping[str, Callable[[], Mapping[str, Any]]] = {
@@ -37,8 +41,15 @@ def pages() -> dict[str, str]:
     found = {}
     for name, data in _DATA.items():
         text = environment.get_template(f"{Path(name).name}.j2").render(data())
-        found[f"docs/{name}"] = text.strip("\n") + "\n"
+        found[f"docs/{name}"] = _BLOCK.sub(_laid_out, text.strip("\n") + "\n")
     return found
+
+
+def _laid_out(block: re.Match[str]) -> str:
+    """A block of the language in the form of `skillc fmt`."""
+    made = format_source(Source("block.skill", block["program"])).text
+    assert made is not None, block["program"]
+    return f"```skill\n{made}```\n"
 
 
 def all_pages() -> dict[str, str]:

@@ -13,10 +13,13 @@ if TYPE_CHECKING:
 
 
 class ProgramPath(click.Path):
-    """The path of a program: completed by folders and by files that end in `.skill`."""
+    """The path of a program: completed by folders and by files that end in `.skill`.
+
+    Whether it can be read is for the verb to find out, so that one of several that can't leaves the others done.
+    """
 
     def __init__(self) -> None:
-        super().__init__(path_type=Path)
+        super().__init__(path_type=Path, readable=False)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Programs and folders that begin with what was typed."""
@@ -49,3 +52,23 @@ def complete_codes(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
     wanted = incomplete.upper()
     return [CompletionItem(code, help=CODES[code].title) for code in sorted(CODES) if code.startswith(wanted)]
+
+
+def complete_library(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Modules of the standard library and of installed packages; behind a module's name, what it declares."""
+    from click.shell_completion import CompletionItem
+
+    from skillc.language.library import installed
+    from skillc.language.modules import STD
+
+    found = []
+    for module in installed().modules:
+        whole = incomplete.startswith(f"{STD}.")
+        name = module.name if whole else module.name.removeprefix(f"{STD}.")
+        if incomplete.startswith(f"{name}."):
+            home = name.rpartition(".")[0]
+            for each in module.declarations:
+                found.append((f"{home}.{each.name}" if home else each.name, each.summary))
+        else:
+            found.append((name, module.summary))
+    return [CompletionItem(name, help=told) for name, told in found if name.startswith(incomplete)]

@@ -18,7 +18,7 @@ def explain(code: str | None, as_json: bool) -> None:
 
     Exit status: 0 done, 2 there is no such code.
     """
-    from skillc.code_pages import plain, shown
+    from skillc.code_pages import laid_out, plain, shown
     from skillc.language.codes import CODES
     from skillc.language.suggest import suggest
 
@@ -37,6 +37,7 @@ def explain(code: str | None, as_json: bool) -> None:
             f"there is no code `{code}`",
             hint=f"did you mean `{near}`?" if near else "`skillc explain` lists all codes",
         )
+    entry = laid_out(entry)
     said = shown(entry)
     if as_json:
         page = {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from skillc.cli.completing import ProgramPath
 from skillc.errors import SkillcError
 
 if TYPE_CHECKING:
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
 _STDIN = Path("-")
 
 
-@click.command(short_help="lay programs out in the one canonical form")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, readable=False))
+@click.command(
+    short_help="lay programs out in the one canonical form", epilog="Example: skillc fmt tickets.skill --check"
+)
+@click.argument("paths", nargs=-1, required=True, type=ProgramPath())
 @click.option("--check", is_flag=True, help="Write nothing; print the names of the files that would change.")
 @click.option("--diff", is_flag=True, help="Write nothing; print what would change.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

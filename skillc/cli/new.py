@@ -10,7 +10,9 @@ import click
 from skillc.errors import SkillcError
 
 
-@click.command(short_help="write a first program from a CSV or JSONL file", epilog="Example: skillc new tickets.csv")
+@click.command(
+    short_help="write a first program from a CSV, JSON or JSONL file", epilog="Example: skillc new tickets.csv"
+)
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="The program to write; beside DATA by default.")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import click
 
+from skillc.cli.completing import complete_library
 
-@click.command(short_help="show the standard library, and the modules of installed packages")
-@click.argument("name", required=False)
+
+@click.command(
+    short_help="show the standard library, and the modules of installed packages",
+    epilog="Example: skillc std gates.strict",
+)
+@click.argument("name", required=False, shell_complete=complete_library)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def std(name: str | None, as_json: bool) -> None:
     """Show what NAME declares: a module such as `gates`, or a declaration such as `gates.strict`.

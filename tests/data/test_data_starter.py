@@ -49,10 +49,11 @@ def one_blank(text: str) -> str:
 
 
 def runs(path: Path) -> None:
-    """The program has a plan, and its data can be loaded."""
+    """Nothing is found in the program, it has a plan, and its data can be loaded."""
     frontend = pytest.importorskip("skillc.frontend")
     program = path.with_suffix(".skill")
     program.write_text(parsed(path))
+    assert frontend.check_file(program).diagnostics == ()
     planned = frontend.plan_file(program)
     assert not [d for d in planned.diagnostics if d.severity.value != "note"], planned.diagnostics
     dataset = load(planned.plan.task, planned.plan.data, planned.root)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import yaml
 from page_session import ROOT
 
+from skillc.cli import VERBS
 from skillc.document.skill_md import sections_of
 
 
@@ -48,6 +50,40 @@ def check_step(step: dict[str, Any]) -> None:
         assert not stray, f"the action has no input {sorted(stray)}"
     elif "uses" in step:
         assert re.fullmatch(r"[\w-]+/[\w/-]+@v\d+", step["uses"]), step["uses"]
+
+
+def check_toml(text: str) -> None:
+    """TOML; a language server in it is one of our verbs.
+
+    Raises:
+        AssertionError: it calls what is not there.
+    """
+    for server in tomllib.loads(text).get("language-server", {}).values():
+        _check_command([server["command"], *server["args"]])
+
+
+def check_lua(text: str) -> None:
+    """A configuration of Neovim: its brackets are closed, and the command that it starts is one of our verbs.
+
+    Raises:
+        AssertionError: it is not so.
+    """
+    closing = {"}": "{", ")": "("}
+    opened: list[str] = []
+    for sign in re.findall(r"[(){}]", re.sub(r'"[^"\n]*"', "", text)):
+        if sign in closing:
+            assert opened and opened.pop() == closing[sign], f"a `{sign}` too many"
+        else:
+            opened.append(sign)
+    assert not opened, f"`{opened[-1]}` is not closed"
+    commands = re.findall(r"cmd = \{([^}]*)\}", text)
+    assert commands, "this starts nothing"
+    for command in commands:
+        _check_command(re.findall(r'"([^"]*)"', command))
+
+
+def _check_command(words: list[str]) -> None:
+    assert words[0] == "skillc" and words[1] in VERBS, f"there is no `{' '.join(words)}`"
 
 
 def check_skill_md(text: str) -> None:

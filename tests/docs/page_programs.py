@@ -10,6 +10,7 @@ from page_blocks import Block
 from skillc.frontend import check_file
 from skillc.language.checked import Checked
 from skillc.language.diagnostics import Severity
+from skillc.language.formatting import format_source
 from skillc.language.output.render import concise
 from skillc.language.parser import parse
 from skillc.language.source import Source
@@ -34,7 +35,8 @@ budget { epochs = 4 }
 gate better = candidate.correct > incumbent.correct
 """
 _HEADER = re.compile(r"^language \d+", re.MULTILINE)
-_WORD = re.compile(r"^(?:trainable |slow |frozen )?(\w+)(?: (\w+))?")
+_WORD = re.compile(r"^(?:(?:trainable|slow|frozen) +)?(\w+)(?: +(\w+))?")
+_REUSED = re.compile(r"^(?:budget|optimize) \w+ *[{=]")
 _PUT_INTO = {"input": "task", "output": "task", "rollout": "task", "section": "skill", "field": "data"}
 """What stands in a block of another kind, and is shown without it."""
 
@@ -57,6 +59,12 @@ def check(block: Block, folder: Path) -> None:
         assert not found, "\n".join(found)
 
 
+def canonical(text: str) -> str:
+    """A program, or a part of one, as `skillc fmt` lays it out; as it is where its syntax is wrong."""
+    made = format_source(Source("block.skill", text)).text
+    return text if made is None else made
+
+
 def mistakes(checked: Checked) -> list[str]:
     """Errors and warnings, a line for each."""
     return [concise(each) for each in checked.diagnostics if each.severity is not Severity.NOTE]
@@ -64,9 +72,12 @@ def mistakes(checked: Checked) -> list[str]:
 
 def completed(part: str) -> str:
     """A program that holds the part: the base program, less what the part declares anew."""
+    if _REUSED.match(part):
+        # It is there for another file to use, so it stands in a module.
+        return f"language 1\n{part}"
     wrapped = _wrapped(part)
     parsed = parse(Source("part.skill", wrapped))
-    goal = re.search(r"^goal (\w+)", part, re.MULTILINE)
+    goal = re.search(r"^goal +(\w+)", part, re.MULTILINE)
     whole = BASE.replace("correct", goal[1]) if goal else BASE
     taken = {_key(wrapped[s.span.start : s.span.end]) for s in parsed.program.statements}
     base = parse(Source("base.skill", whole)).program

@@ -7,7 +7,6 @@ import csv
 import io
 import json
 import shutil
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from page_blocks import Block, blocks_of
 from page_session import ROOT, Session
 from page_stand_ins import stand_in
 
-EXAMPLES = ("tickets", "unicode")
+FOLDERS = ("examples/tickets", "examples/unicode", "editors/vscode")
 
 
 class BlockError(AssertionError):
@@ -34,9 +33,9 @@ class PageRun:
         self.session = Session(home)
         self._update = update
         self._before = ""
-        for example in EXAMPLES:
-            ignored = shutil.ignore_patterns(".skillc", "skills", "__pycache__")
-            shutil.copytree(ROOT / "examples" / example, home / "skillc/examples" / example, ignore=ignored)
+        for folder in FOLDERS:
+            ignored = shutil.ignore_patterns(".skillc", "skills", "__pycache__", "node_modules")
+            shutil.copytree(ROOT / folder, home / "skillc" / folder, ignore=ignored)
 
     def all(self) -> str:
         """Tries every block; the page, with outputs renewed where that was asked for.
@@ -66,7 +65,8 @@ class PageRun:
             "json": lambda b: self._read(b, json.loads),
             "jsonl": lambda b: self._read(b, lambda text: [json.loads(line) for line in text.splitlines()]),
             "csv": lambda b: self._read(b, _table),
-            "toml": lambda b: self._read(b, tomllib.loads),
+            "toml": lambda b: self._read(b, page_markup.check_toml),
+            "lua": lambda b: self._read(b, page_markup.check_lua),
             "yaml": lambda b: self._read(b, page_markup.check_yaml),
             "markdown": lambda b: self._read(b, page_markup.check_skill_md),
             "grammar": lambda b: self._read(b, page_markup.check_grammar),
@@ -137,9 +137,13 @@ class PageRun:
         if answer.status:
             raise self._error(block, f"the Python block fails:\n{answer.text}")
 
-    def _skill(self, block: Block) -> None:
+    def _skill(self, block: Block) -> str:
         self._write(block)
         page_programs.check(block, self.session.folder)
+        new = block.text if "rough" in block.classes else page_programs.canonical(block.text)
+        if new != block.text and not self._update:
+            raise self._error(block, f"this is not the form of `skillc fmt`, which is\n{new}")
+        return new
 
 
 def _table(text: str) -> list[list[str]]:

@@ -88,6 +88,8 @@ def _environment(home: Path) -> dict[str, str]:
         "GIT_AUTHOR_EMAIL": "ada@example.org",
         "GIT_COMMITTER_NAME": "Ada",
         "GIT_COMMITTER_EMAIL": "ada@example.org",
+        "GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z",
+        "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z",
         "GIT_CONFIG_COUNT": "1",
         "GIT_CONFIG_KEY_0": "init.defaultBranch",
         "GIT_CONFIG_VALUE_0": "main",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import tomllib
@@ -14,6 +15,7 @@ def stand_in(command: str) -> Callable[[], None] | None:
     """The check that stands for a command; None for one that is run."""
     words = shlex.split(command, comments=True)
     checks = {"make": _make, "pip": _pip, "uv": _pip, "pre-commit": _pre_commit}
+    checks |= dict.fromkeys(("npm", "npx", "code"), lambda _: _extension(words))
     if not words or words[0] not in checks:
         return None
     return lambda: checks[words[0]](words[1:])
@@ -35,6 +37,14 @@ def _pip(words: list[str]) -> None:
         assert word.startswith("-") or name in (project["name"], ".", "~/skillc"), f"`{word}` is not skillc"
         for extra in filter(None, extras.split(",")):
             assert extra in project["optional-dependencies"], f"skillc has no extra `{extra}`"
+
+
+def _extension(words: list[str]) -> None:
+    """It packs and installs the extension of Visual Studio Code under the name that packing gives it."""
+    package = json.loads((ROOT / "editors/vscode/package.json").read_text())
+    known = ["npm install", "npx @vscode/vsce package"]
+    known.append(f"code --install-extension {package['name']}-{package['version']}.vsix")
+    assert " ".join(words) in known, f"known are {known}"
 
 
 def _pre_commit(words: list[str]) -> None:

@@ -19,6 +19,7 @@ STEPS = {step["name"]: step for step in ACTION["runs"]["steps"] if "run" in step
 
 GOOD = (ROOT / "tests/language/programs/trivia.skill").read_text()
 BAD = GOOD.replace("exact_match", "exact_mach")
+LOOSE = GOOD.replace("incumbent.correct", "incumbent.correct - 1%")
 
 
 def accepted(words):
@@ -47,22 +48,45 @@ def test_a_hook_calls_a_verb_that_takes_its_options(hook):
     assert hook["require_serial"]
     assert re.search(hook["files"], "shop/tickets.skill")
     assert not re.search(hook["files"], "shop/tickets.skill.md")
-    words = shlex.split(hook["entry"])
+    words = [*shlex.split(hook["entry"]), *hook.get("args", [])]
     assert words[1] in VERBS
     accepted(words)
 
 
-def test_a_hook_fails_on_a_file_that_is_wrong(tmp_path):
-    (tmp_path / "good.skill").write_text(GOOD)
-    (tmp_path / "bad.skill").write_text(BAD)
+@pytest.fixture
+def repository(tmp_path):
+    """A shell in a git repository that holds a good program, as `main` and as what was last fetched."""
     session = Session(tmp_path / "home")
-    for hook in HOOKS:
-        if hook["id"] == "skillc-check":
-            assert session.run(f"{hook['entry']} {tmp_path}/good.skill").status == 0
-            answer = session.run(f"{hook['entry']} {tmp_path}/good.skill {tmp_path}/bad.skill")
-            assert answer.status == 1
-            assert "bad.skill:" in answer.text
+    (session.folder / "good.skill").write_text(GOOD)
+    for command in ("init", "add good.skill", "commit -m one", "update-ref refs/remotes/origin/main HEAD"):
+        assert session.run(f"git {command}").status == 0
+    yield session
     session.close()
+
+
+def hooked(session, name, *files):
+    """What a hook answers for files, called as pre-commit calls it."""
+    hook = next(hook for hook in HOOKS if hook["id"] == name)
+    return session.run(shlex.join([*shlex.split(hook["entry"]), *hook.get("args", []), *files]))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "status", "said"),
+    [
+        ("skillc-check", BAD, 1, "bad.skill:"),
+        ("skillc-fmt", GOOD.replace("goal correct = ", "goal correct="), 0, "reformatted bad.skill"),
+        ("skillc-breaking", LOOSE, 1, "SK70"),
+    ],
+)
+def test_a_hook_passes_what_is_good_and_tells_what_is_wrong(repository, name, text, status, said):
+    assert hooked(repository, name, "good.skill").status == 0
+    file = "good.skill" if name == "skillc-breaking" else "bad.skill"
+    (repository.folder / file).write_text(text)
+    answer = hooked(repository, name, *dict.fromkeys(["good.skill", file]))
+    assert answer.status == status, answer.text
+    assert said in answer.text
+    if name == "skillc-fmt":
+        assert (repository.folder / file).read_text() == GOOD, "pre-commit fails a hook that rewrites files"
 
 
 def test_every_input_of_the_action_is_used_and_none_stands_in_a_script():
@@ -103,6 +127,7 @@ def runner(tmp_path):
         )
 
     run.folder = session.folder
+    run.environment = session.environment
     return run
 
 
@@ -124,6 +149,31 @@ def test_the_action_writes_sarif_and_leaves_the_failing_to_the_check(runner):
     assert done.returncode == 0, done.stderr
     assert json.loads((runner.folder / "found.sarif").read_text())["version"] == "2.1.0"
     assert runner("write SARIF", programs="missing.skill", sarif="found.sarif").returncode != 0
+
+
+def test_the_action_shows_how_a_program_would_be_laid_out(runner):
+    assert runner("skillc fmt", programs="programs").returncode == 0
+    (runner.folder / "rough.skill").write_text(GOOD.replace("goal correct = ", "goal correct="))
+    done = runner("skillc fmt", programs="programs rough.skill")
+    assert done.returncode == 1
+    assert "+goal correct = exact_match(answer)" in done.stdout
+
+
+def test_the_action_annotates_what_got_weaker(runner):
+    for command in ("init -q", "add .", "commit -qm one"):
+        subprocess.run(["git", *command.split()], cwd=runner.folder, env=runner.environment, check=True)
+    inputs = {"programs": "programs", "breaking-against": "main"}
+    assert runner("skillc breaking", **inputs).returncode == 0
+    (runner.folder / "programs/good.skill").write_text(LOOSE)
+    done = runner("skillc breaking", **inputs)
+    assert done.returncode == 1
+    assert re.search(r"^::error .*file=programs/good.skill", done.stdout, re.MULTILINE)
+
+
+def test_a_step_that_fails_hides_nothing_of_those_below(runner):
+    told = [step["name"] for step in ACTION["runs"]["steps"] if "cancelled()" in step.get("if", "")]
+    assert told == ["skillc fmt", "skillc breaking"]
+    assert list(STEPS)[-3:] == ["skillc check", *told]
 
 
 def test_an_input_cannot_run_anything(runner):

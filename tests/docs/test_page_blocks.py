@@ -30,6 +30,11 @@ def fenced(language, text):
         ("python", "if", "invalid syntax"),
         ("skill", "gate g = candidate.corect > incumbent.correct", "corect"),
         ("{ .skill .wrong }", "gate g = candidate.correct > 0", "nothing is wrong"),
+        ("skill", "gate g=candidate.correct > 0", "not the form of `skillc fmt`"),
+        ("lua", 'vim.lsp.config("skillc", { cmd = { "skillc", "lps" } })', "there is no `skillc lps`"),
+        ("lua", 'vim.lsp.enable("skillc"', "is not closed"),
+        ("toml", '[language-server.s]\ncommand = "skillc"\nargs = ["lps"]', "there is no `skillc lps`"),
+        ("console", "$ npx @vscode/vsce pack", "known are"),
         ("json", "{", "Expecting"),
         ("yaml", "a: 1", "neither a workflow"),
         ("yaml", "repos: [{repo: x, rev: v1, hooks: [{id: skillc-chekc}]}]", "no hook"),
@@ -70,6 +75,12 @@ def test_a_block_in_a_list_keeps_its_indent(tmp_path):
 def test_a_hidden_block_is_run_and_not_renewed(tmp_path):
     page = "<!-- console\n$ echo noise > made\n$ echo shown\n-->\n" + fenced("console", "$ cat made\nnoise")
     assert trial(page, tmp_path, update=True) == page
+
+
+def test_a_program_is_laid_out_anew_where_it_is_wrong(tmp_path):
+    page = fenced("skill", "gate g=candidate.correct > 0") + fenced("{ .skill .rough }", "gate g=candidate.correct > 0")
+    new = trial(page, tmp_path, update=True)
+    assert new == page.replace("gate g=", "gate g = ", 1)
 
 
 def test_a_part_takes_the_place_of_what_it_declares_anew():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillc.code_pages import FOLDER, findings, pages, plain, shown
+from skillc.code_pages import FOLDER, findings, laid_out, pages, plain, shown
 from skillc.language.codes import CODES, Code
 from skillc.language.diagnostics import Severity
 
@@ -28,7 +28,7 @@ ELSEWHERE = ("internal", "versions")
 # Codes that no folder can show: a file that can't be read, and what `check` always says first under another code.
 PACKAGED = {"SK113", "SK114", "SK115", "SK116", "SK117", "SK119", "SK120"}  # `test_skill_packages.py` shows them
 UNSHOWN = {"SK040", "SK558", "SK564", "SK565", "SK566", "SK121", *PACKAGED}
-EXAMPLES = [code for code in CODES.values() if code.bad]
+EXAMPLES = [laid_out(code) for code in CODES.values() if code.bad]
 
 
 @pytest.mark.parametrize("code", EXAMPLES, ids=lambda code: code.code)
