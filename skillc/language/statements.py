@@ -149,6 +149,8 @@ class Sorter:
             fix = mended(words[0], place, self._settings)
             self._error("SK202", place, f"unknown setting `{words[0]}`", hint=hint, fix=fix)
             return None
+        if self._colon_for_equals(node):
+            return None
         if node.type is not None or node.parameters is not None:
             extra = "type" if node.type is not None else "parameters"
             self._error("SK219", node.words[-1].span, f"the setting `{words[-1]}` takes no {extra}")
@@ -212,6 +214,8 @@ class Sorter:
             self._error("SK216", stated.span, f"{what} has no type", hint=hint)
             return False
         if node.type is not None and not kind.type:
+            if self._colon_for_equals(node):
+                return False
             return self._extra(stated, "type", "only inputs, outputs and fields have one")
         if node.parameters is not None and not kind.parameters:
             return self._extra(stated, "parameters", "only metrics and gates have them")
@@ -222,6 +226,22 @@ class Sorter:
             return self._extra(stated, "value", f"its settings stand in a block: {_shape(kind)}", node.value.span)
         if node.block is not None and kind.settings is None:
             return self._extra(stated, "block", "remove the block", node.block.span)
+        return True
+
+    def _colon_for_equals(self, node: nodes.Declaration) -> bool:
+        """Whether what reads as a type is meant as the value, as in `source: "tickets.jsonl"`; says so."""
+        if node.type is None or node.value is not None or node.parameters is not None:
+            return False
+        name = node.words[-1]
+        whole = Span(name.span.end, node.type.span.start)
+        between = self._source.slice(whole)
+        # Another character may have been taken for the colon, a comment stand beside it, and a type be meant after all.
+        colon = max(between.rfind(":"), 0)
+        safe = not isinstance(node.type, nodes.NamedType)
+        fix = Fix(whole, " = ", safe) if between.strip() == ":" else None
+        place = Span(whole.start + colon, whole.start + colon + 1)
+        message, hint = "a value is given with `=`; `:` names a type", f"write `{name.text} =`"
+        self._error("SK013", place, message, hint=hint, fix=fix)
         return True
 
     def _extra(self, stated: Stated, what: str, hint: str, span: Span | None = None) -> bool:
