@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 
 from lsprotocol import types
 
+from skillc.language import glossary
 from skillc.language.builtins import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, Takes
 from skillc.language.modules import STATES, Module
 from skillc.language.statements import Stated
 from skillc.language.symbols import fields_in
 from skillc.lsp.cursor import Call, cursor_at, kind_of
-from skillc.lsp.hover import STATES as STATE_TEXTS
 from skillc.lsp.hover import builtin_text, signature
 from skillc.lsp.offers import ITEM, Offer, declared
 
@@ -72,7 +72,7 @@ def _outputs(module: Module) -> Iterator[Offer]:
 
 
 def _states(module: Module) -> Iterator[Offer]:
-    return (Offer(state, ITEM.Constant, STATE_TEXTS[state]) for state in STATES)
+    return (Offer(state, ITEM.Constant, glossary.STATES[state]) for state in STATES)
 
 
 def _one_word(word: str) -> Callable[[Module], Iterator[Offer]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from lsprotocol import types
 
+from skillc.language import glossary
 from skillc.language.builtins import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS
 from skillc.language.fields import TYPES as FIELD_TYPES
 from skillc.language.forms import Form, SettingKind
@@ -17,8 +18,6 @@ from skillc.language.symbols import fields_in, metrics_in, sections_in
 from skillc.language.units import UNITS
 from skillc.lsp.calls import BY_TAKES, options, taken
 from skillc.lsp.cursor import Cursor, cursor_at, kind_of, setting_of
-from skillc.lsp.hover import STATES as STATE_TEXTS
-from skillc.lsp.hover import TYPES as TYPE_TEXTS
 from skillc.lsp.hover import builtin_text, setting_text
 from skillc.lsp.offers import ITEM, Offer, called, declared
 from skillc.lsp.sources import files, used
@@ -177,7 +176,7 @@ def _types(cursor: Cursor) -> Iterator[Offer]:
         return
     for name in (*FIELD_TYPES, "none"):
         snippet = "list[${1:text}]" if name == "list" else ""
-        yield Offer(name, ITEM.TypeParameter, TYPE_TEXTS.get(name, ""), snippet=snippet)
+        yield Offer(name, ITEM.TypeParameter, glossary.FIELD_TYPES.get(name, ""), snippet=snippet)
 
 
 def _units() -> Iterator[Offer]:
@@ -250,7 +249,7 @@ def _expression(module: Module, kind: Kind, cursor: Cursor) -> Iterator[Offer]:
     run = run and takes not in ("metric", "condition", "output", "readable")
     yield from _parameters(cursor)
     if run:
-        yield from (Offer(state, ITEM.Constant, STATE_TEXTS[state], rank=2) for state in STATES)
+        yield from (Offer(state, ITEM.Constant, glossary.STATES[state], rank=2) for state in STATES)
     elif cursor.parameters is None:
         yield from (declared(each, ITEM.Field) for each in fields_in(module).values())
         own = cursor.words[-1] if cursor.words else ""

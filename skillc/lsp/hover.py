@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from skillc.language import nodes
+from skillc.language import glossary, nodes
 from skillc.language.builtins import Builtin
 from skillc.language.builtins import Parameter as BuiltinParameter
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Shares, Value, Word
@@ -21,23 +21,6 @@ from skillc.lsp.costs import Costs, price_of
 from skillc.lsp.costs import described as cost_of
 from skillc.lsp.workspace import Analysis
 
-STATES: Mapping[str, str] = {
-    "candidate": "the skill that a step proposes, and that the gates decide on",
-    "incumbent": "the skill that is in force when the gates decide",
-    "best": "the accepted skill with the best goal so far",
-    "initial": "the skill as the program writes it, before the first step",
-}
-TYPES: Mapping[str, str] = {
-    "text": "any text",
-    "bool": "true or false",
-    "number": "a number",
-    "integer": "a whole number",
-    "json": "a JSON value",
-    "file": "the path of a file",
-    "image": "the path of an image",
-    "list": "a list of values: `list[text]`",
-    "none": "the value may be missing",
-}
 _TERM_LIMIT = 1_000
 _LINES_LIMIT = 8
 
@@ -78,9 +61,9 @@ def _parts(analysis: Analysis, symbol: Symbol) -> Iterator[str | None]:
     elif isinstance(origin, Module):
         yield from _module(origin)
     elif symbol.kind == "state":
-        yield f"`{symbol.name}`: {STATES[symbol.name]}"
-    elif symbol.kind == "type" and symbol.owner != "parameter" and symbol.name in TYPES:
-        yield f"`{symbol.name}`: {TYPES[symbol.name]}"
+        yield f"`{symbol.name}`: {glossary.STATES[symbol.name]}"
+    elif symbol.kind == "type" and symbol.owner != "parameter" and symbol.name in glossary.FIELD_TYPES:
+        yield f"`{symbol.name}`: {glossary.FIELD_TYPES[symbol.name]}"
 
 
 def _code(text: str) -> str:
