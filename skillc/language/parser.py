@@ -14,6 +14,8 @@ from skillc.language.scan import Fault, Scan, scan
 from skillc.language.source import Source, Span
 
 _ZIP = "PK\x03\x04"
+_MERGED = "<<<<<<< "
+_CONFLICTS_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,9 @@ def parse(source: Source) -> Parsed:
     if text.startswith(_ZIP):
         return _unreadable(source, zipped(source))
     with collector_paused():
+        text, faults = _one_side(source) if _MERGED in text else (text, [])
         scanned = scan(text)
-        faults = [_fault(source, fault) for fault in scanned.faults]
+        faults += [_fault(source, fault) for fault in scanned.faults]
         text = _without_open_texts(text, scanned)
         found = read(source, text, range(len(text) + 1), scanned)
         if isinstance(found, Reading):
@@ -64,6 +67,14 @@ def zipped(source: Source) -> Diagnostic:
     message = f"`{source.name}` is a zipped skill, not a program"
     hint = 'unpack it, and take its text over with `use "./SKILL.md" as today`'
     return Diagnostic("SK025", message, Label(source, Span(0, min(4, len(source.text)))), hint=hint)
+
+
+def _one_side(source: Source) -> tuple[str, list[Diagnostic]]:
+    """The text with one side of each conflict that a merge left in it, and what is said of them."""
+    from skillc.language.merges import conflicts, message, without
+
+    found = list(conflicts(source.text))
+    return without(source.text, found), [message(source, each) for each in found[:_CONFLICTS_SHOWN]]
 
 
 def _unreadable(source: Source, why: Diagnostic) -> Parsed:

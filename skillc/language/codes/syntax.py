@@ -118,6 +118,15 @@ _TEXTS = (
         program("# checked"),
     ),
     _code(
+        32,
+        "the two sides of a merge",
+        "git could not merge a place, and left both sides in it, between marks. Where that is the text of a section, "
+        "it would be shown to a model as it stands, so such marks are a mistake in texts too; a text that speaks of "
+        "them can indent them. Everything else is checked with the first side.",
+        program("<<<<<<< HEAD\noptimize { batch = 20 }\n=======\noptimize { batch = 30 }\n>>>>>>> other"),
+        program("optimize { batch = 20 }"),
+    ),
+    _code(
         24,
         "a character that looks like another",
         "No-break spaces, zero-width characters and full-width signs come with copied text. They look right and are "
