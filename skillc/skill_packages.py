@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from configparser import ConfigParser
 from dataclasses import dataclass
-from importlib.metadata import Distribution, EntryPoint, distributions
+from importlib.metadata import Distribution, distributions
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -72,10 +73,10 @@ def claims() -> Mapping[str, tuple[Claim, ...]]:
     """All that installed distributions declare, by the name that they claim. A damaged one declares nothing."""
     found: dict[str, dict[str, Claim]] = {}
     for distribution in _installed():
-        for entry in _entries(distribution):
-            name = entry.name.strip()
+        for written, value in _entries(distribution):
+            name = written.strip()
             # A distribution that stands on the path twice is found twice, and the first is the one that is imported.
-            found.setdefault(name, {}).setdefault(_name(distribution).lower(), Claim(name, entry.value, distribution))
+            found.setdefault(name, {}).setdefault(_name(distribution).lower(), Claim(name, value, distribution))
     return {name: tuple(by_distribution.values()) for name, by_distribution in sorted(found.items())}
 
 
@@ -126,12 +127,16 @@ def _installed() -> list[Distribution]:
         return []
 
 
-def _entries(distribution: Distribution) -> Iterator[EntryPoint]:
+def _entries(distribution: Distribution) -> Iterator[tuple[str, str]]:
+    """Names and values of the group, as they are written: the `importlib_metadata` of others refuses wrong ones."""
+    parser = ConfigParser(delimiters=("=",), strict=False, interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment]
     # Somebody else's damaged installation is no reason to fail.
     try:
         text = distribution.read_text("entry_points.txt")
         if text is not None and GROUP in text:
-            yield from distribution.entry_points.select(group=GROUP)
+            parser.read_string(text)
+            yield from parser.items(GROUP)
     except Exception:
         return
 

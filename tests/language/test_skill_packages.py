@@ -190,6 +190,13 @@ def test_an_entry_point_that_names_no_package(value: str, part: str, site: Path)
     assert (found.hint or "").startswith("its maintainer writes `acme = ")
 
 
+def test_a_wrong_entry_point_is_told_also_where_others_read_them_strictly(site: Path) -> None:
+    # Once imported it takes the place of the standard library's finder, for the whole process.
+    pytest.importorskip("importlib_metadata")
+    install(site, FILES, entry="acme = /etc")
+    assert "`/etc`" in only(program(use=USE), "SK117").message
+
+
 def test_a_package_without_a_folder(site: Path, tmp_path: Path) -> None:
     install(site, {}, entry="acme = acme_skills")
     assert "which is not there" in only(program(use=USE), "SK116").message
