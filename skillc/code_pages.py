@@ -20,6 +20,7 @@ FOLDER = "docs/errors"
 """Where the pages lie, from the root of the repository."""
 
 _PROGRAM = "example.skill"
+_EARLIER = "earlier.skill"
 _LINES_SHOWN = 24
 _FILE_LINES_SHOWN = 3
 _WIDTH = 100
@@ -84,6 +85,10 @@ def _run(code: Code, folder: Path, *, mended: bool = False) -> tuple[Diagnostic,
         place = folder / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content.encode())
+    if code.stage == "versions":
+        from skillc.versions.findings import compare
+
+        return tuple(each for found in compare([folder / _PROGRAM], str(folder / _EARLIER)) for each in found.findings)
     if code.stage == "syntax" and code.found_by == "check" and not _is_whole(code.good):
         return _parsed(folder / _PROGRAM)
     checked = check_file(folder / _PROGRAM)
@@ -127,12 +132,12 @@ def plain(code: Code, said: Shown | None) -> str:
         parts.append(textwrap.fill(f"{about[0].upper()}{about[1:]}.", _WIDTH))
     if code.bad and code.good:
         for path, content in code.files.items():
-            parts += [f"With `{path}` beside it:", _indented(_cut(content, _FILE_LINES_SHOWN))]
+            parts += [f"With `{path}` beside it:", _indented(_cut(content, _most_lines(path)))]
         parts += ["This shows it:", _indented(_cut(code.bad))]
         if said is not None:
             parts += ["skillc says:", _indented(said.text)]
         for path, content in code.mended.items():
-            parts += [f"With this `{path}`:", _indented(_cut(content, _FILE_LINES_SHOWN))]
+            parts += [f"With this `{path}`:", _indented(_cut(content, _most_lines(path)))]
         parts += ["This does not:", _indented(_cut(code.good))]
     return "\n\n".join(parts)
 
@@ -145,6 +150,8 @@ def about_finding(code: Code, said: Shown | None) -> str:
         "data": "`skillc check --data`",
         "compile": "`skillc compile`",
     }[code.found_by]
+    if code.stage == "versions" and code.bad:
+        finder = f"`skillc breaking {_PROGRAM} --against {_EARLIER}`"
     if said is None:
         return f"found by {finder}" if code.found_by != "check" else ""
     article = "an" if said.severity[0] in "aeiou" else "a"
@@ -164,11 +171,11 @@ def _page(code: Code) -> str:
         parts.append(f"{about[0].upper()}{about[1:]}.")
     if code.bad and code.good and said is not None:
         for path, content in code.files.items():
-            parts += [f"With `{path}` beside it:", _fenced(_cut(content, _FILE_LINES_SHOWN), _language(path))]
+            parts += [f"With `{path}` beside it:", _fenced(_cut(content, _most_lines(path)), _language(path))]
         parts += ["## This shows it", _fenced(_cut(code.bad), "skill"), _fenced(said.text, "text")]
         parts.append("## This does not")
         for path, content in code.mended.items():
-            parts += [f"With this `{path}`:", _fenced(_cut(content, _FILE_LINES_SHOWN), _language(path))]
+            parts += [f"With this `{path}`:", _fenced(_cut(content, _most_lines(path)), _language(path))]
         parts.append(_fenced(_cut(code.good), "skill"))
     return "\n\n".join(parts) + "\n"
 
@@ -212,6 +219,10 @@ def _language(path: str) -> str:
 def _fenced(text: str, language: str) -> str:
     ticks = "````" if "```" in text else "```"
     return f"{ticks}{language}\n{text}\n{ticks}"
+
+
+def _most_lines(path: str) -> int:
+    return _LINES_SHOWN if path == _EARLIER else _FILE_LINES_SHOWN
 
 
 def _cut(text: str, most: int = _LINES_SHOWN) -> str:

@@ -10,6 +10,7 @@ import pytest
 from skillc.code_pages import FOLDER, findings, laid_out, pages, plain, shown
 from skillc.language.codes import CODES, Code
 from skillc.language.diagnostics import Severity
+from skillc.versions.rules import RULES
 
 ROOT = Path(__file__).parents[2]
 STAGES = {
@@ -49,6 +50,12 @@ def test_examples_of_syntax_show_one_thing(code: Code) -> None:
         others = {"SK409"}
     assert {each.code for each in findings(code)} == {code.code} | others
     assert findings(code, mended=True) == ()
+
+
+def test_what_breaking_says_of_two_programs_has_an_example() -> None:
+    # A program that is gone, and data that can't be compared or is another, take more than two programs.
+    more = {"program-removed", "data-not-compared", "data-changed"}
+    assert {rule.name for rule in RULES.values() if not CODES[rule.code].bad} == more
 
 
 def test_codes_without_an_example_are_few_and_say_why() -> None:

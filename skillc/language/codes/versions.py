@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from skillc.language.codes.code import Code
+from skillc.language.codes.version_samples import EARLIER, beside, later
 
 _STAGE = "versions"
 _ASKS = (
@@ -12,7 +13,8 @@ _ASKS = (
 
 
 def _code(code: str, title: str, explanation: str) -> Code:
-    return Code(code, _STAGE, title, explanation)
+    bad = later(code)
+    return Code(code, _STAGE, title, explanation, bad, EARLIER if bad else "", beside(code))
 
 
 CODES: tuple[Code, ...] = (
