@@ -213,3 +213,10 @@ def test_order_and_comments_are_no_change(versions):
     rest = [line for line in lines if not line.startswith("gate ")]
     program = "\n".join([*rest[:1], "# a comment", *reversed(gates), *rest[1:]]) + "\n"
     assert compared(versions, program).changes == ()
+
+
+def test_a_gate_that_was_turned_round_is_not_as_strict(versions):
+    either = PROGRAM.replace("candidate.correct > incumbent.correct", "candidate.correct >= incumbent.correct")
+    (versions[0] / "things.skill").write_text(either)
+    found = compared(versions, either.replace("candidate.correct >= incumbent", "candidate.correct <= incumbent"))
+    assert rules(found) == ["gate-changed"]
