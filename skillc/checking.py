@@ -86,18 +86,3 @@ def status(looked: Iterable[Looked]) -> int:
     if not all(each.readable for each in files):
         return 2
     return 1 if any(d.severity is not Severity.NOTE for each in files for d in each.diagnostics) else 0
-
-
-def differences(looked: Looked) -> str:
-    """What the fixes change, as a unified diff; empty where nothing."""
-    import difflib
-
-    name = looked.path.as_posix()
-    lines = difflib.unified_diff(_lines(looked.before), _lines(looked.after), name, name)
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
-
-
-def _lines(text: str) -> list[str]:
-    """Lines with their line feed. `splitlines` would also break at characters that end no line of a program."""
-    parts = text.split("\n")
-    return [f"{part}\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])

@@ -97,6 +97,7 @@ def _sections(file: Path) -> Mapping[str, str]:
 def plan_file(
     path: Path,
     *,
+    checked: Checked | None = None,
     models: Sequence[str] = (),
     settings: Sequence[str] = (),
     offline: bool = False,
@@ -106,43 +107,13 @@ def plan_file(
 ) -> Planned:
     """The plan of a program, with `--model`, `--set` and `--offline` applied.
 
-    `runnable` refuses what this version can plan but not run. A plan that is not `complete` may lack what only a call
-    of a model needs: a name from the environment, a command's folder. Without `every_model` it holds those that a
-    compile asks.
+    `checked` is the program where it was checked before, such as one that an editor has not saved yet. `runnable`
+    refuses what this version can plan but not run. A plan that is not `complete` may lack what only a call of a model
+    needs: a name from the environment, a command's folder. Without `every_model` it holds those that a compile asks.
 
     Raises:
         ProgramError: the program has errors.
         SkillcError: the file cannot be read, a change names something that is not there, or a model has no name.
-    """
-    checked = check_file(path)
-    return plan_checked(
-        path,
-        checked,
-        models=models,
-        settings=settings,
-        offline=offline,
-        runnable=runnable,
-        complete=complete,
-        every_model=every_model,
-    )
-
-
-def plan_checked(
-    path: Path,
-    checked: Checked,
-    *,
-    models: Sequence[str] = (),
-    settings: Sequence[str] = (),
-    offline: bool = False,
-    runnable: bool = False,
-    complete: bool = True,
-    every_model: bool = True,
-) -> Planned:
-    """The same for a program that was checked before, such as one that an editor has not saved yet.
-
-    Raises:
-        ProgramError: the program has errors.
-        SkillcError: a change names something that is not there, or a model has no name.
     """
     import os
 
@@ -152,6 +123,7 @@ def plan_checked(
     from skillc.plan.resolve import resolve
     from skillc.plan.roles import asked
 
+    checked = checked or check_file(path)
     if checked.failed:
         raise ProgramError(path, checked.diagnostics)
     if runnable:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from skillc.cli.completing import ProgramPath
+from skillc.cli.options import findings_format
 
 
 @click.command(
@@ -17,15 +18,7 @@ from skillc.cli.completing import ProgramPath
 @click.option(
     "--against", required=True, metavar="REF", help="A branch, tag or commit; or a file with the other version."
 )
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(("text", "concise", "json", "sarif", "github")),
-    default="text",
-    show_default=True,
-    help="How findings are printed; sarif and github are for code scanning and workflows.",
-)
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@findings_format
 def breaking(programs: tuple[Path, ...], against: str, style: str, as_json: bool) -> int:
     """Report by rule what got weaker in PROGRAMS since REF: gates, budgets, the test split, frozen sections, metrics.
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from skillc.cli.completing import ProgramPath
-
-_STYLES = ("text", "concise", "json", "sarif", "github")
+from skillc.cli.options import findings_format
 
 
 @click.command(
@@ -16,15 +15,7 @@ _STYLES = ("text", "concise", "json", "sarif", "github")
     epilog="Example: skillc check tickets.skill --format concise",
 )
 @click.argument("paths", metavar="PROGRAMS...", nargs=-1, required=True, type=ProgramPath())
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(_STYLES),
-    default="text",
-    show_default=True,
-    help="How findings are printed; sarif and github are for code scanning and workflows.",
-)
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@findings_format
 @click.option("--fix", is_flag=True, help="Apply the safe fixes, and report what is left.")
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix: apply those too that may change what a program means.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and write nothing.")

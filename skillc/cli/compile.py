@@ -55,7 +55,8 @@ def compile(  # noqa: A001 - the verb's name
 
     from rich.console import Console
 
-    from skillc.cli.running import run_job, show_diagnostics
+    from skillc.cli.errors import show_diagnostics
+    from skillc.cli.running import run_job
     from skillc.errors import SkillcError
     from skillc.frontend import estimate, plan_file
     from skillc.report import summary, table

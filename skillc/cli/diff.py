@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 
 import click
 
 from skillc.cli.completing import ProgramPath
+from skillc.cli.streams import colored
 
 
 @click.command(
@@ -42,6 +41,6 @@ def diff(program: Path, new: Path | None, against: str | None, exit_code: bool, 
     if as_json:
         click.echo(json.dumps(to_json(compared, ref, here), ensure_ascii=False, indent=2))
     else:
-        click.echo(as_text(compared, ref, here, color=sys.stdout.isatty() and not os.environ.get("NO_COLOR")))
+        click.echo(as_text(compared, ref, here, color=colored()))
     changed = any(each.changes or each.state != "compared" for each in compared)
     return 1 if exit_code and changed else 0

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from skillc import __version__
 from skillc.errors import SkillcError
+
+if TYPE_CHECKING:
+    from skillc.language.diagnostics import Diagnostic
 
 
 def report_error(problem: SkillcError) -> None:
@@ -22,10 +27,19 @@ def report_error(problem: SkillcError) -> None:
         error = {"message": problem.message, "hint": problem.hint, **as_json(found)}
         click.echo(json.dumps({"format_version": 1, "error": error}, ensure_ascii=False))
     if found:
-        from skillc.cli.running import show_diagnostics
-
         show_diagnostics(found)
     say_error(problem)
+
+
+def show_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
+    """Prints findings on standard error; notes are left to `check` and `plan`."""
+    from skillc.language.diagnostics import Severity
+    from skillc.language.output.render import text
+
+    color = sys.stderr.isatty()
+    for diagnostic in diagnostics:
+        if diagnostic.severity is not Severity.NOTE:
+            click.echo(text(diagnostic, color=color) + "\n", err=True)
 
 
 def say_error(problem: SkillcError) -> None:

@@ -60,7 +60,8 @@ def eval(  # noqa: A001 - the verb's name
 
     from rich.console import Console
 
-    from skillc.cli.running import run_eval, show_diagnostics
+    from skillc.cli.errors import show_diagnostics
+    from skillc.cli.running import run_eval
     from skillc.evaluate.job import Wanted, prepared
     from skillc.evaluate.summary import summary
     from skillc.evaluate.table import table

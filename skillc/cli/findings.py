@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from skillc.checking import Looked, differences
+from skillc.checking import Looked
+from skillc.cli.streams import colored
 from skillc.language.output import render
 
 
@@ -30,8 +29,10 @@ def write(looked: Sequence[Looked]) -> None:
 
 def show_differences(looked: Sequence[Looked]) -> int:
     """Prints what fixes would change; 1 if they would change anything, else 0."""
+    from skillc.language.output.differences import difference
+
     for each in looked:
-        click.echo(differences(each), nl=False)
+        click.echo(difference(each.path.as_posix(), each.before, each.after), nl=False)
         if each.after != each.before:
             click.echo(f"would fix {_findings(each.fixed)} in {each.path}", err=True)
         elif not each.readable:
@@ -60,7 +61,7 @@ def show(looked: Sequence[Looked], style: str) -> None:
         for diagnostic in found:
             click.echo(render.concise(diagnostic))
     else:
-        color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        color = colored()
         for each in looked:
             for diagnostic in each.diagnostics:
                 click.echo(render.text(diagnostic, color=color) + "\n", err=not each.readable)

@@ -99,24 +99,25 @@ def _print_json(outcomes: Sequence[Outcome], writes: bool) -> None:
 
 
 def _print_diff(outcomes: Sequence[Outcome]) -> None:
-    from skillc.language.formatting.rewriting import difference
+    from skillc.language.output.differences import difference
 
     colors = {"@": "cyan", "+": "green", "-": "red"}
     for outcome in outcomes:
-        for line in difference(outcome):
+        if not outcome.changed or outcome.text is None:
+            continue
+        # Not `splitlines`, which would also break at characters that end no line.
+        made = difference(outcome.name, outcome.before.decode("utf-8"), outcome.text)
+        for line in made.removesuffix("\n").split("\n"):
             head = line.startswith(("--- ", "+++ "))
             click.echo(click.style(line, bold=True) if head else click.style(line, fg=colors.get(line[:1])))
 
 
 def _talk(outcomes: Sequence[Outcome], writes: bool) -> None:
     """What went wrong, what was rewritten, and the sum, on standard error."""
-    from skillc.cli.errors import say_error
-    from skillc.language.output.render import text as drawn
+    from skillc.cli.errors import say_error, show_diagnostics
 
-    color = sys.stderr.isatty()
     for outcome in outcomes:
-        for diagnostic in outcome.diagnostics:
-            click.echo(drawn(diagnostic, color=color) + "\n", err=True)
+        show_diagnostics(outcome.diagnostics)
         if outcome.problem:
             say_error(outcome.problem)
         elif writes and outcome.changed and outcome.name != "<stdin>":

@@ -30,3 +30,20 @@ def changes(command: Command) -> Command:
         "--model", "models", multiple=True, metavar="ROLE=NAME", help="Change a model: target=openai/gpt-5.5-mini."
     )
     return option(settings(command))
+
+
+def findings_format(command: Command) -> Command:
+    """`--format` and `--json` of a verb that prints findings, as its arguments `style` and `as_json`."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="The same as --format json."),
+        click.option(
+            "--format",
+            "style",
+            type=click.Choice(("text", "concise", "json", "sarif", "github")),
+            default="text",
+            show_default=True,
+            help="How findings are printed; sarif and github are for code scanning and workflows.",
+        ),
+    ):
+        command = option(command)
+    return command

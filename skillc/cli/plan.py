@@ -26,7 +26,7 @@ def plan(program: Path, models: tuple[str, ...], settings: tuple[str, ...], offl
     """
     import json
 
-    from skillc.cli.running import show_diagnostics
+    from skillc.cli.errors import show_diagnostics
     from skillc.frontend import estimate, plan_file
     from skillc.plan.render import as_json as to_json
     from skillc.plan.render import as_text

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import signal
-import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import click
 from rich.console import Console
 from rich.text import Text
 
@@ -20,8 +18,6 @@ from skillc.evaluate.job import Job as EvalJob
 from skillc.evaluate.run import Evaluation, evaluate
 from skillc.evaluate.table import ahead
 from skillc.frontend import Estimated, Planned, ProgramError, refuse_folders
-from skillc.language.diagnostics import Diagnostic, Severity
-from skillc.language.output.render import text as drawn
 from skillc.models.client import Client
 from skillc.pipeline import Compiled, Job, compile_job
 from skillc.report import spent_line
@@ -138,11 +134,3 @@ def _noted(terminal: Terminal) -> Iterator[None]:
 
         warnings.showwarning = note
         yield
-
-
-def show_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
-    """Prints findings on standard error; notes are left to `check` and `plan`."""
-    color = sys.stderr.isatty()
-    for diagnostic in diagnostics:
-        if diagnostic.severity is not Severity.NOTE:
-            click.echo(drawn(diagnostic, color=color) + "\n", err=True)

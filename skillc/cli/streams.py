@@ -21,6 +21,11 @@ def prepare() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def colored() -> bool:
+    """Whether standard output is a terminal whose user wants colours."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
 def full(problem: OSError) -> SkillcError | None:
     """The error that a user reads where nothing more can be written; None for any other problem."""
     if problem.errno not in _FULL:

@@ -113,7 +113,7 @@ def _language(work: Work) -> None:
     if not headers:
         if not work.unread:
             first = work.program.statements[0].span if work.program.statements else Span(0, 0)
-            place = Span(first.start, min(first.end, _line_end(work.source.text, first.start)))
+            place = Span(first.start, min(first.end, work.source.line_end(first.start)))
             hint = f"begin it with `language {NEWEST}`"
             fix = Fix(Span(0, 0), f"language {NEWEST}\n\n")
             work.report.add("SK207", work.source, place, "the file does not say its language", hint=hint, fix=fix)
@@ -131,11 +131,6 @@ def _language(work: Work) -> None:
     else:
         message = f"there is no `language {shown}`"
         work.report.add("SK208", work.source, headers[0].span, message, hint=f"write `language {NEWEST}`")
-
-
-def _line_end(text: str, start: int) -> int:
-    end = text.find("\n", start)
-    return end if end >= 0 else len(text)
 
 
 def _sort(work: Work) -> None:

@@ -9,7 +9,7 @@ from skillc.errors import SkillcError
 from skillc.language.library import Declared, Described, Library
 from skillc.language.modules import STD
 from skillc.language.output.excerpt import printable
-from skillc.language.suggest import suggest
+from skillc.language.report import meant
 
 FORMAT_VERSION = 1
 _WIDTH = 100
@@ -62,24 +62,19 @@ def lookup(library: Library, name: str) -> Described | Declared:
     if home is not None:
         known = [each.name for each in home.declarations]
         message = f"`{home.name}` has no `{last}`"
-        hint = _elsewhere(library, last) or _meant(f"{before.rpartition('.')[2]}.{last}", known)
+        hint = _elsewhere(library, last) or meant(f"{before.rpartition('.')[2]}.{last}", known)
         raise SkillcError(message, hint=hint or f"`skillc std {before}` lists what it has")
     inside = [f"`{each.name}`" for each in library.modules if each.name.startswith(f"{name}.")]
     if inside:
         raise SkillcError(f"`{name}` is a package, and each of its modules is shown alone", hint=", ".join(inside[:8]))
     known = [_short(each.name) for each in library.modules]
-    hint = _elsewhere(library, last) or _meant(name, known)
+    hint = _elsewhere(library, last) or meant(name, known)
     raise SkillcError(f"there is no module `{name}`", hint=hint or "`skillc std` lists all modules")
 
 
 def _elsewhere(library: Library, name: str) -> str | None:
     found = next((module.name for module in library.modules if module.find(name) is not None), None)
     return f"`{name}` is in `{found}`: `skillc std {_short(found)}.{name}`" if found is not None else None
-
-
-def _meant(name: str, known: list[str]) -> str | None:
-    near = suggest(name, known)
-    return f"did you mean `{near}`?" if near else None
 
 
 def _short(name: str) -> str:

@@ -214,7 +214,7 @@ class _Walker:
         for form in forms:
             if isinstance(node, nodes.Reference):
                 if form.kind == "field":
-                    self._field(node, None)
+                    self._field(node)
                     return form
                 if node.name in form.words or (form.kind == "switch" and node.name in ("on", "off")):
                     self._add(node.span, Symbol("word", node.name))
@@ -362,12 +362,12 @@ class _Walker:
         if place.parameters is not None:
             self._add(node.span, place.parameters.get(node.name))
         elif kind == "field":
-            self._field(node, place)
+            self._field(node)
         elif node.name in self.module.named(kind):
             self._add(node.span, declared(self.module.named(kind)[node.name]))
         self._word(node, ("none",))
 
-    def _field(self, node: nodes.Reference, place: _Place | None) -> None:
+    def _field(self, node: nodes.Reference) -> None:
         if node.name in self._fields:
             self._add(node.span, declared(self._fields[node.name]))
 

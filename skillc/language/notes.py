@@ -12,10 +12,10 @@ from skillc.language.missing import is_library
 from skillc.language.modules import Module
 from skillc.language.report import Report
 from skillc.language.shadows import note_shadows
-from skillc.language.show import show_term, walk
+from skillc.language.show import metrics_read, show_term, walk
 from skillc.language.source import Source, Span
 from skillc.language.spending import note_caps
-from skillc.language.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, Term, WordTerm
+from skillc.language.terms import CallTerm, Constant, Operation, StateTerm, Term, WordTerm
 from skillc.language.unread_goal import note_goal
 from skillc.language.untrained import note_untrained
 from skillc.language.unused import note_unused
@@ -55,17 +55,9 @@ def leave_notes(
     _free_to_copy(report, entities, gates)
 
 
-def _read_by(term: Term) -> Iterator[str]:
-    for each in walk(term):
-        if isinstance(each, MetricTerm):
-            yield each.name
-        elif isinstance(each, MeanTerm):
-            yield each.metric
-
-
 def _unread_metrics(report: Report, metrics: Sequence[CheckedMetric], gates: Sequence[CheckedGate]) -> None:
     terms = [metric.term for metric in metrics] + [gate.term for gate in gates]
-    read = {name for term in terms for name in _read_by(term)}
+    read = {name for term in terms for name in metrics_read(term)}
     for metric in metrics:
         if metric.declared and not metric.goal and metric.name not in read:
             message = f"no gate and no goal reads the metric `{metric.name}`"

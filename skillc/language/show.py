@@ -49,6 +49,12 @@ def walk(term: Term) -> Iterator[Term]:
         waiting += reversed(parts(each))
 
 
+def metrics_read(term: Term) -> frozenset[str]:
+    """The names of the metrics that a term reads: on one rollout, or as the mean of a skill."""
+    named = (part for part in walk(term) if isinstance(part, MetricTerm | MeanTerm))
+    return frozenset(part.name if isinstance(part, MetricTerm) else part.metric for part in named)
+
+
 def size(term: Term) -> int:
     """How many terms a term is made of, counting those that occur twice twice."""
     return extent(term)[0]

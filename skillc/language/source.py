@@ -50,6 +50,11 @@ class Source:
         end = self.line_starts[number] if number < len(self.line_starts) else len(self.text)
         return self.text[start:end].rstrip("\r\n")
 
+    def line_end(self, offset: int) -> int:
+        """Where the line of an offset ends, before its line feed."""
+        end = self.text.find("\n", offset)
+        return end if end >= 0 else len(self.text)
+
     def slice(self, span: Span) -> str:
         """The characters of a span."""
         return self.text[span.start : span.end]

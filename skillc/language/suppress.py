@@ -147,7 +147,7 @@ def _covered(program: nodes.Program, comment: Span) -> Span:
     if text[begin : comment.start].strip():
         return Span(begin, comment.end)
     below = _code_below(program, comment.end)
-    return _statement_at(program.statements, below) or Span(below, _line_end(text, below))
+    return _statement_at(program.statements, below) or Span(below, program.source.line_end(below))
 
 
 def _code_below(program: nodes.Program, place: int) -> int:
@@ -165,11 +165,6 @@ def _statement_at(statements: Iterable[nodes.Statement], place: int) -> Span | N
             block = None if isinstance(each, nodes.Use) else each.block
             return _statement_at(block.statements, place) if block is not None else None
     return None
-
-
-def _line_end(text: str, start: int) -> int:
-    end = text.find("\n", start)
-    return end if end >= 0 else len(text)
 
 
 # ---- what is wrong with suppressions --------------------------------------------------------------
@@ -222,7 +217,7 @@ def _removed(each: _Suppression) -> Fix:
     before = text[begin : each.comment.start]
     if before.strip():
         return Fix(Span(begin + len(before.rstrip()), each.comment.end), "")
-    end = _line_end(text, each.comment.end)
+    end = each.source.line_end(each.comment.end)
     return Fix(Span(begin, min(end + 1, len(text))), "")
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillc.errors import SkillcError
-from skillc.frontend import estimate, plan_checked
+from skillc.frontend import estimate, plan_file
 from skillc.language.symbols import Symbol
 from skillc.lsp.workspace import Analysis, Stamp
 from skillc.plan import figures
@@ -90,7 +90,7 @@ def _reckoned(analysis: Analysis) -> Costs | None:
     ):
         return None
     try:
-        planned = plan_checked(path, analysis.checked, complete=False, every_model=False)
+        planned = plan_file(path, checked=analysis.checked, complete=False, every_model=False)
         return Costs(planned.plan, estimate(planned).bounds)
     except (SkillcError, OSError):
         return None

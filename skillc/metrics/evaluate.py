@@ -238,7 +238,7 @@ def _told(term: Term) -> JsonValue:
 
 def python_names(plan: Plan) -> list[str]:
     """The `module:function` names that the plan's metrics call, each once, in order."""
-    from skillc.plan.evidence import walk
+    from skillc.language.show import walk
 
     terms = (part for metric in plan.metrics for part in walk(metric.term))
     calls = (part for part in terms if isinstance(part, CallTerm) and part.function == "python")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from skillc.language.diagnostics import Severity
+from skillc.language.show import walk
 from skillc.language.terms import MeanTerm
 from skillc.language.units import written
 from skillc.plan import figures
@@ -19,7 +20,7 @@ from skillc.plan.chance import (
     null_run,
     points_above,
 )
-from skillc.plan.evidence import calls, conjuncts, fields_of, walk
+from skillc.plan.evidence import calls, conjuncts, fields_of
 from skillc.plan.methods import candidates_of
 from skillc.plan.schema import Plan
 from skillc.plan.sizes import POOLED_BELOW, Sizes

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from skillc.language.terms import CallTerm, FieldTerm, ListTerm, MeanTerm, Operation, Term, WordTerm
+from skillc.language.show import parts, walk
+from skillc.language.terms import CallTerm, FieldTerm, MeanTerm, Operation, Term, WordTerm
 
 if TYPE_CHECKING:
     from skillc.plan.schema import GatePlan, Plan
@@ -21,24 +22,6 @@ def stage_of(term: Term) -> Stage:
     """The cheapest evidence that can decide a term of a gate; a mixed term takes the dearest of its parts."""
     stages = [_own_stage(part) for part in _evidence(term)]
     return max(stages, key=_DEARNESS.__getitem__, default="text")
-
-
-def walk(term: Term) -> Iterator[Term]:
-    """A term and all terms in it, outermost first."""
-    yield term
-    for part in parts(term):
-        yield from walk(part)
-
-
-def parts(term: Term) -> tuple[Term, ...]:
-    """The terms that stand directly in a term."""
-    if isinstance(term, CallTerm):
-        return (*term.arguments, *(value for _, value in term.options))
-    if isinstance(term, ListTerm):
-        return term.items
-    if isinstance(term, Operation):
-        return term.operands
-    return ()
 
 
 def calls(term: Term) -> Iterator[CallTerm]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -75,20 +73,3 @@ def save(path: Path, outcome: Outcome) -> Outcome:
     except SourceError as problem:
         return replace(outcome, problem=problem)
     return outcome
-
-
-def difference(outcome: Outcome) -> Iterator[str]:
-    """The lines of a unified diff from the file to its canonical form."""
-    if not outcome.changed or outcome.text is None:
-        return
-    before = outcome.before.decode("utf-8").split("\n")
-    after = outcome.text.split("\n")
-    for line in difflib.unified_diff(_ended(before), _ended(after), outcome.name, outcome.name):
-        yield from line.removesuffix("\n").split("\n")
-
-
-def _ended(lines: list[str]) -> list[str]:
-    """Lines with their ends, and diff's own words where the last one has none."""
-    last = lines.pop()
-    made = [line + "\n" for line in lines]
-    return [*made, last + "\n\\ No newline at end of file\n"] if last else made

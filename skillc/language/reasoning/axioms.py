@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
 from skillc.language.builtins import RUN_FUNCTIONS
 from skillc.language.checked import CheckedMetric
 from skillc.language.ranges import Range
-from skillc.language.reasoning.linear import Sum
+from skillc.language.reasoning.linear import Sum, arithmetic
 from skillc.language.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, Term
 
 _ONE = Fraction(1)
@@ -157,18 +157,7 @@ def _as_sum(term: Term) -> Sum | None:
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None
-    return _joined(term.operator, known)
-
-
-def _joined(operator: str, parts: Sequence[Sum]) -> Sum | None:
-    if operator == "negate":
-        return -parts[0]
-    left, right = parts
-    if operator in ("+", "-"):
-        return left + right if operator == "+" else left - right
-    if not right.weights and (operator == "*" or right.constant):
-        return left.scaled(right.constant if operator == "*" else 1 / right.constant)
-    return right.scaled(left.constant) if operator == "*" and not left.weights else None
+    return arithmetic(term.operator, known)
 
 
 def variables(sums: Iterable[Sum]) -> Mapping[Term, int]:

@@ -6,16 +6,18 @@ of their arguments each time, so each makes alternatives, and nothing is lost.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
+from typing import TypeVar
 
 from skillc.language.terms import CallTerm, Constant, ListTerm, Operation, Operator, Term
 
 _ONE = Fraction(1)
 _ZERO = Fraction(0)
 _MOST = 64
+_Alternative = TypeVar("_Alternative")
 
 _FLIPPED: dict[str, Operator] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPPOSITE: dict[str, Operator] = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
@@ -87,7 +89,7 @@ def _together(parts: list[list[Clause]]) -> list[Clause]:
     return joined
 
 
-def _few(found: list[Clause]) -> list[Clause]:
+def _few(found: list[_Alternative]) -> list[_Alternative]:
     if len(found) > _MOST:
         raise TooMany
     return found
@@ -122,23 +124,26 @@ def _sums(term: Term, leaf: Term) -> list[tuple[Sum, Clause]]:
         value, low, high = (_sums(each, leaf) for each in term.arguments)
         return _extreme([_extreme([value, low], leaf, least=False), high], leaf, least=True)
     if isinstance(term, Operation) and term.operator in ("+", "-", "negate", "*", "/"):
-        return _few_sums([_arithmetic(term, parts) for parts in product(*(_sums(o, leaf) for o in term.operands))])
+        return _few([_arithmetic(term, parts) for parts in product(*(_sums(o, leaf) for o in term.operands))])
     return [(Sum({normal(term): _ONE}), ())]
 
 
 def _arithmetic(term: Operation, parts: tuple[tuple[Sum, Clause], ...]) -> tuple[Sum, Clause]:
     guards = tuple(guard for _, clause in parts for guard in clause)
-    sums = [each for each, _ in parts]
-    if term.operator == "negate":
-        return -sums[0], guards
-    left, right = sums
-    if term.operator in ("+", "-"):
-        return (left + right if term.operator == "+" else left - right), guards
-    if not right.weights and (term.operator == "*" or right.constant):
-        return left.scaled(right.constant if term.operator == "*" else 1 / right.constant), guards
-    if term.operator == "*" and not left.weights:
-        return right.scaled(left.constant), guards
-    return Sum({normal(term): _ONE}), guards
+    joined = arithmetic(term.operator, [each for each, _ in parts])
+    return (joined if joined is not None else Sum({normal(term): _ONE})), guards
+
+
+def arithmetic(operator: str, parts: Sequence[Sum]) -> Sum | None:
+    """What `+`, `-`, `negate`, `*` or `/` make of sums; None where that is none: a product or quotient of two."""
+    if operator == "negate":
+        return -parts[0]
+    left, right = parts
+    if operator in ("+", "-"):
+        return left + right if operator == "+" else left - right
+    if not right.weights and (operator == "*" or right.constant):
+        return left.scaled(right.constant if operator == "*" else 1 / right.constant)
+    return right.scaled(left.constant) if operator == "*" and not left.weights else None
 
 
 def _extreme(parts: list[list[tuple[Sum, Clause]]], leaf: Term, *, least: bool) -> list[tuple[Sum, Clause]]:
@@ -149,13 +154,7 @@ def _extreme(parts: list[list[tuple[Sum, Clause]]], leaf: Term, *, least: bool) 
             others = (other for j, (other, _) in enumerate(chosen) if j != i)
             beyond = tuple(Demand(other - one if least else one - other, False, leaf) for other in others)
             found.append((one, (*guards, *beyond)))
-    return _few_sums(found)
-
-
-def _few_sums(found: list[tuple[Sum, Clause]]) -> list[tuple[Sum, Clause]]:
-    if len(found) > _MOST:
-        raise TooMany
-    return found
+    return _few(found)
 
 
 def normal(term: Term) -> Term:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skillc.language.checked import CheckedGate, CheckedMetric
-from skillc.language.terms import MeanTerm, MetricTerm, Term
-from skillc.plan.evidence import stage_of, walk
+from skillc.language.show import metrics_read
+from skillc.plan.evidence import stage_of
 from skillc.plan.resolve.values import Findings
 from skillc.plan.schema import GatePlan, MetricPlan, RequirePlan
 
@@ -14,7 +14,7 @@ from skillc.plan.schema import GatePlan, MetricPlan, RequirePlan
 def resolve_metrics(findings: Findings, metrics: Sequence[CheckedMetric]) -> tuple[MetricPlan, ...]:
     """The metrics, each after those that it reads, else in the alphabet's order; an open range is an error."""
     plans = {metric.name: plan for metric in metrics if (plan := _metric(findings, metric)) is not None}
-    return tuple(plans[name] for name in _ordered({name: _reads(plan.term) for name, plan in plans.items()}))
+    return tuple(plans[name] for name in _ordered({name: metrics_read(plan.term) for name, plan in plans.items()}))
 
 
 def resolve_gates(gates: Sequence[CheckedGate]) -> tuple[GatePlan, ...]:
@@ -48,11 +48,6 @@ def _metric(findings: Findings, metric: CheckedMetric) -> MetricPlan | None:
         goal=metric.goal,
         declared=metric.declared,
     )
-
-
-def _reads(term: Term) -> frozenset[str]:
-    named = (part for part in walk(term) if isinstance(part, MetricTerm | MeanTerm))
-    return frozenset(part.name if isinstance(part, MetricTerm) else part.metric for part in named)
 
 
 def _ordered(reads: dict[str, frozenset[str]]) -> list[str]:

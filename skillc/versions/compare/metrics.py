@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from skillc.language.show import show_term
-from skillc.language.terms import MeanTerm, MetricTerm, Term
-from skillc.plan.evidence import walk
+from skillc.language.show import metrics_read, show_term
 from skillc.plan.schema import MetricPlan, Plan
 from skillc.versions.change import Change, Place
 from skillc.versions.compare.meaning import meanings, renamed_metrics
@@ -47,23 +45,14 @@ def deciding(plan: Plan) -> frozenset[str]:
     terms = {metric.name: metric.term for metric in plan.metrics}
     waiting = [plan.goal.name]
     for term in (*(gate.term for gate in plan.gates), *(each.term for each in plan.requires)):
-        waiting += _read(term)
+        waiting += metrics_read(term)
     found: set[str] = set()
     while waiting:
         name = waiting.pop()
         if name not in found and name in terms:
             found.add(name)
-            waiting += _read(terms[name])
+            waiting += metrics_read(terms[name])
     return frozenset(found)
-
-
-def _read(term: Term) -> list[str]:
-    parts = walk(term)
-    return [
-        part.name if isinstance(part, MetricTerm) else part.metric
-        for part in parts
-        if isinstance(part, MetricTerm | MeanTerm)
-    ]
 
 
 def _redefined(old: MetricPlan, new: MetricPlan, *, deciding_: bool) -> Change:
