@@ -50,9 +50,10 @@ def locked_findings(path: Path) -> tuple[Diagnostic, ...]:
     Raises:
         SkillcError: the program cannot be planned, or a lock is damaged.
     """
-    if check_file(path).library:
+    checked = check_file(path)
+    if checked.library:
         return ()
-    planned = plan_file(path, complete=False, every_model=False)
+    planned = plan_file(path, checked=checked, complete=False, every_model=False)
     folders = lock_folders(planned.root, path.name, planned.plan.skill.artifact)
     if not folders:
         place = planned.root / "skills" / planned.plan.skill.artifact / LOCK_FILE
@@ -122,6 +123,7 @@ def _of_program(planned: Planned, lock: Lock, source: Source, place: Path) -> It
         try:
             plan = plan_file(
                 planned.path,
+                checked=planned.checked,
                 models=options.models,
                 settings=options.settings,
                 offline=options.offline,
@@ -211,7 +213,7 @@ def _data_of(planned: Planned, lock: Lock) -> object:
     seeds = tuple(
         each for each in (lock.program.options.settings if lock.program.options else ()) if each.startswith("data.")
     )
-    return plan_file(planned.path, settings=seeds, complete=False, every_model=False).plan.data
+    return plan_file(planned.path, checked=planned.checked, settings=seeds, complete=False, every_model=False).plan.data
 
 
 def _said(dataset: Dataset, lock: Lock) -> str:
