@@ -102,7 +102,7 @@ def module_of(loaded: Loaded) -> dspy.Module:
     from skillc.program.present import instructions
 
     plan = loaded.plan
-    told = instructions(plan.task, plan.skill, for_target(loaded.skill))
+    told = instructions(plan.task, for_target(loaded.skill))
     return build_module(plan.task, plan.skill.name, told, own=OwnTarget(plan, loaded.root))
 
 

@@ -37,7 +37,7 @@ from skillc.plan.lock import (
 from skillc.plan.schema import Plan
 
 # Another number, other decisions: part of a run's name, so that an old run is not taken for this code's.
-DECISION_VERSION = "3"
+DECISION_VERSION = "4"
 
 
 def lock_of(

@@ -16,6 +16,7 @@ def for_target(document: Document) -> str:
     """The markdown that the target reads: no ids, no rationales, empty sections left out, one newline at the end."""
     title = title_of(document.name) if document.title is None else document.title
     blocks = [f"# {title}"] if title else []
+    blocks += [text for text in _told(document) if text]
     for section in document.sections:
         text = body(section)
         if not text.strip():
@@ -33,11 +34,18 @@ def for_optimizer(document: Document, notes: Mapping[str, str] | None = None) ->
         notes: a line more below a rule, by its id.
     """
     blocks = [f"# {document.name}", f"about: {document.about}" if document.about else ""]
+    told = "\n\n".join(text for text in _told(document) if text)
+    blocks += [f"below the title (frozen, {count_tokens(told)} tokens):", told] if told else []
     for section in document.sections:
         heading = f"## {section.name} ({section.mode}, {_used(section)})"
         text = _with_ids(section, notes or {}) if section.mode == "trainable" else section.text
         blocks += [heading, text or "(empty)"]
     return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _told(document: Document) -> tuple[str, str]:
+    """What the target reads before the sections: the task, and how to take the rules where there are any."""
+    return document.task, document.lead if document.rules else ""
 
 
 def title_of(name: str) -> str:

@@ -85,6 +85,8 @@ class Document:
         name: by Agent Skills rules: `route-tickets`.
         about: what it is for and when to use it; the `description` of the artifact.
         title: the first heading; None makes it from the name, "" leaves it out.
+        task: what is given and what to answer, below the title; no edit can change it.
+        lead: how to take the rules, below the task; shown while there is a rule.
 
     Raises:
         ValueError: two sections or two rules of one name.
@@ -94,6 +96,8 @@ class Document:
     about: str
     sections: tuple[Section, ...]
     title: str | None = None
+    task: str = ""
+    lead: str = ""
     _sections: dict[str, Section] = field(init=False, repr=False, compare=False, hash=False)
     _places: dict[str, tuple[Section, Rule]] = field(init=False, repr=False, compare=False, hash=False)
 
@@ -170,13 +174,17 @@ def split_rules(text: str, section: str, taken: Collection[str] = ()) -> tuple[R
     return _by_topic(tuple(rules))
 
 
-def document_of(name: str, about: str, parts: Iterable[tuple[str, Mode, str, int | None]]) -> Document:
+def document_of(
+    name: str, about: str, parts: Iterable[tuple[str, Mode, str, int | None]], *, task: str = "", lead: str = ""
+) -> Document:
     """A document from its declaration.
 
     Args:
         name: the artifact's name, `route-tickets`.
         about: the description.
         parts: name, mode, initial text and limit in tokens of each section, in order.
+        task: what is given and what to answer.
+        lead: how to take the rules.
     """
     taken: set[str] = set()
     sections: list[Section] = []
@@ -184,7 +192,7 @@ def document_of(name: str, about: str, parts: Iterable[tuple[str, Mode, str, int
         rules = split_rules(text, section, taken) if mode == "trainable" else ()
         taken.update(rule.id for rule in rules)
         sections.append(Section(section, mode, "" if mode == "trainable" else text, rules, limit))
-    return Document(name, about, tuple(sections))
+    return Document(name, about, tuple(sections), task=task, lead=lead)
 
 
 def tokens(document: Document) -> int:

@@ -18,10 +18,13 @@ _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8}
 
 
 def to_yaml(text: str) -> str:
-    """A text as one YAML scalar on one line: plain where nothing can go wrong, else double-quoted."""
-    if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
+    """A text as one YAML scalar on one line: plain where nothing can go wrong, else double-quoted.
+
+    Three hyphens are escaped: the reference validator, like many readers, ends the frontmatter at any `---`.
+    """
+    if _PLAIN.fullmatch(text) and text.lower() not in _WORDS and "---" not in text:
         return text
-    return '"' + "".join(map(_escaped, text)) + '"'
+    return '"' + "".join(map(_escaped, text)).replace("---", "--\\x2D") + '"'
 
 
 def _escaped(character: str) -> str:

@@ -15,6 +15,8 @@ from skillc.plan.roles import TARGET
 from skillc.plan.schema import ModelPlan, Plan, PricePlan
 from skillc.plan.sizes import Sizes
 from skillc.plan.spend import Bound
+from skillc.plan.task_text import task_text
+from skillc.tokens import count_tokens
 
 
 def bound_of(
@@ -39,7 +41,7 @@ def bound_of(
     for model in models:
         priced = {**prices, TARGET: prices.get(model.role)}
         for arm in arms:
-            read = 0 if arm.skill is None else tokens(arm.skill)
+            read = count_tokens(task_text(plan.task)) if arm.skill is None else tokens(arm.skill)
             whole += rollout_size(as_target(plan, model), sizes, priced, read).times(*[count] * 3)
     return whole
 

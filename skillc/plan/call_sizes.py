@@ -17,9 +17,11 @@ from skillc.plan.schema import Plan, PricePlan
 from skillc.plan.sizes import Sizes
 from skillc.plan.spend import Bound, Spend, call
 from skillc.plan.steps import step_size, steps_per_epoch
+from skillc.plan.task_text import task_text
+from skillc.tokens import count_tokens
 
 # Tokens of what stands around a prompt's own content, as measured on the compiled modules and on skillc's prompts.
-_LEAST_AROUND_ROLLOUT, _AROUND_ROLLOUT = 150, 320
+_LEAST_AROUND_ROLLOUT, _AROUND_ROLLOUT = 150, 280
 _LEAST_AROUND_OPTIMIZER, _AROUND_OPTIMIZER = 1_000, 1_700
 _AROUND_REPLY = 20
 _REASONING = 200
@@ -73,7 +75,7 @@ def call_sizes(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None],
 
 
 def rollout_size(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None], skill: int) -> Bound:
-    """One rollout of the target under a skill of so many tokens, 0 for none, with the judges of its metrics."""
+    """One rollout of the target under instructions of so many tokens, with the judges of its metrics."""
     return _Sizer(plan, sizes, prices, 0).rollout(skill, skill, skill)
 
 
@@ -93,7 +95,7 @@ class _Sizer:
         return CallSizes(
             rollout=self.rollout(*self._skill),
             first=self.rollout(low, low, low),
-            bare=self.rollout(0, 0, 0),
+            bare=self.rollout(*[count_tokens(task_text(self._plan.task))] * 3),
             reflect=self._asked(optimize.minibatch, *self._looked_up(), reply=edits * _AN_EDIT + 40),
             aggregate=self._asked(0, listed, most_listed, reply=2 * edits * _AN_EDIT),
             select=self._asked(0, listed, most_listed, reply=20),
@@ -186,7 +188,7 @@ def _skill_tokens(plan: Plan) -> tuple[int, int, int]:
     """Tokens of the initial skill, of one halfway to its limits, and of one at its limits."""
     initial = initial_document(plan)
     start = tokens(initial)
-    most = start
+    most = start if initial.rules else start + count_tokens(initial.lead)
     for section in initial.sections:
         if section.mode != "frozen":
             most += max(0, (section.limit or OPEN_SECTION + section.tokens) - section.tokens) + _A_HEADING

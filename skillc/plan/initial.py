@@ -5,6 +5,7 @@ from __future__ import annotations
 from skillc.document.skill import Document, document_of
 from skillc.errors import SkillcError
 from skillc.plan.schema import Plan, SectionPlan
+from skillc.plan.task_text import lead_text, task_text, without_task_text
 
 REMINDERS = "reminders"
 REMINDERS_LIMIT = 200
@@ -16,8 +17,10 @@ def initial_document(plan: Plan) -> Document:
     Raises:
         SkillcError: as `sections_of`.
     """
-    parts = ((section.name, section.mode, section.text, section.limit) for section in sections_of(plan))
-    return document_of(plan.skill.artifact, plan.skill.about, parts)
+    skill, task = plan.skill, plan.task
+    told = skill.present is not None
+    parts = ((s.name, s.mode, without_task_text(s.text, task) if told else s.text, s.limit) for s in sections_of(plan))
+    return document_of(skill.artifact, skill.about, parts, task=task_text(task) if told else "", lead=lead_text(skill))
 
 
 def sections_of(plan: Plan) -> tuple[SectionPlan, ...]:

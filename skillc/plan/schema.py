@@ -74,7 +74,10 @@ class SectionPlan(Frozen):
 
 
 class SkillPlan(Frozen):
-    """The document to train. `artifact` is the name by Agent Skills rules: `route_tickets` becomes `route-tickets`."""
+    """The document to train. `artifact` is the name by Agent Skills rules: `route_tickets` becomes `route-tickets`.
+
+    `present` says how to take the rules; None where the sections are all that the target reads.
+    """
 
     name: str
     artifact: str
@@ -82,7 +85,7 @@ class SkillPlan(Frozen):
     about_trainable: bool = False
     sections: tuple[SectionPlan, ...]
     load: Literal["always", "on_demand"] = "always"
-    present: Literal["advice", "rules"] = "rules"
+    present: Literal["advice", "rules"] | None = "rules"
 
 
 DEFAULT_REPLY = 4096

@@ -7,17 +7,14 @@ by hand is what runs, and a module that lost its skill says so at import, where 
 from __future__ import annotations
 
 import keyword
-import re
 
 from skillc.document.skill import Document
 from skillc.plan.schema import FieldPlan, Plan, TaskPlan, TypePlan
 from skillc.program.names import class_name, field_names, module_name
-from skillc.program.present import kind_of, told
+from skillc.program.present import kind_of
 
 _TYPES = {"text": "str", "bool": "bool", "number": "float", "integer": "int", "file": "str", "image": "dspy.Image"}
 _STEP = "    "
-# Formatters join pieces that fit on a line; what is longer than any usual line stays in pieces.
-_WIDTH, _LONG = 88, 120
 
 _HEAD = '''"""The skill `{artifact}` as a DSPy module; it reads the SKILL.md beside it.
 
@@ -44,11 +41,7 @@ def _skill() -> str:
     return body.strip() if mark and text.startswith("---\\n") else text.strip()
 
 
-_TOLD = (
-{told}
-    "",
-)
-INSTRUCTIONS = "\\n".join((*_TOLD, _skill()))
+INSTRUCTIONS = _skill()
 
 {signature} = make_signature(
     {{
@@ -115,7 +108,6 @@ def module_source(plan: Plan, document: Document) -> str:
         module=module_name(plan.skill.name),
         call=f"{first}=..." if first.isidentifier() and not keyword.iskeyword(first) else "...",
         typing=", ".join(typing),
-        told="\n".join(line for text in told(task, plan.skill) for line in _item(text, depth=1)),
         signature=signature,
         fields="\n".join(_field(field, names, task) for field in (*task.inputs, *task.outputs)),
     )
@@ -148,35 +140,10 @@ def _escaped(character: str, quote: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def _item(text: str, *, depth: int, name: str = "") -> list[str]:
-    """The lines of `name="text",`. A literal that fits no common line width is put together from pieces."""
-    step = _STEP * depth
-    whole = f"{step}{name}{literal(text)},"
-    if len(whole) <= _LONG:
-        return [whole]
-    pieces = _pieces(text, _WIDTH - len(step) - len(_STEP))
-    return [f"{step}{name}(", *(f"{step}{_STEP}{literal(piece)}" for piece in pieces), f"{step}),"]
-
-
-def _pieces(text: str, room: int) -> list[str]:
-    """The text in pieces whose literals have at most `room` characters, cut behind spaces where there are any."""
-    pieces = [""]
-    for word in re.findall(r"\S*\s|\S+", text):
-        for part in [word] if len(literal(word)) <= room else list(word):
-            if len(literal(pieces[-1] + part)) > room:
-                pieces.append("")
-            pieces[-1] += part
-    return pieces
-
-
 def _field(field: FieldPlan, names: dict[str, str], task: TaskPlan) -> str:
     """One entry of the signature; each bracket is opened over lines, so that no line width changes the layout."""
     make = "InputField" if field in task.inputs else "OutputField"
-    lines = [f"{literal(names[field.name])}: (", *_indented(_type(field.type, trailing=","))]
-    if field.about:
-        lines += [f"{_STEP}dspy.{make}(", *_item(field.about, depth=2, name="desc="), f"{_STEP}),"]
-    else:
-        lines.append(f"{_STEP}dspy.{make}(),")
+    lines = [f"{literal(names[field.name])}: (", *_indented(_type(field.type, trailing=",")), f"{_STEP}dspy.{make}(),"]
     lines.append("),")
     return "\n".join(f"{_STEP * 2}{line}" for line in lines)
 

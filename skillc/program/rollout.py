@@ -79,7 +79,7 @@ class Runner:
     def _module(self, text: str | None) -> Program:
         module = self._modules.get(text)
         if module is None:
-            told = instructions(self._plan.task, self._plan.skill, text)
+            told = instructions(self._plan.task, text)
             module = self._modules[text] = build_module(self._plan.task, self._plan.skill.name, told)
             if len(self._modules) > _MODULES_KEPT:
                 self._modules.popitem(last=False)

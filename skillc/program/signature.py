@@ -7,7 +7,7 @@ from typing import Any, Literal, Optional
 import dspy
 from dspy.signatures.signature import make_signature
 
-from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan
+from skillc.plan.schema import TaskPlan, TypePlan
 from skillc.program.names import class_name, field_names
 
 _PLAIN: dict[str, Any] = {
@@ -25,16 +25,16 @@ def signature_of(task: TaskPlan, name: str, instructions: str) -> type[dspy.Sign
     """The signature of a task.
 
     Args:
-        task: its inputs and outputs; `about` becomes the field's description.
+        task: its inputs and outputs. Their `about` is part of the instructions and is not repeated as a description.
         name: the skill's name, from which the signature's unique name is made.
-        instructions: what the model is told; see `module.instructions_of`.
+        instructions: what the model is told; see `present.instructions`.
     """
     names = field_names(task)
     fields: dict[str, tuple[Any, Any]] = {}
     for plan in task.inputs:
-        fields[names[plan.name]] = (annotation(plan.type), _described(dspy.InputField, plan))
+        fields[names[plan.name]] = (annotation(plan.type), dspy.InputField())
     for plan in task.outputs:
-        fields[names[plan.name]] = (annotation(plan.type), _described(dspy.OutputField, plan))
+        fields[names[plan.name]] = (annotation(plan.type), dspy.OutputField())
     signature: type[dspy.Signature] = make_signature(fields, instructions, signature_name=class_name(name))
     return signature
 
@@ -48,7 +48,3 @@ def annotation(type_: TypePlan) -> Any:
     else:
         plain = _PLAIN[type_.kind]
     return Optional[plain] if type_.optional else plain  # noqa: UP045  # `X | None` needs X to be a class
-
-
-def _described(make: Any, field: FieldPlan) -> Any:
-    return make(desc=field.about) if field.about else make()

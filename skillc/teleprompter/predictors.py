@@ -88,7 +88,8 @@ def skill_plan(instructions: Sequence[Instruction], name: str, limit: int | None
         for instruction in instructions
         for p in instruction.parts
     )
-    return SkillPlan(name=name, artifact=name.replace("_", "-"), about=f"Instructions of {name}.", sections=sections)
+    about = f"Instructions of {name}."
+    return SkillPlan(name=name, artifact=name.replace("_", "-"), about=about, sections=sections, present=None)
 
 
 def texts_for(document: Document, plan: Plan, instructions: Sequence[Instruction]) -> Mapping[str, str]:

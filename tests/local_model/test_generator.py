@@ -139,7 +139,7 @@ def test_the_rulebook_reads_the_sentences_that_are_called_its_own():
 def test_prompts_are_those_that_a_rollout_sends(skill):
     plan = plan_file(EXAMPLE.parent / "tickets" / "tickets.skill").plan
     ticket = "It's late.\n\nPlease [[hurry]]"
-    module = build_module(plan.task, plan.skill.name, instructions(plan.task, plan.skill, skill or None))
+    module = build_module(plan.task, plan.skill.name, instructions(plan.task, skill or None))
     adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
     system, user = adapter.format(module.answer.signature, [], {"ticket": ticket})
     (given_,), (output,) = plan.task.inputs, plan.task.outputs

@@ -55,7 +55,7 @@ def emitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def compiled() -> dspy.Module:
     plan = plan_of()
-    return build_module(plan.task, plan.skill.name, instructions(plan.task, plan.skill, for_target(DOCUMENT)))
+    return build_module(plan.task, plan.skill.name, instructions(plan.task, for_target(DOCUMENT)))
 
 
 @pytest.fixture(params=["compiled", "emitted"])
@@ -129,7 +129,7 @@ def test_the_emitted_module_needs_no_skillc_and_reads_its_skill_anew(tmp_path: P
     (folder / "SKILL.md").write_text("---\nname: route-tickets\n---\nBy hand --- now.\n", encoding="utf-8")
     code = (
         "import sys\nimport route_tickets\n"
-        "assert route_tickets.INSTRUCTIONS.endswith('\\n\\nBy hand --- now.'), route_tickets.INSTRUCTIONS\n"
+        "assert route_tickets.INSTRUCTIONS == 'By hand --- now.', route_tickets.INSTRUCTIONS\n"
         "assert not [name for name in sys.modules if name.startswith(('skillc', 'litellm'))]\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=folder)

@@ -113,7 +113,7 @@ def test_emitted_modules_are_sound_and_formatted_whatever_the_names(task: TaskPl
     assert list(signature.output_fields) == [names[field.name] for field in task.outputs]
     for field in (*task.inputs, *task.outputs):
         described = signature.fields[names[field.name]].json_schema_extra["desc"]
-        assert described == (field.about or f"${{{names[field.name]}}}")
+        assert described == f"${{{names[field.name]}}}"  # `about` is in SKILL.md
 
 
 @given(text=st.text() | TEXTS)
@@ -127,7 +127,7 @@ def test_the_emitted_and_the_built_signature_are_the_same() -> None:
     from skillc.program.signature import signature_of
 
     plan = plan_of()
-    built = signature_of(plan.task, plan.skill.name, instructions(plan.task, plan.skill, "x"))
+    built = signature_of(plan.task, plan.skill.name, instructions(plan.task, "x"))
     emitted = evaluate(module_source(plan, document_of("route-tickets", "x", [])))["RouteTickets"]
     assert built.__name__ == emitted.__name__
     for name, field in built.fields.items():

@@ -11,7 +11,8 @@ from skillc.errors import SkillcError
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, PermanentFailure
 from skillc.models.pacing.retries import Retries
-from skillc.plan.schema import FieldPlan, RolloutPlan, SkillPlan, TaskPlan, TypePlan
+from skillc.plan.schema import FieldPlan, RolloutPlan, TaskPlan, TypePlan
+from skillc.plan.task_text import task_text
 from skillc.program.rollout import Rollout, Runner
 
 SKILL = "# Route tickets\n\n## Rules\n\n- If the ticket mentions `invoice`, answer billing.\n"
@@ -44,20 +45,17 @@ def test_a_rollout_gives_the_outputs_and_the_reply() -> None:
     system, user = transport.sent[0]["messages"]
     assert (system["role"], user["role"]) == ("system", "user")
     assert "If the ticket mentions `invoice`, answer billing." in system["content"]
-    assert "Follow the rules of this skill" in system["content"]
-    assert "as written" in system["content"]
+    told = "\n".join(f"{' ' * 8}{line}" for line in SKILL.strip().splitlines())
+    assert system["content"].endswith(f"your objective is: \n{told}")
     assert "my invoice" in user["content"]
     assert "my invoice" not in system["content"]  # what is shared stands first, for the server's prefix cache
 
 
-def test_no_skill_and_a_skill_as_advice() -> None:
+def test_without_a_skill_the_target_reads_the_task_alone() -> None:
     transport = Scripted(lambda sent: reply(answer("billing")))
     one(transport, text=None)
-    skill = SkillPlan(name="s", artifact="s", about="x", sections=(), present="advice")
-    one(transport, plan=plan_of(skill=skill))
-    told = [sent["messages"][0]["content"] for sent in transport.sent]
-    assert "skill" not in told[0]
-    assert "This skill is advice" in told[1]
+    (told,) = [sent["messages"][0]["content"] for sent in transport.sent]
+    assert told.endswith(f"your objective is: \n{' ' * 8}{task_text(plan_of().task)}")
 
 
 @pytest.mark.parametrize(
