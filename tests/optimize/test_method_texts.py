@@ -1,6 +1,7 @@
 """What a method writes comes back into the sections that may change, and into nothing else."""
 
 import inspect
+from dataclasses import replace
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -61,7 +62,8 @@ def test_the_optimizer_is_told_of_task_limit_and_frozen_parts():
         inputs=(FieldPlan(name="text", type=TypePlan(kind="text"), column="text"),),
         outputs=(FieldPlan(name="kind", type=label, column="kind"),),
     )
-    told = guidance(task, SKILL, SKILL.section("rules"))
+    told = guidance(task, replace(SKILL, task="Given the text, answer with the kind."), SKILL.section("rules"))
+    assert "- task: Given the text, answer with the kind." in told
     assert 'output kind: "a" | "b"' in told
     assert "at most 60 tokens" in told
     assert "You sort texts." in told

@@ -57,12 +57,12 @@ def guidance(task: TaskPlan, document: Document, section: Section) -> str:
     lines = ["The instruction is one section of a longer skill text for this task:"]
     lines += [_field("input", field) for field in task.inputs]
     lines += [_field("output", field) for field in task.outputs]
-    frozen = [s for s in document.sections if s.mode == "frozen" and s.text]
-    if frozen:
+    frozen = [("task", document.task), *((s.name, s.text) for s in document.sections if s.mode == "frozen")]
+    if any(text for _, text in frozen):
         lines += ["These parts of the skill are fixed. Do not repeat them:"]
-        lines += [f"- {s.name}: {' '.join(s.text.split())}" for s in frozen]
+        lines += [f"- {name}: {' '.join(text.split())}" for name, text in frozen if text]
     lines.append(f"Write the text of the section `{section.name}` alone, as a list with one rule a line.")
-    lines.append("Do not describe the format of the answer: the program does that.")
+    lines.append("Do not describe the format of the answer: the task does that.")
     if section.limit is not None:
         lines.append(f"The section may have at most {section.limit} tokens; a longer one is refused.")
     return "\n".join(lines)
