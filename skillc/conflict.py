@@ -6,11 +6,11 @@ import hashlib
 import json
 from pathlib import Path
 
+from skillc.artifact_paths import ArtifactPaths
 from skillc.errors import SkillcError
 
 _BEGIN, _BETWEEN, _END = "<<<<<<<", "=======", ">>>>>>>"
 _BASE = "|||||||"
-SKILL_FILE, LOCK_FILE = "SKILL.md", "skill.lock"
 
 
 def is_mark(line: str) -> bool:
@@ -30,43 +30,44 @@ def has_marks(text: str) -> bool:
 class UnmergedError(SkillcError):
     """A file of a compiled skill holds both sides of a merge."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, paths: ArtifactPaths) -> None:
         super().__init__(
             f"a merge left `{path}` open: two branches compiled this skill, and it holds a part of either",
-            hint=f"`skillc resolve {path.parent} --keep ours` puts one side in whole; `theirs` and `better` are others",
+            hint=f"`skillc resolve {paths.folder} --keep ours` writes one side whole; "
+            "other choices: `--keep theirs`, `--keep better`",
         )
 
 
-def refuse_unmerged(path: Path, text: str) -> None:
-    """Refuses a file of a compiled skill that holds marks of a merge.
+def refuse_unmerged(path: Path, text: str, paths: ArtifactPaths) -> None:
+    """Refuse a file of a compiled skill that holds conflict marks.
 
-    A skill may well speak of such marks: one that its lock knows by its digest is as it was compiled.
-
-    Raises:
-        UnmergedError: it does.
-    """
-    if has_marks(text) and not _compiled_so(path, text):
-        raise UnmergedError(path)
-
-
-def check_merged(folder: Path) -> None:
-    """Refuses the folder of a compiled skill that a merge left open.
+    The text of a skill may quote such marks: a file with the digest of its lock is as it was compiled.
 
     Raises:
-        UnmergedError: its lock or its skill holds both sides.
+        UnmergedError: the file holds them.
     """
-    for name in (LOCK_FILE, SKILL_FILE):
+    if has_marks(text) and not _compiled_so(path, text, paths):
+        raise UnmergedError(path, paths)
+
+
+def check_merged(paths: ArtifactPaths) -> None:
+    """Refuse a compiled skill that a merge left open.
+
+    Raises:
+        UnmergedError: its lock, its SKILL.md or its module holds conflict marks.
+    """
+    for path in (paths.lock, paths.skill, paths.module):
         try:
-            text = (folder / name).read_text(encoding="utf-8-sig")
+            text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError):
             continue
-        refuse_unmerged(folder / name, text)
+        refuse_unmerged(path, text, paths)
 
 
-def _compiled_so(path: Path, text: str) -> bool:
+def _compiled_so(path: Path, text: str, paths: ArtifactPaths) -> bool:
     try:
-        lock = json.loads(path.with_name(LOCK_FILE).read_text(encoding="utf-8-sig"))
-        known = lock["files"][path.name]
+        lock = json.loads(paths.lock.read_text(encoding="utf-8-sig"))
+        known = lock["files"][paths.key(path)]
     except (OSError, ValueError, KeyError, TypeError):
         return False
     return bool(hashlib.sha256(text.encode()).hexdigest() == known)

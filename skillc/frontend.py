@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillc.artifact_paths import ArtifactPaths
 from skillc.errors import SkillcError
 from skillc.language.check import check
 from skillc.language.checked import Checked
@@ -270,8 +271,7 @@ def _unusable(planned: Planned, problem: SkillcError) -> list[Diagnostic]:
 
 def _compiled(planned: Planned) -> Mapping[str, str]:
     """The texts of the skill that was compiled beside the program; none where there is none."""
-    folder = planned.root / "skills" / planned.plan.skill.artifact
-    file = folder / "SKILL.md"
+    file = ArtifactPaths.beside(planned.root, planned.plan.skill.artifact).skill
     if not file.is_file():
         return {}
     shown = file.relative_to(planned.root).as_posix()

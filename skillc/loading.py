@@ -72,25 +72,26 @@ def program_in(place: Path) -> Path:
 
 
 def load_program(path: Path) -> Loaded:
-    """A program's plan, and its skill from `skills/<name>/SKILL.md` beside it.
+    """A program's plan, and its compiled skill in `skills` beside it.
 
     Raises:
         SkillcError: the program or the skill cannot be read, has errors, or was left open by a merge.
     """
+    from skillc.artifact_paths import ArtifactPaths
     from skillc.conflict import check_merged
     from skillc.document.skill_md import from_skill_md
     from skillc.frontend import plan_file
     from skillc.plan.initial import initial_document
 
     plan = plan_file(path, complete=False).plan
-    compiled = path.parent / "skills" / plan.skill.artifact / "SKILL.md"
+    paths = ArtifactPaths.beside(path.parent, plan.skill.artifact)
     try:
-        text = compiled.read_text(encoding="utf-8-sig")
+        text = paths.skill.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return Loaded(plan, path.parent, initial_document(plan), compiled=False)
     except (OSError, UnicodeDecodeError) as problem:
-        raise SkillcError(f"the skill `{compiled}` cannot be read: {problem}") from problem
-    check_merged(compiled.parent)
+        raise SkillcError(f"the skill `{paths.skill}` cannot be read: {problem}") from problem
+    check_merged(paths)
     return Loaded(plan, path.parent, from_skill_md(text), compiled=True)
 
 
@@ -107,18 +108,14 @@ def module_of(loaded: Loaded) -> dspy.Module:
 
 
 def _from_folder(folder: Path) -> dspy.Module:
-    from skillc.conflict import check_merged, refuse_unmerged
-    from skillc.document.skill_md import from_skill_md
-    from skillc.program.names import module_name
+    from skillc.artifact_paths import ArtifactPaths
+    from skillc.conflict import check_merged
 
-    check_merged(folder)
-    skill = from_skill_md((folder / "SKILL.md").read_text(encoding="utf-8-sig"))
-    file = folder / f"{module_name(skill.name)}.py"
+    paths = ArtifactPaths.of_folder(folder)
+    check_merged(paths)
+    file = paths.module
     if not file.exists():
-        raise SkillcError(
-            f"`{folder}` has a SKILL.md and no module `{file.name}` beside it", hint="give the program instead"
-        )
-    refuse_unmerged(file, file.read_text(encoding="utf-8", errors="replace"))
+        raise SkillcError(f"there is no module `{file}` beside `{folder}`", hint="give the program instead")
     spec = importlib.util.spec_from_file_location(file.stem, file)
     if spec is None or spec.loader is None:
         raise SkillcError(f"`{file}` cannot be imported")

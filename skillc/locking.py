@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import TypedDict
 
 from pydantic import JsonValue
 
+from skillc.artifact_paths import ArtifactPaths
 from skillc.data.dataset import Dataset
 from skillc.data.reuse import check_unused, marks
 from skillc.document.skill import digest
@@ -49,7 +50,7 @@ def lock_of(
     spent: dict[str, JsonValue],
     run: str,
     looks: tuple[LookLock, ...],
-    files: Sequence[Path],
+    files: Mapping[str, Path],
     history: str,
 ) -> Lock:
     """Pure values only.
@@ -63,7 +64,7 @@ def lock_of(
         spent: the ledger's two books.
         run: the run's name.
         looks: at the test split, this one included.
-        files: what was written beside the lock.
+        files: the written files by their paths from the lock.
         history: the link of the last decision.
     """
     verdict = tested.verdict
@@ -79,7 +80,7 @@ def lock_of(
             used=marks((*dataset.train, *dataset.validation)),
         ),
         skill=SkillLock(initial=digest(trained.state.initial), best=digest(trained.state.best)),
-        files={path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files},
+        files={name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()},
         models={role: ModelLock(model=m.model, parameters=m.parameters) for role, m in plan.models.items()},
         verdict=verdict.verdict,
         reason=verdict.reason,
@@ -161,6 +162,6 @@ def check_starts(planned: Planned, dataset: Dataset) -> None:
     """
     for statement in planned.checked.program.statements:
         if isinstance(statement, Use) and statement.file is not None and statement.file.value.lower().endswith(".md"):
-            lock = (planned.root / statement.file.value).with_name("skill.lock")
-            if lock.exists():
-                check_unused(read_lock(lock).data.used, dataset.test, skill=statement.file.value)
+            paths = ArtifactPaths.of_skill_file(planned.root / statement.file.value)
+            if paths is not None and paths.lock.exists():
+                check_unused(read_lock(paths.lock).data.used, dataset.test, skill=statement.file.value)

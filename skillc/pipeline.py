@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from skillc.artifact_paths import ArtifactPaths
 from skillc.data.reuse import split_digest
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
@@ -58,7 +59,7 @@ class Job:
     """What to compile and where to write.
 
     Attributes:
-        folder: where SKILL.md, the module, skill.lock and history.jsonl go.
+        output: the folder that gets the skill's folder and the files beside it.
         home: the `.skillc` folder.
         force: write over a SKILL.md that skillc did not write.
         fresh: ask the models anew, whatever this or another run was answered.
@@ -66,10 +67,15 @@ class Job:
 
     planned: Planned
     estimated: Estimated
-    folder: Path
+    output: Path
     home: Path
     force: bool = False
     fresh: bool = False
+
+    @property
+    def paths(self) -> ArtifactPaths:
+        """Where the skill is written."""
+        return ArtifactPaths(self.output, self.planned.plan.skill.artifact)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +150,7 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
         BudgetReached: the caps do not even admit the baseline.
     """
     plan, dataset = job.planned.plan, job.estimated.dataset
-    check_folder(job.folder, force=job.force)
+    check_folder(job.paths, force=job.force)
     check_starts(job.planned, dataset)
     initial = initial_document(plan)
     parts = run_parts(
@@ -166,8 +172,7 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
         client.keep_receipts(folder.ledger, about.salt)
         with closing(Journal(folder.decisions)) as journal, closing(Replay(folder.outcomes, client)) as replay:
             recorder = _Recorder(observer, journal, replay, stop)
-            lock_path = job.folder / "skill.lock"
-            old = read_lock(lock_path) if lock_path.exists() else None
+            old = read_lock(job.paths.lock) if job.paths.lock.exists() else None
             engine = Engine(
                 plan=plan,
                 dataset=dataset,
@@ -231,10 +236,10 @@ def _write(
     old: Lock | None,
     meter: Meter,
 ) -> Compiled:
-    paths = write_artifact(job.folder, job.planned.plan, trained.state.best, force=job.force)
-    history = job.folder / "history.jsonl"
-    write_history(history, history_text(read_history(history), name, decisions))
-    write_attributes(job.folder)
+    paths = job.paths
+    write_artifact(paths, job.planned.plan, trained.state.best, force=job.force)
+    write_history(paths.history, history_text(read_history(paths.history), name, decisions))
+    write_attributes(paths)
     spent = client.ledger.snapshot()
     known = old.looks if old else ()
     looks = look_of(known, _look(trained, name))[0] if tested.verdict.n else known
@@ -248,9 +253,9 @@ def _write(
         spent,
         name,
         looks,
-        paths,
+        paths.files,
         history=head_of(name, decisions),
     )
-    write_lock(job.folder / "skill.lock", lock)
+    write_lock(paths.lock, lock)
     baselines = model_free_means(plan, dataset, dataset.test, meter)
-    return Compiled(trained, tested, lock, job.folder / "SKILL.md", spent, baselines, client.servers.served())
+    return Compiled(trained, tested, lock, paths.skill, spent, baselines, client.servers.served())

@@ -22,7 +22,7 @@ def test_an_example_improves_by_25_points_and_gates_reject(name, skill, tmp_path
     assert summary["verdict"] == "improved"
     assert summary["test"]["gain"] >= 0.25
     assert set(summary["baselines"]) == {"most frequent label", "keywords"}
-    history = (folder / "skills" / skill / "history.jsonl").read_text().splitlines()
+    history = (folder / "skills" / f"{skill}.history.jsonl").read_text().splitlines()
     decisions = [json.loads(line) for line in history]
     assert any(d["result"] == "reject" and d["blame"] for d in decisions)
     assert any(d["result"] == "accept" for d in decisions)

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-LEAVES = {"tokens", "errors", "resources", "files", "line_file", "user_code", "own_code", "conflict", "skill_packages"}
+LEAVES = {
+    *("tokens", "errors", "resources", "files", "line_file", "user_code", "own_code", "conflict", "skill_packages"),
+    "artifact_paths",
+}
 MAY_IMPORT = {
     "language": set(),
     "document": set(),

@@ -18,7 +18,7 @@ from conftest_cli import PROGRAM, rows
 
 HERE = Path(__file__).resolve().parent
 PYTHON = Path(os.environ.get("SKILLC_VLLM_PYTHON") or HERE.parent / ".venv-vllm" / "bin" / "python")
-FILES = ("SKILL.md", "skill.lock", "history.jsonl", "sort_things.py")
+FILES = ("sort-things/SKILL.md", "sort-things.lock", "sort-things.history.jsonl", "sort_things.py")
 
 MODEL = HERE.parent / "examples" / "local_model" / "model"
 TARGET = """model target = "hosted_vllm/NAME" {
@@ -82,7 +82,7 @@ class Shop:
     @property
     def compiled(self):
         """The bytes of all that a compile writes for git."""
-        return {name: (self.folder / "skills" / "sort-things" / name).read_bytes() for name in FILES}
+        return {name: (self.folder / "skills" / name).read_bytes() for name in FILES}
 
     @property
     def measured(self):

@@ -125,7 +125,7 @@ def main() -> None:
     setattr(skillc.pipeline, "Runner", Plain)  # noqa: B010
     watch = Timed()
     client = Client(planned.plan, transport=models, cache_folder=program.parent / "cache", concurrency=64)
-    job = Job(planned, estimated, program.parent / "skills" / mode, program.parent / f".skillc-{mode}")
+    job = Job(planned, estimated, program.parent / f"skills-{mode}", program.parent / f".skillc-{mode}")
     found: dict[str, Any] = {"loaded": loaded}
     try:
         compiled = compile_job(job, watch, client)

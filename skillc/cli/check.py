@@ -20,7 +20,7 @@ from skillc.cli.options import findings_format
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix: apply those too that may change what a program means.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and write nothing.")
 @click.option("--data", is_flag=True, help="Read the data too, and say what its examples give reason to say.")
-@click.option("--locked", is_flag=True, help="Also find where program, data or skill no longer fit skill.lock.")
+@click.option("--locked", is_flag=True, help="Also find where program, data or skill no longer fit the lock.")
 def check(
     paths: tuple[Path, ...],
     style: str,

@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from skillc.artifact_paths import OUTPUT
 from skillc.errors import SkillcError
 from skillc.evaluate.job import Job as EvalJob
 from skillc.evaluate.run import Evaluation, evaluate
@@ -47,9 +48,8 @@ def run_job(
         raise ProgramError(planned.path, estimated.diagnostics)
     plan = planned.plan
     home = planned.root / ".skillc"
-    folder = (output or planned.root / "skills") / plan.skill.artifact
     cap = float(plan.budget.time) if plan.budget.time is not None else None
-    job = Job(planned, estimated, folder, home, force=force, fresh=fresh)
+    job = Job(planned, estimated, output or planned.root / OUTPUT, home, force=force, fresh=fresh)
     with Client(plan, cache_folder=home / "cache", offline=offline, root=planned.root, preflight=True) as client:
         terminal = Terminal(console, spent=lambda: spent_line(client.ledger.snapshot()), deadline=cap)
         client.servers.watched(terminal)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from skillc.artifact_paths import ArtifactPaths
 from skillc.data.dataset import Dataset
 from skillc.data.dataset import load as load_data
 from skillc.data.example import Example
@@ -62,7 +63,7 @@ class Job:
         program: the program's own plan.
         plan: that of the evaluation: its models and judges, its samples.
         models: those that are tried, in order.
-        folder: where the compiled skill and its lock stand.
+        paths: of the compiled skill and its lock.
         bound: what it takes at most.
         tried: models that preflight asks, one call each.
         looks: at the test split, one for each pair that is tested; empty on another split.
@@ -72,7 +73,7 @@ class Job:
     program: Plan
     plan: Plan
     root: Path
-    folder: Path
+    paths: ArtifactPaths
     split: Split
     dataset: Dataset
     examples: tuple[Example, ...]
@@ -94,12 +95,12 @@ def prepared(planned: Planned, wanted: Wanted) -> Job:
     models = chosen_models(program, wanted.models, offline=wanted.offline)
     check_places(program, models, os.environ, root)
     plan = plan_with(program, models, samples=wanted.samples)
-    folder = root / "skills" / program.skill.artifact
-    arms = arms_of(plan, folder, wanted.skills, wanted.without)
+    paths = ArtifactPaths.beside(root, program.skill.artifact)
+    arms = arms_of(plan, paths, wanted.skills, wanted.without)
     dataset = load_data(plan.task, plan.data, root)
     examples = {"train": dataset.train, "validation": dataset.validation, "test": dataset.test}[wanted.split]
     if wanted.split == "test":
-        check_test(arms, dataset, folder)
+        check_test(arms, dataset, paths)
     prices = price_table(plan)
     bound = bound_of(plan, models, arms.each, len(examples), sizes_of(plan, dataset), prices)
     check_caps(plan, bound)
@@ -108,7 +109,7 @@ def prepared(planned: Planned, wanted: Wanted) -> Job:
         program=program,
         plan=plan,
         root=root,
-        folder=folder,
+        paths=paths,
         split=wanted.split,
         dataset=dataset,
         examples=examples,

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
+from skillc.artifact_paths import ArtifactPaths
 from skillc.data.dataset import Dataset
 from skillc.data.reuse import check_unused
 from skillc.errors import SkillcError
 from skillc.evaluate.skills import Arm, Arms
 from skillc.plan.lock import LookLock, look_of, read_lock, write_lock
-from skillc.program.artifact import LOCK_FILE
 
 
-def check_test(arms: Arms, dataset: Dataset, folder: Path) -> None:
+def check_test(arms: Arms, dataset: Dataset, paths: ArtifactPaths) -> None:
     """Refuses to look at a test split where no lock counts it, or where a skill was made from it.
 
     Raises:
@@ -23,13 +22,13 @@ def check_test(arms: Arms, dataset: Dataset, folder: Path) -> None:
         raise SkillcError("the program has no test split", hint="give it one: `split = 2 : 1 : 2`")
     if arms.lock is None:
         raise SkillcError(
-            f"a look at the test split is counted in `{folder / LOCK_FILE}`, and there is none",
+            f"a look at the test split is counted in `{paths.lock}`, and there is none",
             hint="compile the program first, or leave `--split test` out",
         )
     for arm in arms.each:
-        beside = arm.file.with_name(LOCK_FILE) if arm.file is not None else None
-        if beside is not None and beside.exists():
-            check_unused(read_lock(beside).data.used, dataset.test, skill=str(arm.file))
+        beside = ArtifactPaths.of_skill_file(arm.file) if arm.file is not None else None
+        if beside is not None and beside.lock.exists():
+            check_unused(read_lock(beside.lock).data.used, dataset.test, skill=str(arm.file))
 
 
 def look_at(run: str, reference: Arm, arm: Arm, test: str) -> LookLock:
@@ -58,15 +57,14 @@ def _numbered(known: tuple[LookLock, ...], looks: Sequence[LookLock]) -> tuple[t
     return known, numbers
 
 
-def count_looks(folder: Path, looks: Sequence[LookLock]) -> list[int]:
-    """Writes looks into the lock of a folder, and gives the number of each, which an identical one keeps.
+def count_looks(paths: ArtifactPaths, looks: Sequence[LookLock]) -> list[int]:
+    """Writes looks into the lock of a skill, and gives the number of each, which an identical one keeps.
 
     Raises:
         SkillcError: the lock cannot be read or written.
     """
-    path = folder / LOCK_FILE
-    lock = read_lock(path)
+    lock = read_lock(paths.lock)
     every, numbers = _numbered(lock.looks, looks)
     if every != lock.looks:
-        write_lock(path, lock.model_copy(update={"looks": every}))
+        write_lock(paths.lock, lock.model_copy(update={"looks": every}))
     return numbers

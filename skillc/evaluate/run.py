@@ -110,7 +110,7 @@ def _figures(job: Job, table: Mapping[str, Sequence[Compared]], client: Client) 
 def _numbers(job: Job, tested: set[tuple[str, str]]) -> dict[tuple[str, str], int]:
     """The number of each pair's look, by role and arm; none where the split is not the test split."""
     looks = {place: look for place, look in job.looks.items() if place in tested}
-    return dict(zip(looks, count_looks(job.folder, list(looks.values())), strict=True)) if looks else {}
+    return dict(zip(looks, count_looks(job.paths, list(looks.values())), strict=True)) if looks else {}
 
 
 def _pairs(job: Job, row: Sequence[Compared]) -> list[Pair]:

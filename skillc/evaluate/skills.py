@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
 from skillc.conflict import refuse_unmerged
 from skillc.document.render import for_target
 from skillc.document.skill import Document, digest
@@ -14,9 +15,8 @@ from skillc.document.skill_md import from_skill_md
 from skillc.errors import SkillcError
 from skillc.language.files import read_source
 from skillc.plan.initial import initial_document
-from skillc.plan.lock import Lock, read_lock
+from skillc.plan.lock import Lock, has_digest, read_lock
 from skillc.plan.schema import Plan
-from skillc.program.artifact import LOCK_FILE, SKILL_FILE
 
 NONE, INITIAL, COMPILED = "none", "initial", "compiled"
 ARMS = (NONE, INITIAL, COMPILED)
@@ -55,7 +55,7 @@ class Arms:
     """The skills in the order of the table.
 
     Attributes:
-        lock: of the compiled skill's folder, None where the program was never compiled.
+        lock: of the compiled skill, None where the program was never compiled.
         notes: what the user should know of them.
     """
 
@@ -74,12 +74,12 @@ class Arms:
         return next((arm for arm in self.each if arm.name == COMPILED), None)
 
 
-def arms_of(plan: Plan, folder: Path, files: Sequence[Path], without: Collection[str]) -> Arms:
+def arms_of(plan: Plan, paths: ArtifactPaths, files: Sequence[Path], without: Collection[str]) -> Arms:
     """The skills to compare.
 
     Args:
         plan: the program.
-        folder: where its compiled skill stands, or would stand.
+        paths: of its compiled skill, whether it exists or not.
         files: further ones: a SKILL.md, any markdown, or a folder with a SKILL.md.
         without: names of arms to leave out.
 
@@ -87,10 +87,10 @@ def arms_of(plan: Plan, folder: Path, files: Sequence[Path], without: Collection
         SkillcError: a file is no skill, the lock is damaged, or nothing is left.
     """
     initial, notes = initial_document(plan), list[str]()
-    lock = read_lock(folder / LOCK_FILE) if (folder / LOCK_FILE).exists() else None
+    lock = read_lock(paths.lock) if paths.lock.exists() else None
     found = [Arm(NONE, None), Arm(INITIAL, initial)]
     if COMPILED not in without:
-        compiled = _compiled(folder, lock, initial, notes)
+        compiled = _compiled(paths, lock, initial, notes)
         found += [compiled] if compiled is not None else []
     found = [arm for arm in found if arm.name not in without]
     found += [_from_file(file) for file in dict.fromkeys(files)]
@@ -101,8 +101,8 @@ def arms_of(plan: Plan, folder: Path, files: Sequence[Path], without: Collection
     return Arms(tuple(found), lock, tuple(notes))
 
 
-def _compiled(folder: Path, lock: Lock | None, initial: Document, notes: list[str]) -> Arm | None:
-    path = folder / SKILL_FILE
+def _compiled(paths: ArtifactPaths, lock: Lock | None, initial: Document, notes: list[str]) -> Arm | None:
+    path = paths.skill
     if lock is None:
         notes.append(
             f"`{path}` was not written by skillc, so it is left out: `--skill {path}` takes it in"
@@ -113,7 +113,7 @@ def _compiled(folder: Path, lock: Lock | None, initial: Document, notes: list[st
     if not path.exists():
         notes.append(f"`{path}` is gone, so there is no compiled skill to score: compile again, or take it from git")
         return None
-    if hashlib.sha256(path.read_bytes()).hexdigest() != lock.files.get(SKILL_FILE):
+    if not has_digest(path.read_bytes(), lock.files.get(paths.key(path))):
         notes.append(f"`{path}` was changed since it was compiled; it is scored as it stands")
     if digest(initial) != lock.skill.initial:
         notes.append(
@@ -130,7 +130,7 @@ def _from_file(file: Path) -> Arm:
 
 def _read(path: Path) -> Document:
     text = read_source(path).text
-    refuse_unmerged(path, text)
+    refuse_unmerged(path, text, ArtifactPaths.of_folder(path.parent))
     try:
         skill = from_skill_md(text)
     except SkillcError as problem:

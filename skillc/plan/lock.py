@@ -1,10 +1,11 @@
-"""`skill.lock`: what a compile made, from what, and what may be said of it. Pure values, for git.
+"""The lock of a compiled skill: what a compile made, from what, and what may be said of it. Pure values, for git.
 
 No clock, no path of a machine, no name of one: the same compile writes the same bytes.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from fractions import Fraction
@@ -13,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainSerializer, ValidationError
 
+from skillc.artifact_paths import ArtifactPaths
 from skillc.conflict import UnmergedError, is_mark
 from skillc.errors import SkillcError
 from skillc.files import write_whole
@@ -181,12 +183,12 @@ class Lock(_Part):
         format_version: of this file.
         decision_version: of the code that decides.
         run: the run's id.
-        files: sha256 of each file of the artifact, by its path inside the folder.
+        files: sha256 of SKILL.md and of the module, by their paths from the lock.
         reason: why the verdict is no more than that, or empty.
         stopped: why the run ended: `epochs`, `patience`, `cost after decision 17`.
         looks: every look at the test split, the oldest first.
         quarantined: ids of validation examples that could not be measured and were left out.
-        history: the link of the run's last decision in `history.jsonl`; None in locks of before it was written down.
+        history: the link of the run's last decision in the history; None in locks of before it was written down.
     """
 
     format_version: Literal[1] = 1
@@ -206,6 +208,11 @@ class Lock(_Part):
     looks: tuple[LookLock, ...] = ()
     quarantined: tuple[str, ...] = ()
     history: Digest | None = None
+
+
+def has_digest(content: bytes, digest: str | None) -> bool:
+    """Whether a file has the content that a digest names; git may have written the line ends of another system."""
+    return digest in [hashlib.sha256(each).hexdigest() for each in (content, content.replace(b"\r\n", b"\n"))]
 
 
 def union_of_looks(looks: tuple[LookLock, ...], others: tuple[LookLock, ...]) -> tuple[LookLock, ...]:
@@ -277,7 +284,7 @@ def parse_lock(text: str, path: Path) -> Lock:
         value = json.loads(text, parse_float=Fraction)
     except ValueError as problem:
         if any(is_mark(line) for line in text.splitlines()):
-            raise UnmergedError(path) from problem
+            raise UnmergedError(path, ArtifactPaths.of_lock(path)) from problem
         raise SkillcError(f"the lock `{path}` is damaged: it is not JSON", hint=mend) from problem
     version = value.get("format_version") if isinstance(value, Mapping) else None
     if isinstance(version, int) and version > FORMAT_VERSION:

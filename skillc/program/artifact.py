@@ -1,9 +1,11 @@
-"""Writing the skill to disk: SKILL.md, which any agent can load, and the module beside it."""
+"""Write the compiled skill: SKILL.md in a folder of its own for agents, the module and git's attributes beside it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
+from skillc.artifact_paths import ArtifactPaths
 from skillc.conflict import check_merged
 from skillc.document.skill import Document
 from skillc.document.skill_md import to_skill_md
@@ -11,67 +13,85 @@ from skillc.errors import SkillcError
 from skillc.files import write_whole
 from skillc.plan.schema import Plan
 from skillc.program.emit import module_source
-from skillc.program.names import module_name
-
-SKILL_FILE = "SKILL.md"
-LOCK_FILE = "skill.lock"
-HISTORY_FILE = "history.jsonl"
-ATTRIBUTES_FILE = ".gitattributes"
-
-# `-merge` keeps git from putting two skills together line by line, which no gate has seen; a lock with marks says that
-# a merge is open. Line ends stay as they were written, so that digests hold on every system.
-_ATTRIBUTES = """/SKILL.md text eol=lf -merge
-/*.py text eol=lf -merge
-/skill.lock text eol=lf
-/history.jsonl text eol=lf merge=union
-"""
 
 
-def check_folder(folder: Path, *, force: bool = False) -> None:
-    """Refuses a folder with a skill that skillc did not write: a SKILL.md without a `skill.lock` beside it.
+def check_folder(paths: ArtifactPaths, *, force: bool = False) -> None:
+    """Refuse to write where something else is: a skill without a lock, or a file in place of a folder.
 
     Raises:
-        SkillcError: it would be overwritten, the folder is a file, or a merge left it open.
+        SkillcError: a file would be overwritten that skillc did not write, or a merge left the skill open.
     """
-    check_merged(folder)
-    if folder.exists() and not folder.is_dir():
-        raise SkillcError(f"`{folder}` is a file; the skill needs a folder", hint="choose another one with `--output`")
-    if not force and (folder / SKILL_FILE).exists() and not (folder / LOCK_FILE).exists():
+    check_merged(paths)
+    for folder in (paths.base, paths.folder):
+        if folder.exists() and not folder.is_dir():
+            raise SkillcError(f"`{folder}` is a file; the skill needs a folder", hint="choose another with `--output`")
+    if (paths.folder / "skill.lock").exists():
         raise SkillcError(
-            f"`{folder / SKILL_FILE}` was not written by skillc, and would be overwritten",
-            hint="write elsewhere with `--output`, or overwrite it with `--force`",
+            f"`{paths.folder}` has the layout of an earlier skillc, with lock and history inside",
+            hint=f"move `skill.lock` to `{paths.lock}` and `history.jsonl` to `{paths.history}`, remove the other "
+            "files of the folder, and compile with `--force`",
         )
+    if not force and not paths.lock.exists():
+        for file in (paths.skill, paths.module):
+            if file.exists():
+                raise SkillcError(
+                    f"`{file}` was not written by skillc and would be overwritten",
+                    hint="write elsewhere with `--output`, or overwrite it with `--force`",
+                )
 
 
-def write_attributes(folder: Path) -> None:
-    """Tells git how to merge a compiled skill, unless the folder has a `.gitattributes` already.
+def attributes_of(paths: ArtifactPaths) -> Mapping[str, str]:
+    """Return git's attributes of each file, by its pattern.
+
+    `-merge` keeps git from mixing two skills line by line, which no gate has seen. A lock with conflict marks says that
+    a merge is open. Line ends stay as written, so that digests hold on every system.
+    """
+    return {
+        f"/{paths.key(paths.skill)}": "text eol=lf -merge",
+        f"/{paths.key(paths.module)}": "text eol=lf -merge",
+        f"/{paths.key(paths.lock)}": "text eol=lf",
+        f"/{paths.key(paths.history)}": "text eol=lf merge=union",
+    }
+
+
+def write_attributes(paths: ArtifactPaths) -> None:
+    """Add the attributes of a skill to `.gitattributes`; a pattern that is there already keeps its line.
+
+    A new file merges as a union itself: two branches that each compile another skill both add lines at its end.
 
     Raises:
-        SkillcError: it cannot be written.
+        SkillcError: the file cannot be read or written.
     """
-    place = folder / ATTRIBUTES_FILE
+    place = paths.attributes
     try:
-        if not place.exists():
-            write_whole(place, _ATTRIBUTES)
+        before = place.read_bytes() if place.exists() else b"/.gitattributes merge=union\n"
+        known = {words[0] for line in before.splitlines() if (words := line.split())}
+        wanted = {pattern.encode(): line.encode() for pattern, line in attributes_of(paths).items()}
+        missing = [pattern + b" " + line for pattern, line in wanted.items() if pattern not in known]
+        if missing:
+            end = b"\r\n" if b"\r\n" in before else b"\n"
+            whole = before if before.endswith(b"\n") or not before else before + end
+            write_whole(place, whole + b"".join(line + end for line in missing))
     except OSError as problem:
         raise SkillcError(f"`{place}` cannot be written: {problem.strerror}") from problem
 
 
-def write_artifact(folder: Path, plan: Plan, document: Document, *, force: bool = False) -> tuple[Path, ...]:
-    """Writes SKILL.md and the module; each file is there whole or not at all.
+def artifact_texts(paths: ArtifactPaths, plan: Plan, document: Document) -> dict[Path, str]:
+    """Return SKILL.md and the module, by their places."""
+    return {paths.skill: to_skill_md(document), paths.module: module_source(plan, document)}
 
-    Returns:
-        The files, SKILL.md first.
+
+def write_artifact(paths: ArtifactPaths, plan: Plan, document: Document, *, force: bool = False) -> None:
+    """Write SKILL.md and the module; each file is there whole or not at all.
 
     Raises:
-        SkillcError: as `check_folder`, or the folder cannot be written.
+        SkillcError: as `check_folder`, or a file cannot be written.
     """
-    check_folder(folder, force=force)
-    texts = {SKILL_FILE: to_skill_md(document), f"{module_name(plan.skill.name)}.py": module_source(plan, document)}
+    check_folder(paths, force=force)
+    texts = artifact_texts(paths, plan, document)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            write_whole(folder / name, text)
+        paths.folder.mkdir(parents=True, exist_ok=True)
+        for place, text in texts.items():
+            write_whole(place, text)
     except OSError as problem:
-        raise SkillcError(f"`{folder}` cannot be written: {problem.strerror}") from problem
-    return tuple(folder / name for name in texts)
+        raise SkillcError(f"`{paths.folder}` cannot be written: {problem.strerror}") from problem

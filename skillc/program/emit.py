@@ -1,22 +1,23 @@
-"""The module beside SKILL.md: plain DSPy that works without skillc.
+"""The module beside a skill's folder: plain DSPy that works without skillc.
 
-It reads its instructions from the SKILL.md beside it and holds no copy of them. So there is one truth, a skill edited
-by hand is what runs, and a module that lost its skill says so at import, where a stale copy would answer on.
+It reads its instructions from the SKILL.md in that folder and holds no copy of them. So there is one truth, a skill
+edited by hand is what runs, and a module that lost its skill says so at import, where a stale copy would answer on.
 """
 
 from __future__ import annotations
 
 import keyword
 
+from skillc.artifact_paths import module_name
 from skillc.document.skill import Document
 from skillc.plan.schema import FieldPlan, Plan, TaskPlan, TypePlan
-from skillc.program.names import class_name, field_names, module_name
+from skillc.program.names import class_name, field_names
 from skillc.program.present import kind_of
 
 _TYPES = {"text": "str", "bool": "bool", "number": "float", "integer": "int", "file": "str", "image": "dspy.Image"}
 _STEP = "    "
 
-_HEAD = '''"""The skill `{artifact}` as a DSPy module; it reads the SKILL.md beside it.
+_HEAD = '''"""The skill `{artifact}` as a DSPy module; it reads {artifact}/SKILL.md beside it.
 
 For example:
 
@@ -33,10 +34,13 @@ from typing import {typing}
 import dspy
 from dspy.signatures.signature import make_signature
 
+_FOLDER = {folder}
+
 
 def _skill() -> str:
     """The text of SKILL.md below its frontmatter."""
-    text = Path(__file__).with_name("SKILL.md").read_text(encoding="utf-8-sig")
+    path = Path(__file__).parent / _FOLDER / "SKILL.md"
+    text = path.read_text(encoding="utf-8-sig")
     _, mark, body = text.partition("\\n---\\n")
     return body.strip() if mark and text.startswith("---\\n") else text.strip()
 
@@ -105,7 +109,8 @@ def module_source(plan: Plan, document: Document) -> str:
     first = task.inputs[0].name if task.inputs else ""
     head = _HEAD.format(
         artifact=document.name,
-        module=module_name(plan.skill.name),
+        folder=literal(plan.skill.artifact),
+        module=module_name(plan.skill.artifact),
         call=f"{first}=..." if first.isidentifier() and not keyword.iskeyword(first) else "...",
         typing=", ".join(typing),
         signature=signature,

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import keyword
 import re
-import sys
 from functools import cache
 
 from skillc.plan.schema import TaskPlan
 
 _LONGEST = 40
-# Names that the emitted module has for other things, and modules that it must not hide.
+# Names that the emitted module has for other things.
 _IN_MODULE = frozenset({"Any", "INSTRUCTIONS", "Literal", "Path", "Program"})
-_IMPORTED = frozenset({"dspy", "litellm", "skillc"})
 # Keyword arguments that `dspy.Predict` takes for itself, and the marker that ends a reply.
 _TAKEN = frozenset({"signature", "new_signature", "demos", "config", "lm", "prediction", "completed", "self"})
 
@@ -40,14 +38,6 @@ def class_name(skill: str) -> str:
     if not name.isidentifier() or keyword.iskeyword(name) or name in _IN_MODULE or len(name) == 1:
         name = f"Skill{name}"
     return name[:_LONGEST]
-
-
-def module_name(skill: str) -> str:
-    """The name of the module beside `SKILL.md`: importable, whatever the skill is called."""
-    name = re.sub(r"[^0-9a-z_]+", "_", skill.lower()).strip("_") or "skill"
-    if not name.isidentifier() or keyword.iskeyword(name) or name in sys.stdlib_module_names | _IMPORTED:
-        name = f"skill_{name}"
-    return name
 
 
 @cache

@@ -1,4 +1,4 @@
-"""`history.jsonl`: every decision of every compile, pure values, for git.
+"""The history of a skill: every decision of every compile, pure values, for git.
 
 A line is one decision of one run. It carries a link: a digest of the decision and of all before it in its run. So a
 line is known whichever file, order and number it stands in, two branches merge as a union of their lines, and two

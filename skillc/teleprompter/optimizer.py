@@ -51,7 +51,7 @@ class SkillReport:
         verdict: the best instructions against the first ones on the test set; `unverified` without one.
         validation: the arms `none`, `initial` and `best` on the validation set, which the loop selected on.
         test: the same on the test set; empty arms where it was not scored.
-        history: one record for each decision, as in `history.jsonl`.
+        history: one record for each decision, as in the history of a compile.
         ledger: calls, tokens and cost by role and stage.
         stopped: why the loop ended.
         skill: the instructions as sections and rules.

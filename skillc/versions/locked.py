@@ -1,13 +1,13 @@
-"""`check --locked`: whether program, data and artifact are still what `skill.lock` speaks of. No model is asked."""
+"""`check --locked`: compare program, data and compiled skill with the lock. No model is asked."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from skillc.artifact_paths import LOCK_SUFFIX, SKILL_FILE, ArtifactPaths
 from skillc.checking import Looked
 from skillc.conflict import UnmergedError, is_mark
 from skillc.data.dataset import Dataset, load
@@ -19,15 +19,15 @@ from skillc.language.diagnostics import Diagnostic, Label, Severity
 from skillc.language.source import Source, Span
 from skillc.locking import own_code_digest
 from skillc.plan.digest import plan_digest
-from skillc.plan.lock import Lock, parse_lock
+from skillc.plan.lock import Lock, has_digest, parse_lock
 from skillc.plan.schema import Plan
-from skillc.program.artifact import ATTRIBUTES_FILE, HISTORY_FILE, LOCK_FILE, SKILL_FILE
 from skillc.run.history import decisions_until, read_history
 from skillc.versions.git import repository_of
 from skillc.versions.places import first_line
 
-_OWN = (SKILL_FILE, LOCK_FILE, HISTORY_FILE, ATTRIBUTES_FILE)
+# Files beside SKILL.md that an agent could read as a part of the skill.
 _READ = (".md", ".py")
+_SKIPPED = frozenset({".git", ".skillc", ".tox", ".nox", "node_modules", "__pycache__"})
 _AGAIN = "compile again, or take back what changed"
 
 
@@ -54,37 +54,44 @@ def locked_findings(path: Path) -> tuple[Diagnostic, ...]:
     if checked.library:
         return ()
     planned = plan_file(path, checked=checked, complete=False, every_model=False)
-    folders = lock_folders(planned.root, path.name, planned.plan.skill.artifact)
-    if not folders:
-        place = planned.root / "skills" / planned.plan.skill.artifact / LOCK_FILE
+    usual = ArtifactPaths.beside(planned.root, planned.plan.skill.artifact)
+    found = compiled_skills(usual, path)
+    if not found:
         hint = f"`skillc compile {path}`"
-        return (Diagnostic("SK751", f"the skill is not compiled: there is no `{place}`", _program(planned), hint=hint),)
-    return tuple(found for folder in folders for found in _folder(planned, folder))
+        message = f"the skill is not compiled: there is no `{usual.lock}`"
+        return (Diagnostic("SK751", message, _program(planned), hint=hint),)
+    return tuple(finding for paths in found for finding in _skill(planned, paths))
 
 
-def lock_folders(root: Path, program: str, artifact: str) -> list[Path]:
-    """Folders with a lock of a program: `skills/<name>` beside it, and those below it that `--output` named."""
-    usual = root / "skills" / artifact
-    found = [usual] if (usual / LOCK_FILE).exists() else []
-    for place, folders, files in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        folder = Path(place)
-        if LOCK_FILE in files and folder.name == artifact and folder != usual and _speaks_of(folder, program):
-            found.append(folder)
+def compiled_skills(usual: ArtifactPaths, program: Path) -> list[ArtifactPaths]:
+    """Return the compiled skills of a program: the one beside it, and those below it that `--output` named."""
+    found = [usual] if usual.lock.exists() else []
+    name = f"{usual.name}{LOCK_SUFFIX}"
+    for place, folders, files in os.walk(program.parent):
+        folders[:] = sorted(folder for folder in folders if _is_searched(Path(place, folder)))
+        paths = ArtifactPaths(Path(place), usual.name)
+        if name in files and paths.base != usual.base and _speaks_of(paths.lock, program):
+            found.append(paths)
     return found
 
 
-def _speaks_of(folder: Path, program: str) -> bool:
+def _is_searched(folder: Path) -> bool:
+    """Whether a skill may be below: agents' own folders are hidden ones, environments and caches hold none."""
+    name = folder.name
+    return not (name in _SKIPPED or name.endswith("_cache") or (folder / "pyvenv.cfg").exists())
+
+
+def _speaks_of(lock: Path, program: Path) -> bool:
     try:
-        return parse_lock((folder / LOCK_FILE).read_text(encoding="utf-8-sig"), folder).program.file == program
+        return parse_lock(lock.read_text(encoding="utf-8-sig"), lock).program.file == program.name
     except UnmergedError:
         return True
     except (SkillcError, OSError, UnicodeDecodeError):
         return False
 
 
-def _folder(planned: Planned, folder: Path) -> Iterator[Diagnostic]:
-    place = folder / LOCK_FILE
+def _skill(planned: Planned, paths: ArtifactPaths) -> Iterator[Diagnostic]:
+    place = paths.lock
     try:
         source = Source(str(place), place.read_text(encoding="utf-8-sig"))
         lock = parse_lock(source.text, place)
@@ -95,8 +102,8 @@ def _folder(planned: Planned, folder: Path) -> Iterator[Diagnostic]:
         raise SkillcError(f"the lock `{place}` cannot be read: {problem}") from problem
     yield from _of_program(planned, lock, source, place)
     yield from _of_data(planned, lock, source)
-    yield from _of_files(folder, lock, source)
-    yield from _of_history(folder, lock, source)
+    yield from _of_files(paths, lock, source)
+    yield from _of_history(paths, lock, source)
 
 
 def _program(planned: Planned) -> Label:
@@ -236,40 +243,36 @@ def _said(dataset: Dataset, lock: Lock) -> str:
 # ---- artifact -------------------------------------------------------------------------------------
 
 
-def _of_files(folder: Path, lock: Lock, source: Source) -> Iterator[Diagnostic]:
-    back = f"take it back: `git checkout -- {folder}`, or compile again"
+def _of_files(paths: ArtifactPaths, lock: Lock, source: Source) -> Iterator[Diagnostic]:
     for name, digest in sorted(lock.files.items()):
+        file = paths.base / name
         label = _at(source, '"files"', f'"{name}"')
+        back = f"take it back: `git checkout -- {file}`, or compile again"
         try:
-            content = (folder / name).read_bytes()
+            content = file.read_bytes()
         except FileNotFoundError:
-            yield Diagnostic("SK756", f"`{folder / name}` is missing", label, hint=back)
+            yield Diagnostic("SK756", f"`{file}` is missing", label, hint=back)
             continue
         except OSError as problem:
-            raise SkillcError(f"`{folder / name}` cannot be read: {problem.strerror}") from problem
-        # Git may have written the line ends of another system.
-        if digest not in (_sha256(content), _sha256(content.replace(b"\r\n", b"\n"))):
-            yield Diagnostic("SK755", f"`{folder / name}` was changed since the compile wrote it", label, hint=back)
-    known = {*lock.files, *_OWN}
-    for file in sorted(folder.iterdir()):
-        if file.name not in known and file.is_file() and file.suffix.lower() in _READ:
-            message = f"`{file}` stands beside the skill, and the compile did not write it"
+            raise SkillcError(f"`{file}` cannot be read: {problem.strerror}") from problem
+        if not has_digest(content, digest):
+            yield Diagnostic("SK755", f"`{file}` was changed since the compile wrote it", label, hint=back)
+    known = {paths.base / name for name in lock.files}
+    for file in sorted(paths.folder.iterdir() if paths.folder.is_dir() else ()):
+        if file not in known and file.is_file() and file.suffix.lower() in _READ:
+            message = f"`{file}` is in the folder of the skill, and the compile did not write it"
             hint = "remove it, or put it into a folder of your own such as `references/`"
             yield Diagnostic("SK757", message, _at(source, '"files"'), hint=hint)
 
 
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def _of_history(folder: Path, lock: Lock, source: Source) -> Iterator[Diagnostic]:
-    place, label = folder / HISTORY_FILE, _at(source, '"history"')
+def _of_history(paths: ArtifactPaths, lock: Lock, source: Source) -> Iterator[Diagnostic]:
+    place, label = paths.history, _at(source, '"history"')
     try:
         text = place.read_text(encoding="utf-8") if place.exists() else ""
     except (OSError, UnicodeDecodeError) as problem:
         raise SkillcError(f"the history `{place}` cannot be read: {problem}") from problem
     if any(is_mark(line) for line in text.splitlines()):
-        hint = f"`skillc resolve {folder} --keep ours` keeps the lines of both sides"
+        hint = f"`skillc resolve {paths.folder} --keep ours` keeps the lines of both sides"
         yield Diagnostic("SK760", f"a merge left marks in `{place}`", label, hint=hint)
     found = read_history(place)
     if lock.history is None:

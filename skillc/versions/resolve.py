@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
+import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from skillc.conflict import LOCK_FILE
+from skillc.artifact_paths import ArtifactPaths
 from skillc.errors import SkillcError
 from skillc.files import write_whole
 from skillc.language.diagnostics import Diagnostic
 from skillc.loading import program_in
-from skillc.plan.lock import Lock, parse_lock, union_of_looks, write_lock
-from skillc.program.artifact import HISTORY_FILE
+from skillc.plan.lock import Lock, has_digest, parse_lock, union_of_looks, write_lock
 from skillc.run.history import parse_history, text_of, union, write_history
 from skillc.run.journal import Record
 from skillc.versions.git import Repository, repository_of
@@ -29,7 +28,7 @@ class Resolved:
     """A skill that is whole again.
 
     Attributes:
-        folder: where it stands.
+        paths: its files.
         program: its program, where one was found.
         kept: the side that was written.
         why: what spoke for it, where that was asked.
@@ -40,7 +39,7 @@ class Resolved:
         findings: what no longer fits the lock, of the merged program and data.
     """
 
-    folder: Path
+    paths: ArtifactPaths
     program: Path | None
     kept: Side
     why: str
@@ -53,33 +52,38 @@ class Resolved:
 
 @dataclass(frozen=True, slots=True)
 class _Merge:
-    """The open files of one folder in git's index."""
+    """The open files of one skill in git's index.
+
+    Attributes:
+        base: the folder of the lock, from the repository's root.
+        open: ids of each open file on both sides, by its path from the root.
+    """
 
     repository: Repository
-    folder: Path
-    path: str
+    paths: ArtifactPaths
+    base: str
     open: Mapping[str, Mapping[int, str]]
 
     def of(self, side: Side, name: str) -> bytes | None:
-        """A file of a side; one that the merge did not leave open is the same on both."""
-        path = f"{self.path}/{name}" if self.path else name
+        """Return a file of a side by its path from the lock; one that the merge closed is the same on both."""
+        path = posixpath.join(self.base, name)
         if path in self.open:
             blob = self.open[path].get(_STAGES[side])
             return None if blob is None else self.repository.blob(blob)
         return self.repository.in_index(path)
 
     def with_digest(self, name: str, digest: str) -> bytes | None:
-        """A file of either side that has a digest, wherever git holds it."""
-        path = f"{self.path}/{name}" if self.path else name
+        """Return a file of either side that has a digest, wherever git holds it."""
+        path = posixpath.join(self.base, name)
         sides = (self.of("ours", name), self.of("theirs", name))
         for content in (*sides, *(self.repository.read(head, path) for head in self.repository.heads())):
-            if content is not None and hashlib.sha256(content).hexdigest() == digest:
+            if content is not None and has_digest(content, digest):
                 return content
         return None
 
 
 def resolve(path: Path, keep: Keep) -> Resolved:
-    """Writes one side of a compiled skill that a merge left open.
+    """Write one side of a compiled skill that a merge left open.
 
     Args:
         path: the program, or the folder of its skill.
@@ -88,63 +92,66 @@ def resolve(path: Path, keep: Keep) -> Resolved:
     Raises:
         SkillcError: nothing is open there, a side has no skill, or the two cannot be compared.
     """
-    folder, program = _folder_of(path)
-    merge = _merge_of(folder)
+    paths, program = _skill_of(path)
+    merge = _merge_of(paths)
     locks = {side: _lock(merge, side) for side in _STAGES}
     kept, why = _better(locks) if keep == "better" else (keep, "")
     lock, other = locks[kept], locks["theirs" if kept == "ours" else "ours"]
     if lock is None:
-        raise SkillcError(f"`{kept}` has no compiled skill in `{folder}`", hint="keep the other side")
+        raise SkillcError(f"`{kept}` has no compiled skill in `{paths.folder}`", hint="keep the other side")
     files, edited = _files(merge, kept, lock)
     history = union(line for side in _STAGES for line in _history(merge, side))
     looks = union_of_looks(lock.looks, other.looks if other else ())
     whole = lock.model_copy(update={"looks": looks})
-    _write(folder, files, text_of(history), whole)
+    _write(paths, files, text_of(history), whole)
     for name in other.files if other else ():
         if name not in lock.files:
-            (folder / name).unlink(missing_ok=True)
-    program = program or _program_of(folder, lock)
+            (paths.base / name).unlink(missing_ok=True)
+    program = program or _program_of(paths, lock)
     findings = _locked(program) if program is not None else ()
     added = len(looks) - len(lock.looks)
-    return Resolved(folder, program, kept, why, whole, added, len(history), edited, findings)
+    return Resolved(paths, program, kept, why, whole, added, len(history), edited, findings)
 
 
-def _folder_of(path: Path) -> tuple[Path, Path | None]:
-    """The skill's folder that a path means, and the program where it is known."""
+def _skill_of(path: Path) -> tuple[ArtifactPaths, Path | None]:
+    """Return the skill that a path means, and the program where it is known."""
     from skillc.frontend import plan_file
 
-    if path.is_dir() and ((path / LOCK_FILE).exists() or not list(path.glob("*.skill"))):
-        return path, None
+    paths = ArtifactPaths.of_folder(path)
+    if paths.lock.exists() or (path.is_dir() and not list(path.glob("*.skill"))):
+        return paths, None
     program = program_in(path)
     repository = repository_of(program.parent)
     if repository is not None and repository.inside(program) in repository.unmerged(repository.inside(program)):
         raise SkillcError(
-            f"the merge left the program `{program}` open too", hint=f"put it right first, then `git add {program}`"
+            f"the merge left the program `{program}` open too", hint=f"resolve it first, then `git add {program}`"
         )
     plan = plan_file(program, complete=False).plan
-    return program.parent / "skills" / plan.skill.artifact, program
+    return ArtifactPaths.beside(program.parent, plan.skill.artifact), program
 
 
-def _merge_of(folder: Path) -> _Merge:
-    there = folder
+def _merge_of(paths: ArtifactPaths) -> _Merge:
+    there = paths.base
     while not there.is_dir() and there != there.parent:
         there = there.parent
     repository = repository_of(there)
     if repository is None:
-        raise SkillcError(f"`{folder}` lies in no git repository, so there is no merge to resolve")
-    path = repository.inside(folder)
-    found = repository.unmerged(path)
+        raise SkillcError(f"`{paths.folder}` is in no git repository, so there is no merge to resolve")
+    base = repository.inside(paths.base)
+    own = [posixpath.join(base, paths.key(path)) for path in paths.tracked]
+    found = {path: sides for path in own for name, sides in repository.unmerged(path).items() if name == path}
     if not found:
-        hint = f"if marks are left in its files, `git checkout --merge -- {folder}` opens the merge again"
-        raise SkillcError(f"git holds no open merge of `{folder}`", hint=hint)
-    return _Merge(repository, folder, path, found)
+        names = " ".join(str(path) for path in paths.tracked)
+        hint = f"if marks are left in its files, `git checkout --merge -- {names}` opens the merge again"
+        raise SkillcError(f"git holds no open merge of `{paths.folder}`", hint=hint)
+    return _Merge(repository, paths, base, found)
 
 
 def _lock(merge: _Merge, side: Side) -> Lock | None:
-    content = merge.of(side, LOCK_FILE)
+    content = merge.of(side, merge.paths.key(merge.paths.lock))
     if content is None:
         return None
-    return parse_lock(content.decode("utf-8-sig", errors="replace"), merge.folder / LOCK_FILE)
+    return parse_lock(content.decode("utf-8-sig", errors="replace"), merge.paths.lock)
 
 
 def _better(locks: Mapping[Side, Lock | None]) -> tuple[Side, str]:
@@ -183,25 +190,25 @@ def _files(merge: _Merge, side: Side, lock: Lock) -> tuple[dict[str, bytes], tup
 
 
 def _history(merge: _Merge, side: Side) -> Sequence[Record]:
-    content = merge.of(side, HISTORY_FILE)
+    content = merge.of(side, merge.paths.key(merge.paths.history))
     if content is None:
         return []
-    return parse_history(content.decode("utf-8", errors="replace"), str(merge.folder / HISTORY_FILE))
+    return parse_history(content.decode("utf-8", errors="replace"), str(merge.paths.history))
 
 
-def _write(folder: Path, files: Mapping[str, bytes], history: str, lock: Lock) -> None:
+def _write(paths: ArtifactPaths, files: Mapping[str, bytes], history: str, lock: Lock) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        paths.folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
-            write_whole(folder / name, content.decode("utf-8"))
-    except (OSError, UnicodeDecodeError) as problem:
-        raise SkillcError(f"`{folder}` cannot be written: {problem}") from problem
-    write_history(folder / HISTORY_FILE, history)
-    write_lock(folder / LOCK_FILE, lock)
+            write_whole(paths.base / name, content)
+    except OSError as problem:
+        raise SkillcError(f"`{paths.folder}` cannot be written: {problem.strerror}") from problem
+    write_history(paths.history, history)
+    write_lock(paths.lock, lock)
 
 
-def _program_of(folder: Path, lock: Lock) -> Path | None:
-    place = folder.parent.parent / lock.program.file
+def _program_of(paths: ArtifactPaths, lock: Lock) -> Path | None:
+    place = paths.base.parent / lock.program.file
     return place if place.is_file() else None
 
 
@@ -221,13 +228,13 @@ def as_text(resolved: Resolved) -> str:
     """What was done, and what to do next."""
     lock = resolved.lock
     lines = [f"kept      {resolved.kept}" + (f": {resolved.why}" if resolved.why else "")]
-    lines.append(f"skill     {resolved.folder}, verdict {lock.verdict}")
+    lines.append(f"skill     {resolved.paths.folder}, verdict {lock.verdict}")
     if resolved.edited:
         lines.append(f"edited    {', '.join(resolved.edited)}: not as the compile wrote it, and taken as it stands")
     lines.append(f"history   {resolved.decisions} decisions of both")
     extra = f", {resolved.looks} of them the other side's" if resolved.looks else ""
     lines.append(f"looks     {len(lock.looks)} at test splits{extra}: the next test counts them all")
-    lines.append(f"next      git add {resolved.folder}")
+    lines.append(f"next      git add {' '.join(str(path) for path in resolved.paths.tracked)}")
     program = resolved.program or "PROGRAM"
     if any(found.code in ("SK752", "SK753", "SK754") for found in resolved.findings):
         lines.append(
@@ -245,7 +252,7 @@ def as_json(resolved: Resolved) -> dict[str, object]:
     return {
         "format_version": 1,
         "kept": resolved.kept,
-        "folder": str(resolved.folder),
+        "folder": str(resolved.paths.folder),
         "verdict": resolved.lock.verdict,
         "looks": len(resolved.lock.looks),
         "decisions": resolved.decisions,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from skillc.artifact_paths import ArtifactPaths
 from skillc.errors import SkillcError
 from skillc.frontend import check_file
 from skillc.language.checked import Checked
@@ -194,11 +195,11 @@ def shown_source(source: Source, scratch: Path, label: str) -> Source:
 
 
 def _lock(files: Files, file: str, plan: Plan, scratch: Path) -> Lock | None:
-    content = files.read(posixpath.join(posixpath.dirname(file), "skills", plan.skill.artifact, "skill.lock"))
+    content = files.read(ArtifactPaths.beside(Path(posixpath.dirname(file)), plan.skill.artifact).lock.as_posix())
     if content is None:
         return None
     scratch.mkdir(parents=True, exist_ok=True)
-    place = scratch / "skill.lock"
+    place = scratch / "compiled.lock"
     place.write_bytes(content)
     try:
         return read_lock(place)

@@ -9,7 +9,7 @@ def run(shop, optimize, *options):
     (shop / "things.skill").write_text(PROGRAM.replace("batch = 12;", f"batch = 12; {optimize};"))
     done = skillc("compile", "things.skill", "--json", *options, folder=shop)
     assert done.returncode == 0, done.stderr
-    history = (shop / "skills/sort-things/history.jsonl").read_text().splitlines()
+    history = (shop / "skills/sort-things.history.jsonl").read_text().splitlines()
     return json.loads(done.stdout), [json.loads(line) for line in history], done.stderr
 
 

@@ -24,7 +24,7 @@ def test_the_summary_has_what_it_promises(compiled):
 
 def test_the_lock_holds_the_same_verdict_and_test(compiled):
     folder, summary, _ = compiled
-    lock = json.loads((folder / "skills/sort-things/skill.lock").read_text())
+    lock = json.loads((folder / "skills/sort-things.lock").read_text())
     assert lock["verdict"] == summary["verdict"]
     assert lock["test"] == summary["test"]
     assert len(lock["looks"]) == 1
@@ -43,8 +43,8 @@ def test_a_second_run_from_a_clean_cache_gives_the_same_bytes(compiled, tmp_path
         shutil.copy(folder / name, tmp_path)
     done = skillc("compile", "things.skill", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    for name in ("SKILL.md", "skill.lock", "history.jsonl", "sort_things.py"):
-        ours, theirs = (f / "skills/sort-things" / name for f in (tmp_path, folder))
+    for name in ("sort-things/SKILL.md", "sort-things.lock", "sort-things.history.jsonl", "sort_things.py"):
+        ours, theirs = (f / "skills" / name for f in (tmp_path, folder))
         assert ours.read_bytes() == theirs.read_bytes(), name
 
 
@@ -54,15 +54,15 @@ def test_compiling_again_is_the_same_look_and_the_same_bytes(compiled, tmp_path)
     shutil.copytree(folder, again)
     done = skillc("compile", "things.skill", folder=again)
     assert done.returncode == 0, done.stderr
-    for name in ("SKILL.md", "skill.lock", "history.jsonl"):
-        assert (again / "skills/sort-things" / name).read_bytes() == (folder / "skills/sort-things" / name).read_bytes()
+    for name in ("sort-things/SKILL.md", "sort-things.lock", "sort-things.history.jsonl"):
+        assert (again / "skills" / name).read_bytes() == (folder / "skills" / name).read_bytes()
 
 
 def test_the_artifact_is_plain_markdown(compiled):
     """It holds no id, no rationale, no comment for us, and needs no skillc."""
     folder, _, _ = compiled
     text = (folder / "skills/sort-things/SKILL.md").read_text()
-    history = [json.loads(line) for line in (folder / "skills/sort-things/history.jsonl").read_text().splitlines()]
+    history = [json.loads(line) for line in (folder / "skills/sort-things.history.jsonl").read_text().splitlines()]
     rules = {edit["rule"] for line in history for edit in line.get("edits", []) if edit.get("rule")}
     assert rules
     assert not any(rule in text for rule in rules)
@@ -72,7 +72,7 @@ def test_the_artifact_is_plain_markdown(compiled):
 
 def test_every_decision_is_in_the_history(compiled):
     folder, summary, _ = compiled
-    history = [json.loads(line) for line in (folder / "skills/sort-things/history.jsonl").read_text().splitlines()]
+    history = [json.loads(line) for line in (folder / "skills/sort-things.history.jsonl").read_text().splitlines()]
     assert len(history) == summary["decisions"]
     assert [line["decision"] for line in history] == list(range(1, len(history) + 1))
     assert sum(line["result"] == "accept" for line in history) == summary["accepted"]
@@ -90,7 +90,7 @@ def test_the_emitted_module_works_without_skillc(compiled, tmp_path):
     folder, _, _ = compiled
     code = (
         "import sys; sys.modules['skillc'] = None\n"
-        f"sys.path.insert(0, {str(folder / 'skills/sort-things')!r})\n"
+        f"sys.path.insert(0, {str(folder / 'skills')!r})\n"
         "import sort_things\n"
         "assert 'rules' in sort_things.program.answer.signature.instructions.lower()\n"
     )
@@ -122,7 +122,7 @@ def test_a_run_that_a_cap_stops_is_status_3_and_the_cap_holds(shop):
 def test_a_stopped_run_is_a_prefix_of_the_unstopped_one(compiled, shop):
     folder, _, _ = compiled
     skillc("compile", "things.skill", "--set", "budget.calls=240", folder=shop)
-    whole, part = ((f / "skills/sort-things/history.jsonl").read_text().splitlines() for f in (folder, shop))
+    whole, part = ((f / "skills/sort-things.history.jsonl").read_text().splitlines() for f in (folder, shop))
     drop = [json.loads(line) for line in part]
     full = [json.loads(line) for line in whole][: len(drop)]
     assert drop

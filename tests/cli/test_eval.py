@@ -73,12 +73,12 @@ def test_a_look_is_announced_and_counted(compiled: Compiled, tmp_path: Path) -> 
     done = skillc("eval", "things.skill", "--split", "test", folder=folder)
     assert done.returncode == 0, done.stderr
     assert "2 looks at the test split, 1 of them new; the lock knows 1" in done.stderr
-    assert len(json.loads((folder / "skills/sort-things/skill.lock").read_text())["looks"]) == 2
+    assert len(json.loads((folder / "skills/sort-things.lock").read_text())["looks"]) == 2
     assert "verdict   improved   compiled skill against initial skill (look 1" in done.stdout
     # What a compile says afterwards stands on the looks that there were.
     again = skillc("compile", "things.skill", "--json", folder=folder)
     assert json.loads(again.stdout)["test"]["look"] == 1
-    assert len(json.loads((folder / "skills/sort-things/skill.lock").read_text())["looks"]) == 2
+    assert len(json.loads((folder / "skills/sort-things.lock").read_text())["looks"]) == 2
 
 
 @pytest.mark.parametrize(

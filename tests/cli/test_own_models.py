@@ -56,7 +56,7 @@ def with_models(target: str, optimizer: str = 'model optimizer = "rulebook/v1"')
 def made(folder: Path) -> tuple[str, list[Any]]:
     """The skill, and the history without the run's name."""
     home = folder / "skills" / "sort-things"
-    history = [json.loads(line) for line in (home / "history.jsonl").read_text().splitlines()]
+    history = [json.loads(line) for line in home.with_name("sort-things.history.jsonl").read_text().splitlines()]
     assert all(len(record.pop("run")) == 64 for record in history)
     assert len({record.pop("link") for record in history}) == len(history)
     return (home / "SKILL.md").read_text(), history

@@ -30,7 +30,7 @@ def compiled(folder, program, *options):
     (folder / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
     done = skillc("compile", "things.skill", "--offline", "--json", *options, folder=folder)
     assert done.returncode == 0, done.stderr
-    history = (folder / "skills/sort-things/history.jsonl").read_text().splitlines()
+    history = (folder / "skills/sort-things.history.jsonl").read_text().splitlines()
     return json.loads(done.stdout), [json.loads(line) for line in history], done.stderr
 
 
@@ -79,12 +79,12 @@ def test_a_text_and_the_same_text_in_a_file_are_the_same_run(tmp_path):
 def test_a_compiled_skill_can_be_compiled_further(tmp_path):
     """Its own rules come back as rules: the second run's initial skill is the first run's best."""
     compiled(tmp_path, PROGRAM, "--set", "budget.steps=2")
-    lock = json.loads((tmp_path / "skills/sort-things/skill.lock").read_text())
+    lock = json.loads((tmp_path / "skills/sort-things.lock").read_text())
     on = PROGRAM.replace("language 1\n", 'language 1\nuse "./skills/sort-things/SKILL.md" as before\n').replace(
         EMPTY, "trainable section rules = before.rules { limit = 600 tokens }"
     )
     summary, _, _ = compiled(tmp_path, on, "--set", "budget.steps=1", "--output", "further")
-    again = json.loads((tmp_path / "further/sort-things/skill.lock").read_text())
+    again = json.loads((tmp_path / "further/sort-things.lock").read_text())
     assert again["skill"]["initial"] == lock["skill"]["best"]
     assert summary["validation"]["initial"]["mean"] == lock["validation"]["best"]["mean"]
 

@@ -24,7 +24,7 @@ from skillc.plan.initial import initial_document
 from skillc.plan.lock import read_lock
 from skillc.run.stop import Stop
 
-LOCK = "skills/sort-things/skill.lock"
+LOCK = "skills/sort-things.lock"
 SKILL = "skills/sort-things/SKILL.md"
 Compiled = tuple[Path, Any, Any]
 

@@ -21,7 +21,7 @@ from nursery import Nursery
 
 REMOTE = PROGRAM.replace('"rulebook/v1"', '"openai/rulebook" { base_url = env("SERVER"); key = env("KEY") }')
 IN_FLIGHT = 16
-FILES = ("SKILL.md", "skill.lock", "history.jsonl", "sort_things.py")
+FILES = ("sort-things/SKILL.md", "sort-things.lock", "sort-things.history.jsonl", "sort_things.py")
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def shop(folder, program=REMOTE):
 
 def compiled(folder):
     """The bytes of all that a compile writes for git."""
-    return {name: (folder / "skills" / "sort-things" / name).read_bytes() for name in FILES}
+    return {name: (folder / "skills" / name).read_bytes() for name in FILES}
 
 
 def start(nursery, server, folder, *arguments, **environment):
@@ -62,7 +62,8 @@ def finish(nursery, server, folder, *arguments):
 
 def is_prefix(stopped, whole):
     """Whether its decisions begin a whole run's; the last accept may have been cut off before its validation."""
-    part, full = ([json.loads(line) for line in text["history.jsonl"].splitlines()] for text in (stopped, whole))
+    texts = (files["sort-things.history.jsonl"] for files in (stopped, whole))
+    part, full = ([json.loads(line) for line in text.splitlines()] for text in texts)
     if part and "completed" not in part[-1]:
         full[len(part) - 1].pop("completed", None)
     return part == full[: len(part)]
@@ -71,9 +72,9 @@ def is_prefix(stopped, whole):
 def same_after_a_test(folder, stopped, whole):
     """A run that a cap or the clock ended was tested, so the one that goes on may be the second look at the split."""
     ended = compiled(folder)
-    assert ended["SKILL.md"] == whole["SKILL.md"]
-    assert ended["history.jsonl"] == whole["history.jsonl"]
-    before, after, expected = (json.loads(files["skill.lock"]) for files in (stopped, ended, whole))
+    assert ended["sort-things/SKILL.md"] == whole["sort-things/SKILL.md"]
+    assert ended["sort-things.history.jsonl"] == whole["sort-things.history.jsonl"]
+    before, after, expected = (json.loads(files["sort-things.lock"]) for files in (stopped, ended, whole))
     assert after["looks"][: len(before["looks"])] == before["looks"]
     assert after["charged"] == expected["charged"]
     assert after["test"]["best"] == expected["test"]["best"]
@@ -146,9 +147,9 @@ def test_a_stopped_run_is_a_prefix_of_the_whole_one_and_a_raised_cap_goes_on(nur
     assert nursery.wait() == 3, (folder / "stderr.txt").read_text()
     assert server.total <= 240
     written = compiled(folder)
-    assert written["history.jsonl"]
+    assert written["sort-things.history.jsonl"]
     assert is_prefix(written, bytes_of_whole)
-    assert json.loads(written["skill.lock"])["stopped"].startswith("calls")
+    assert json.loads(written["sort-things.lock"])["stopped"].startswith("calls")
     finish(nursery, server, folder)
     same_after_a_test(folder, written, bytes_of_whole)
     # What the stopped run was tested with was not asked by the whole one; nothing else is asked twice.
@@ -173,7 +174,7 @@ def test_fresh_asks_everything_again_and_then_goes_on_from_itself(nursery, serve
     assert server.total == once.total()
     finish(nursery, server, copy)
     assert server.total == once.total()
-    assert compiled(copy)["SKILL.md"] == bytes_of_whole["SKILL.md"]
+    assert compiled(copy)["sort-things/SKILL.md"] == bytes_of_whole["sort-things/SKILL.md"]
 
 
 def test_a_model_that_changes_behind_its_name_stops_the_run(nursery, server, tmp_path):
@@ -256,9 +257,9 @@ def test_ctrl_c_writes_the_best_skill_so_far_within_a_second_and_says_how_to_go_
     assert "interrupted after decision" in said
     assert "the same command goes on" in said
     written = compiled(folder)
-    assert written["SKILL.md"]
+    assert written["sort-things/SKILL.md"]
     assert is_prefix(written, bytes_of_whole)
-    assert json.loads(written["skill.lock"])["verdict"] in ("unverified", "no significant gain")
+    assert json.loads(written["sort-things.lock"])["verdict"] in ("unverified", "no significant gain")
     server.latency = 0.002
     finish(nursery, server, folder)
     assert compiled(folder) == bytes_of_whole
@@ -290,7 +291,7 @@ def test_the_clock_cuts_a_run_off_where_it_stands_and_a_later_run_goes_on(nurser
     assert nursery.wait() == 3, (folder / "stderr.txt").read_text()
     written = compiled(folder)
     assert is_prefix(written, bytes_of_whole)
-    assert json.loads(written["skill.lock"])["stopped"].startswith("time after decision")
+    assert json.loads(written["sort-things.lock"])["stopped"].startswith("time after decision")
     server.latency = 0.002
     finish(nursery, server, folder)
     same_after_a_test(folder, written, bytes_of_whole)

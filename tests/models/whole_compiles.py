@@ -27,7 +27,7 @@ from skillc.optimize.observer import Silent
 from skillc.pipeline import Compiled, Job, compile_job
 from skillc.tokens import count_tokens
 
-FILES = ("SKILL.md", "skill.lock", "history.jsonl", "sort_things.py")
+FILES = ("sort-things/SKILL.md", "sort-things.lock", "sort-things.history.jsonl", "sort_things.py")
 _PROVIDERS = {"openai": "openai/rulebook", "hosted_vllm": "hosted_vllm/rulebook", "anthropic": "anthropic/claude-x"}
 
 
@@ -51,7 +51,7 @@ def compile_here(folder: Path, server: str, key: str) -> Compiled:
         patch.setenv("SERVER", server)
         patch.setenv("TEAM_KEY", key)
         planned = plan_file(folder / "things.skill", runnable=True)
-        job = Job(planned, estimate(planned), folder / "skills" / "sort-things", folder / ".skillc")
+        job = Job(planned, estimate(planned), folder / "skills", folder / ".skillc")
         with Client(
             planned.plan, cache_folder=job.home / "cache", retries=Retries(6, 0, 0), sleep=_no_wait, preflight=True
         ) as client:
@@ -66,7 +66,7 @@ def compile_in(nursery: Nursery, folder: Path, server: str, key: str, *arguments
 
 def compiled(folder: Path) -> dict[str, bytes]:
     """The bytes of all that a compile writes for git."""
-    return {name: (folder / "skills" / "sort-things" / name).read_bytes() for name in FILES}
+    return {name: (folder / "skills" / name).read_bytes() for name in FILES}
 
 
 def messages_of(asked: Asked) -> list[dict[str, Any]]:

@@ -221,10 +221,10 @@ def test_a_target_that_recovers_leaves_the_same_bytes_as_one_that_never_failed(
     for name, server in (("calm", calm), ("stormy", stormy)):
         compiled(tmp_path / name, server, examples=40)
     assert stormy.failed["503"]
-    for name in ("SKILL.md", "history.jsonl"):
-        left, right = (tmp_path / run / "skills" / "guess" / name for run in ("calm", "stormy"))
+    for name in ("guess/SKILL.md", "guess.history.jsonl"):
+        left, right = (tmp_path / run / "skills" / name for run in ("calm", "stormy"))
         ours, theirs = left.read_text(), right.read_text()
-        if name == "history.jsonl":
+        if name == "guess.history.jsonl":
             # The run's name holds the server's address, which differs, and the links begin with that name.
             ours, theirs = (re.sub(r'"(run|link)": ?"[0-9a-f]+"', "", text) for text in (ours, theirs))
         assert ours == theirs

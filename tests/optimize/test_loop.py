@@ -55,7 +55,7 @@ def compiled(folder, *, settings=("budget.steps=4",), fails=None, program=PROGRA
     estimated = estimate(planned)
     spy = Spy(planned.plan, fails)
     watch = Watch(spy)
-    job = Job(planned, estimated, folder / "skills" / "sort-things", folder / ".skillc")
+    job = Job(planned, estimated, folder / "skills", folder / ".skillc")
     try:
         return compile_job(job, watch, spy), spy, watch, estimated.dataset
     finally:
@@ -170,13 +170,13 @@ def test_a_cap_inside_the_completion_of_an_accept_keeps_it(tmp_path):
     assert watch.decisions[-1] == accepted[-1]
     assert result.lock.stopped == f"calls after decision {accepted[-1]['decision']}"
     assert result.lock.skill.best == accepted[-1]["candidate"]
-    last = json.loads((tmp_path / "skills" / "sort-things" / "history.jsonl").read_text().splitlines()[-1])
+    last = json.loads((tmp_path / "skills" / "sort-things.history.jsonl").read_text().splitlines()[-1])
     assert (last["result"], "completed" in last) == ("accept", False)
 
 
 def test_an_accept_is_completed_in_the_history(tmp_path):
     result, _, watch, _ = compiled(tmp_path)
-    lines = (tmp_path / "skills" / "sort-things" / "history.jsonl").read_text().splitlines()
+    lines = (tmp_path / "skills" / "sort-things.history.jsonl").read_text().splitlines()
     accepted = [line for line in map(json.loads, lines) if line["result"] == "accept"]
     assert len(accepted) == len(watch.completions) == result.trained.state.accepted > 0
     assert [line["completed"] for line in accepted] == [record["goal"] for record in watch.completions]

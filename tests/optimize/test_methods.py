@@ -97,7 +97,7 @@ def compiled(folder, method, *settings, fails=None, says=None, observer=None, pr
     )
     estimated = estimate(planned)
     spy, watch = Spy(planned.plan, fails, says), observer or Silent()
-    job = Job(planned, estimated, folder / "skills" / "sort-things", folder / ".skillc")
+    job = Job(planned, estimated, folder / "skills", folder / ".skillc")
     try:
         return compile_job(job, watch, spy, stop), spy, watch, estimated
     finally:
@@ -116,7 +116,7 @@ def test_a_methods_result_is_one_decision_with_the_usual_lock_history_and_verdic
     assert record["kind"] == method
     assert record["result"] in ("accept", "reject")
     assert set(record["gates"]) <= {"better", "compact"}
-    (written,) = read_history(tmp_path / "skills" / "sort-things" / "history.jsonl")
+    (written,) = read_history(tmp_path / "skills" / "sort-things.history.jsonl")
     assert written["candidate"] == record["candidate"]
     assert result.lock.stopped == "method after decision 1"
     assert result.lock.verdict in ("improved", "worse", "no significant gain")

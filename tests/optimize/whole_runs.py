@@ -163,7 +163,7 @@ def planned_job(
     (folder / "guess.skill").write_text(program.replace("GATE", gate).replace("; GROUP", ""))
     (folder / "questions.jsonl").write_text(questions(examples))
     planned = plan_file(folder / "guess.skill", settings=settings)
-    return Job(planned, estimate(planned), folder / "skills" / "guess", folder / ".skillc")
+    return Job(planned, estimate(planned), folder / "skills", folder / ".skillc")
 
 
 def compiled(job: Job, models: Models, *, concurrency: int = 16, attempts: int = 3, cache: Path | None = None) -> Run:

@@ -1,4 +1,4 @@
-"""`skill.lock`: stable bytes, whole or not at all, and a clear word where it is damaged."""
+"""The lock: stable bytes, whole or not at all, and a clear word where it is damaged."""
 
 import json
 import os
@@ -61,7 +61,7 @@ def a_lock(**changes):
 
 
 def test_a_lock_can_be_read_back(tmp_path):
-    path = tmp_path / "skill.lock"
+    path = tmp_path / "things.lock"
     write_lock(path, a_lock())
     again = read_lock(path)
     assert lock_text(again) == path.read_text()
@@ -98,10 +98,10 @@ def test_writing_what_was_read_gives_the_same_bytes(mean, cost):
 
 
 def test_a_failed_write_leaves_the_old_lock(tmp_path):
-    path = tmp_path / "skill.lock"
+    path = tmp_path / "things.lock"
     write_lock(path, a_lock())
     before = path.read_bytes()
-    (tmp_path / f".skill.lock.{os.getpid()}.new").mkdir()
+    (tmp_path / f".things.lock.{os.getpid()}.new").mkdir()
     with pytest.raises(SkillcError, match="cannot be written"):
         write_lock(path, a_lock(verdict="worse"))
     assert path.read_bytes() == before
@@ -109,7 +109,7 @@ def test_a_failed_write_leaves_the_old_lock(tmp_path):
 
 def test_a_lock_that_is_missing(tmp_path):
     with pytest.raises(SkillcError, match="there is no lock") as error:
-        read_lock(tmp_path / "skill.lock")
+        read_lock(tmp_path / "things.lock")
     assert "skillc compile" in error.value.hint
 
 
@@ -128,7 +128,7 @@ def test_a_lock_that_is_missing(tmp_path):
     ],
 )
 def test_a_damaged_lock_says_what_is_wrong(tmp_path, change, message):
-    path = tmp_path / "skill.lock"
+    path = tmp_path / "things.lock"
     text = change(lock_text(a_lock()))
     path.write_text(text)
     with pytest.raises(SkillcError) as error:
@@ -138,7 +138,7 @@ def test_a_damaged_lock_says_what_is_wrong(tmp_path, change, message):
 
 
 def test_bytes_that_are_no_text(tmp_path):
-    path = tmp_path / "skill.lock"
+    path = tmp_path / "things.lock"
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(SkillcError, match="cannot be read"):
         read_lock(path)

@@ -15,6 +15,7 @@ import dspy
 import pytest
 from model_plans import Scripted, plan_of, reply
 
+from skillc.artifact_paths import ArtifactPaths
 from skillc.document.render import for_target
 from skillc.document.skill import document_of
 from skillc.models.client import Client
@@ -45,9 +46,8 @@ def client() -> Iterator[Client]:
 
 @pytest.fixture
 def emitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    files = write_artifact(tmp_path / "route-tickets", plan_of(), DOCUMENT)
-    assert [file.name for file in files] == ["SKILL.md", "route_tickets.py"]
-    monkeypatch.syspath_prepend(str(tmp_path / "route-tickets"))
+    write_artifact(ArtifactPaths(tmp_path, "route-tickets"), plan_of(), DOCUMENT)
+    monkeypatch.syspath_prepend(str(tmp_path))
     sys.modules.pop("route_tickets", None)
     yield importlib.import_module("route_tickets")
     sys.modules.pop("route_tickets", None)
@@ -124,15 +124,15 @@ def test_the_emitted_module_sends_the_very_prompt_that_was_compiled(emitted: Any
 
 
 def test_the_emitted_module_needs_no_skillc_and_reads_its_skill_anew(tmp_path: Path) -> None:
-    folder = tmp_path / "route-tickets"
-    write_artifact(folder, plan_of(), DOCUMENT)
-    (folder / "SKILL.md").write_text("---\nname: route-tickets\n---\nBy hand --- now.\n", encoding="utf-8")
+    paths = ArtifactPaths(tmp_path, "route-tickets")
+    write_artifact(paths, plan_of(), DOCUMENT)
+    paths.skill.write_text("---\nname: route-tickets\n---\nBy hand --- now.\n", encoding="utf-8")
     code = (
         "import sys\nimport route_tickets\n"
         "assert route_tickets.INSTRUCTIONS == 'By hand --- now.', route_tickets.INSTRUCTIONS\n"
         "assert not [name for name in sys.modules if name.startswith(('skillc', 'litellm'))]\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=folder)
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
 
 
 def test_another_rollout_id_is_another_sample() -> None:

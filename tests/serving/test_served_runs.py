@@ -13,7 +13,7 @@ from places import SERVED, Place, laid_out, wait
 
 from skillc.models.serving.state import all_published, stop_published
 
-FILES = ("SKILL.md", "skill.lock", "history.jsonl", "sort_things.py")
+FILES = ("sort-things/SKILL.md", "sort-things.lock", "sort-things.history.jsonl", "sort_things.py")
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def nursery():
 
 
 def compiled(place: Place):
-    return {name: (place.folder / "skills" / "sort-things" / name).read_bytes() for name in FILES}
+    return {name: (place.folder / "skills" / name).read_bytes() for name in FILES}
 
 
 def said(place):

@@ -21,8 +21,10 @@ from skillc.run.history import decisions_until, read_history
 from skillc.versions.locked import locked_findings
 from skillc.versions.resolve import resolve
 
-SKILL = "skills/sort-things"
-FILES = ("SKILL.md", "sort_things.py", "skill.lock", "history.jsonl", ".gitattributes")
+SKILLS = Path("skills")
+SKILL = SKILLS / "sort-things"
+LOCK, HISTORY, MODULE = SKILLS / "sort-things.lock", SKILLS / "sort-things.history.jsonl", SKILLS / "sort_things.py"
+FILES = (SKILL / "SKILL.md", LOCK, HISTORY, MODULE, SKILLS / ".gitattributes")
 
 
 # Several compiles in one process, whose start takes as long as they do.
@@ -89,7 +91,7 @@ def merging(learnt, two):
     repo = learnt
     for branch, folder in (("side", two[1]), ("main", two[0])):
         repo.git("checkout", "-q", *(["-b"] if branch == "side" else []), branch)
-        shutil.copytree(folder / SKILL, repo.folder / SKILL)
+        shutil.copytree(folder / SKILLS, repo.folder / SKILLS)
         repo.commit(branch)
     out = repo.git("merge", "side", fails=True)
     assert "CONFLICT" in out
@@ -104,12 +106,13 @@ def codes(found):
 
 
 def test_git_never_mixes_two_skills_and_unites_their_history(merging, two):
-    folder = merging.folder / SKILL
-    assert (folder / "SKILL.md").read_text() == (two[0] / SKILL / "SKILL.md").read_text()
-    assert "history.jsonl" not in merging.git("diff", "--name-only", "--diff-filter=U")
-    found = read_history(folder / "history.jsonl")
+    folder = merging.folder
+    assert (folder / SKILL / "SKILL.md").read_text() == (two[0] / SKILL / "SKILL.md").read_text()
+    open_files = merging.git("diff", "--name-only", "--diff-filter=U").split()
+    assert open_files == [path.as_posix() for path in (LOCK, SKILL / "SKILL.md")]
+    found = read_history(folder / HISTORY)
     for each in two:
-        lock = read_lock(each / SKILL / "skill.lock")
+        lock = read_lock(each / LOCK)
         assert decisions_until(found, lock.run, lock.history) is not None
 
 
@@ -133,14 +136,14 @@ def test_loading_and_checking_name_it_too(merging):
 @pytest.mark.parametrize("place", ["things.skill", SKILL])
 def test_one_side_is_kept_whole_with_the_looks_and_history_of_both(merging, two, keep, which, place):
     found = resolve(Path(place), keep)
-    folder = merging.folder / SKILL
-    for name in ("SKILL.md", "sort_things.py"):
-        assert (folder / name).read_bytes() == (two[which] / SKILL / name).read_bytes()
-    locks = [read_lock(each / SKILL / "skill.lock") for each in two]
-    lock = read_lock(folder / "skill.lock")
+    folder = merging.folder
+    for name in (SKILL / "SKILL.md", MODULE):
+        assert (folder / name).read_bytes() == (two[which] / name).read_bytes()
+    locks = [read_lock(each / LOCK) for each in two]
+    lock = read_lock(folder / LOCK)
     assert {each.run for each in lock.looks} == {each.run for own in locks for each in own.looks}
     assert lock.model_copy(update={"looks": locks[which].looks}) == locks[which]
-    history = read_history(folder / "history.jsonl")
+    history = read_history(folder / HISTORY)
     assert all(decisions_until(history, own.run, own.history) is not None for own in locks)
     assert codes(found.findings) == ([] if which == 0 else ["SK759"])
     merging.commit("merged")
@@ -154,13 +157,13 @@ def test_better_goes_by_validation_and_refuses_what_does_not_compare(merging):
 
 def test_better_takes_the_higher_score(learnt, two):
     repo = learnt
-    lock = read_lock(two[0] / SKILL / "skill.lock")
+    lock = read_lock(two[0] / LOCK)
     best = lock.validation.best
     for branch, mean in (("side", best.mean / 2 + 1), ("main", best.mean / 2)):
         repo.git("checkout", "-q", *(["-b"] if branch == "side" else []), branch)
-        shutil.copytree(two[0] / SKILL, repo.folder / SKILL)
+        shutil.copytree(two[0] / SKILLS, repo.folder / SKILLS)
         validation = lock.validation.model_copy(update={"best": best.model_copy(update={"mean": mean})})
-        write_lock(repo.folder / SKILL / "skill.lock", lock.model_copy(update={"validation": validation}))
+        write_lock(repo.folder / LOCK, lock.model_copy(update={"validation": validation}))
         repo.commit(branch)
     repo.git("merge", "side", fails=True)
     found = resolve(Path("things.skill"), "better")
@@ -198,7 +201,7 @@ def test_marks_in_files_of_before_the_attributes_are_found(shop):
     for place in (shop / "things.skill", shop / SKILL):
         with pytest.raises(UnmergedError):
             package.load(place)
-    module = shop / SKILL / "sort_things.py"
+    module = shop / MODULE
     skill.write_text(text)
     module.write_text(f"<<<<<<< HEAD\n{module.read_text()}=======\n>>>>>>> side\n")
     with pytest.raises(UnmergedError):
@@ -210,17 +213,35 @@ def test_a_skill_that_speaks_of_marks_is_no_merge(shop):
 
     skill = shop / SKILL / "SKILL.md"
     skill.write_text(skill.read_text() + "\n```\n<<<<<<< HEAD\na\n=======\nb\n>>>>>>> x\n```\n")
-    lock = read_lock(shop / SKILL / "skill.lock")
-    files = {**lock.files, "SKILL.md": hashlib.sha256(skill.read_bytes()).hexdigest()}
-    write_lock(shop / SKILL / "skill.lock", lock.model_copy(update={"files": files}))
+    lock = read_lock(shop / LOCK)
+    files = {**lock.files, "sort-things/SKILL.md": hashlib.sha256(skill.read_bytes()).hexdigest()}
+    write_lock(shop / LOCK, lock.model_copy(update={"files": files}))
     package.load(shop / "things.skill")
+
+
+def test_branches_that_compiled_different_skills_merge_without_a_conflict(learnt, two):
+    repo = learnt
+    other = two[0] / SKILLS
+    for branch, name in (("side", "sort_stones"), ("main", "sort_things")):
+        repo.git("checkout", "-q", *(["-b"] if branch == "side" else []), branch)
+        for path in (path for path in other.rglob("*") if path.is_file()):
+            place = Path(str(path.relative_to(two[0])).replace("sort_things", name))
+            place = repo.folder / str(place).replace("sort-things", name.replace("_", "-"))
+            place.parent.mkdir(parents=True, exist_ok=True)
+            text = path.read_text() if path.name == ".gitattributes" else f"{name}\n"
+            place.write_text(text.replace("sort_things", name).replace("sort-things", name.replace("_", "-")))
+        repo.commit(branch)
+    repo.git("merge", "side")
+    lines = (repo.folder / SKILLS / ".gitattributes").read_text().splitlines()
+    assert len(lines) == len(set(lines)) == 9
 
 
 # ---- check --locked -------------------------------------------------------------------------------
 
 
 def test_what_was_compiled_fits_its_lock(shop):
-    assert sorted(path.name for path in (shop / SKILL).iterdir()) == sorted(FILES)
+    assert sorted(path.relative_to(shop) for path in (shop / SKILLS).rglob("*") if path.is_file()) == sorted(FILES)
+    assert [path.name for path in (shop / SKILL).iterdir()] == ["SKILL.md"]
     assert locked_findings(shop / "things.skill") == ()
     done = CliRunner().invoke(skillc, ["check", "things.skill", "--locked"], standalone_mode=False)
     assert done.return_value == 0
@@ -233,16 +254,18 @@ def test_options_of_the_compile_are_put_in_again(two):
 
 
 DRIFT = [
-    ("SK751", lambda f: shutil.rmtree(f / SKILL)),
+    ("SK751", lambda f: shutil.rmtree(f / SKILLS)),
+    ("SK751", lambda f: (f / LOCK).unlink()),
     ("SK752", lambda f: (f / "things.skill").write_text(edited("<= 10% => <= 11%", program=learnable()))),
     ("SK753", lambda f: write_rows(f / "things.jsonl", list(rows())[1:])),
     ("SK753", lambda f: (f / "things.jsonl").unlink()),
     ("SK755", lambda f: (f / SKILL / "SKILL.md").write_text("---\nname: sort-things\n---\nmine")),
-    ("SK755", lambda f: (f / SKILL / "sort_things.py").write_text("")),
-    ("SK756", lambda f: (f / SKILL / "sort_things.py").unlink()),
+    ("SK755", lambda f: (f / MODULE).write_text("")),
+    ("SK756", lambda f: (f / MODULE).unlink()),
+    ("SK756", lambda f: shutil.rmtree(f / SKILL)),
     ("SK757", lambda f: (f / SKILL / "old_name.py").write_text("")),
-    ("SK758", lambda f: (f / SKILL / "history.jsonl").unlink()),
-    ("SK758", lambda f: _without_a_line(f / SKILL / "history.jsonl")),
+    ("SK758", lambda f: (f / HISTORY).unlink()),
+    ("SK758", lambda f: _without_a_line(f / HISTORY)),
 ]
 
 
@@ -273,7 +296,7 @@ def test_what_is_no_drift(shop):
     (shop / "things.jsonl").write_text("\n".join(reversed(lines)) + "\n")
     skill = shop / SKILL / "SKILL.md"
     skill.write_bytes(skill.read_bytes().replace(b"\n", b"\r\n"))
-    history = shop / SKILL / "history.jsonl"
+    history = shop / HISTORY
     history.write_text("".join(reversed(history.read_text().splitlines(keepends=True) * 2)))
     (shop / SKILL / "references").mkdir()
     (shop / SKILL / "references" / "more.md").write_text("mine")
@@ -289,9 +312,20 @@ def test_a_skill_that_was_written_elsewhere_is_found(shop):
     assert codes(locked_findings(shop / "things.skill")) == ["SK756"]
 
 
+def test_a_skill_in_an_agents_hidden_folder_is_found_and_environments_are_passed_over(shop):
+    (shop / ".claude").mkdir()
+    shutil.copytree(shop / SKILLS, shop / ".claude" / SKILLS)
+    (shop / ".claude" / MODULE).unlink()
+    shutil.copytree(shop / ".claude", shop / "env")
+    (shop / "env" / "pyvenv.cfg").write_text("")
+    (found,) = locked_findings(shop / "things.skill")
+    assert found.code == "SK756"
+    assert ".claude/skills/sort_things.py" in found.message
+
+
 def test_in_git_the_diff_since_the_lock_is_one_command(learnt, two):
     repo = learnt
-    shutil.copytree(two[0] / SKILL, repo.folder / SKILL)
+    shutil.copytree(two[0] / SKILLS, repo.folder / SKILLS)
     repo.commit("compiled")
     repo.write("epochs = 1 => epochs = 3")
     (found,) = locked_findings(repo.folder / "things.skill")
@@ -304,12 +338,12 @@ def test_an_offline_compile_fits_its_lock_and_says_so(three):
     (found,) = locked_findings(folder / "things.skill")
     assert found.code == "SK759"
     assert "--offline" in found.message
-    lock = json.loads((folder / SKILL / "skill.lock").read_text())
+    lock = json.loads((folder / LOCK).read_text())
     assert lock["program"]["options"]["offline"] is True
 
 
 def test_a_lock_of_before_is_read(two):
-    text = (two[0] / SKILL / "skill.lock").read_text()
+    text = (two[0] / LOCK).read_text()
     value = json.loads(text)
     del value["history"], value["program"]["options"], value["program"]["code"]
     old = parse_lock(json.dumps(value), two[0])
@@ -322,7 +356,7 @@ def test_the_data_of_a_ref_is_compared_by_its_lock_where_git_has_none(learnt, tw
     from skillc.versions.findings import compare
     from skillc.versions.rules import BY_CODE
 
-    shutil.copytree(two[0] / SKILL, repo.folder / SKILL)
+    shutil.copytree(two[0] / SKILLS, repo.folder / SKILLS)
     repo.git("rm", "-q", "--cached", "things.jsonl")
     repo.git("add", "skills")
     repo.git("commit", "-q", "-m", "the data stays here")

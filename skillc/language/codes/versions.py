@@ -98,7 +98,7 @@ CODES: tuple[Code, ...] = (
         "the test split changed (`test-split-changed`)",
         "Examples that were on test are elsewhere now, are gone, or were edited. Where they went to train or "
         "validation the next skill learns from what the last one was tested on. Both versions of the data are read "
-        "and compared example by example; where one of them can't be read, `skill.lock` says what was tested. New "
+        "and compared example by example; where one of them can't be read, the lock says what was tested. New "
         "examples on test alone are no finding.",
     ),
     _code(
@@ -154,7 +154,7 @@ CODES: tuple[Code, ...] = (
         "SK731",
         "the data could not be compared (`data-not-compared`)",
         "Whether the test split is the same can't be told: one version of the data is not in git, lies outside the "
-        "repository, or is kept by Git LFS and not on this machine, and no `skill.lock` names what was tested. This "
+        "repository, or is kept by Git LFS and not on this machine, and no lock names what was tested. This "
         "is a warning: nothing was shown to be weaker, and nothing to be the same.",
     ),
     _code(
@@ -176,8 +176,8 @@ CODES: tuple[Code, ...] = (
     _code(
         "SK751",
         "the skill was not compiled",
-        "`check --locked` compares a program with the `skill.lock` of its compiled skill, and there is none: "
-        "neither in `skills/<name>/` beside the program nor in another folder below it whose lock names this "
+        "`check --locked` compares a program with the lock of its compiled skill, and there is none: neither "
+        "`skills/<name>.lock` beside the program nor one of that name in another folder below it that names this "
         "program.",
     ),
     _code(
@@ -211,15 +211,15 @@ CODES: tuple[Code, ...] = (
     ),
     _code(
         "SK757",
-        "a file stands beside the skill that the lock does not know",
-        "A Python or markdown file beside `SKILL.md` that the compile did not write: what is left of an older name, "
-        "or text that an agent may load and that no test has seen. Your own files belong into folders such as "
+        "an unknown file in the folder of the skill",
+        "A Python or markdown file beside `SKILL.md` that the compile did not write: an agent may load it, and no "
+        "test has seen it. Your own files belong into folders such as "
         "`references/`, `scripts/` and `assets/`.",
     ),
     _code(
         "SK758",
         "the history does not end as the lock says",
-        "`history.jsonl` lacks decisions of the run that made the skill, or holds others.",
+        "`<name>.history.jsonl` lacks decisions of the run that made the skill, or holds others.",
     ),
     _code(
         "SK759",

@@ -139,7 +139,7 @@ def _by_lock(old: Version, before: Sides | Unread, after: Sides | Unread, causes
             yield Change("data", "examples", "", "", "", "data-changed", message, place=_PLACE)
             return
         if tests:
-            message = "the test split is another one than `skill.lock` was tested on"
+            message = "the test split is not the one that the lock was tested on"
             yield Change(
                 "data", "test examples", "", "", "unordered", "test-split-changed", message, _HINT, place=_PLACE
             )
@@ -151,5 +151,5 @@ def _by_lock(old: Version, before: Sides | Unread, after: Sides | Unread, causes
         yield Change("data", "test examples", "", "", "unordered", "test-split-changed", message, _HINT, place=_PLACE)
         return
     message = f"whether the test split is the same can't be told: {reasons[0]}"
-    hint = "keep the data in git, or compile, so that `skill.lock` names it"
+    hint = "keep the data in git, or compile, so that the lock names it"
     yield Change("data", "test examples", "", "", "unordered", "data-not-compared", message, hint, place=_PLACE)

@@ -1,0 +1,111 @@
+"""Paths of a compiled skill: the folder that agents load, and the files beside it.
+
+- `skills/route-tickets/SKILL.md`: all that an agent reads
+- `skills/route_tickets.py`: the importable module
+- `skills/route-tickets.lock`: what the skill was compiled from
+- `skills/route-tickets.history.jsonl`: every decision
+- `skills/.gitattributes`: how git merges them, shared by all skills of the folder
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+OUTPUT = "skills"
+SKILL_FILE = "SKILL.md"
+ATTRIBUTES_FILE = ".gitattributes"
+LOCK_SUFFIX = ".lock"
+_HISTORY_SUFFIX = ".history.jsonl"
+# Modules that the emitted module needs, besides those of Python itself.
+_IMPORTED = frozenset({"dspy", "litellm", "skillc"})
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactPaths:
+    """Paths of one compiled skill.
+
+    Attributes:
+        base: the folder that holds compiled skills: `skills` beside the program, or the one of `--output`.
+        name: the skill's name by Agent Skills rules, `route-tickets`.
+    """
+
+    base: Path
+    name: str
+
+    @classmethod
+    def beside(cls, root: Path, name: str) -> ArtifactPaths:
+        """Return the default paths of a program in the folder `root`."""
+        return cls(root / OUTPUT, name)
+
+    @classmethod
+    def of_folder(cls, folder: Path) -> ArtifactPaths:
+        """Return the paths of the skill in a folder, which is named like the skill."""
+        whole = folder if folder.name not in ("", "..") else folder.resolve()
+        return cls(whole.parent, whole.name)
+
+    @classmethod
+    def of_lock(cls, lock: Path) -> ArtifactPaths:
+        """Return the paths of the skill that a lock file belongs to."""
+        return cls(lock.parent, lock.name.removesuffix(LOCK_SUFFIX))
+
+    @classmethod
+    def of_skill_file(cls, file: Path) -> ArtifactPaths | None:
+        """Return the paths of a SKILL.md; None for a file of another name, which no lock speaks of."""
+        return cls.of_folder(file.parent) if file.name == SKILL_FILE else None
+
+    @property
+    def folder(self) -> Path:
+        """The folder that an agent loads."""
+        return self.base / self.name
+
+    @property
+    def skill(self) -> Path:
+        """SKILL.md."""
+        return self.folder / SKILL_FILE
+
+    @property
+    def module(self) -> Path:
+        """The importable module."""
+        return self.base / f"{module_name(self.name)}.py"
+
+    @property
+    def lock(self) -> Path:
+        """The lock, which is written last."""
+        return self.base / f"{self.name}{LOCK_SUFFIX}"
+
+    @property
+    def history(self) -> Path:
+        """Every decision of every compile."""
+        return self.base / f"{self.name}{_HISTORY_SUFFIX}"
+
+    @property
+    def attributes(self) -> Path:
+        """Git's attributes, shared by all skills of the base folder."""
+        return self.base / ATTRIBUTES_FILE
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """The files whose digests the lock holds, by their names in it."""
+        return {self.key(path): path for path in (self.skill, self.module)}
+
+    @property
+    def tracked(self) -> tuple[Path, ...]:
+        """All files of this skill alone that git is to keep."""
+        return (self.skill, self.module, self.lock, self.history)
+
+    def key(self, path: Path) -> str:
+        """Return a path from the base folder, with `/`."""
+        return path.relative_to(self.base).as_posix()
+
+
+def module_name(skill: str) -> str:
+    """Return the name of a skill's module: importable, whatever the skill is called."""
+    name = re.sub(r"[^0-9a-z_]+", "_", skill.lower()).strip("_") or "skill"
+    if not name.isidentifier() or keyword.iskeyword(name) or name in sys.stdlib_module_names | _IMPORTED:
+        name = f"skill_{name}"
+    return name
