@@ -244,7 +244,7 @@ def test_another_model_is_another_look(compiled: Compiled, tmp_path: Path) -> No
 
 
 def test_without_a_lock_nobody_looks_at_the_test_split(shop: Path) -> None:
-    with pytest.raises(SkillcError, match=r"counted in `.*skill\.lock`, and there is none") as error:
+    with pytest.raises(SkillcError, match=r"counted in `.*sort-things\.lock`, and there is none") as error:
         job_of(shop, split="test")
     assert error.value.hint is not None
     assert "compile" in error.value.hint
