@@ -27,6 +27,18 @@ PLACEHOLDERS = {
     "ends": {"T", "L"},
     "default": {"L"},
     "first": set(),
+    "unless": {"T", "B", "L"},
+    "but_not": {"T", "B", "L"},
+    "only_if": {"A", "B", "L"},
+    "without": {"T", "L"},
+    "field": {"T", "L", "N"},
+    "noun_any": {"T"},
+    "noun_both": {"A", "B"},
+    "noun_except": {"T", "B"},
+    "noun_default": set(),
+    "arrow": {"C", "L"},
+    "columns": set(),
+    "series": {"C", "L"},
 }
 
 
@@ -39,7 +51,7 @@ def test_each_phrasing_has_its_placeholders_once(folder):
     for kind, lines in templates(folder).items():
         for line in lines:
             found = re.findall(r"\{(\w+)\}", line)
-            assert set(found) - {"N", "O"} == PLACEHOLDERS[kind], line
+            assert set(found) - {"N", "O"} == PLACEHOLDERS[kind] - {"N", "O"}, line
             assert all(found.count(name) == 1 for name in PLACEHOLDERS[kind]), line
             assert "[" not in phrasings.expand(line, random.Random(1)), line
 
@@ -109,6 +121,9 @@ def test_places_and_answers_are_those_of_the_rules(seed):
         (Rule("starts", ("hello",), "a"), "  - Hello you", True),
         (Rule("ends", ("bye",), "a"), "and bye!", True),
         (Rule("ends", ("bye",), "a"), "bye bye love", False),
+        (Rule("without", ("bye",), "a"), "hello", True),
+        (Rule("without", ("bye",), "a"), "bye", False),
+        (Rule("any", ("car",), "a"), "the cargo of a scar", False),
     ],
 )
 def test_when_a_rule_holds(rule, text, holds):
@@ -123,9 +138,15 @@ def test_the_first_rule_wins_and_a_default_waits_for_all():
     assert deciding(rules[1:], "c") is None
 
 
+def test_a_rule_that_names_an_input_searches_that_one_only():
+    rules = [Rule("any", ("a",), "1", "page"), Rule("any", ("a",), "2")]
+    assert deciding(rules, "a\nb", {"page": "b", "chat": "a"}) == 1
+    assert deciding(rules, "a\nb", {"page": "a", "chat": "b"}) == 0
+
+
 def test_the_rulebook_reads_the_sentences_that_are_called_its_own():
-    evaluate = (EXAMPLE / "making" / "evaluate.py").read_text()
-    own = re.findall(r'^    "(.*\{L\}\.?)",$', evaluate, re.MULTILINE)
+    conditions = (EXAMPLE / "making" / "conditions.py").read_text()
+    own = re.findall(r'^    "(.*\{L\}\.?)",$', conditions, re.MULTILINE)
     assert len(own) == 8
     for line in own:
         text = phrasings.fill(line, {"N": "ticket", "O": "team", "L": "sales", "T": '"gift card" or "quote"'})
@@ -148,3 +169,13 @@ def test_prompts_are_those_that_a_rollout_sends(skill):
     assert user["content"] == prompts.chat_user(task, ticket)
     reply = "".join(prompts.chat_reply(task, "sales"))
     assert adapter.parse(module.answer.signature, reply) == {"team": "sales"}
+
+
+def test_a_prompt_of_two_inputs_is_that_of_the_adapter():
+    signature = dspy.Signature("page, chat -> team: Literal['sales', 'legal']", "Do it.")
+    adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
+    system, user = adapter.format(signature, [], {"page": "one", "chat": "two"})
+    task = prompts.Task("page", "team", "", ("sales", "legal"), ("chat",))
+    upper = system["content"].split("your objective is:")[0]
+    assert prompts.chat_system(task, "# A").startswith(upper)
+    assert user["content"] == prompts.chat_user(task, "one", "two")

@@ -1,7 +1,7 @@
 """What a model does with skills that it has not seen: `python -m local_model.making.evaluate MODEL`.
 
-Words, labels, phrasings and filler are the evaluation's own (`kept` words, `evaluation/`). Each condition is a number
-of documents with one input each; the whole reply has to be right, to the letter. Greedy, through transformers.
+Each condition of `conditions.py` is a number of documents with one input each; the whole reply has to be right, to the
+letter. Greedy, through transformers.
 """
 
 from __future__ import annotations
@@ -9,170 +9,16 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import random
+import re
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from . import phrasings, prompts, words
-from .asking import Asking
-from .documents import draw_rules, draw_task
-from .rules import Rule, deciding
-from .sources import Level, Source, training_source
-from .writing import Writer
-
-HERE = Path(__file__).resolve().parent.parent / "evaluation"
-RULEBOOK = (
-    "If the {N} mentions {T}, answer {L}.",
-    "When the {N} contains {T}, reply with {L}.",
-    "If it says {T}, choose {L}.",
-    "Whenever the {N} includes {T}, classify it as {L}.",
-    "If the {N} mentions one of {T}, route it to {L}.",
-    "Where the {N} asks about {T}, return {L}.",
-    "If the {N} has {T} → {L}",
-    "If the {N} names any of the words {T}, the {O} is {L}.",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """One way to test.
-
-    Attributes:
-        target: the least share that is right, where the issue of this model names one.
-        most: it is a share that must not be passed.
-        hits: how many rules hold on the input.
-        change: `wrong` gives the deciding rule another label, `absent` leaves it out and still asks for its label.
-        kind: all rules are of this kind.
-    """
-
-    name: str
-    level: Level
-    target: float | None = None
-    most: bool = False
-    hits: int = 1
-    change: str = ""
-    kind: str = "any"
-    default: bool = False
-    source: str = "new"
-    chat: bool = True
-
-
-def _level(rules: int, few: int, many: int, labels: int = 4, **more: Any) -> Level:
-    return Level(
-        (rules, rules), (few, many), (labels, labels), odd=0, strange=0, phrases=0, sentences=2, queries=1, **more
-    )
-
-
-CONDITIONS = (
-    Condition("4 rules", _level(4, 1, 2)),
-    Condition("8 rules", _level(8, 1, 2), 0.95),
-    Condition("16 rules", _level(16, 1, 2), 0.85),
-    Condition("8 rules of 5 triggers", _level(8, 5, 5), 0.85),
-    Condition("16 rules of 5 triggers", _level(16, 5, 5)),
-    Condition("a wrong rule is obeyed", _level(8, 1, 2), 0.90, change="wrong"),
-    Condition("without the rule", _level(8, 1, 2), 0.25, most=True, change="absent"),
-    Condition("the default, 8 rules beside it", _level(8, 1, 2), hits=0, default=True),
-    Condition("two rules hold, the first wins", _level(8, 1, 2), hits=2),
-    Condition("8 labels", _level(8, 1, 2, 8)),
-    Condition("triggers of two words", replace(_level(8, 1, 2), phrases=1.0)),
-    Condition("both words must occur", _level(6, 2, 2), kind="both"),
-    Condition("an exception", _level(6, 2, 2), kind="except"),
-    Condition("long inputs", replace(_level(8, 1, 2), sentences=6)),
-    Condition("the rulebook's sentences, 8 rules", _level(8, 1, 3), source="rulebook"),
-    Condition("the rulebook's sentences, 16 rules of 5", _level(16, 5, 5), source="rulebook"),
-    Condition("phrasings of the training, new words", _level(8, 1, 2), source="trained"),
-    Condition("plain prompts", _level(8, 1, 2), chat=False),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """Messages and the reply that they ask for."""
-
-    messages: list[dict[str, str]]
-    reply: str
-
-
-def kept_word(chance: random.Random) -> str:
-    """A word that no training text holds."""
-    return words.invented_kept(chance) if chance.random() < 0.2 else chance.choice(_usable())
-
-
-@cache
-def _usable() -> tuple[str, ...]:
-    """The kept words that stand in no template, of the training or of the evaluation."""
-    texts = [
-        path.read_text(encoding="utf-8") for folder in (HERE, HERE.parent / "making") for path in folder.glob("*.txt")
-    ]
-    text = " ".join(each for each in texts if "SCOWL" not in each).lower()
-    taken = set("".join(letter if letter.isalpha() else " " for letter in text).split())
-    return tuple(word for word in words.evaluation() if word not in taken)
-
-
-@cache
-def _labels() -> tuple[str, ...]:
-    return tuple((HERE / "labels.txt").read_text(encoding="utf-8").split("\n")[:-1])
-
-
-@cache
-def source_of(name: str) -> Source:
-    """The sources: all new; the training's phrasings or the rulebook's with new words and labels."""
-    new = phrasings.sections(HERE / "phrasings.txt")
-    rules = new
-    if name == "trained":
-        rules = training_source().rules
-    elif name == "rulebook":
-        rules = {**rules, "any": RULEBOOK}
-    return Source(
-        kept_word,
-        lambda chance: chance.choice(_labels()),
-        rules,
-        phrasings.sections(HERE / "filler.txt"),
-        training_source().nouns,
-    )
-
-
-def case(condition: Condition, number: int, seed: int) -> Case:
-    """One document with one input."""
-    chance = random.Random(f"{seed}:{condition.name}:{number}")
-    source = source_of(condition.source)
-    task = draw_task(chance, condition.level, source)
-    while True:
-        drawn = [rule for rule in draw_rules(chance, condition.level, source, task.labels) if rule.kind != "default"]
-        if condition.kind != "any" and min(len(rule.triggers) for rule in drawn) < 2:
-            continue
-        rules = [replace(rule, kind=condition.kind) for rule in drawn]
-        if condition.default:
-            rules.append(Rule("default", (), chance.choice(task.labels)))
-        asking = Asking(chance, condition.level, source, task, tuple(rules), condition.chat)
-        hit = chance.sample(range(len(drawn)), condition.hits)
-        text = asking.text([sign for at in hit for sign in asking.signs(rules[at])], "")
-        decides = deciding(rules, text)
-        if condition.hits == 2 and len({rules[at].label for at in hit}) < 2:
-            continue
-        if decides == (min(hit) if hit else len(rules) - 1):
-            break
-    label = rules[decides].label
-    if condition.change == "wrong":
-        label = chance.choice([each for each in task.labels if each != label])
-        rules[decides] = replace(rules[decides], label=label)
-    elif condition.change == "absent":
-        del rules[decides]
-    skill, _ = prompts.places(Writer(chance, source, task, strange=False).skill(rules))
-    system, user = (
-        (prompts.chat_system, prompts.chat_user) if condition.chat else (prompts.plain_system, prompts.plain_user)
-    )
-    reply = "".join((prompts.chat_reply if condition.chat else prompts.plain_reply)(task, label))
-    return Case(
-        [{"role": "system", "content": system(task, skill)}, {"role": "user", "content": user(task, text)}], reply
-    )
+from .conditions import CONDITIONS, Case, Condition, case
 
 
 class Model:
@@ -252,6 +98,26 @@ def evaluate(model: Model, conditions: Sequence[Condition], n: int, seed: int) -
     return rows
 
 
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Write the rows as the model card shows them."""
+    lines = ["| condition | right | 95 % | documents | target |", "|---|---|---|---|---|"]
+    most = {condition.name for condition in CONDITIONS if condition.most}
+    for row in rows:
+        aim = ""
+        if row["target"] is not None:
+            upper = row["condition"] in most
+            missed = row["right"] > row["target"] if upper else row["right"] < row["target"]
+            aim = f"at {'most' if upper else 'least'} {row['target']:.2f}{', missed' if missed else ''}"
+        figures = f"{row['right']:.3f} | {row['low']:.3f} to {row['high']:.3f} | {row['n']}"
+        lines.append(f"| {row['condition']} | {figures} | {aim} |")
+    return "\n".join(lines)
+
+
+def with_table(card: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Replace the card's table of conditions."""
+    return re.sub(r"\| condition \|.*\n(?:\|.*\n)*", lambda _: table(rows) + "\n", card, count=1)
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description="test a model on skills that it has not seen")
@@ -260,11 +126,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="conditions whose name holds this")
     parser.add_argument("--json", type=Path, help="write the figures there")
+    parser.add_argument("--card", type=Path, help="replace the table in this model card")
     given = parser.parse_args()
     chosen = [condition for condition in CONDITIONS if given.only in condition.name]
     rows = evaluate(Model(given.model), chosen, given.n, given.seed)
     if given.json:
         given.json.write_text(json.dumps(rows, indent=1) + "\n")
+    if given.card:
+        given.card.write_text(with_table(given.card.read_text(encoding="utf-8"), rows), encoding="utf-8")
 
 
 if __name__ == "__main__":

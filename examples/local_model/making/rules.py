@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-Kind = Literal["any", "both", "except", "starts", "ends", "default"]
+Kind = Literal["any", "both", "except", "without", "starts", "ends", "default"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,14 +16,16 @@ class Rule:
     """One rule.
 
     Attributes:
-        kind: `any` of the triggers occurs, `both` do, any but the last does and the last does not (`except`), the text
-            starts or ends with one, or no other rule holds.
+        kind: `any` of the triggers occurs, `both` do, any but the last does and the last does not (`except`), none
+            occurs (`without`), the text starts or ends with one, or no other rule holds.
         triggers: words or short phrases.
+        field: the only input that is searched; empty for all inputs.
     """
 
     kind: Kind
     triggers: tuple[str, ...]
     label: str
+    field: str = ""
 
 
 @cache
@@ -39,6 +41,8 @@ def holds(rule: Rule, text: str) -> bool:
         return all(found)
     if rule.kind == "except":
         return any(found[:-1]) and not found[-1]
+    if rule.kind == "without":
+        return not any(found)
     words = re.sub(r"[\W_]+", " ", text).strip()
     if rule.kind == "starts":
         return any(pattern(trigger).match(words) for trigger in rule.triggers)
@@ -47,9 +51,16 @@ def holds(rule: Rule, text: str) -> bool:
     return any(found)
 
 
-def deciding(rules: Sequence[Rule], text: str) -> int | None:
-    """The number of the rule that decides a text; None where none does."""
+def deciding(rules: Sequence[Rule], text: str, fields: Mapping[str, str] | None = None) -> int | None:
+    """Return the number of the rule that decides, or None if no rule holds.
+
+    Args:
+        rules: in their order.
+        text: all inputs.
+        fields: each input by its name, for rules that name one.
+    """
     for number, rule in enumerate(rules):
-        if rule.kind != "default" and holds(rule, text):
+        searched = fields[rule.field] if fields and rule.field else text
+        if rule.kind != "default" and holds(rule, searched):
             return number
     return next((number for number, rule in enumerate(rules) if rule.kind == "default"), None)

@@ -6,12 +6,12 @@ import random
 from collections.abc import Sequence
 
 from . import lists, phrasings, prompts
+from .forms import SLOTS, Form, Forms
 from .prompts import Task
 from .rules import Rule
 from .sources import Source
 
-SLOTS = 32  # places that one rule may have: its label is 0, its triggers come after
-KINDS = ("any", "both", "except", "starts", "ends")  # of rules but defaults
+KINDS = ("any", "both", "except", "starts", "ends")  # that one document may write all alike
 
 
 class Writer:
@@ -25,14 +25,19 @@ class Writer:
         self._sense: dict[str, str] = {}
         self._noun = chance.choice((task.field.replace("_", " "), chance.choice(source.nouns["N"])))
 
-    def skill(self, rules: Sequence[Rule]) -> str:
-        """The skill's text, its places marked."""
+    def skill(self, rules: Sequence[Rule], form: Form = "list", aside: str = "") -> str:
+        """Write the skill's text, its places marked; `aside` is a sentence that is no rule."""
         chance, filler = self._chance, self._source.filler
         blocks = [f"# {self._sentence(chance.choice(filler['heading']))}"] if chance.random() < 0.8 else []
         if chance.random() < 0.7:
             blocks += [f"## {self._sentence(chance.choice(filler['heading']))}"] if chance.random() < 0.5 else []
             blocks.append(self._sentence(chance.choice(filler["intro"])))
-        blocks += self._sections([self._rule(number, rule) for number, rule in enumerate(rules)])
+        blocks += [aside] if aside else []
+        if form == "list":
+            blocks += self._sections([self._rule(number, rule) for number, rule in enumerate(rules)])
+        else:
+            values = {"N": self._noun, "O": self._task.output.replace("_", " ")}
+            blocks += Forms(chance, self._source, values).blocks(form, rules)
         if chance.random() < 0.2:
             blocks.append(self._sentence(chance.choice(filler["item"])))
         return "\n\n".join(blocks)
@@ -63,7 +68,7 @@ class Writer:
         return self._chance.choice(self._source.rules[kind])
 
     def _rule(self, number: int, rule: Rule) -> str:
-        template = self._same[rule.kind] if self._uniform and rule.kind != "default" else self._template(rule.kind)
+        template = self._same[rule.kind] if self._uniform and rule.kind in self._same else self._template(rule.kind)
         template = phrasings.expand(template, self._chance)
         if self._strange:
             template = self._without_sense(template)
@@ -72,7 +77,7 @@ class Writer:
         left, right = style.trigger
         values = {
             "L": style.answer(prompts.mark(number * SLOTS, rule.label)),
-            "N": self._noun,
+            "N": rule.field.replace("_", " ") or self._noun,
             "O": self._task.output.replace("_", " "),
         }
         if rule.kind == "both":
