@@ -60,7 +60,8 @@ test-vllm: .venv/installed
 local-model: .venv-vllm/installed
 	@cd examples && $(MALLOC) ../.venv-vllm/bin/python -m local_model.making.train ../build/local_model
 	@cd examples && ../.venv-vllm/bin/python -m local_model.making.export ../build/local_model local_model/model
-	@cd examples && ../.venv-vllm/bin/python -m local_model.making.evaluate local_model/model --json local_model/model/evaluation.json
+	@cd examples && ../.venv-vllm/bin/python -m local_model.making.evaluate local_model/model \
+		--json local_model/model/evaluation.json --card local_model/model/README.md
 
 bench: .venv/installed
 	@for f in "check.py" "overhead.py" "resume.py --kills 10"; do echo "== $$f"; $(BIN)/python benchmarks/$$f || exit 1; done

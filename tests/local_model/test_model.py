@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from local_model.making import tokenizer
+from local_model.making.conditions import CONDITIONS
 from tokenizers import Tokenizer
 
 MODEL = Path(__file__).resolve().parents[2] / "examples" / "local_model" / "model"
@@ -36,11 +37,17 @@ def test_its_tokenizer_is_the_one_that_is_built():
     assert (MODEL / "chat_template.jinja").read_text() == tokenizer.TEMPLATE
 
 
+def test_all_conditions_were_measured():
+    assert [row["condition"] for row in ROWS] == [condition.name for condition in CONDITIONS]
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["condition"])
-def test_the_card_says_what_was_measured_and_what_was_missed(row):
+def test_the_card_shows_what_was_measured_and_what_was_missed(row):
     card = (MODEL / "README.md").read_text()
     (line,) = (line for line in card.splitlines() if line.startswith(f"| {row['condition']} |"))
     most = row["condition"] == "without the rule"
     missed = row["target"] is not None and (row["right"] > row["target"] if most else row["right"] < row["target"])
-    assert f"| {row['right']:.3f} |" in line
+    assert f"| {row['right']:.3f} | {row['low']:.3f} to {row['high']:.3f} | {row['n']} |" in line
     assert ("missed" in line) == missed
+    failed = f"\n- {row['right']:.2f}: {row['condition']}\n"
+    assert (failed in card.split("## What it can't do")[1]) == (row["right"] < 0.8 and not most)

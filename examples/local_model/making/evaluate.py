@@ -20,6 +20,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from .conditions import CONDITIONS, Case, Condition, case
 
+MASTERED = 0.8  # a condition with a smaller share is listed as a failure
+
 
 class Model:
     """A model in a folder, asked through transformers."""
@@ -113,9 +115,20 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def with_table(card: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Replace the card's table of conditions."""
-    return re.sub(r"\| condition \|.*\n(?:\|.*\n)*", lambda _: table(rows) + "\n", card, count=1)
+def failures(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Write the conditions that a model does not master as a list, worst first."""
+    most = {condition.name for condition in CONDITIONS if condition.most}
+    weak = sorted(
+        (row for row in rows if row["right"] < MASTERED and row["condition"] not in most), key=lambda row: row["right"]
+    )
+    return "\n".join(f"- {row['right']:.2f}: {row['condition']}" for row in weak) or "- none"
+
+
+def with_figures(card: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Replace the card's table of conditions and its list of failures."""
+    card = re.sub(r"\| condition \|.*\n(?:\|.*\n)*", lambda _: table(rows) + "\n", card, count=1)
+    head = f"Below {MASTERED:.2f}:\n\n"
+    return re.sub(rf"{re.escape(head)}(?:- .*\n)*", lambda _: head + failures(rows) + "\n", card, count=1)
 
 
 def main() -> None:
@@ -126,14 +139,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="conditions whose name holds this")
     parser.add_argument("--json", type=Path, help="write the figures there")
-    parser.add_argument("--card", type=Path, help="replace the table in this model card")
+    parser.add_argument("--card", type=Path, help="replace the figures in this model card")
     given = parser.parse_args()
     chosen = [condition for condition in CONDITIONS if given.only in condition.name]
     rows = evaluate(Model(given.model), chosen, given.n, given.seed)
     if given.json:
         given.json.write_text(json.dumps(rows, indent=1) + "\n")
     if given.card:
-        given.card.write_text(with_table(given.card.read_text(encoding="utf-8"), rows), encoding="utf-8")
+        given.card.write_text(with_figures(given.card.read_text(encoding="utf-8"), rows), encoding="utf-8")
 
 
 if __name__ == "__main__":
