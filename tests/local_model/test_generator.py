@@ -15,6 +15,7 @@ from local_model.making.sources import Level, training_source
 
 from skillc.frontend import plan_file
 from skillc.models.rulebook.sentences import applies, normal, read_rules
+from skillc.plan.task_text import lead_text, task_text
 from skillc.program.module import build_module
 from skillc.program.present import instructions
 
@@ -160,12 +161,15 @@ def test_the_rulebook_reads_the_sentences_that_are_called_its_own():
 def test_prompts_are_those_that_a_rollout_sends(skill):
     plan = plan_file(EXAMPLE.parent / "tickets" / "tickets.skill").plan
     ticket = "It's late.\n\nPlease [[hurry]]"
-    module = build_module(plan.task, plan.skill.name, instructions(plan.task, skill or None))
-    adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
-    system, user = adapter.format(module.answer.signature, [], {"ticket": ticket})
     (given_,), (output,) = plan.task.inputs, plan.task.outputs
     task = prompts.Task("ticket", "team", given_.about, tuple(output.type.labels))
-    assert system["content"] == prompts.chat_system(task, skill)
+    assert prompts.task_text(task) == task_text(plan.task)
+    assert lead_text(plan.skill) == prompts.LEAD
+    body = prompts.page(task, skill) if skill else None
+    module = build_module(plan.task, plan.skill.name, instructions(plan.task, body))
+    adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
+    system, user = adapter.format(module.answer.signature, [], {"ticket": ticket})
+    assert system["content"] == prompts.page_system(task, skill)
     assert user["content"] == prompts.chat_user(task, ticket)
     reply = "".join(prompts.chat_reply(task, "sales"))
     assert adapter.parse(module.answer.signature, reply) == {"team": "sales"}

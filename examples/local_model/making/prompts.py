@@ -1,4 +1,4 @@
-"""Prompts as skillc sends them through DSPy's chat adapter, and plain ones, with places marked in them.
+"""Prompts as skillc sends and once sent them through DSPy's chat adapter, and plain ones, with places marked in them.
 
 A mark is a character of the private use area, the text of the place, and the closing mark; `places` takes them out.
 """
@@ -93,12 +93,12 @@ def page(task: Task, skill: str) -> str:
 
 
 def page_system(task: Task, skill: str) -> str:
-    """Write the system message of DSPy's chat adapter around a SKILL.md."""
+    """Write the system message that skillc sends: DSPy's chat adapter around a SKILL.md."""
     return _adapter(task, "", page(task, skill))
 
 
 def chat_system(task: Task, skill: str) -> str:
-    """Write the system message of DSPy's chat adapter with the task in one line before the skill."""
+    """Write the system message that skillc sent earlier: the task in one line before the skill."""
     given = ", ".join(f"`{name}`" for name in (task.field, *task.more))
     objective = f"Given the fields {given}, produce the fields `{task.output}`."
     if skill:
