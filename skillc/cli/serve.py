@@ -50,7 +50,8 @@ def serve(program: Path, models: tuple[str, ...], stop: bool, as_json: bool) -> 
             click.echo(f"served    {each['model']} at {each['url']}")
             click.echo(f"names     {', '.join(str(name) for name in each['names'])}")  # type: ignore[attr-defined]
             click.echo(f"key       {each['key']}")
-            click.echo(f"log       {each['log']}")
+            if each["log"] is not None:
+                click.echo(f"log       {each['log']}")
 
     with Lines(console) as lines:
         run_servers(planned, lines, tell)

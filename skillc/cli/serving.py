@@ -110,7 +110,7 @@ def _told(server: Server) -> dict[str, object]:
         "url": address.url,
         "names": list(server.served_names),
         "key": own,
-        "log": str(server.log),
+        "log": str(server.log) if server.log is not None else None,
     }
 
 

@@ -262,7 +262,7 @@ def test_without_serve_there_is_nothing_to_serve(place):
 
 def test_the_guard_needs_nothing_but_the_standard_library():
     guard = Path(find_interpreter.__code__.co_filename).with_name("guard.py")
-    code = f"import runpy, sys; sys.argv = ['guard', 'free', '1', '/bin/true']; runpy.run_path({str(guard)!r})"
+    code = f"import runpy, sys; sys.argv = ['guard', '1', '/bin/true']; runpy.run_path({str(guard)!r})"
     done = subprocess.run(
         ["/usr/bin/env", "python3", "-I", "-S", "-c", f"{code}; print('dspy' in sys.modules, 'skillc' in sys.modules)"],
         capture_output=True,

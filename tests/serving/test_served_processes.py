@@ -11,6 +11,7 @@ import sys
 import threading
 
 import pytest
+from clients import NAME, ask, client, holder, socket_on_loopback, state, stop_all
 from model_plans import model, plan_of
 from places import runs, wait
 
@@ -19,44 +20,7 @@ from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed, PermanentFailure
 from skillc.models.serving.process import Identity, identify
-from skillc.models.serving.state import all_published, stop_published
-
-NAME = "hosted_vllm/./models/tiny"
-
-
-class Notes:
-    """A watcher that remembers."""
-
-    def __init__(self):
-        self.notes, self.waits = [], []
-
-    def note(self, message):
-        self.notes.append(message)
-
-    def waiting(self, text):
-        self.waits.append(text)
-
-
-@contextlib.contextmanager
-def client(place, name=NAME, base_url=None, key_env=None, **serve):
-    plan = plan_of(model(name=name, base_url=base_url, key_env=key_env, serve=serve), model("optimizer"))
-    with Client(plan, root=place.folder) as made:
-        made.notes = Notes()
-        made.servers.watched(made.notes)
-        yield made
-
-
-def ask(made, text="hello", role="target"):
-    return asyncio.run(made.complete(Call(role, "rollout", (Message("system", "skill"), Message("user", text)))))
-
-
-def state(place):
-    return json.loads(next((place.folder / ".skillc" / "serve").glob("*-*.json")).read_text())
-
-
-def stop_all(place):
-    for path, told in all_published(place.folder / ".skillc" / "serve"):
-        stop_published(path, told)
+from skillc.models.serving.state import all_published
 
 
 @pytest.fixture(autouse=True)
@@ -181,22 +145,6 @@ def test_an_option_that_vllm_does_not_know_is_shown_as_vllm_says_it(place):
         ask(made)
 
 
-def test_a_port_that_is_taken_is_told(place):
-    with socket_on_loopback() as taken, client(place, port=taken) as made, pytest.raises(PermanentFailure) as failed:
-        ask(made)
-    assert "Address already in use" in failed.value.message
-
-
-@contextlib.contextmanager
-def socket_on_loopback():
-    import socket
-
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()
-        yield listening.getsockname()[1]
-
-
 # ---- the end ----
 
 
@@ -218,43 +166,6 @@ def test_children_of_a_server_that_died_are_killed(place, monkeypatch):
     with client(place) as made, pytest.raises(PermanentFailure):
         ask(made)
     assert not runs(int(child.read_text()))
-
-
-HOLDS = """
-import asyncio, signal, sys
-# Whoever runs the tests in the background may have had them ignored.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
-sys.path[:0] = [{models!r}]
-from model_plans import model, plan_of
-from skillc.models import client
-from skillc.models.serving import process
-process.GRACE = 0.3
-plan = plan_of(model(name="hosted_vllm/./models/tiny", base_url=None, serve={serve!r}), model("optimizer"))
-with client.Client(plan) as made:
-    asyncio.run(made.servers.ready(made.roles["target"].endpoint.id))
-    print("answered", flush=True)
-    sys.stdin.read()
-"""
-
-
-@contextlib.contextmanager
-def holder(place, **serve):
-    """A process whose client has a server; it is over when its standard input closes."""
-    code = HOLDS.format(models=os.path.dirname(plan_of.__code__.co_filename), serve=serve)
-    made = subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=place.folder,
-    )
-    try:
-        yield made
-    finally:
-        made.kill()
-        made.communicate()
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])

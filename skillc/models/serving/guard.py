@@ -1,11 +1,12 @@
 """Runs one server and ends it, whatever becomes of skillc. Started as a file of its own; imports nothing of skillc.
 
-    python -I -S guard.py tied|free GRACE COMMAND...
+    python -I -S guard.py GRACE COMMAND...
 
 It starts the command in a process group of its own, prints its process id, and waits. When the command ends, what is
 left of the group is killed, and the guard ends with the command's status. The group is asked to end, and killed after
-GRACE seconds, when the guard gets SIGTERM, SIGINT or SIGHUP; `tied`, also when its standard input closes. Only skillc
-holds the other end of that pipe, so that it closes however skillc ends.
+GRACE seconds, when the guard gets SIGTERM, SIGINT or SIGHUP, and when its standard input closes. Only skillc holds the
+other end of that pipe, so that it closes however skillc ends. A byte on standard input releases the server: from then
+on it survives skillc.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import time
 from pathlib import Path
 
 
-def main(tied: bool, grace: float, command: list[str]) -> int:
+def main(grace: float, command: list[str]) -> int:
     """The status of the command, 128 and the signal where one ended it."""
     woken, wake = os.pipe()
     for pipe in (woken, wake):
@@ -40,11 +41,13 @@ def main(tied: bool, grace: float, command: list[str]) -> int:
         return 127
     os.write(1, f"{child.pid}\n".encode())
     os.close(1)
-    watched = [woken, 0] if tied else [woken]
+    watched = [woken, 0]
     while child.poll() is None and not asked:
         ready, _, _ = select.select(watched, [], [])
-        if 0 in ready and not os.read(0, 1):
-            break
+        if 0 in ready:
+            if not os.read(0, 1):
+                break
+            watched.remove(0)
         if woken in ready:
             os.read(woken, 512)
     end(child, grace)
@@ -86,4 +89,4 @@ def send(group: int, number: int) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1] == "tied", float(sys.argv[2]), sys.argv[3:]))
+    sys.exit(main(float(sys.argv[1]), sys.argv[2:]))

@@ -1,16 +1,21 @@
-"""What a server's log says: where the start stands, and why it died."""
+"""Logs of servers, one for each process: progress of a start, and the cause of a death."""
 
 from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
 from skillc.models.failures import scrub
 
+if sys.platform != "win32":
+    import fcntl
+
 _SHOWN = 12
+_KEPT = 8
 _READ = 256 * 1024
 _WIDTH = 160
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -21,16 +26,47 @@ _HEAD = re.compile(
 _CAUSE = re.compile(r"(?:^|\s)\w*(?:Error|Exception|error):\s+\S")
 
 
-def open_log(path: Path) -> IO[bytes]:
-    """A new log, for this user alone; the one before it is kept beside it.
+def new_log(home: Path, name: str) -> tuple[Path, IO[bytes]]:
+    """Create the log of one server process, readable by this user alone, and remove old ones.
+
+    The file is locked while a process holds it open, the server included, so that no log in use is removed.
+
+    Args:
+        home: the folder of logs.
+        name: the server's name; the log is `NAME.1.log`, or the next number that is free.
 
     Raises:
         OSError: it cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists():
-        path.replace(path.with_suffix(".before.log"))
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600), "wb")
+    home.mkdir(parents=True, exist_ok=True)
+    logs = sorted((number, path) for path in home.glob(f"{name}.*.log") if (number := _number(path)) is not None)
+    number = logs[-1][0] + 1 if logs else 1
+    while True:
+        path = home / f"{name}.{number}.log"
+        try:
+            made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+            break
+        except FileExistsError:
+            number += 1
+    fcntl.flock(made, fcntl.LOCK_SH)
+    for _, old in logs[:-_KEPT]:
+        _remove_unused(old)
+    return path, os.fdopen(made, "wb")
+
+
+def _number(path: Path) -> int | None:
+    digits = path.stem.rpartition(".")[2]
+    return int(digits) if digits.isdecimal() else None
+
+
+def _remove_unused(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+    except OSError:
+        # A server writes to it, or another process has removed it.
+        return
 
 
 def tail(path: Path, secrets: Sequence[str]) -> str:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import http.client
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Literal
 from urllib.parse import urlsplit
 
 _SECONDS = 2.0
 _COUNTER = re.compile(r"^vllm:prefix_cache_(queries|hits)(?:_total)?(?:\{[^}]*\})?\s+([0-9.eE+-]+)\s*$", re.MULTILINE)
+_REFUSED = (401, 403)
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -43,6 +46,20 @@ def is_healthy(address: Address) -> bool:
     """Whether `/health` says yes."""
     status, _ = _get(address, "/health", beside=True)
     return status == 200
+
+
+def verdict(address: Address, names: Iterable[str]) -> Literal["silent", "ours", "foreign"]:
+    """Whether the server that answers is the one that was started with this key.
+
+    Ours refuses a caller without the key and shows the models to one with it. A server that is not ready is `silent`.
+    """
+    refused, _ = _get(Address(address.url, ""), "/models")
+    status, known = served_names(address)
+    if refused is None or status is None or max(refused, status) >= 500:
+        return "silent"
+    if refused not in _REFUSED or status != 200:
+        return "foreign"
+    return "ours" if set(names) <= set(known) and is_healthy(address) else "silent"
 
 
 def served_names(address: Address) -> tuple[int | None, tuple[str, ...]]:
@@ -87,7 +104,8 @@ def _get(address: Address, path: str, *, beside: bool = False) -> tuple[int | No
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = kind(parts.hostname or "", port_of(address.url), timeout=_SECONDS)
     try:
-        connection.request("GET", f"{base}{path}", headers={"Authorization": f"Bearer {address.key}"})
+        headers = {"Authorization": f"Bearer {address.key}"} if address.key else {}
+        connection.request("GET", f"{base}{path}", headers=headers)
         answer = connection.getresponse()
         return answer.status, answer.read()
     except (OSError, http.client.HTTPException):

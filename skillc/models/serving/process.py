@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillc.errors import SkillcError
-from skillc.models.serving.log import open_log
+from skillc.models.serving.log import new_log
 
 GRACE = 15.0
 """Seconds between SIGTERM and SIGKILL."""
@@ -34,26 +34,30 @@ class Identity:
 
 
 class Process:
-    """One server under its guard.
+    """One server under its guard. It ends with this process until it is released.
 
     Args:
         command: its command line.
         environment: all of its variables.
-        folder: where it runs.
-        log: the file that takes what it says.
-        tied: whether it ends with this process.
+        folder: its working directory.
+        home: the folder of logs.
+        name: the beginning of its log's name.
+
+    Attributes:
+        log: the file that takes its output.
     """
 
     def __init__(
-        self, command: Sequence[str], environment: Mapping[str, str], folder: Path, log: Path, *, tied: bool
+        self, command: Sequence[str], environment: Mapping[str, str], folder: Path, home: Path, name: str
     ) -> None:
-        guard = [sys.executable, "-I", "-S", str(_GUARD), "tied" if tied else "free", str(GRACE), *command]
-        with open_log(log) as said:
+        guard = [sys.executable, "-I", "-S", str(_GUARD), str(GRACE), *command]
+        self.log, output = new_log(home, name)
+        with output:
             self._guard = subprocess.Popen(
                 guard,
-                stdin=subprocess.PIPE if tied else subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=said,
+                stderr=output,
                 cwd=folder,
                 env=dict(environment),
                 start_new_session=True,
@@ -63,7 +67,7 @@ class Process:
             first = told.readline().strip()
         if not first:
             self._guard.wait()
-            raise SkillcError(f"`{command[0]}` cannot be started", hint=f"its log is `{log}`")
+            raise SkillcError(f"`{command[0]}` cannot be started", hint=f"its log is `{self.log}`")
         self.server = identify(int(first))
         self.guard = identify(self._guard.pid)
 
@@ -71,11 +75,18 @@ class Process:
         """The status it ended with, None while it runs."""
         return self._guard.poll()
 
+    def release(self) -> None:
+        """Let it survive this process."""
+        assert self._guard.stdin is not None
+        with contextlib.suppress(OSError):
+            self._guard.stdin.write(b"\n")
+            self._guard.stdin.close()
+
     def stop(self) -> None:
         """Ends it and waits until nothing of it runs."""
-        if self._guard.stdin is not None:
-            with contextlib.suppress(OSError):
-                self._guard.stdin.close()
+        assert self._guard.stdin is not None
+        with contextlib.suppress(OSError):
+            self._guard.stdin.close()
         self._guard.terminate()
         try:
             self._guard.wait(GRACE + 10)

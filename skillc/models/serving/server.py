@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -18,18 +17,26 @@ from skillc.models.serving.command import HOST, command, environment
 from skillc.models.serving.interpreter import find_interpreter
 from skillc.models.serving.launch import Launch
 from skillc.models.serving.log import latest, tail
+from skillc.models.serving.ports import free_port, is_free, is_shared, listeners
 from skillc.models.serving.probe import (
     Address,
     PrefixCache,
-    is_healthy,
     is_loopback,
     port_of,
     prefix_cache,
     served_names,
+    verdict,
 )
-from skillc.models.serving.process import Identity, Process
+from skillc.models.serving.process import GRACE, Identity, Process, identify
 from skillc.models.serving.served import Served, Silent, Watcher
-from skillc.models.serving.state import Published, find_running, publish
+from skillc.models.serving.state import (
+    Published,
+    all_published,
+    find_keeper,
+    find_running,
+    publish,
+    withdraw,
+)
 from skillc.models.serving.turn import Stopped, Turn
 from skillc.plan.digest import digest
 
@@ -37,6 +44,7 @@ RESTARTS = 3
 """How often a server that dies in mid-run is started again."""
 _PORTS_TRIED = 3
 _POLL = 0.2
+_LINGERS = 2.0
 _IN_USE = "address already in use"
 
 
@@ -49,6 +57,14 @@ class _Died(Exception):  # noqa: N818
         self.told = told
 
 
+class _Taken(Exception):  # noqa: N818
+    """Another process uses the port."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(port)
+        self.port = port
+
+
 class Server:
     """One server.
 
@@ -59,7 +75,8 @@ class Server:
         key: what callers have to show; None makes one that nobody knows.
         secret_names: variables that the server's environment does not get.
         home: the folder of logs and of the files of running servers.
-        foreground: other runs may use it while it runs, and it ends with this process even where `keep` is on.
+        foreground: `skillc serve` runs it: other runs may use it, this process restarts it for all of them, and it ends
+            with this process even where `keep` is on.
         environ: the process's variables, unless a test says otherwise.
     """
 
@@ -85,7 +102,9 @@ class Server:
         self._secret_names = tuple(secret_names)
         self._home = home
         self.tied = foreground or not launch.options.keep
-        self._publish = foreground or launch.options.keep
+        self._foreground = foreground
+        # A server that was shared once stays so: whoever restarts it, restarts it for all of its users.
+        self._shared = foreground or launch.options.keep
         self._environ = dict(os.environ) if environ is None else environ
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -93,6 +112,7 @@ class Server:
         self._thread: threading.Thread | None = None
         self._process: Process | None = None
         self._reused: Identity | None = None
+        self._log: Path | None = None
         self._found = False
         self._given_up = False
         self._restarts = 0
@@ -103,9 +123,9 @@ class Server:
         self._counted: PrefixCache | None = None
 
     @property
-    def log(self) -> Path:
-        """Where it says what it does."""
-        return self._home / f"{self._name}.log"
+    def log(self) -> Path | None:
+        """The log of the process that serves now, or that ended last; None where there was none."""
+        return self._log
 
     @property
     def state(self) -> Path:
@@ -170,7 +190,7 @@ class Server:
     @property
     def stopped(self) -> bool:
         """Whether somebody stopped it from outside, by removing its file first."""
-        return self._publish and self.owned and not self.state.exists()
+        return self._shared and (self.owned or self._foreground) and not self.state.exists()
 
     def close(self) -> None:
         """Stops what was started here, unless it is kept. Waits until nothing of it runs."""
@@ -181,8 +201,7 @@ class Server:
         if process is None or (not self.tied and process.ended() is None and self.state.exists()):
             return
         process.stop()
-        if self._publish:
-            self.state.unlink(missing_ok=True)
+        withdraw(self.state, process.server)
 
     # ---- on the thread that starts it ----
 
@@ -195,6 +214,8 @@ class Server:
             self._give_up(future, PermanentFailure(self._ended("at its start", died), hint=self._log_hint()))
         except SkillcError as problem:
             self._give_up(future, problem)
+        except _Taken as taken:
+            self._give_up(future, self._in_use(taken.port))
         except OSError as problem:
             self._give_up(future, PermanentFailure(f"{self._what()} cannot be started: {problem}"))
         else:
@@ -239,14 +260,33 @@ class Server:
             self._found = True
             self.watcher.note(f"{self._what()} is served at {address.url} already")
             return self._entered(address)
-        with self._starting():
-            running = find_running(self._home, self._alike, self._wanted, self._key)
-            if running is not None:
-                self._reused, self._process = running.server, None
-                self.watcher.note(f"{self._what()} is served at {running.address.url} already, by an earlier start")
-                return self._entered(running.address)
-            self._reused = None
-            return self._entered(self._start())
+        last = time.monotonic() + self.launch.options.timeout
+        waits = False
+        while True:
+            with self._turn():
+                running = find_running(self._home, self._alike, self._wanted, self._key)
+                if running is not None:
+                    return self._reuse(running)
+                keeper = find_keeper(self._home, self._alike, self._wanted)
+                if keeper is None:
+                    self._reused = None
+                    return self._entered(self._start())
+            if not waits:
+                self.watcher.note(f"waiting for `skillc serve` (process {keeper.pid}) to restart {self._what()}")
+                waits = True
+            if time.monotonic() > last:
+                raise PermanentFailure(
+                    f"`skillc serve` (process {keeper.pid}) did not restart {self._what()}",
+                    hint="restart that command; the same compile then resumes",
+                )
+            if self._closed.wait(_POLL):
+                raise Stopped
+
+    def _reuse(self, running: Published) -> Address:
+        self._reused, self._process, self._log = running.server, None, running.log
+        self._secret, self._shared = running.address.key, True
+        self.watcher.note(f"{self._what()} is served at {running.address.url} already, by an earlier start")
+        return self._entered(running.address)
 
     def _entered(self, address: Address) -> Address:
         self._before = prefix_cache(address) or PrefixCache()
@@ -285,9 +325,8 @@ class Server:
             port = self._choose_port()
             try:
                 return self._start_at(python, port)
-            except _Died as died:
-                fixed = self.launch.options.port is not None or self.launch.address is not None
-                if fixed or _IN_USE not in died.told.lower() or tried + 1 == _PORTS_TRIED:
+            except _Taken:
+                if self._declared_port is not None or tried + 1 == _PORTS_TRIED:
                     raise
                 self._port = None
         raise AssertionError("unreachable")
@@ -297,21 +336,40 @@ class Server:
         self._secret = key
         address = Address(self.launch.address or f"http://{HOST}:{port}/v1", key)
         line = command(self.launch, python, self._base_names, port)
+        self._await_port(port, line)
         variables = environment(self.launch, key, self._secret_names, self._environ)
-        self.watcher.note(f"starting vLLM for {self._what()}; its log is `{self.log}`")
         began = time.monotonic()
-        self._process = process = Process(line, variables, self.launch.root, self.log, tied=self.tied)
+        self._process = process = Process(line, variables, self.launch.root, self._home, self._name)
+        self._log = process.log
+        self.watcher.note(f"starting vLLM for {self._what()}; its log is `{process.log}`")
         try:
             self._wait(process, address, began)
             self._seconds = time.monotonic() - began
-            if self._publish:
-                told = Published(process.server, process.guard, address, self.served_names, self.log)
+            if self._shared:
+                keeper = identify(os.getpid()) if self._foreground else None
+                told = Published(process.server, process.guard, address, self.served_names, process.log, keeper)
                 publish(self.state, told, with_key=self._key is None)
+            if not self.tied:
+                # Only now: a server that no file names could not be stopped.
+                process.release()
         except BaseException:
             process.stop()
             raise
         self.watcher.note(f"vLLM answers after {self._seconds:.0f} s")
         return address
+
+    def _await_port(self, port: int, line: Sequence[str]) -> None:
+        """Return when the port is free. Wait only for an earlier process of this very server that is still ending."""
+        began = time.monotonic()
+        while not is_free(HOST, port):
+            others = listeners(port)
+            ending = all(each.command[1:] == tuple(line[1:]) for each in others)
+            # A process that has just ended listens no more, and its port takes a moment to become free.
+            if not ending or time.monotonic() - began > (GRACE + 5 if others else _LINGERS):
+                raise _Taken(port)
+            self.watcher.waiting(f"port {port} is still in use by an earlier server")
+            if self._closed.wait(_POLL):
+                raise Stopped
 
     def _wait(self, process: Process, address: Address, began: float) -> None:
         """Until it is well and serves its models."""
@@ -319,8 +377,14 @@ class Server:
         while True:
             status = process.ended()
             if status is not None:
-                raise _Died(status, self._tail())
-            if is_healthy(address) and set(self.served_names) <= set(served_names(address)[1]):
+                died = _Died(status, self._tail())
+                if _IN_USE in died.told.lower():
+                    raise _Taken(port_of(address.url)) from died
+                raise died
+            who = verdict(address, self.served_names)
+            if who == "foreign" or (who == "ours" and is_shared(port_of(address.url), process.server.pid)):
+                raise _Taken(port_of(address.url))
+            if who == "ours" and process.ended() is None:
                 return
             passed = time.monotonic() - began
             if time.monotonic() > last:
@@ -328,14 +392,13 @@ class Server:
                     f"vLLM for {self._what()} gave no answer in {passed:.0f} s; the end of its log:\n{self._tail()}",
                     hint="allow more: `timeout = 60 min` in its `serve` block",
                 )
-            self.watcher.waiting(f"vLLM starts, {passed:.0f} s: {latest(self.log)}")
+            self.watcher.waiting(f"vLLM starts, {passed:.0f} s: {latest(process.log)}")
             if self._closed.wait(_POLL):
                 raise Stopped
 
-    def _starting(self) -> Turn:
+    def _turn(self) -> Turn:
         self._home.mkdir(parents=True, exist_ok=True)
-        # What is not published may start beside others.
-        return Turn(self._home / f"{self._name}.lock", self._closed, self.launch.options.timeout, self._publish)
+        return Turn(self._home / f"{self._alike}.lock", self._closed, self.launch.options.timeout)
 
     # ---- small things ----
 
@@ -358,21 +421,34 @@ class Server:
             return self._process.ended() is None
         return self._reused is None or self._reused.lives
 
+    @property
+    def _declared_port(self) -> int | None:
+        return port_of(self.launch.address) if self.launch.address is not None else self.launch.options.port
+
     def _choose_port(self) -> int:
         """The declared one, else the one of the last start, else a free one."""
-        told = self.launch.options.port
-        if self.launch.address is not None:
-            told = port_of(self.launch.address)
-        if told is None and self._port is None:
-            with socket.socket() as free:
-                free.bind((HOST, 0))
-                self._port = free.getsockname()[1]
-        chosen = told or self._port
-        assert chosen is not None
-        return chosen
+        if self._port is None:
+            self._port = self._declared_port or free_port(HOST)
+        return self._port
+
+    def _in_use(self, port: int) -> PermanentFailure:
+        """The error for a port that another process uses."""
+        found = listeners(port)
+        who = f"by {found[0].shown}" if found else "by another process"
+        hint = "stop that process" if found else f"stop what listens there (`ss -ltnp 'sport = :{port}'` shows it)"
+        ours = [told for _, told in all_published(self._home) if port_of(told.address.url) == port]
+        if ours:
+            hint = f"`skillc serve PROGRAM --stop` stops it: it is vLLM with {', '.join(ours[0].names)}"
+        where = "`base_url`" if self.launch.address is not None else "`port` in its `serve` block"
+        return PermanentFailure(
+            f"port {port} for {self._what()} is in use {who}",
+            hint=f"{hint}, or change {where}; without it skillc chooses a free port",
+        )
 
     def _tail(self) -> str:
-        return tail(self.log, [self._secret, *(self._environ.get(n, "") for n in self._secret_names)])
+        if self._log is None:
+            return "    (there is no log)"
+        return tail(self._log, [self._secret, *(self._environ.get(n, "") for n in self._secret_names)])
 
     def _what(self) -> str:
         roles = " and ".join(f"`{role}`" for role in self.roles)
@@ -388,4 +464,4 @@ class Server:
         return f"vLLM for {self._what()} ended {when}{how}; the end of its log:\n{died.told}"
 
     def _log_hint(self) -> str:
-        return f"its whole log is `{self.log}`"
+        return f"its whole log is `{self._log}`"

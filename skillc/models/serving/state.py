@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from skillc.models.serving.probe import Address, is_healthy, served_names
+from skillc.models.serving.ports import is_shared
+from skillc.models.serving.probe import Address, port_of, verdict
 from skillc.models.serving.process import Identity, stop_by_identity
 
 _FORMAT = 1
@@ -24,6 +25,7 @@ class Published:
         address: with the key, which is the server's own and opens nothing else; the file is for this user alone.
         names: models that it serves.
         log: its log.
+        keeper: the `skillc serve` that restarts it; None where whoever uses it restarts it.
     """
 
     server: Identity
@@ -31,6 +33,7 @@ class Published:
     address: Address
     names: tuple[str, ...]
     log: Path
+    keeper: Identity | None = None
 
 
 def publish(path: Path, running: Published, *, with_key: bool) -> None:
@@ -41,12 +44,13 @@ def publish(path: Path, running: Published, *, with_key: bool) -> None:
     """
     told = {
         "format": _FORMAT,
-        "server": {"pid": running.server.pid, "born": running.server.born},
-        "guard": {"pid": running.guard.pid, "born": running.guard.born},
+        "server": _to_json(running.server),
+        "guard": _to_json(running.guard),
         "url": running.address.url,
         "key": running.address.key if with_key else None,
         "names": list(running.names),
         "log": str(running.log),
+        "keeper": _to_json(running.keeper) if running.keeper is not None else None,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}.new")
@@ -65,34 +69,58 @@ def read_published(path: Path) -> Published | None:
         if told["format"] != _FORMAT:
             return None
         return Published(
-            server=Identity(int(told["server"]["pid"]), str(told["server"]["born"])),
-            guard=Identity(int(told["guard"]["pid"]), str(told["guard"]["born"])),
+            server=_identity(told["server"]),
+            guard=_identity(told["guard"]),
             address=Address(str(told["url"]), str(told["key"] or "")),
             names=tuple(str(name) for name in told["names"]),
             log=Path(str(told["log"])),
+            keeper=_identity(told["keeper"]) if told.get("keeper") else None,
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
 def find_running(home: Path, alike: str, names: Sequence[str], key: str | None) -> Published | None:
-    """A server whose file's name begins so, if its process runs, is well, and serves these models to this key."""
-    for path in sorted(home.glob(f"{alike}-*.json")):
-        told = _checked(path, names, key)
-        if told is not None:
-            return told
+    """A published server that runs, is proven to be the one that was published, and serves these models to this key.
+
+    Args:
+        home: the folder of the files.
+        alike: how the names of the files begin.
+        names: models that it has to serve.
+        key: the user's own key; None where the server has one of its own.
+    """
+    for told in _published(home, alike, names):
+        address = Address(told.address.url, key or told.address.key)
+        proven = told.server.lives and verdict(address, names) == "ours"
+        if proven and not is_shared(port_of(address.url), told.server.pid):
+            return replace(told, address=address)
     return None
 
 
-def _checked(path: Path, names: Sequence[str], key: str | None) -> Published | None:
+def find_keeper(home: Path, alike: str, names: Sequence[str]) -> Identity | None:
+    """Another process that runs `skillc serve` for these models, and so restarts their server."""
+    keepers = [told.keeper for told in _published(home, alike, names) if told.keeper is not None]
+    return next((each for each in keepers if each.pid != os.getpid() and each.lives), None)
+
+
+def withdraw(path: Path, server: Identity) -> None:
+    """Remove the file of a server, unless another process has published one in its place."""
     told = read_published(path)
-    if told is None:
-        return None
-    told = replace(told, address=Address(told.address.url, key or told.address.key))
-    if not told.server.lives or not is_healthy(told.address):
-        return None
-    _, served = served_names(told.address)
-    return told if set(names) <= set(served) else None
+    if told is not None and told.server == server:
+        path.unlink(missing_ok=True)
+
+
+def _published(home: Path, alike: str, names: Sequence[str]) -> list[Published]:
+    read = [read_published(path) for path in sorted(home.glob(f"{alike}-*.json"))]
+    return [told for told in read if told is not None and set(names) <= set(told.names)]
+
+
+def _identity(told: Mapping[str, Any]) -> Identity:
+    return Identity(int(told["pid"]), str(told["born"]))
+
+
+def _to_json(identity: Identity) -> dict[str, int | str]:
+    return {"pid": identity.pid, "born": identity.born}
 
 
 def all_published(home: Path) -> list[tuple[Path, Published]]:

@@ -18,17 +18,16 @@ class Stopped(Exception):  # noqa: N818
 
 
 class Turn:
-    """One start at a time, among all processes that would publish the same server."""
+    """A lock for starting servers of one kind, so that one process starts and the others find what it published."""
 
-    def __init__(self, path: Path, closed: threading.Event, seconds: float, needed: bool) -> None:
+    def __init__(self, path: Path, closed: threading.Event, seconds: float) -> None:
         self._lock = FileLock(path, thread_local=False)
         self._closed = closed
         self._seconds = seconds
-        self._needed = needed
 
     def __enter__(self) -> None:
         last = time.monotonic() + self._seconds
-        while self._needed:
+        while True:
             try:
                 self._lock.acquire(timeout=0)
                 return

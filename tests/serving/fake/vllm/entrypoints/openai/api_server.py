@@ -2,6 +2,7 @@
 
 FAKE_STARTS          a file that gets one JSON line for each start
 FAKE_SLOW            seconds before it answers
+FAKE_SLOW_AGAIN      the same for all starts but the first
 FAKE_DIES_AT_START   how many of the starts end with an error
 FAKE_DIES_AFTER      completions after which the first start kills itself
 FAKE_IGNORES_TERM    it stays when it is asked to end
@@ -138,6 +139,7 @@ def starts(told):
     known = {name: os.environ[name] for name in os.environ if name.endswith("_KEY") or name.startswith("TEST_")}
     with path.open("a") as file:
         line = {"pid": os.getpid(), "group": os.getpgid(0), "argv": sys.argv[1:], "env": known, "port": told.port}
+        line["log"] = os.readlink("/proc/self/fd/2")
         file.write(json.dumps(line) + "\n")
     return len(path.read_text().splitlines())
 
@@ -152,7 +154,8 @@ def main():
         code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
         child = subprocess.Popen([sys.executable, "-c", code])
         Path(os.environ["FAKE_CHILD"]).write_text(str(child.pid))
-    time.sleep(float(os.environ.get("FAKE_SLOW", 0)))
+    slow = os.environ.get("FAKE_SLOW", 0)
+    time.sleep(float(slow if number == 1 else os.environ.get("FAKE_SLOW_AGAIN", slow)))
     if number <= int(os.environ.get("FAKE_DIES_AT_START", 0)):
         say(f"the key is {os.environ.get('VLLM_API_KEY')}")
         say("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB")
