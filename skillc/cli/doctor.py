@@ -49,7 +49,8 @@ def doctor(
     if as_json:
         click.echo(json.dumps(to_json(findings), ensure_ascii=False, indent=2))
     else:
-        Console(highlight=False).print(as_text(findings))
+        console = Console(highlight=False)
+        console.print(as_text(findings, console.width), soft_wrap=True)
     return status_of(findings)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skillc.doctor.disk import check_disk
@@ -72,18 +72,27 @@ def examined(
 ) -> list[Finding]:
     """All findings about a program, by group."""
     plan, root = patient.planned.plan, patient.planned.root
+    servers = servers_of(plan)
+    served = list(check_servers(servers, root, machine or machine_here(), reached.roles, environ)) if servers else []
+    models = [_unless_without_weights(finding, served) for finding in (*ready.findings, *reached.findings)]
     findings = [
         *check_installed(plan),
         *patient.findings,
-        *_in_order(plan.models, [*ready.findings, *reached.findings]),
+        *_in_order(plan.models, models),
         *check_prices(plan, price_table(plan)),
         *(check_spend(plan, patient.estimated) if patient.estimated is not None else ()),
         check_disk(plan, root / ".skillc", patient.estimated.bounds if patient.estimated is not None else None),
     ]
-    servers = servers_of(plan)
-    if servers:
-        findings += check_servers(servers, root, machine or machine_here(), reached.roles, environ)
-    return sorted(findings, key=lambda finding: GROUPS.index(finding.group))
+    return sorted([*findings, *served], key=lambda finding: GROUPS.index(finding.group))
+
+
+def _unless_without_weights(finding: Finding, served: Sequence[Finding]) -> Finding:
+    """A model that skillc would serve is no model that can be had where its weights are missing."""
+    role = f"`{finding.what}`"
+    lacks = any(each.group == "disk" and each.level == "missing" and role in each.what for each in served)
+    if not lacks or finding.level == "missing" or "served by skillc" not in finding.detail:
+        return finding
+    return replace(finding, level="missing", detail=f"{finding.detail}, and its weights are missing", fix="see `disk`")
 
 
 def _in_order(roles: Mapping[str, object], findings: list[Finding]) -> list[Finding]:

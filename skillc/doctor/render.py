@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from pydantic import JsonValue
-from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from skillc.doctor.finding import Finding, Level, status_of
 
 _STYLE: dict[Level, str] = {"ok": "green", "note": "yellow", "missing": "bold red"}
+_LEVEL = 9
+_WIDEST_NAME, _LEAST_DETAIL = 24, 32
+_COMMAND = re.compile(r"(?:env|export|hf|pip|python3?|skillc|chmod) \S|/\S+ ")
 
 
-def as_text(findings: Sequence[Finding]) -> RenderableType:
-    """A table for each group, and a last line that says how many things are missing."""
-    parts: list[RenderableType] = []
+def as_text(findings: Sequence[Finding], width: int) -> Text:
+    """A block for each group, and a last line that counts what is missing; to be printed without wrapping.
+
+    Prose is wrapped at blanks. A command has a line of its own, however long, so that it can be copied.
+
+    Args:
+        findings: in the order of their groups.
+        width: of the terminal, in characters.
+    """
+    text = Text()
     for group, found in groupby(findings, key=lambda finding: finding.group):
-        parts += [Text(group, style="bold"), _table(found), Text()]
+        text.append(f"{group}\n", style="bold")
+        block = list(found)
+        names = max((len(each.what) for each in block if len(each.what) <= _WIDEST_NAME), default=0)
+        for finding in block:
+            _add(text, finding, names, width)
+        text.append("\n")
     missing = sum(finding.level == "missing" for finding in findings)
     last = f"{missing} thing{'s are' if missing != 1 else ' is'} missing" if missing else "nothing is missing"
-    return Group(*parts, Text(last, style=_STYLE["missing" if missing else "ok"]))
+    return text.append(last, style=_STYLE["missing" if missing else "ok"])
 
 
 def as_json(findings: Sequence[Finding]) -> dict[str, JsonValue]:
@@ -34,13 +49,53 @@ def as_json(findings: Sequence[Finding]) -> dict[str, JsonValue]:
     }
 
 
-def _table(findings: Iterable[Finding]) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    for style in ("", "", ""):
-        table.add_column(style=style, overflow="fold")
-    for finding in findings:
-        detail = Text(finding.detail)
-        if finding.fix and finding.level != "ok":
-            detail.append(f"\n{finding.fix}", style="cyan")
-        table.add_row(Text(f"  {finding.level}", style=_STYLE[finding.level]), Text(finding.what), detail)
-    return table
+def parts_of(fix: str) -> Iterator[tuple[str, bool]]:
+    """A fix as prose and commands, in order; True for a command."""
+    if "`" not in fix and _COMMAND.match(fix):
+        yield fix, True
+        return
+    prose = ""
+    for number, piece in enumerate(fix.split("`")):
+        if number % 2 == 0:
+            prose += piece
+        elif _COMMAND.match(piece):
+            if prose.strip(" ;,:"):
+                yield f"{prose.strip(' ;,:')}:", False
+            yield piece, True
+            prose = ""
+        else:
+            prose += f"`{piece}`"
+    if prose.strip(" ;,"):
+        yield prose.strip(" ;,"), False
+
+
+def _add(text: Text, finding: Finding, names: int, width: int) -> None:
+    text.append(f"  {finding.level:<{_LEVEL}}", style=_STYLE[finding.level])
+    beside = 2 + _LEVEL + names + 2
+    if len(finding.what) <= names and width - beside >= _LEAST_DETAIL:
+        text.append(f"{finding.what:<{names}}  ")
+        indent = beside
+    else:
+        indent = 2 + _LEVEL
+        text.append(f"{finding.what}\n{' ' * indent}")
+    text.append(_wrapped(finding.detail, indent, width).lstrip() + "\n")
+    if finding.fix and finding.level != "ok":
+        for part, is_command in parts_of(finding.fix):
+            line = f"{' ' * (indent + 2)}{part}" if is_command else _wrapped(part, indent, width)
+            text.append(f"{line}\n", style="cyan")
+
+
+def _wrapped(prose: str, indent: int, width: int) -> str:
+    margin = " " * indent
+    room = max(width, indent + _LEAST_DETAIL)
+    lines = []
+    for line in prose.split("\n"):
+        lines += textwrap.wrap(
+            line,
+            room,
+            initial_indent=margin,
+            subsequent_indent=margin,
+            break_long_words=False,
+            break_on_hyphens=False,
+        ) or [""]
+    return "\n".join(lines)

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from skillc.doctor.finding import Finding
 from skillc.doctor.machine import Gpu, Machine, Memory, free_disk
 from skillc.doctor.shape import Shape, shape_of
-from skillc.doctor.weights import Files, files_of, hub_cache, is_folder_name
+from skillc.doctor.weights import Files, files_of, hub_cache, is_folder_name, is_offline
 from skillc.errors import SkillcError
 from skillc.models.cache.sizes import in_bytes
 from skillc.models.serving.interpreter import find_interpreter
@@ -60,6 +60,10 @@ class Server:
         value = self.options.get("env")
         return value if isinstance(value, dict) else {}
 
+    def variables(self, environ: Mapping[str, str]) -> Mapping[str, str]:
+        """The variables that it runs with: the process's own, and over them the program's."""
+        return {**environ, **{name: str(value) for name, value in self.environment.items()}}
+
 
 def servers_of(plan: Plan) -> list[Server]:
     """The servers that a compile starts; roles whose servers are told the same share one."""
@@ -88,18 +92,31 @@ def check_servers(
     """
     for server in servers:
         yield _interpreter(f"vllm for {server.name}", _text(server, "python"), root)
-        files = files_of(server.source, root, environ)
-        yield _weights(server, files, environ)
+        variables = server.variables(environ)
+        files = files_of(server.source, root, variables, _text(server, "revision"))
+        yield _weights(server, files, variables)
         shape = shape_of(files.config, _text(server, "dtype")) if files is not None else None
         answers = running.issuperset(server.roles)
+        gpus = visible(machine.gpus, variables)
         if shape is None:
             yield Finding(_GROUP, "note", server.name, "how much memory it takes can't be told without `config.json`")
-        elif machine.gpus:
-            yield _on_gpus(server, shape, files.size if files else None, machine.gpus, answers)
+        elif gpus:
+            yield _on_gpus(server, shape, files.size if files else None, gpus, answers)
         else:
-            yield _on_cpu(server, shape, files.size if files else None, machine.memory, answers, environ)
+            yield _on_cpu(server, shape, files.size if files else None, machine.memory, answers, variables)
     if machine.gpus:
         yield from _together([server for server in servers if not running.issuperset(server.roles)])
+
+
+def visible(gpus: Sequence[Gpu], variables: Mapping[str, str]) -> Sequence[Gpu]:
+    """The GPUs that `CUDA_VISIBLE_DEVICES` leaves; all where it is not set, or names them otherwise than by number."""
+    told = variables.get(_VISIBLE)
+    if told is None:
+        return gpus
+    parts = [part.strip() for part in told.split(",") if part.strip()]
+    if not all(part.removeprefix("-").isdecimal() for part in parts):
+        return gpus
+    return [gpus[number] for number in map(int, parts) if 0 <= number < len(gpus)]
 
 
 def _source(model: ModelPlan) -> str:
@@ -127,19 +144,27 @@ def _weights(server: Server, files: Files | None, environ: Mapping[str, str]) ->
         if is_folder_name(server.source):
             fix = "name the folder that holds `config.json` and the weights"
             return Finding("disk", "missing", what, f"there is no model in `{server.source}`", fix)
-        home = hub_cache(environ)
-        free = free_disk(home)
-        room = f"; {in_bytes(free)} are free in {home}" if free is not None else ""
-        return Finding(
-            "disk",
-            "note",
-            what,
-            f"`{server.source}` is not on this machine: the server will fetch it from the hub{room}",
-            f"to fetch it before: `hf download {server.source}`",
-        )
+        return _to_fetch(what, server, environ)
+    if files.size is None and hub_cache(environ) in files.folder.parents:
+        return _to_fetch(what, server, environ)
     if files.size is None:
         return Finding("disk", "missing", what, f"there are none in {files.folder}", "put the model's weights there")
     return Finding("disk", "ok", what, f"{in_bytes(files.size)} in {files.folder}")
+
+
+def _to_fetch(what: str, server: Server, environ: Mapping[str, str]) -> Finding:
+    home = hub_cache(environ)
+    revision = _text(server, "revision")
+    fetch = f"hf download {server.source}{f' --revision {revision}' if revision else ''}"
+    if is_offline(environ):
+        name = "HF_HUB_OFFLINE" if environ.get("HF_HUB_OFFLINE") else "TRANSFORMERS_OFFLINE"
+        where = "the program's `env` block" if name in server.environment else "the environment"
+        detail = f"`{server.source}` is not in the hub's cache {home}, and `{name}` in {where} forbids fetching it"
+        return Finding("disk", "missing", what, detail, f"fetch it first: `env {name}=0 {fetch}`")
+    free = free_disk(home)
+    room = f"; {in_bytes(free)} are free in {home}" if free is not None else ""
+    detail = f"`{server.source}` is not on this machine: the server will fetch it from the hub{room}"
+    return Finding("disk", "note", what, detail, f"to fetch it before: `{fetch}`")
 
 
 def _on_gpus(server: Server, shape: Shape, size: int | None, gpus: Sequence[Gpu], answers: bool) -> Finding:
@@ -158,6 +183,10 @@ def _on_gpus(server: Server, shape: Shape, size: int | None, gpus: Sequence[Gpu]
     told = f"{in_bytes(weights)} of weights, {in_bytes(one)} of KV cache for {tokens:,} tokens"
     told += " a GPU" if parallel > 1 else ""
     of = f"{server.share:g} of {in_bytes(smallest.total)} ({smallest.name})"
+    if left <= 0:
+        detail = f"{in_bytes(weights)} of weights do not fit: with {in_bytes(_BESIDE_GPU)} beside them more than {of}"
+        fix = _fix_for_gpus(server, shape, size, smallest, tokens, len(gpus) // copies)
+        return Finding(_GROUP, "missing", server.name, detail, fix)
     if left < one:
         fix = _fix_for_gpus(server, shape, size, smallest, tokens, len(gpus) // copies)
         return Finding(_GROUP, "missing", server.name, f"needs {told}: more than {of}", fix)
@@ -193,19 +222,21 @@ def _on_cpu(
         )
     weights = _held(server, shape, size)
     tokens = server.count("max_len", shape.context or 0)
-    space, one = _space(server, environ), shape.cache(tokens)
+    space, one = _space(environ), shape.cache(tokens)
     need = weights + space + _BESIDE_CPU
     told = f"no GPU: {in_bytes(weights)} of weights, {in_bytes(space)} of KV cache"
-    if one > space:
-        gib = math.ceil(one / _GIB)
-        detail = f"{told}, and {tokens:,} tokens take {in_bytes(one)}"
-        return Finding(
-            _GROUP, "missing", server.name, detail, f"`export {_CPU_VARIABLE}={gib}`, or say a smaller `max_len`"
-        )
     room = memory.total if answers else memory.free
+    if weights + _BESIDE_CPU > room:
+        detail = f"no GPU: {in_bytes(weights)} of weights do not fit: {in_bytes(room)} are free"
+        fix = "serve a smaller model, or one with quantized weights"
+        return Finding(_GROUP, "missing", server.name, detail, fix)
+    if one > space:
+        detail = f"{told}, and {tokens:,} tokens take {in_bytes(one)}"
+        fix = f"{_set_space(server, math.ceil(one / _GIB))}, or say a smaller `max_len`"
+        return Finding(_GROUP, "missing", server.name, detail, fix)
     if need > room:
         detail = f"{told}: with the process about {in_bytes(need)}, and {in_bytes(room)} are free"
-        fix = f"`export {_CPU_VARIABLE}={max(1, math.ceil(one / _GIB))}`, or serve a smaller model"
+        fix = f"{_set_space(server, max(1, math.ceil(one / _GIB)))}, or serve a smaller model"
         return Finding(_GROUP, "missing", server.name, detail, fix)
     return Finding(_GROUP, "ok", server.name, f"{told}; {_at_once(space, one)}; {in_bytes(room)} are free")
 
@@ -232,13 +263,19 @@ def _together(servers: Sequence[Server]) -> Iterator[Finding]:
         )
 
 
-def _space(server: Server, environ: Mapping[str, str]) -> int:
-    said = server.environment.get(_CPU_VARIABLE, environ.get(_CPU_VARIABLE))
+def _space(variables: Mapping[str, str]) -> int:
     try:
-        gib = float(str(said)) if said is not None else _CPU_SPACE
+        gib = float(variables.get(_CPU_VARIABLE, _CPU_SPACE))
     except ValueError:
         gib = _CPU_SPACE
     return int((gib or _CPU_SPACE) * _GIB)
+
+
+def _set_space(server: Server, gib: int) -> str:
+    """How to set the space where it counts: the program's `env` block wins over the environment."""
+    if _CPU_VARIABLE in server.environment:
+        return f"say `{_CPU_VARIABLE} = {gib}` in its `env` block"
+    return f"`export {_CPU_VARIABLE}={gib}`"
 
 
 def _text(server: Server, option: str) -> str | None:

@@ -2,8 +2,9 @@
 
 Weights: as many parameters as a Llama-like decoder of that shape has, times the bytes of one. KV cache: for each token
 and layer a key and a value of `head_dim` for each KV head, so 2 x layers x kv_heads x head_dim x bytes; with DeepSeek's
-latent attention layers x (kv_lora_rank + qk_rope_head_dim) x bytes. Layers that keep less than the whole context, as
-those with a sliding window, are reckoned as if they kept all of it.
+latent attention layers x (kv_lora_rank + qk_rope_head_dim) x bytes. Only layers with attention have a KV cache: in
+hybrid models, such as Qwen3.5, those that `layer_types` or `full_attention_interval` name; the small fixed state of the
+others is left out. Layers with a sliding window are counted as if they kept the whole context.
 """
 
 from __future__ import annotations
@@ -76,10 +77,18 @@ def shape_of(config: Mapping[str, Any], dtype: str | None = None) -> Shape | Non
     return Shape(
         parameters=_parameters(own, hidden, layers, heads * size, kept * size, words),
         weight_bits=_weight_bits(own, value),
-        cache_values=layers * per_layer,
+        cache_values=_caching(own, layers) * per_layer,
         value_bytes=value,
         context=_count(own, "max_position_embeddings", "n_positions"),
     )
+
+
+def _caching(own: Mapping[str, Any], layers: int) -> int:
+    """Layers that have a KV cache."""
+    types, interval = own.get("layer_types"), _count(own, "full_attention_interval")
+    if isinstance(types, list) and len(types) == layers:
+        return sum("linear" not in str(each) for each in types)
+    return layers // interval if interval else layers
 
 
 def _parameters(own: Mapping[str, Any], hidden: int, layers: int, queries: int, keys: int, words: int) -> int:

@@ -27,15 +27,18 @@ class Files:
     size: int | None
 
 
-def files_of(model: str, root: Path, environ: Mapping[str, str] = os.environ) -> Files | None:
+def files_of(
+    model: str, root: Path, environ: Mapping[str, str] = os.environ, revision: str | None = None
+) -> Files | None:
     """The files of a model, None where it is not on this machine.
 
     Args:
         model: a folder, seen from `root`, or a name on the hub.
         root: the program's folder.
         environ: where the hub's cache is named.
+        revision: branch or commit of a model on the hub; None is `main`.
     """
-    for folder in (root / Path(model).expanduser(), *_snapshots(model, environ)):
+    for folder in (root / Path(model).expanduser(), *_snapshots(model, environ, revision or "main")):
         if (folder / "config.json").is_file():
             return Files(folder, _config(folder), _size(folder))
     return None
@@ -54,18 +57,20 @@ def is_folder_name(model: str) -> bool:
     return model.startswith((".", "/", "~")) or model.count("/") != 1
 
 
-def _snapshots(model: str, environ: Mapping[str, str]) -> list[Path]:
-    """The copies of a model in the hub's cache, the one that `main` names first."""
+def is_offline(environ: Mapping[str, str]) -> bool:
+    """Whether the hub's own library may not open a connection."""
+    value = environ.get("HF_HUB_OFFLINE") or environ.get("TRANSFORMERS_OFFLINE") or ""
+    return value.upper() in ("1", "ON", "YES", "TRUE")
+
+
+def _snapshots(model: str, environ: Mapping[str, str], revision: str) -> list[Path]:
+    """The copy of a model in the hub's cache that a server loads: the one of its branch or commit."""
     home = hub_cache(environ) / f"models--{model.replace('/', '--')}"
     try:
-        named = (home / "refs" / "main").read_text(encoding="utf-8").strip()
+        commit = (home / "refs" / revision).read_text(encoding="utf-8").strip()
     except OSError:
-        named = ""
-    try:
-        copies = sorted(home.joinpath("snapshots").iterdir(), key=lambda copy: (copy.name != named, copy.name))
-    except OSError:
-        return []
-    return copies
+        commit = revision
+    return [home / "snapshots" / commit]
 
 
 def _config(folder: Path) -> Mapping[str, Any]:

@@ -340,6 +340,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType({kind.word: kind for kind in _KINDS
 
 EXTRA_PARAMETERS = (
     "api_version",
+    "chat_template_kwargs",
     "extra_body",
     "frequency_penalty",
     "logprobs",

@@ -132,3 +132,26 @@ def test_a_users_mistake_is_a_message_and_status_2(shop, arguments, said):
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+SERVED = with_target('"hosted_vllm/org/a-model" { serve = vllm { max_len = 4096; env { HF_HUB_OFFLINE = 1 } } }')
+
+
+def test_a_served_model_is_missing_where_the_hub_is_switched_off(shop):
+    (shop / "things.skill").write_text(SERVED)
+    done = skillc("doctor", "things.skill", "--json", folder=shop, env={**BARE, "HF_HUB_CACHE": str(shop / "hub")})
+    assert done.returncode == 1
+    missing = {finding["what"]: finding for finding in findings(done) if finding["level"] == "missing"}
+    assert "its weights are missing" in missing["target"]["detail"]
+    assert "`HF_HUB_OFFLINE` in the program's `env` block" in missing["weights of `serve` of `target`"]["detail"]
+
+
+def test_commands_can_be_copied_from_a_pipe_of_60_columns(shop):
+    (shop / "things.skill").write_text(SERVED)
+    environ = {**BARE, "HF_HUB_CACHE": str(shop / "hub"), "COLUMNS": "60"}
+    done = skillc("doctor", "things.skill", folder=shop, env=environ)
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    assert "env HF_HUB_OFFLINE=0 hf download org/a-model" in lines
+    assert any(
+        line.startswith(f"python3 -m venv {shop}/.venv-vllm && {shop}/.venv-vllm/bin/pip install") for line in lines
+    )

@@ -110,7 +110,7 @@ def test_the_report_says_each_finding_and_how_much_is_missing() -> None:
         Finding("models", "missing", "target", "its key is missing: [not set]", "export KEY=..."),
     ]
     out = StringIO()
-    Console(file=out, width=100).print(as_text(findings))
+    Console(file=out, width=100).print(as_text(findings, 100), soft_wrap=True)
     said = out.getvalue()
     assert "1 thing is missing" in said
     assert "export KEY=..." in said
@@ -120,3 +120,25 @@ def test_the_report_says_each_finding_and_how_much_is_missing() -> None:
     assert json.loads(json.dumps(told)) == told
     assert told["complete"] is False
     assert (status_of(findings), status_of(findings[:1])) == (1, 0)
+
+
+VENV = "/home/somebody/projects/support tickets/a rather long folder/.venv-vllm"
+MAKE = f"python3 -m venv {VENV} && {VENV}/bin/pip install vllm"
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_a_command_has_a_line_of_its_own_however_narrow_the_terminal(width: int) -> None:
+    findings = [
+        Finding("installed", "missing", "vllm", "there is no vLLM", f"make one: `{MAKE}`; or say: `export A=b`"),
+        Finding("installed", "missing", "gepa", "not installed", 'pip install "skillc[gepa]"'),
+        Finding("disk", "missing", "weights of `serve` of `target`", f"none in {VENV}/x", "say `max_len = 9`"),
+    ]
+    out = StringIO()
+    Console(file=out, width=width).print(as_text(findings, width), soft_wrap=True)
+    lines = [line.strip() for line in out.getvalue().splitlines()]
+    for command in (MAKE, "export A=b", 'pip install "skillc[gepa]"'):
+        assert command in lines
+    assert "make one:" in lines and "or say:" in lines and "say `max_len = 9`" in lines
+    assert "folder/.venv-vllm/x" in " ".join(lines)
+    prose = [line for line in out.getvalue().splitlines() if MAKE not in line and "/.venv" not in line]
+    assert all(len(line) <= max(width, 45) for line in prose)

@@ -196,3 +196,71 @@ def test_vllm_is_only_noted_where_no_program_needs_it(root: Path, monkeypatch: p
 
     monkeypatch.setattr(servers_module, "find_interpreter", lambda declared, root: find_interpreter("none", root))
     assert check_vllm(root).level == "note"
+
+
+def test_weights_that_do_not_fit_are_named_before_the_kv_cache(root: Path) -> None:
+    on_cpu = of("memory", found(root, {"max_len": 65536}, memory=10))[0]
+    on_gpu = of("memory", found(root, {"max_len": 65536}, gpus=[gpu(8)]))[0]
+    for finding in (on_cpu, on_gpu):
+        assert finding.level == "missing"
+        assert "17.2 GB of weights do not fit" in finding.detail
+        assert "KV cache" not in finding.detail
+        assert finding.fix == "serve a smaller model, or one with quantized weights"
+
+
+def test_a_variable_of_the_programs_env_block_is_changed_there(root: Path) -> None:
+    serve = {"max_len": 65536, "env": {"VLLM_CPU_KVCACHE_SPACE": 4}}
+    finding = of("memory", found(root, serve, environ={"VLLM_CPU_KVCACHE_SPACE": "90"}))[0]
+    assert finding.level == "missing"
+    assert finding.fix == "say `VLLM_CPU_KVCACHE_SPACE = 8` in its `env` block, or say a smaller `max_len`"
+    fixed = {"max_len": 65536, "env": {"VLLM_CPU_KVCACHE_SPACE": 8}}
+    assert of("memory", found(root, fixed))[0].level == "ok"
+
+
+def test_gpus_are_those_that_the_server_sees(root: Path) -> None:
+    gpus = [gpu(8), gpu(80)]
+    assert of("memory", found(root, {"max_len": 1024}, gpus=gpus))[0].level == "missing"
+    block = {"max_len": 1024, "env": {"CUDA_VISIBLE_DEVICES": "1"}}
+    assert of("memory", found(root, block, gpus=gpus, environ={"CUDA_VISIBLE_DEVICES": "0"}))[0].level == "ok"
+    outside = found(root, {"max_len": 1024}, gpus=gpus, environ={"CUDA_VISIBLE_DEVICES": "1"})
+    assert of("memory", outside)[0].level == "ok"
+
+
+def hub(root: Path, *, weights: bool = True) -> Path:
+    home = root / "hub"
+    snapshot = home / "models--org--cached" / "snapshots" / "abc"
+    snapshot.mkdir(parents=True, exist_ok=True)
+    (snapshot / "config.json").write_text(json.dumps(LLAMA_8B))
+    (snapshot / "model.safetensors").unlink(missing_ok=True)
+    if weights:
+        (snapshot / "model.safetensors").write_bytes(b"weights")
+    (home / "models--org--cached" / "refs").mkdir(exist_ok=True)
+    (home / "models--org--cached" / "refs" / "main").write_text("abc")
+    return home
+
+
+@pytest.mark.parametrize("variable", ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"])
+@pytest.mark.parametrize("where", ["environ", "block"])
+def test_a_model_that_is_only_on_the_hub_is_missing_where_the_hub_is_switched_off(
+    root: Path, variable: str, where: str
+) -> None:
+    hub(root)
+    block = {"env": {variable: 1}} if where == "block" else {}
+    environ = {variable: "1"} if where == "environ" else {}
+    disk = of("disk", found(root, {"model": "org/name", **block}, environ=environ))[0]
+    assert disk.level == "missing"
+    assert f"`{variable}` in {'the program' if where == 'block' else 'the environment'}" in disk.detail
+    assert disk.fix == f"fetch it first: `env {variable}=0 hf download org/name`"
+    cached = of("disk", found(root, {"model": "org/cached", **block}, environ=environ))[0]
+    assert cached.level == "ok"
+    other = of("disk", found(root, {"model": "org/cached", "revision": "v2", **block}, environ=environ))[0]
+    assert other.level == "missing"
+    assert "hf download org/cached --revision v2" in str(other.fix)
+    hub(root, weights=False)
+    half = of("disk", found(root, {"model": "org/cached", **block}, environ=environ))[0]
+    assert half.level == "missing"
+
+
+def test_the_programs_env_block_can_switch_the_hub_on(root: Path) -> None:
+    serve = {"model": "org/name", "env": {"HF_HUB_OFFLINE": 0}}
+    assert of("disk", found(root, serve, environ={"HF_HUB_OFFLINE": "1"}))[0].level == "note"

@@ -151,3 +151,30 @@ def test_a_config_that_is_no_json_says_nothing(tmp_path: Path) -> None:
 )
 def test_which_names_can_only_be_folders(name: str, folder: bool) -> None:
     assert is_folder_name(name) == folder
+
+
+# Shaped as the models of Qwen3.5: every fourth layer has attention, the others a state of fixed size.
+QWEN35 = {
+    "text_config": {
+        "vocab_size": 248320,
+        "hidden_size": 2560,
+        "intermediate_size": 9216,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 16,
+        "num_key_value_heads": 4,
+        "head_dim": 256,
+        "full_attention_interval": 4,
+        "layer_types": ["linear_attention", "linear_attention", "linear_attention", "full_attention"] * 8,
+        "max_position_embeddings": 262144,
+        "tie_word_embeddings": True,
+        "dtype": "bfloat16",
+    }
+}
+
+
+@pytest.mark.parametrize("without", ["layer_types", "full_attention_interval"])
+def test_only_layers_with_attention_have_a_kv_cache(without: str) -> None:
+    text = {name: value for name, value in QWEN35["text_config"].items() if name != without}
+    shape = shape_of({"text_config": text})
+    assert shape is not None
+    assert shape.cache(1) == 8 * 2 * 4 * 256 * 2
