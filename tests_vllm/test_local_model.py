@@ -3,11 +3,11 @@
 import json
 import subprocess
 
-from conftest import HERE, MODEL, PYTHON
+from conftest import HANGS, HERE, MODEL, PYTHON
 
 
 def said(*line, cwd=HERE):
-    done = subprocess.run([PYTHON, *line], cwd=cwd, check=False, capture_output=True, text=True, timeout=600)
+    done = subprocess.run([PYTHON, *line], cwd=cwd, check=False, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

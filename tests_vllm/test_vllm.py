@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 
-from conftest import HERE, PYTHON, Shop, processes, program, wait
+from conftest import HANGS, HERE, PYTHON, Shop, processes, program, wait
 from local_model.making import prompts
 
 from skillc.frontend import plan_file
@@ -98,7 +98,7 @@ def test_a_server_that_is_killed_comes_back_and_a_skillc_that_is_killed_leaves_n
     finally:
         compiling.kill()
         compiling.wait()
-    wait(lambda: not processes(tmp_path), seconds=60)
+    wait(lambda: not processes(tmp_path))
 
     summary = shop.run("compile", "things.skill", "--json")
     assert summary["served"][0]["how"] == "started"
@@ -109,7 +109,7 @@ def test_a_server_that_is_killed_comes_back_and_a_skillc_that_is_killed_leaves_n
 def test_what_vllm_says_of_a_wrong_option_is_shown(models, tmp_path):
     shop = Shop(tmp_path, models)
     (tmp_path / "things.skill").write_text(program("rule-follower", ("max_len = 4096", "max_len = 100_000")))
-    shop.start("compile", "things.skill").wait(timeout=300)
+    shop.start("compile", "things.skill").wait(timeout=HANGS)
     assert "max_model_len (100000) is greater than the derived max_model_len" in shop.said
     assert "ended at its start with status 1" in " ".join(shop.said.split())
     assert not processes(tmp_path)

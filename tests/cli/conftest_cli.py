@@ -59,7 +59,7 @@ def skillc(*arguments, folder, **options):
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1800,
         check=False,
         **options,
     )

@@ -24,7 +24,7 @@ def folder(tmp_path):
 def piped(data, *arguments, folder):
     """`skillc fmt` with bytes on its standard input."""
     command = [sys.executable, "-m", "skillc", "fmt", *arguments]
-    return subprocess.run(command, cwd=folder, input=data, capture_output=True, timeout=60, check=False)
+    return subprocess.run(command, cwd=folder, input=data, capture_output=True, timeout=600, check=False)
 
 
 def test_files_are_rewritten_and_counted(folder):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 _MARK = "<<the command has ended>>"
-_LIMIT = 120.0
+_LIMIT = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Session:
 
     def close(self) -> None:
         """Ends the shell."""
-        self._bash.communicate("exit\n", timeout=10)
+        self._bash.communicate("exit\n", timeout=600)
 
 
 def _environment(home: Path) -> dict[str, str]:

@@ -123,7 +123,7 @@ def runner(tmp_path):
             env=environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=600,
         )
 
     run.folder = session.folder

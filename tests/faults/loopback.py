@@ -53,7 +53,7 @@ class Loopback(ThreadingHTTPServer):
             self.asked[hashlib.sha256(json.dumps(body["messages"]).encode()).hexdigest()] += 1
             self._heard.notify_all()
 
-    def wait_for(self, total, seconds=60):
+    def wait_for(self, total, seconds=600):
         """Waits until so many requests have come, in all."""
         with self._heard:
             return self._heard.wait_for(lambda: self.asked.total() >= total, seconds)

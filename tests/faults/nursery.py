@@ -40,7 +40,7 @@ class Nursery:
     def close(self):
         """Ends the program."""
         self._process.stdin.close()
-        self._process.wait(timeout=10)
+        self._process.wait(timeout=600)
 
 
 def serve():

@@ -152,9 +152,9 @@ def test_hostile_texts(text: str) -> None:
 def test_ten_thousand_lines_take_about_a_second() -> None:
     program = (Path(__file__).parent / "programs" / "tickets.skill").read_text("utf-8")
     text = program * (10_000 // program.count("\n"))
-    began = time.perf_counter()
+    began = time.process_time()
     assert not read(text).diagnostics
-    assert time.perf_counter() - began < 5  # measured 0.4 s; a busy machine may be slow
+    assert time.process_time() - began < 5  # measured 0.4 s of CPU time
 
 
 def test_the_collector_is_restored() -> None:

@@ -8,7 +8,7 @@ from lsprotocol import types
 from pygls import uris
 from pygls.lsp.client import LanguageClient
 
-LONG = 20
+LONG = 600
 """Seconds after which something is taken to never come."""
 
 

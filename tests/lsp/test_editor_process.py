@@ -37,7 +37,7 @@ def messages(data):
 
 def test_it_ends_when_the_editor_hangs_up():
     process = spawned()
-    output, _ = process.communicate(hello(), timeout=20)
+    output, _ = process.communicate(hello(), timeout=600)
     assert process.returncode is not None
     assert [each["id"] for each in messages(output)] == [1]
 
@@ -45,7 +45,7 @@ def test_it_ends_when_the_editor_hangs_up():
 def test_it_ends_well_after_goodbye():
     process = spawned()
     goodbye = message(id=2, method="shutdown") + message(method="exit")
-    output, errors = process.communicate(hello() + message(method="initialized", params={}) + goodbye, timeout=20)
+    output, errors = process.communicate(hello() + message(method="initialized", params={}) + goodbye, timeout=600)
     assert process.returncode == 0, errors
     assert [each["id"] for each in messages(output)] == [1, 2]
 
@@ -73,7 +73,7 @@ def test_nothing_but_the_protocol_reaches_standard_output():
         message(method="exit"),
     ]
     process = spawned(code)
-    output, errors = process.communicate(b"".join(asked), timeout=20)
+    output, errors = process.communicate(b"".join(asked), timeout=600)
     answers = {each["id"]: each for each in messages(output) if "id" in each}
     assert answers[2]["result"] is None
     assert answers[3]["result"] == []

@@ -323,7 +323,7 @@ def test_folds_and_links(editor, files):
 
 def waited_for(look, wanted):
     """What a hover says once the costs are known; the first ones may go without."""
-    for _ in range(100):
+    for _ in range(6000):
         found = look()
         if found is not None and wanted in found:
             return found

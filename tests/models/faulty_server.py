@@ -337,12 +337,12 @@ class FaultyServer:
         """Requests so far."""
         return len(self.asked)
 
-    def wait_for(self, total: int, seconds: float = 60) -> bool:
+    def wait_for(self, total: int, seconds: float = 600) -> bool:
         """Waits until so many requests have come, in all."""
         with self._heard:
             return self._heard.wait_for(lambda: len(self.asked) >= total, seconds)
 
-    def is_left(self, seconds: float = 20) -> bool:
+    def is_left(self, seconds: float = 600) -> bool:
         """Waits until no connection is open any more."""
         end = time.monotonic() + seconds
         while self.open and time.monotonic() < end:

@@ -144,7 +144,7 @@ def test_a_compile_leaves_no_connection_no_task_and_no_warning(nursery: Nursery,
             env={**os.environ, "SERVER": server.url, "TEAM_KEY": KEY},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
         )
         assert done.returncode == 0, done.stderr

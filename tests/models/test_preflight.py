@@ -20,7 +20,7 @@ from skillc.models.backends import backend
 from skillc.models.calls import Call, Completion, Message
 from skillc.models.client import Client, check_roles
 from skillc.models.failures import BudgetReached, PermanentFailure
-from skillc.models.preflight import QUESTION, NotReached, reach
+from skillc.models.preflight import QUESTION, TIMEOUT, NotReached, reach
 from skillc.plan.schema import BudgetPlan, PacingPlan, Plan, PricePlan
 
 ASKED = Call("target", "rollout", (Message("user", "hello"),))
@@ -40,7 +40,7 @@ def tried(plan: Plan, *calls: Call, **settings: Any) -> Client:
             await asyncio.gather(*[client.complete(call) for call in calls or (ASKED,)])
 
     with Client(plan, preflight=True, **settings) as client:
-        asyncio.run(asyncio.wait_for(scenario(), 30))
+        asyncio.run(asyncio.wait_for(scenario(), 600))
     return client
 
 
@@ -332,8 +332,8 @@ def test_one_failure_does_not_wait_for_a_server_that_hangs() -> None:
             tried(plan)
     assert "bad key" in str(failed.value)
     assert "`optimizer`" not in str(failed.value)
-    # The promise is a second; a busy machine gets ten, and the hanging server would have taken twenty.
-    assert time.monotonic() - began < 12
+    # The promise is a second; the hanging server would have taken the trial's whole time.
+    assert time.monotonic() - began < TIMEOUT
 
 
 @pytest.mark.parametrize("step", [late(60), drip(0.05)], ids=["headers", "body"])

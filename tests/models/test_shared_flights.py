@@ -100,7 +100,7 @@ def test_processes_that_ask_for_the_same_keys_send_each_one_once(tmp_path: Path)
             assert line_of(process) == "ready"
         for process in processes:
             tell(process, "go")
-        told = [process.communicate(timeout=60)[0].splitlines() for process in processes]
+        told = [process.communicate(timeout=600)[0].splitlines() for process in processes]
     sent = (tmp_path / "sent.txt").read_text().splitlines()
     assert sorted(sent) == sorted(names)
     lines = [line for lines in told for line in lines]

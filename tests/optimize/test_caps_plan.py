@@ -138,7 +138,7 @@ def test_the_command_line_refuses_before_anything_is_written(tmp_path: Path) -> 
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode != 0
@@ -150,7 +150,7 @@ def test_the_command_line_refuses_before_anything_is_written(tmp_path: Path) -> 
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=True,
     )
     said = json.loads(done.stdout)

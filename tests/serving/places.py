@@ -59,7 +59,7 @@ def runs(pid):
         return False
 
 
-def wait(until, seconds=60):
+def wait(until, seconds=600):
     """Waits until something is so."""
     last = time.monotonic() + seconds
     while not until():
