@@ -87,15 +87,23 @@ class _Guess:
     others: tuple[ColumnProfile, ...]
 
 
-def starter_program(path: Path, relative_to: Path | None = None) -> str:
+RULEBOOK_MODELS = (
+    "# Not a language model: a small rule reader that ships with skillc and needs no key. Put a real one here,\n"
+    '# such as "openai/gpt-5.5-mini", when you have one.\n'
+    'model target    = "rulebook/v1"\nmodel optimizer = "rulebook/v1"'
+)
+
+
+def starter_program(path: Path, relative_to: Path | None = None, models: str = RULEBOOK_MODELS) -> str:
     """A `.skill` program for a CSV, JSONL or JSON file.
 
     The output is the column that looks most like an answer, by its name and by how few different values it has;
-    the inputs are the longer texts among the rest. All models are `rulebook/v1`, so that it runs without a key.
+    the inputs are the longer texts among the rest. The models are `rulebook/v1` by default, which needs no key.
 
     Args:
         path: the data.
         relative_to: the folder that the program is to stand in; None is the data's own.
+        models: the statements of `target` and `optimizer`.
 
     Raises:
         SkillcError: the file cannot be read, or has no two columns to learn from.
@@ -109,9 +117,7 @@ def starter_program(path: Path, relative_to: Path | None = None) -> str:
         "language 1",
         _task(guess, names),
         _skill(guess, names),
-        "# Not a language model: a small rule reader that ships with skillc and needs no key. Put a real one here,\n"
-        '# such as "openai/gpt-5.5-mini", when you have one.\n'
-        'model target    = "rulebook/v1"\nmodel optimizer = "rulebook/v1"',
+        models,
         _data(guess, names, _source(path, relative_to)),
         f"# What is to become better.\ngoal {goal} = {_metric(guess.output, names)}",
         _budget(guess),

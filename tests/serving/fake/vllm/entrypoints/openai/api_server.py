@@ -1,6 +1,7 @@
 """Behaves like vLLM's server of the same name, and answers as the rulebook does. What goes wrong is told by variables.
 
 FAKE_STARTS          a file that gets one JSON line for each start
+FAKE_ASKED           a file that gets one JSON line for each request, without its messages
 FAKE_SLOW            seconds before it answers
 FAKE_SLOW_AGAIN      the same for all starts but the first
 FAKE_DIES_AT_START   how many of the starts end with an error
@@ -102,6 +103,9 @@ class Handler(BaseHTTPRequestHandler):
             return
         prompt = sum(count_tokens(str(message["content"])) for message in body["messages"])
         self.server.count(body["messages"], prompt)
+        if os.environ.get("FAKE_ASKED"):
+            with Path(os.environ["FAKE_ASKED"]).open("a") as file:
+                print(json.dumps({name: value for name, value in body.items() if name != "messages"}), file=file)
         parameters = {name: body[name] for name in ("max_tokens", "temperature") if name in body}
         text = answer(body["messages"], parameters)
         usage = {"prompt_tokens": prompt, "completion_tokens": count_tokens(text)}
