@@ -15,6 +15,7 @@ def stand_in(command: str) -> Callable[[], None] | None:
     """The check that stands for a command; None for one that is run."""
     words = shlex.split(command, comments=True)
     checks = {"make": _make, "pip": _pip, "uv": _pip, "pre-commit": _pre_commit}
+    checks |= {".venv-vllm/bin/pip": _vllm, "hf": _download}
     checks |= dict.fromkeys(("npm", "npx", "code"), lambda _: _extension(words))
     if not words or words[0] not in checks:
         return None
@@ -37,6 +38,17 @@ def _pip(words: list[str]) -> None:
         assert word.startswith("-") or name in (project["name"], ".", "~/skillc"), f"`{word}` is not skillc"
         for extra in filter(None, extras.split(",")):
             assert extra in project["optional-dependencies"], f"skillc has no extra `{extra}`"
+
+
+def _vllm(words: list[str]) -> None:
+    """It installs vLLM, and nothing else."""
+    assert words == ["install", "vllm"]
+
+
+def _download(words: list[str]) -> None:
+    """It fetches one model of the hub, into its cache or a folder."""
+    assert words[0] == "download" and re.fullmatch(r"[\w.-]+/[\w.-]+", words[1])
+    assert words[2:] == [] or (words[2] == "--local-dir" and len(words) == 4)
 
 
 def _extension(words: list[str]) -> None:
