@@ -24,6 +24,7 @@ from skillc.metrics.sources import metric_sources
 from skillc.models.backends import own_sources
 from skillc.models.client import Client
 from skillc.models.closing import ClosingReserve
+from skillc.models.failures import EndpointAway
 from skillc.models.serving.served import Served
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine
@@ -86,6 +87,7 @@ class Compiled:
         baselines: the goal's mean of simple classifiers on test, by name.
         served: what is to be said of the servers that skillc ran.
         interrupted: whether the user ended it, in the loop or in the final test.
+        lost: the error of a model that stayed out of reach, in the loop or in the final test; None where none did.
     """
 
     trained: Trained
@@ -96,6 +98,7 @@ class Compiled:
     baselines: dict[str, Fraction]
     served: tuple[Served, ...] = ()
     interrupted: bool = False
+    lost: EndpointAway | None = None
 
 
 class StoppedEarly(SkillcError):  # noqa: N818
@@ -148,6 +151,7 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
     Raises:
         SkillcError: what the user can mend: models, data, metrics, files.
         BudgetReached: the caps do not even admit the baseline.
+        EndpointAway: a model stayed out of reach before the initial skill was measured.
     """
     plan, dataset = job.planned.plan, job.estimated.dataset
     check_folder(job.paths, force=job.force)
@@ -185,10 +189,13 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
                 dearest=_dearest(job),
                 admits=_admits(plan, client),
             )
+            client.report_to(observer.note)
             client.make_ready()
             trained, tested = asyncio.run(_train_and_test(engine, initial, old, name, client, stop))
             replay.decided()
         compiled = _write(job, trained, tested, recorder.decisions, client, name, old, meter)
+        if client.lost is not None:
+            return replace(compiled, lost=client.lost)
         if stop.reason != "interrupted":
             finish(folder, about)
             return compiled

@@ -33,6 +33,7 @@ def summary(compiled: Compiled) -> dict[str, JsonValue]:
         "served": [served.to_json() for served in compiled.served],
         "ahead": {"sent": compiled.trained.engine.ahead.sent, "wasted": compiled.trained.engine.ahead.wasted},
         "interrupted": compiled.interrupted,
+        "lost": None if compiled.lost is None else compiled.lost.message,
         "decisions": compiled.trained.state.decisions,
         "accepted": compiled.trained.state.accepted,
         "artifact": str(compiled.artifact),
@@ -123,6 +124,8 @@ def _facts(compiled: Compiled) -> Text:
         f"stopped   {compiled.lock.stopped}, {compiled.trained.state.accepted} accepted{on}",
         f"skill     {compiled.artifact}",
     ]
+    if compiled.lost is not None:
+        lines[-1:-1] = [f"lost      {compiled.lost.message}", f"          {compiled.lost.hint}"]
     return Text("\n".join(lines))
 
 

@@ -225,6 +225,7 @@ def check_sanity(
     Raises:
         SkillcError: models, data or metrics that the user can mend.
         BudgetReached: the caps do not even admit the baseline.
+        EndpointAway: a model stayed out of reach.
     """
     plan = planned.plan
     stop = stop or Stop()
@@ -240,7 +241,10 @@ def check_sanity(
         planned=STEPS,
         reserve=_NoReserve(),
     )
+    client.report_to(observer.note)
     trained = asyncio.run(_train(engine, client, stop))
+    if client.lost is not None:
+        raise client.lost
     return _found(trained, tap, keeper, client.ledger.snapshot())
 
 

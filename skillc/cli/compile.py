@@ -48,8 +48,8 @@ def compile(  # noqa: A001 - the verb's name
     With --sanity it trains and validates on the same few training examples, in two steps and a handful of calls, and
     says which stage is broken where the skill does not change: status 0 or 1. Nothing is written.
 
-    Exit status: 0 done, 1 the --require is not met, 2 an error, 3 stopped by the budget, 130 interrupted (the same
-    command goes on).
+    Exit status: 0 done, 1 the --require is not met, 2 an error, 3 stopped by the budget or by a model that stayed out
+    of reach, 130 interrupted (the same command goes on).
     """
     import json
 
@@ -76,7 +76,7 @@ def compile(  # noqa: A001 - the verb's name
         Console(highlight=False, soft_wrap=True).print(table(compiled, planned.plan.goal.name))
     if compiled.interrupted:
         return 130
-    if compiled.trained.stopped in ("calls", "tokens", "cost", "time"):
+    if compiled.lost is not None or compiled.trained.stopped in ("calls", "tokens", "cost", "time"):
         return 3
     return 1 if require is not None and compiled.tested.verdict.verdict != require else 0
 

@@ -54,7 +54,8 @@ def eval(  # noqa: A001 - the verb's name
     all skills are scored under each of them. Replies that are known, from a compile or an earlier eval, are not asked
     for again.
 
-    Exit status: 0 done, 2 an error, 3 stopped by the budget, 130 interrupted (the same command goes on).
+    Exit status: 0 done, 2 an error, 3 stopped by the budget or by a model that stayed out of reach, 130 interrupted
+    (the same command goes on).
     """
     import json
 

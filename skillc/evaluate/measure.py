@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from skillc.evaluate.job import Job
 from skillc.models.client import Client
-from skillc.models.failures import BudgetReached
+from skillc.models.failures import BudgetReached, EndpointAway
+from skillc.optimize.decide import DOWN
 from skillc.optimize.final import RETRIES
 from skillc.optimize.observer import Observer, Passing, cut_by
 from skillc.optimize.side_by_side import Compared, measure_side_by_side, unmeasured
@@ -46,6 +47,8 @@ async def measured(
                         break
         except BudgetReached as cap:
             return whole, cap.cap
+        except EndpointAway:
+            return whole, DOWN
         except asyncio.CancelledError:
             return whole, cut_by(observer)
     return whole, None

@@ -18,6 +18,7 @@ from skillc.evaluate.skills import Arm
 from skillc.metrics.evaluate import Meter
 from skillc.metrics.model_free import model_free_means
 from skillc.models.client import Client
+from skillc.models.failures import EndpointAway
 from skillc.models.ledger import Tally
 from skillc.models.serving.served import Served
 from skillc.optimize.observer import Observer
@@ -38,10 +39,12 @@ class Evaluation:
         job: what was asked for.
         models: the figures; none where the test split was not measured as a whole.
         baselines: the goal's mean of simple classifiers, by name.
-        stopped: what ended it early: `interrupted`, `time`, or a cap's name; None where it is whole.
+        stopped: what ended it early: `interrupted`, `time`, a cap's name, or `down` where a model stayed out of reach;
+            None where it is whole.
         made_with: the model that the compiled skill was made with; None where none is scored.
         spent: the ledger's two books.
         served: what is to be said of the servers that skillc ran.
+        lost: the error of a model that stayed out of reach; None where none did.
     """
 
     job: Job
@@ -51,6 +54,7 @@ class Evaluation:
     made_with: ModelLock | None
     spent: dict[str, JsonValue]
     served: tuple[Served, ...]
+    lost: EndpointAway | None = None
 
 
 def evaluate(job: Job, observer: Observer, client: Client, stop: Stop | None = None) -> Evaluation:
@@ -64,6 +68,7 @@ def evaluate(job: Job, observer: Observer, client: Client, stop: Stop | None = N
     table = {model.role: _columns(job, model, client, meter, stoppable) for model in job.models}
     client.make_ready()
     columns = [each for row in table.values() for each in row]
+    client.report_to(observer.note)
     whole, stopped = asyncio.run(measured(job, columns, client, stoppable, stop))
     return Evaluation(
         job=job,
@@ -73,6 +78,7 @@ def evaluate(job: Job, observer: Observer, client: Client, stop: Stop | None = N
         made_with=_made_with(job),
         spent=client.ledger.snapshot(),
         served=client.servers.served(),
+        lost=client.lost,
     )
 
 

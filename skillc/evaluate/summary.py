@@ -31,6 +31,7 @@ def summary(found: Evaluation) -> dict[str, JsonValue]:
         "spent": found.spent,
         "served": [served.to_json() for served in found.served],
         "stopped": found.stopped,
+        "lost": None if found.lost is None else found.lost.message,
         "notes": list[JsonValue](job.notes),
     }
 

@@ -229,7 +229,9 @@ def _facts(found: Evaluation) -> Text:
     if paid != spent_line(found.spent):
         lines.append(f"paid      {paid}: what the network took; the rest was known")
     lines += [f"served    {served.line}" for served in found.served]
-    if found.stopped is not None:
+    if found.lost is not None:
+        lines += [f"lost      {found.lost.message}", f"          {found.lost.hint}"]
+    elif found.stopped is not None:
         cap = found.stopped not in ("interrupted", "time")
         on = f"with a larger `{found.stopped}` the same command" if cap else "the same command"
         lines.append(f"stopped   {_why(found)}; {on} goes on, and what was answered is kept")

@@ -196,6 +196,9 @@ MODEL_PARAMETERS = (
     SettingKind("max_reply", (count("tokens"),), "the most tokens of a reply, as they are reserved", "4096"),
     SettingKind("seed", (count(low=0),), "the seed that is sent with each call"),
     SettingKind("timeout", (amount("s"),), "how long one attempt of a call may take", "5 min"),
+    SettingKind(
+        "down", (amount("s"),), "how long its endpoint may be out of reach in mid-run before the run stops", "5 min"
+    ),
     SettingKind("concurrency", (count(),), "the most calls in flight at once", "as many as the endpoint takes"),
     SettingKind("rpm", (count(),), "the most requests a minute"),
     SettingKind("tpm", (count("tokens"),), "the most tokens a minute, sent and received"),

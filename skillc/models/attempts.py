@@ -15,7 +15,7 @@ from skillc.models.failures import CallFailed, FailureKind, PermanentFailure
 from skillc.models.pacing.endpoints import Pacing
 from skillc.models.pacing.overload import end_of
 from skillc.models.pacing.retries import Retries
-from skillc.models.pacing.slots import Slot, Unanswered
+from skillc.models.pacing.slots import Away, Slot, Unanswered
 from skillc.models.receipts import Receipts
 from skillc.models.roles import Role
 from skillc.models.transport import Transport, read_reply
@@ -39,10 +39,11 @@ class Attempts:
         """A whole reply in the form that is stored.
 
         A refusal is waited out by the endpoint and uses up no attempt: its call gives up with the endpoint, or where
-        others are let through and it is not, again and again.
+        others are let through and it is not, again and again. So is an endpoint that is out of reach, if it has
+        answered before; where others reach it meanwhile, an attempt is used up.
 
         Raises:
-            CallFailed, PermanentFailure, BudgetReached: as `Client.complete`.
+            CallFailed, PermanentFailure, BudgetReached, EndpointAway: as `Client.complete`.
         """
         slots = self.pacing.slots(call.role)
         tried = failed = passed_over = 0
@@ -53,9 +54,17 @@ class Attempts:
                 return await self._once(role, arguments, call, reserved)
             except Unanswered as problem:
                 raise CallFailed("transient", f"{problem}, and the endpoint lets nothing through") from None
+            except Away as problem:
+                raise self.pacing.away(call.role, str(problem)) from None
             except _Again as again:
                 told = again
-            if told.refused and self._retries.patience:
+            if told.waits:
+                if slots.away:
+                    raise self.pacing.away(call.role, told.detail)
+                failed += slots.served > before
+                if failed >= self._retries.attempts:
+                    break
+            elif told.refused and self._retries.patience:
                 passed_over += slots.served > before
                 if slots.dead or passed_over >= self._retries.refusals:
                     break
@@ -81,7 +90,7 @@ class Attempts:
             slots.give(slot)
 
     async def _send(self, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount, slot: Slot) -> str:
-        where = (call.role, call.stage)
+        where, slots = (call.role, call.stage), self.pacing.slots(call.role)
         attempt: int | None = None
         sent = False
 
@@ -102,10 +111,14 @@ class Attempts:
                 raise
             again = _classified(problem, role)
             slot.end = end_of(problem)
-            if slot.end == "refused" and isinstance(again, _Again) and attempt is not None:
+            if slot.end == "unreachable" and isinstance(again, _Again) and slots.awaited and attempt is not None:
+                slot.told, slot.used = again.detail, 0
+                again.waits = True
+                self.receipts.unserved(attempt, reserved)
+            elif slot.end == "refused" and isinstance(again, _Again) and attempt is not None:
                 slot.asked, slot.told, slot.used = again.after, again.detail, 0
                 again.refused = True
-                self.receipts.refused(attempt, reserved)
+                self.receipts.unserved(attempt, reserved)
             else:
                 book(Usage() if failures.was_refused(problem) else _most(role, arguments))
             raise again from None
@@ -145,7 +158,13 @@ def _stored(text: str, finish: str, usage: Usage, model: str, tool_calls: Sequen
 
 
 class _Again(Exception):  # noqa: N818
-    """An attempt that failed so that another one may help."""
+    """An attempt that failed so that another one may help.
+
+    Attributes:
+        after: seconds that the server asks to wait.
+        refused: whether the endpoint had no room for it.
+        waits: whether nobody was reached, so that the next attempt waits until the endpoint is back.
+    """
 
     def __init__(self, kind: FailureKind, detail: str, after: float | None) -> None:
         super().__init__(detail)
@@ -153,6 +172,7 @@ class _Again(Exception):  # noqa: N818
         self.detail = detail
         self.after = after
         self.refused = False
+        self.waits = False
 
 
 def to_send(role: Role, arguments: dict[str, Any], call: Call) -> dict[str, Any]:

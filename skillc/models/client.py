@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
@@ -19,7 +19,7 @@ from skillc.models.cache.flights import Flights
 from skillc.models.cache.replies import ReplyCache
 from skillc.models.cache.stored import Label, whole_reply
 from skillc.models.calls import Call, Completion, Usage
-from skillc.models.failures import CallFailed
+from skillc.models.failures import CallFailed, EndpointAway
 from skillc.models.home import Home
 from skillc.models.ledger import Ledger, Where
 from skillc.models.line import Line, Turn
@@ -112,13 +112,24 @@ class Client:
         self.pacing = Pacing(self.roles, concurrency, retries, sleep)
         self._attempts = Attempts(account, self._receipts, transport, retries, self.pacing)
         networked = {name: role.plan for name, role in self.roles.items() if preflight and role.is_networked}
-        self._preflight = Preflight(self.roles, tried_together(networked), account, lambda: self._receipts, transport)
+        self._preflight = Preflight(
+            self.roles,
+            tried_together(networked),
+            account,
+            lambda: self._receipts,
+            transport,
+            reached=self.pacing.answered,
+        )
         self._all_first = preflight and self._sends
         self._flights: Flights[str, _Fetched] = Flights()
         self._prefixes = Prefixes()
         self._line = Line()
         self._home = Home(self._moved)
         self.servers.holds(self.hold, self.free)
+
+    def report_to(self, hear: Callable[[str], None]) -> None:
+        """Reports endpoints that go out of reach and come back, from any thread."""
+        self.pacing.hear = hear
 
     async def complete(self, call: Call) -> Completion:
         """The reply to one call, from any event loop.
@@ -127,12 +138,18 @@ class Client:
             CallFailed: no whole reply came, retries included.
             PermanentFailure: nothing that a retry mends.
             BudgetReached: a cap does not admit the call.
+            EndpointAway: the endpoint has answered before, and stays out of reach.
         """
         return await self._home.run(lambda: self._complete(call))
 
     def complete_sync(self, call: Call) -> Completion:
         """The same from a thread without an event loop."""
         return self._home.run_sync(lambda: self._complete(call))
+
+    @property
+    def lost(self) -> EndpointAway | None:
+        """The error of an endpoint that stayed out of reach, None where none did."""
+        return self.pacing.lost
 
     @contextmanager
     def turn(self) -> Iterator[None]:

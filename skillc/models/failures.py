@@ -110,6 +110,12 @@ class BudgetReached(SkillcError):  # noqa: N818
         self.cap = cap
 
 
+class EndpointAway(SkillcError):  # noqa: N818
+    """An endpoint that had answered stayed away for longer than its roles wait; the run stops, and can go on later."""
+
+    status = 3
+
+
 def find_failure(problem: BaseException) -> CallFailed | SkillcError | None:
     """The error of ours under an exception that another library wrapped around it."""
     seen: set[int] = set()
@@ -177,6 +183,13 @@ def is_unreachable(problem: Exception) -> bool:
     if isinstance(problem, WireFailure):
         return problem.kind == "unreachable"
     return isinstance(problem, ConnectionError) or _name(problem) == "APIConnectionError"
+
+
+def reached_nobody(problem: Exception) -> bool:
+    """Whether the address itself cannot be reached, whatever is asked there; a narrower question than the above."""
+    return isinstance(problem, ConnectionRefusedError) or (
+        isinstance(problem, WireFailure) and problem.kind == "unreachable"
+    )
 
 
 def is_late(problem: Exception) -> bool:

@@ -15,7 +15,7 @@ from skillc.models.cache.flights import Flights
 from skillc.models.calls import Call, Message, Usage
 from skillc.models.failures import CallFailed, PermanentFailure
 from skillc.models.receipts import Receipts
-from skillc.models.roles import Role
+from skillc.models.roles import Role, roles_named
 from skillc.models.transport import Transport, read_reply, send
 from skillc.plan.preflight import STAGE
 
@@ -58,7 +58,7 @@ class NotReached(PermanentFailure):
     """
 
     def __init__(self, role: Role, detail: str, fix: str, usage: Usage) -> None:
-        super().__init__(f"{_named([role])} cannot be used: {detail}", hint=f"{fix}, or {_OFFLINE}")
+        super().__init__(f"{roles_named([role])} cannot be used: {detail}", hint=f"{fix}, or {_OFFLINE}")
         self.detail = detail
         self.fix = fix
         self.usage = usage
@@ -125,6 +125,7 @@ class Preflight:
         receipts: where it is booked.
         transport: how a question is sent.
         timeout: seconds for each.
+        reached: is given the name of each role whose model answered.
     """
 
     def __init__(
@@ -135,12 +136,14 @@ class Preflight:
         receipts: Callable[[], Receipts],
         transport: Transport,
         timeout: float = TIMEOUT,
+        reached: Callable[[str], None] = lambda role: None,
     ) -> None:
         self._groups = [[roles[name] for name in group] for group in groups]
         self._account = account
         self._receipts = receipts
         self._transport = transport
         self._timeout = timeout
+        self._reached = reached
         self._done = False
         self._failed: SkillcError | None = None
         self.move()
@@ -211,6 +214,7 @@ class Preflight:
         try:
             number = await receipts.sent(where, held)
             used = (await reach(role, self._transport, timeout=self._timeout)).usage
+            self._reached(role.plan.role)
             passed = overuse(used, held, role)
             if passed is not None:
                 self._account.refuse(passed)
@@ -229,21 +233,14 @@ def _question(role: Role) -> Call:
     return Call(role.plan.role, STAGE, (Message("user", QUESTION),))
 
 
-def _named(roles: Sequence[Role]) -> str:
-    """The roles with their model and its address."""
-    names = [f"`{role.plan.role}`" for role in roles]
-    many = f"models {', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else f"model {names[0]}"
-    return f"{many} (`{roles[0].plan.model}` at `{roles[0].endpoint.id}`)"
-
-
 def _told(failed: Sequence[tuple[list[Role], NotReached]]) -> PermanentFailure:
     """One error for all models that cannot be used."""
     if len(failed) == 1:
         group, problem = failed[0]
         return PermanentFailure(
-            f"{_named(group)} cannot be used: {problem.detail}", hint=f"{problem.fix}, or {_OFFLINE}"
+            f"{roles_named(group)} cannot be used: {problem.detail}", hint=f"{problem.fix}, or {_OFFLINE}"
         )
-    lines = [f"\n  {_named(group)}: {problem.detail}; {problem.fix}" for group, problem in failed]
+    lines = [f"\n  {roles_named(group)}: {problem.detail}; {problem.fix}" for group, problem in failed]
     return PermanentFailure(f"{len(failed)} models cannot be used:{''.join(lines)}", hint=_OFFLINE)
 
 

@@ -46,8 +46,8 @@ class Receipts:
         if self._file is not None:
             self._file.write({"attempt": number, "usage": list(usage.counts), "cost": cost})
 
-    def refused(self, number: int, reserved: Amount) -> None:
-        """The server sent an attempt away unserved: the network took nothing, so that no cap counts it."""
+    def unserved(self, number: int, reserved: Amount) -> None:
+        """An attempt was sent away for want of room, or reached nobody: nothing was paid, so that no cap counts it."""
         self._paid.account.release(reserved)
         if self._file is not None:
             self._file.write({"attempt": number, "refused": True})

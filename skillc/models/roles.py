@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -138,6 +138,15 @@ def call_key(role: Role, arguments: Mapping[str, Any], sample: int | tuple[int, 
     """
     told = {"endpoint": role.endpoint.id, "sample": sample, "salt": salt, "sent": arguments}
     return hashlib.sha256(_canonical(told).encode()).hexdigest()
+
+
+def roles_named(roles: Sequence[Role]) -> str:
+    """Roles of one endpoint for a message, with their model, where it is the same, and its address."""
+    names = [f"`{role.plan.role}`" for role in roles]
+    many = f"models {', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else f"model {names[0]}"
+    models = {role.plan.model for role in roles}
+    of = f"`{roles[0].plan.model}` " if len(models) == 1 else ""
+    return f"{many} ({of}at `{roles[0].endpoint.id}`)"
 
 
 def _role(model: ModelPlan, environ: Mapping[str, str], root: Path, own: bool) -> Role:

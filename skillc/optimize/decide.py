@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from skillc.data.example import Example
 from skillc.document.edits import Edit, apply_edits
 from skillc.document.skill import Document, digest, tokens
-from skillc.models.failures import BudgetReached
+from skillc.models.failures import BudgetReached, EndpointAway
 from skillc.optimize.credit import associated, credit, kept
 from skillc.optimize.engine import Engine, Place, Rejected, State, Undecided, entry
 from skillc.optimize.flips import Flips, counted
@@ -47,7 +47,7 @@ class CutOff(Exception):  # noqa: N818
 
     Attributes:
         state: the state with that decision.
-        reason: the cap that was reached, `interrupted` or `time`.
+        reason: the cap that was reached, `interrupted`, `time`, or `down` where a model stayed out of reach.
     """
 
     def __init__(self, state: State, reason: str) -> None:
@@ -56,8 +56,11 @@ class CutOff(Exception):  # noqa: N818
         self.reason = reason
 
 
+DOWN = "down"
+"""Why a run ended whose model stayed out of reach."""
+
 # What may end a run in the middle of anything.
-ENDS = (CutOff, BudgetReached, asyncio.CancelledError)
+ENDS = (CutOff, BudgetReached, EndpointAway, asyncio.CancelledError)
 
 
 def cut_off(engine: Engine, state: State, end: BaseException) -> CutOff:
@@ -68,6 +71,8 @@ def cut_off(engine: Engine, state: State, end: BaseException) -> CutOff:
     """
     if isinstance(end, CutOff):
         return end
+    if isinstance(end, EndpointAway):
+        return CutOff(state, DOWN)
     return CutOff(state, end.cap if isinstance(end, BudgetReached) else cut_by(engine.observer))
 
 
@@ -76,7 +81,7 @@ def standing(engine: Engine, state: State) -> Iterator[None]:
     """Whatever ends the run inside leaves it in this state, with all decisions that were told.
 
     Raises:
-        CutOff: a cap was reached, or the user ended the run.
+        CutOff: a cap was reached, a model stayed out of reach, or the user ended the run.
     """
     try:
         yield

@@ -10,8 +10,9 @@ from fractions import Fraction
 from skillc.data.example import Example
 from skillc.document.skill import Document, digest
 from skillc.metrics.cells import measured_mean
-from skillc.models.failures import BudgetReached
-from skillc.optimize.engine import Engine
+from skillc.models.failures import BudgetReached, EndpointAway
+from skillc.optimize.decide import DOWN
+from skillc.optimize.engine import Engine, State
 from skillc.optimize.loop import Trained
 from skillc.optimize.observer import cut_by
 from skillc.optimize.side_by_side import Compared, measure_side_by_side, paired, unmeasured
@@ -48,7 +49,11 @@ async def final_test(trained: Trained, *, look: int) -> Tested:
     test = engine.dataset.test
     engine.reserve.open_reserve()
     verdict = without_test("the run was interrupted")
-    if digest(state.best) == digest(state.initial):
+    if trained.stopped == DOWN:
+        verdict = without_test("a model stayed out of reach")
+    elif digest(state.best) == digest(state.initial) and _is_open(state):
+        verdict = without_test(_UNDECIDED)
+    elif digest(state.best) == digest(state.initial):
         verdict = without_test("the best skill is the initial one", same=True, look=look)
     elif not test:
         verdict = without_test("the program has no test split")
@@ -61,6 +66,14 @@ async def final_test(trained: Trained, *, look: int) -> Tested:
         test={name: arm(engine, skill, test if verdict.n else ()) for name, skill in arms.items()},
         verdict=verdict,
     )
+
+
+_UNDECIDED = "the last step could not be decided: rollouts stayed unmeasured"
+
+
+def _is_open(state: State) -> bool:
+    """Whether the run ended on steps that could not be decided, so that nothing is known of what they tried."""
+    return state.patience.undecided > 0
 
 
 async def _judged(engine: Engine, initial: Document, best: Document, test: Sequence[Example], look: int) -> Verdict:
@@ -80,6 +93,10 @@ async def _judged(engine: Engine, initial: Document, best: Document, test: Seque
         if not tried:
             return without_test(f"the budget's cap on {cap.cap} was reached before the test was done")
         engine.observer.note(f"the budget does not reach to try {len(todo)} unmeasured test examples again")
+    except EndpointAway as away:
+        if not tried:
+            return without_test("a model stayed out of reach before the test was done")
+        engine.observer.note(f"{len(todo)} unmeasured test examples were not tried again: {away.message}")
     except asyncio.CancelledError:
         cut_by(engine.observer)
         return without_test("the run was interrupted")
@@ -90,7 +107,7 @@ async def _judged(engine: Engine, initial: Document, best: Document, test: Seque
 async def _no_skill(engine: Engine, test: Sequence[Example], *, tested: bool, stopped: str) -> None:
     """The target without any skill, for comparison; left out where the budget does not reach."""
     examples = [*engine.dataset.validation, *(test if tested else ())]
-    if stopped == "interrupted":
+    if stopped in ("interrupted", DOWN):
         return
     samples = engine.plan.optimize.samples
     engine.observer.stage("no skill", len(examples) * samples)
@@ -99,6 +116,8 @@ async def _no_skill(engine: Engine, test: Sequence[Example], *, tested: bool, st
             await engine.rollouts.measure(None, examples, stage="no skill", sample=sample)
     except BudgetReached:
         engine.observer.note("the budget does not reach for the comparison with no skill")
+    except EndpointAway as away:
+        engine.observer.note(f"the comparison with no skill was left out: {away.message}")
     except asyncio.CancelledError:
         cut_by(engine.observer)
 

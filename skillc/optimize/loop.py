@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from skillc.data.example import Example
 from skillc.document.edits import apply_edits
 from skillc.document.skill import Document, digest
-from skillc.models.failures import BudgetReached
+from skillc.models.failures import BudgetReached, EndpointAway
 from skillc.optimize.ahead import Ahead
 from skillc.optimize.baseline import baseline
 from skillc.optimize.decide import ENDS, Patch, cut_off, settle, standing
@@ -40,8 +40,8 @@ class Trained:
     Attributes:
         state: the state after the last decision.
         engine: the engine, without quarantined examples.
-        stopped: why the loop ended: `epochs`, `steps`, `patience`, `perfect`, `undecided`, `time`, `interrupted`, or
-            the cap that was reached: `calls`, `tokens`, `cost`.
+        stopped: why the loop ended: `epochs`, `steps`, `patience`, `perfect`, `undecided`, `time`, `interrupted`,
+            `down` where a model stayed out of reach, or the cap that was reached: `calls`, `tokens`, `cost`.
         quarantined: ids of validation examples that were left out.
     """
 
@@ -68,6 +68,7 @@ async def train(engine: Engine, initial: Document) -> Trained:
 
     Raises:
         BudgetReached: the caps do not even admit the baseline.
+        EndpointAway: the target stayed out of reach before the baseline was measured.
         PermanentFailure, MetricError, SkillcError: the run cannot go on.
     """
     listener = _Listener(engine.observer)
@@ -91,7 +92,7 @@ async def _landed(engine: Engine, stopped: str) -> str:
     """Waits for what was sent ahead for nothing, so that what is charged does not depend on timing."""
     try:
         await engine.ahead.arrive(None)
-    except BudgetReached:
+    except (BudgetReached, EndpointAway):
         return stopped
     except asyncio.CancelledError:
         return cut_by(engine.observer)

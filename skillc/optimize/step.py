@@ -95,6 +95,7 @@ def _empty(
     goal = engine.plan.goal
     scores = [engine.rollouts.score(state.incumbent, example, goal.name) for example in batch]
     if all(score is None for score in scores):
+        engine.observer.note(f"{place}: {_why_unmeasured(engine, state, batch)}")
         missing = "no example of the batch could be measured"
     result: Literal["undecided", "empty"] = "undecided" if missing else "empty"
     why = missing or ("no edit to try" if failing(engine, state.incumbent, batch) else "no failure in the batch")
@@ -102,3 +103,13 @@ def _empty(
     mean_goal = mean(engine, state.incumbent, goal.name)
     patience = state.patience.after(result, mean_goal if mean_goal is not None else state.patience.reference)
     return replace(state, decisions=state.decisions + 1, patience=patience)
+
+
+def _why_unmeasured(engine: Engine, state: State, batch: Sequence[Example]) -> str:
+    """Whose fault it is that a batch could not be measured, with the first error."""
+    outcomes = [engine.rollouts.known(state.incumbent, example) for example in batch]
+    first = next((outcome for outcome in outcomes if outcome is not None and not outcome.measured), None)
+    kind, _, detail = first.feedback.partition(": ") if first is not None else ("", "", "")
+    target = engine.plan.models["target"]
+    who = "a judge" if kind == "judge" else f"model `target` (`{target.model}`)"
+    return f"no example of the batch could be measured: {who} failed{f', the first time: {detail}' if detail else ''}"

@@ -110,12 +110,14 @@ class PacingPlan(Frozen):
         rpm: the most requests a minute.
         tpm: the most tokens a minute, sent and received.
         timeout: seconds that one attempt may take.
+        down: seconds for which an endpoint that answered before may stay out of reach.
     """
 
     concurrency: int | None = None
     rpm: int | None = None
     tpm: int | None = None
     timeout: Fraction = Fraction(300)
+    down: Fraction = Fraction(300)
 
 
 class AnswerPlan(Frozen):

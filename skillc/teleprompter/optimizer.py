@@ -217,6 +217,7 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
             score=self._scored,
             own=lms.own,
         )
+        client.report_to(observer.note)
         runner = ModuleRunner(job, client, self.num_threads)
         try:
             engine = Engine(

@@ -1,7 +1,9 @@
 """A server on the loopback that speaks the OpenAI chat protocol and answers as the rulebook does."""
 
+import contextlib
 import hashlib
 import json
+import socket
 import threading
 import time
 from collections import Counter
@@ -20,17 +22,21 @@ class Loopback(ThreadingHTTPServer):
         latency: seconds before an answer.
         fails: given the body, says whether this request gets a 503.
         model: the name that it gives itself; None echoes the one that was asked for.
+        dies: given the body and the requests so far, says whether the server dies by this request.
     """
 
     daemon_threads = True
     request_queue_size = 256
 
-    def __init__(self, latency=0.0):
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, latency=0.0, port=0):
+        super().__init__(("127.0.0.1", port), _Handler)
         self.asked = Counter()
         self.latency = latency
         self.fails = None
         self.model = None
+        self.dies = None
+        self.died = threading.Event()
+        self._open = set()
         self._heard = threading.Condition()
         self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self._thread.start()
@@ -52,6 +58,32 @@ class Loopback(ThreadingHTTPServer):
         with self._heard:
             self.asked[hashlib.sha256(json.dumps(body["messages"]).encode()).hexdigest()] += 1
             self._heard.notify_all()
+        if self.dies is not None and not self.died.is_set() and self.dies(body, self.total):
+            self.kill()
+
+    def kill(self):
+        """Dies as a process does: nobody listens any more, and all connections are reset."""
+        self.died.set()
+        self.shutdown()
+        self.server_close()
+        for request in list(self._open):
+            with contextlib.suppress(OSError):
+                request.shutdown(socket.SHUT_RDWR)
+
+    def revived(self):
+        """Another server at the same address, which counts anew."""
+        return Loopback(self.latency, self.server_address[1])
+
+    def get_request(self):
+        """Keeps the connection, so that `kill` can end it."""
+        request, address = super().get_request()
+        self._open.add(request)
+        return request, address
+
+    def shutdown_request(self, request):
+        """The connection is over."""
+        self._open.discard(request)
+        super().shutdown_request(request)
 
     def wait_for(self, total, seconds=600):
         """Waits until so many requests have come, in all."""
@@ -65,8 +97,9 @@ class Loopback(ThreadingHTTPServer):
         return self
 
     def __exit__(self, *_):
-        self.shutdown()
-        self.server_close()
+        if not self.died.is_set():
+            self.shutdown()
+            self.server_close()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -77,6 +110,9 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.heard(body)
         time.sleep(self.server.latency)
+        if self.server.died.is_set():
+            self.close_connection = True
+            return
         if self.server.fails and self.server.fails(body):
             self._send(503, {"error": {"message": "overloaded"}})
             return

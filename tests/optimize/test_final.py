@@ -106,3 +106,44 @@ def test_a_split_is_named_by_its_inputs_alone():
     assert split_digest(split) == split_digest([*split, split[0]])
     assert split_digest(split) != split_digest(split[1:])
     assert split_digest(split) != split_digest([*split[1:], replace(split[0], inputs={"text": "new"})])
+
+
+# ---- what was not measured ------------------------------------------------------------------------
+
+
+def test_a_run_that_ends_on_undecided_steps_has_no_verdict(tmp_path):
+    """The best skill is the initial one because nothing could be measured, which proves nothing."""
+
+    def fails(text, example, sample, stage):
+        return stage != "baseline"
+
+    found, done = a_test(tmp_path, World(fails))
+    assert done.state.best == done.state.initial
+    assert found.verdict.verdict == "unverified"
+    assert found.verdict.reason == "the last step could not be decided: rollouts stayed unmeasured"
+
+
+def test_a_run_whose_decisions_were_all_made_may_end_with_the_initial_skill(tmp_path):
+    found, done = a_test(tmp_path, World(right=lambda text, example, sample: "solves" not in text))
+    assert done.state.best == done.state.initial
+    assert found.verdict.verdict == "no significant gain"
+
+
+@given(
+    st.lists(st.tuples(st.none() | st.integers(0, 1), st.none() | st.integers(0, 1)), min_size=6, max_size=9),
+    st.integers(1, 2),
+)
+def test_a_verdict_holds_under_every_completion_of_what_was_not_measured(values, look):
+    unit = {**UNIT, "look": look}
+
+    def scored(pairs):
+        return [
+            PairedScore(f"g{i}", *(None if score is None else score * MICRO for score in pair))
+            for i, pair in enumerate(pairs)
+        ]
+
+    word = judge(scored(values), **unit).verdict
+    worst = [(1 if a is None else a, 0 if b is None else b) for a, b in values]
+    best = [(0 if a is None else a, 1 if b is None else b) for a, b in values]
+    words = {judge(scored(each), **unit).verdict for each in (worst, best)}
+    assert word == "unverified" if len(words) > 1 else word in {*words, "unverified"}

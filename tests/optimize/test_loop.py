@@ -128,7 +128,7 @@ def test_a_dead_target_stops_the_run_with_a_message_and_no_score(tmp_path):
 def test_a_candidate_that_cannot_be_measured_is_undecided_never_rejected(tmp_path):
     result, _, watch, _ = compiled(tmp_path, fails=lambda role, stage, text, number: stage == "gate")
     assert {d["result"] for d in watch.decisions} <= {"undecided", "empty"}
-    assert result.tested.verdict.verdict == "no significant gain"
+    assert result.tested.verdict.verdict == "unverified"
     assert any(d["result"] == "undecided" for d in watch.decisions)
 
 

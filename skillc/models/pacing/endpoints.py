@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from skillc.models.failures import EndpointAway
+from skillc.models.pacing.outage import Outage
 from skillc.models.pacing.pace import Pace
 from skillc.models.pacing.quota import Quota
 from skillc.models.pacing.retries import Retries
 from skillc.models.pacing.slots import Sleep, Slots
-from skillc.models.roles import Role
+from skillc.models.roles import Role, roles_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,27 +32,64 @@ class Pacing:
         concurrency: the most attempts in flight at one endpoint, where a role does not declare its own.
         retries: how long refusals are waited for.
         sleep: how a pause is waited for.
+
+    Attributes:
+        hear: is given a sentence when an endpoint goes out of reach and when it is back.
+        lost: the first error of an endpoint that stayed out of reach.
     """
 
     def __init__(self, roles: Mapping[str, Role], concurrency: int, retries: Retries, sleep: Sleep) -> None:
         self.sleep = sleep
+        self.hear: Callable[[str], None] = lambda note: None
+        self.lost: EndpointAway | None = None
         self._endpoint = {name: role.endpoint.id for name, role in roles.items()}
         self._quotas: dict[str, dict[str, Quota]] = {}
+        self._roles: dict[str, list[Role]] = {}
         ceilings: dict[str, int] = {}
         for name, role in roles.items():
             at, declared = role.endpoint.id, role.plan.pacing
             self._quotas.setdefault(at, {})[name] = Quota(declared)
+            self._roles.setdefault(at, []).append(role)
             ceilings[at] = max(ceilings.get(at, 0), declared.concurrency or concurrency)
         self._paces = {at: Pace(ceiling, retries) for at, ceiling in ceilings.items()}
+        self._outages = {at: Outage(_patience(same), retries) for at, same in self._roles.items()}
         self.move()
 
     def move(self) -> None:
         """Forgets the event loop, because another one takes over; what was learned stays."""
-        self._slots = {at: Slots(pace, self._quotas[at], self.sleep) for at, pace in self._paces.items()}
+        for outage in self._outages.values():
+            outage.forget()
+        self._slots = {
+            at: Slots(pace, self._outages[at], _Reports(self, at), self._quotas[at], self.sleep)
+            for at, pace in self._paces.items()
+        }
 
     def slots(self, role: str) -> Slots:
         """The queue in front of a role's endpoint."""
         return self._slots[self._endpoint[role]]
+
+    def answered(self, role: str) -> None:
+        """Notes that a role's endpoint answered: from here on it is one that can go away."""
+        self._outages[self._endpoint[role]].known = True
+
+    def named(self, at: str) -> str:
+        """The roles of an endpoint with its address."""
+        return roles_named(self._roles[at])
+
+    def patience(self, at: str) -> float:
+        """Seconds for which an endpoint may stay away."""
+        return self._outages[at].patience
+
+    def away(self, role: str, told: str) -> EndpointAway:
+        """The error that ends a run whose endpoint stays away."""
+        at = self._endpoint[role]
+        seconds = self._outages[at].patience
+        self.lost = self.lost or EndpointAway(
+            f"{self.named(at)} could not be reached for {_time(seconds)}: {told}",
+            hint="start it again, then run the same command, which goes on from here; "
+            f"`down = {_time(2 * seconds)}` in the model's block waits longer",
+        )
+        return self.lost
 
     def hold(self, role: str) -> None:
         """Sends nothing more to a role's endpoint until `free`; what is in flight goes on, all else waits."""
@@ -58,6 +98,7 @@ class Pacing:
     def free(self, role: str) -> None:
         """Opens the endpoint again, as one of which nothing is known."""
         self._paces[self._endpoint[role]].reopen()
+        self._outages[self._endpoint[role]].forget()
         self.slots(role).wake()
 
     def now(self) -> dict[str, PaceNow]:
@@ -67,3 +108,34 @@ class Pacing:
             rate = pace.rate.value
             found[at] = PaceNow(pace.limit, rate if rate != float("inf") else None, pace.refusals)
         return found
+
+
+class _Reports:
+    """Reports outages of one endpoint in a user's words."""
+
+    def __init__(self, pacing: Pacing, at: str) -> None:
+        self._pacing = pacing
+        self._at = at
+
+    def away(self, told: str) -> None:
+        """Says who cannot be reached, why, and what happens next."""
+        wait = self._pacing.patience(self._at)
+        until = "" if math.isinf(wait) else f", for {_time(wait)} at most"
+        self._pacing.hear(f"{self._pacing.named(self._at)} cannot be reached: {told}; its calls wait{until}")
+
+    def back(self, seconds: float) -> None:
+        """Says who is back, and how long that took."""
+        self._pacing.hear(f"{self._pacing.named(self._at)} answers again after {_time(seconds)}")
+
+
+def _patience(roles: list[Role]) -> float:
+    """The longest that one of the roles waits; a server that skillc starts is started again instead."""
+    own = any(role.endpoint.launch is not None and role.endpoint.launch.address is None for role in roles)
+    return math.inf if own else max(float(role.plan.pacing.down) for role in roles)
+
+
+def _time(seconds: float) -> str:
+    """A duration as programs write it: `45 s`, `5 min`."""
+    if seconds >= 60 and round(seconds) % 60 == 0:
+        return f"{round(seconds) // 60} min"
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s".replace(".0 s", " s")

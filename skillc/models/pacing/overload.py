@@ -17,7 +17,15 @@ def is_refusal(problem: Exception) -> bool:
 
 
 def end_of(problem: Exception) -> End:
-    """`refused`; `strained` where no answer came, as after a timeout or a reset; else `other`."""
+    """Returns what an exception shows of the endpoint.
+
+    `refused`; `unreachable` where there was no connection; `strained` where one gave no answer, as after a timeout or
+    a reset; `answered` where the answer was an error; else `other`.
+    """
     if is_refusal(problem):
         return "refused"
-    return "strained" if failures.is_transient(problem) and not failures.was_refused(problem) else "other"
+    if failures.reached_nobody(problem):
+        return "unreachable"
+    if failures.is_transient(problem) and not failures.was_refused(problem):
+        return "strained"
+    return "other" if failures.status_of(problem) is None else "answered"

@@ -115,6 +115,11 @@ class Pace:
         self._epoch += 1
         self._begin()
 
+    def recovered(self) -> None:
+        """Begins anew, because the endpoint was away; the rate that its refusals have shown stays."""
+        self._epoch += 1
+        self._begin()
+
     def _pause(self, now: float, seconds: float) -> None:
         until = now + seconds
         if until > self._paused_until:

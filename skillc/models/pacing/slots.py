@@ -10,14 +10,15 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Literal
+from typing import Literal, Protocol
 
+from skillc.models.pacing.outage import Outage
 from skillc.models.pacing.pace import Pace
 from skillc.models.pacing.quota import Quota
 
 Sleep = Callable[[float], Awaitable[None]]
-# What an attempt's end tells of its endpoint: `other` tells nothing.
-End = Literal["served", "strained", "refused", "other"]
+# What an attempt's end shows of its endpoint: `answered` is an error of a server that is there, `other` shows nothing.
+End = Literal["served", "strained", "refused", "unreachable", "answered", "other"]
 
 _SAME = 1e-6
 
@@ -38,6 +39,20 @@ class Unanswered(Exception):  # noqa: N818
     """The endpoint has let nothing through for longer than anybody waits."""
 
 
+class Away(Exception):  # noqa: N818
+    """The endpoint could not be reached for longer than its roles wait."""
+
+
+class Hearer(Protocol):
+    """Hears when an endpoint goes away and when it is back."""
+
+    def away(self, told: str) -> None:
+        """The endpoint cannot be reached; `told` is the error."""
+
+    def back(self, seconds: float) -> None:
+        """The endpoint answers again, after so many seconds."""
+
+
 @dataclass(slots=True, eq=False)
 class Slot:
     """An attempt in flight; what happened to it is noted here before the slot is given back.
@@ -48,8 +63,9 @@ class Slot:
         epoch: the endpoint's, when it was sent.
         end: what its end tells.
         asked: seconds for which a server that refused wants to be left alone, if it said so.
-        told: what such a server said.
+        told: what such a server said, or why nobody was reached.
         used: tokens; all that were reserved, unless somebody knows better.
+        probe: whether it finds out if the endpoint is back.
     """
 
     role: str
@@ -59,6 +75,7 @@ class Slot:
     asked: float | None = None
     told: str = ""
     used: int | None = None
+    probe: bool = False
 
 
 @dataclass(slots=True, order=True)
@@ -76,6 +93,8 @@ class Slots:
 
     Args:
         pace: what the endpoint takes.
+        outage: whether it can be reached.
+        hearer: hears when that changes.
         quotas: what each of its roles may send.
         sleep: how a pause is waited for. Where it returns early, as in tests, the time counts as gone by.
 
@@ -83,8 +102,10 @@ class Slots:
         in_flight: attempts that hold a slot.
     """
 
-    def __init__(self, pace: Pace, quotas: Mapping[str, Quota], sleep: Sleep) -> None:
+    def __init__(self, pace: Pace, outage: Outage, hearer: Hearer, quotas: Mapping[str, Quota], sleep: Sleep) -> None:
         self._pace = pace
+        self._outage = outage
+        self._hearer = hearer
         self._quotas = quotas
         self._sleep = sleep
         self._flying = dict.fromkeys(quotas, 0)
@@ -100,6 +121,7 @@ class Slots:
 
         Raises:
             Unanswered: the endpoint lets nothing through.
+            Away: it stays away.
         """
         now = self._now()
         queue = self._queues[role]
@@ -133,9 +155,40 @@ class Slots:
         self._flying[slot.role] -= 1
         if slot.used is not None:
             self._quotas[slot.role].ended(slot.tokens - slot.used)
+        self._note_outage(slot)
         if self.dead and slot.end == "refused":
-            self._give_up(slot.told)
+            self._give_up(Unanswered(slot.told))
+        elif self.away and slot.end == "unreachable":
+            self._give_up(Away(slot.told))
         self.advance()
+
+    def _note_outage(self, slot: Slot) -> None:
+        """Opens or closes the outage by what an attempt met, and reports it."""
+        outage = self._outage
+        outage.ended(slot.probe)
+        if slot.end == "unreachable" and outage.known and not self._pace.held:
+            if outage.missed(self._now(), slot.told):
+                self._hearer.away(slot.told)
+        elif slot.end in ("served", "refused", "answered"):
+            seconds = outage.answered(self._now())
+            if seconds is not None:
+                self._pace.recovered()
+                self._hearer.back(seconds)
+
+    @property
+    def awaited(self) -> bool:
+        """Whether a call that cannot reach the endpoint waits until it is back."""
+        return self._outage.known
+
+    @property
+    def away(self) -> bool:
+        """Whether the endpoint could not be reached for longer than its roles wait."""
+        return self._outage.over
+
+    @property
+    def patience(self) -> float:
+        """Seconds for which the endpoint may stay away."""
+        return self._outage.patience
 
     @property
     def waiting(self) -> int:
@@ -186,20 +239,20 @@ class Slots:
         return best, soonest
 
     def _wait(self, now: float, role: str, tokens: int) -> float:
-        wait = self._pace.wait(now, self.in_flight)
+        wait = max(self._pace.wait(now, self.in_flight), self._outage.wait(now))
         return max(wait, self._quotas[role].wait(now, self._flying[role], tokens)) if wait < math.inf else wait
 
     def _send(self, now: float, role: str, tokens: int) -> Slot:
         self.in_flight += 1
         self._flying[role] += 1
         self._quotas[role].sent(now, tokens)
-        return Slot(role, tokens, self._pace.sent(now))
+        return Slot(role, tokens, self._pace.sent(now), probe=self._outage.sent())
 
-    def _give_up(self, told: str) -> None:
+    def _give_up(self, problem: Unanswered | Away) -> None:
         for queue in self._queues.values():
             for waiting in queue:
                 if not waiting.place.done():
-                    waiting.place.set_exception(Unanswered(told))
+                    waiting.place.set_exception(type(problem)(*problem.args))
             queue.clear()
 
     def _arm(self, now: float, seconds: float) -> None:

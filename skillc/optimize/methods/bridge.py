@@ -16,7 +16,8 @@ from skillc.data.example import Example
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.metrics.cells import MICRO, Scored
-from skillc.models.failures import BudgetReached
+from skillc.models.failures import BudgetReached, EndpointAway
+from skillc.optimize.decide import DOWN
 from skillc.optimize.engine import Engine
 from skillc.optimize.methods.texts import Written, document_with
 from skillc.optimize.rollouts import Outcome
@@ -126,9 +127,11 @@ class Bridge:
         self.stopped = self.stopped or reason
 
     def fail(self, problem: SkillcError) -> None:
-        """Ends the method on a reached cap, or the run on anything worse."""
+        """Ends the method on a reached cap or a model that stays out of reach, or the run on anything worse."""
         if isinstance(problem, BudgetReached):
             self.halt(problem.cap)
+        elif isinstance(problem, EndpointAway):
+            self.halt(DOWN)
         else:
             self.error = self.error or problem
 

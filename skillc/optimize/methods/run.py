@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from skillc.document.skill import Document, digest
 from skillc.models.client import Client
 from skillc.optimize.baseline import baseline
-from skillc.optimize.decide import ENDS, Patch, cut_off, settle
+from skillc.optimize.decide import DOWN, ENDS, Patch, cut_off, settle
 from skillc.optimize.engine import Engine, Place, State, entry
 from skillc.optimize.gate import check_requires, hopeless
 from skillc.optimize.loop import Trained, first_state
@@ -59,7 +59,8 @@ async def train_by_method(engine: Engine, initial: Document, client: Client) -> 
     try:
         found = await method.improve(engine, initial, client)
         stopped = found.stopped
-        state = await _decided(engine, state, found)
+        # What a method reached before its model went away is no result: the same command finds it whole.
+        state = state if stopped == DOWN else await _decided(engine, state, found)
     except ENDS as end:
         cut = cut_off(engine, state, end)
         state, stopped = cut.state, cut.reason

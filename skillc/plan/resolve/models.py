@@ -13,7 +13,20 @@ from skillc.plan.resolve.values import amount_of, count_of, env_of, plain, plain
 from skillc.plan.schema import DEFAULT_REPLY, AnswerPlan, ExecPlan, ModelPlan, PacingPlan, PricePlan
 
 # What is skillc's own; everything else in a model's block is sent with each call.
-_OWN = ("base_url", "key", "price", "serve", "exec", "backend", "max_reply", "concurrency", "rpm", "tpm", "timeout")
+_OWN = (
+    "base_url",
+    "key",
+    "price",
+    "serve",
+    "exec",
+    "backend",
+    "max_reply",
+    "concurrency",
+    "rpm",
+    "tpm",
+    "timeout",
+    "down",
+)
 _REPLY_LIMITS = ("max_tokens", "max_completion_tokens")
 
 
@@ -45,12 +58,12 @@ def _model(model: Entity) -> ModelPlan:
 
 
 def _pacing(model: Entity) -> PacingPlan:
-    timeout = amount_of(model, "timeout")
+    times = {name: amount for name in ("timeout", "down") if (amount := amount_of(model, name)) is not None}
     return PacingPlan(
         concurrency=count_of(model, "concurrency"),
         rpm=count_of(model, "rpm"),
         tpm=count_of(model, "tpm"),
-        **({} if timeout is None else {"timeout": timeout}),
+        **times,
     )
 
 
