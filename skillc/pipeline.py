@@ -166,7 +166,7 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
         model_sources=own_sources({name: role.endpoint for name, role in client.roles.items()}),
     )
     name = run_id(parts)
-    meter, stop = Meter(plan, job.planned.root), stop or Stop()
+    meter, stop = Meter(plan, job.planned.root, dataset.places), stop or Stop()
     folder = RunFolder(job.home, name)
     with folder.held():
         changed = changed_since_unfinished(folder, job.planned.path.name, parts)

@@ -234,7 +234,7 @@ def check_sanity(
     engine = Engine(
         plan=plan,
         dataset=sanity_data(estimated.dataset, plan.data.seed),
-        rollouts=Rollouts(plan, Runner(plan, client), Meter(plan, planned.root), keeper),
+        rollouts=Rollouts(plan, Runner(plan, client), Meter(plan, planned.root, estimated.dataset.places), keeper),
         optimizer=tap,
         observer=keeper,
         wave=EXAMPLES,

@@ -7,7 +7,9 @@ import hashlib
 import importlib
 import inspect
 import marshal
+import signal
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,10 +36,11 @@ def load_function(name: str, root: Path, what: str) -> Callable[..., Any]:
     with _importable(root):
         try:
             module = importlib.import_module(module_name)
-        except (Exception, SystemExit) as problem:
+        except BaseException as problem:
+            if not is_theirs(problem):
+                raise
             raise SkillcError(
-                f"the module `{module_name}` of the {what} `{name}` cannot be imported: "
-                f"{type(problem).__name__}: {problem}",
+                f"the module `{module_name}` of the {what} `{name}` cannot be imported: {told(problem, root)}",
                 hint=f"it is looked for in `{root}` and among the installed packages",
             ) from problem
     function = getattr(module, function_name, None)
@@ -45,6 +48,73 @@ def load_function(name: str, root: Path, what: str) -> Callable[..., Any]:
         raise SkillcError(f"the module `{module_name}` has no function `{function_name}`")
     found: Callable[..., Any] = function
     return found
+
+
+_LONGEST = 300
+_OWN_PACKAGE = str(Path(__file__).parent)
+
+
+def is_theirs(problem: BaseException) -> bool:
+    """Whether code of the user's own raised an exception; a Ctrl-C that arrives while it runs is none of its own.
+
+    Where Python's own handler is in place, the two cannot be told apart, and a `KeyboardInterrupt` counts as Ctrl-C.
+    """
+    if not isinstance(problem, KeyboardInterrupt):
+        return True
+    frames = traceback.extract_tb(problem.__traceback__)
+    ours = bool(frames) and frames[-1].filename.startswith(_OWN_PACKAGE)
+    return not ours and signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+
+
+def told(problem: BaseException, root: Path | None = None, function: Callable[..., Any] | None = None) -> str:
+    """An exception of the user's own code on one line: its name, what it says, and the place of its own code.
+
+    Args:
+        problem: as it was raised.
+        root: the program's folder; None for the folder of the function.
+        function: what was called; None while a module is imported.
+    """
+    try:
+        words = " ".join(str(problem).split())
+    except Exception:
+        words = ""
+    words = words if len(words) <= _LONGEST else words[:_LONGEST] + "…"
+    name, place = type(problem).__name__, _raised_at(problem, root, function)
+    return (f"{name}: {words}" if words else name) + (f", at `{place}`" if place else "")
+
+
+def defined_at(function: Callable[..., Any], root: Path | None = None) -> str | None:
+    """File and line of a function's definition, None where it has none."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return _shown(code.co_filename, code.co_firstlineno, root) if code is not None else None
+
+
+def _raised_at(problem: BaseException, root: Path | None, function: Callable[..., Any] | None) -> str | None:
+    """File and line of the innermost frame in the user's own code; of the innermost of all where it has none."""
+    code = getattr(inspect.unwrap(function), "__code__", None) if function is not None else None
+    file = code.co_filename if code is not None else None
+    folder = root.resolve() if root is not None else Path(file).resolve().parent if file is not None else None
+    if isinstance(problem, SyntaxError) and problem.filename and problem.lineno:
+        return _shown(problem.filename, problem.lineno, folder)
+    frames = [each for each in traceback.extract_tb(problem.__traceback__) if not each.filename.startswith("<frozen")]
+    own = [each for each in frames if each.filename == file or _is_own(each.filename, folder)]
+    outside = [each for each in frames if not each.filename.startswith(_OWN_PACKAGE)]
+    frame = next(reversed(own or outside), None)
+    return _shown(frame.filename, frame.lineno or 0, folder) if frame is not None else None
+
+
+def _is_own(file: str, folder: Path | None) -> bool:
+    if folder is None:
+        return False
+    path = Path(file).resolve()
+    return path.is_relative_to(folder) and "site-packages" not in path.relative_to(folder).parts
+
+
+def _shown(file: str, line: int, root: Path | None) -> str:
+    path = Path(file).resolve()
+    folder = root.resolve() if root is not None else None
+    name = path.relative_to(folder).as_posix() if folder is not None and path.is_relative_to(folder) else path.name
+    return f"{name}:{line}"
 
 
 def source_digest(name: str, function: Callable[..., Any], root: Path) -> str:

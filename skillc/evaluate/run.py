@@ -64,7 +64,7 @@ def evaluate(job: Job, observer: Observer, client: Client, stop: Stop | None = N
         SkillcError: what the user can mend: models, metrics, the lock.
     """
     stop = stop or Stop()
-    stoppable, meter = Stoppable(observer, stop), Meter(job.plan, job.root)
+    stoppable, meter = Stoppable(observer, stop), Meter(job.plan, job.root, job.dataset.places)
     table = {model.role: _columns(job, model, client, meter, stoppable) for model in job.models}
     client.make_ready()
     columns = [each for row in table.values() for each in row]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pydantic import JsonValue
 
 from skillc.data.example import Example
 from skillc.errors import SkillcError
+from skillc.language.show import walk
 from skillc.language.terms import (
     CallTerm,
     Constant,
@@ -61,13 +63,16 @@ class Meter:
     Args:
         plan: whose metrics are measured.
         root: the program's folder, where the user's own metrics are looked for.
+        places: file and line of each example by its id, for messages.
 
     Raises:
         SkillcError: a user's metric cannot be imported.
     """
 
-    def __init__(self, plan: Plan, root: Path) -> None:
+    def __init__(self, plan: Plan, root: Path, places: Mapping[str, tuple[str, int]] | None = None) -> None:
         self._plan = plan
+        self._root = root
+        self._places = places or {}
         self._functions = {name: load_function(name, root) for name in python_names(plan)}
 
     def measure(
@@ -81,11 +86,52 @@ class Meter:
         if prediction is None:
             worst: dict[str, Cell] = {m.name: Scored(_micro(m.low)) for m in self._plan.metrics}
             return Measured(worst, problem or "the answer could not be read")
-        once = _Once(self._plan, self._functions, example, prediction)
+        once = _Once(self._plan, self._functions, example, prediction, self._root)
         cells: dict[str, Cell] = {}
         for metric in self._plan.metrics:
-            cells[metric.name] = Scored(_micro(once.metric(metric)))
+            try:
+                cells[metric.name] = Scored(_micro(once.metric(metric)))
+            except SkillcError as problem:
+                raise self._failed(metric, example, prediction, problem) from problem
         return Measured(cells, "\n".join(dict.fromkeys(line for line in once.feedback if line)))
+
+    def named(self, example: Example) -> str:
+        """An example for a message: its id, and its place in the data where that is known."""
+        file, line = self._places.get(example.id, ("", 0))
+        return f"example `{example.id}`" + (f" (`{file}` line {line})" if file else "")
+
+    def shown(self, example: Example) -> str:
+        """The inputs of an example, one short line each."""
+        return _lines({**example.inputs, **example.fields})
+
+    def _failed(
+        self, metric: MetricPlan, example: Example, prediction: Mapping[str, JsonValue], problem: SkillcError
+    ) -> MetricError:
+        """The error of a metric on an example, with the values that it read."""
+        terms = list(walk(metric.term))
+        names = {term.name for term in terms if isinstance(term, FieldTerm)}
+        own = any(isinstance(term, CallTerm) and term.function == "python" for term in terms)
+
+        def read(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+            return {name: value for name, value in values.items() if own or name in names}
+
+        values = {
+            **read({**example.inputs, **example.fields}),
+            **{f"gold.{name}": value for name, value in read(example.gold).items()},
+            **{f"answer.{name}": value for name, value in read(prediction).items()},
+        }
+        where = f"the metric `{metric.name}` on {self.named(example)}"
+        return MetricError(f"{where}: {problem.message}{_lines(values)}", hint=problem.hint)
+
+
+_LONGEST = 80
+
+
+def _lines(values: Mapping[str, JsonValue]) -> str:
+    """Values by name, a line each, cut where they are long; as JSON, so that none breaks out of its line."""
+    told = ((name, json.dumps(value, ensure_ascii=False)) for name, value in values.items())
+    short = ((name, text if len(text) <= _LONGEST else text[:_LONGEST] + "…") for name, text in told)
+    return "".join(f"\n  {name} = {text}" for name, text in short)
 
 
 class _Once:
@@ -97,8 +143,10 @@ class _Once:
         functions: Mapping[str, Callable[..., Any]],
         example: Example,
         prediction: Mapping[str, JsonValue],
+        root: Path,
     ) -> None:
         self._plan = plan
+        self._root = root
         self._functions = functions
         self._example = example
         self._prediction = prediction
@@ -108,13 +156,12 @@ class _Once:
         self.feedback: list[str] = []
 
     def metric(self, metric: MetricPlan) -> Fraction:
-        where = f"the metric `{metric.name}` on example `{self._example.id}`"
         try:
             score = _within(self._number(metric.term), metric.low, metric.high)
-        except SkillcError as problem:
-            raise MetricError(f"{where}: {problem.message}", hint=problem.hint) from problem
+        except SkillcError:
+            raise
         except Exception as problem:
-            raise MetricError(f"{where} failed: {type(problem).__name__}: {problem}") from problem
+            raise SkillcError(f"{type(problem).__name__}: {problem}") from problem
         self._scores[metric.name] = score
         return score
 
@@ -182,8 +229,8 @@ class _Once:
         if term.function == "python":
             assert isinstance(argument, TextConstant)
             low, high = (self._option(term.option(end)) for end in ("low", "high"))
-            told = [_told(other) for other in others]
-            measure = call(self._functions[argument.value], self._example, self._prediction, told)
+            given = [_told(other) for other in others]
+            measure = call(self._functions[argument.value], self._example, self._prediction, given, self._root)
             return measure, _fraction(low, 0), _fraction(high, 1)
         assert isinstance(argument, FieldTerm)
         subject = Subject(
@@ -238,8 +285,6 @@ def _told(term: Term) -> JsonValue:
 
 def python_names(plan: Plan) -> list[str]:
     """The `module:function` names that the plan's metrics call, each once, in order."""
-    from skillc.language.show import walk
-
     terms = (part for metric in plan.metrics for part in walk(metric.term))
     calls = (part for part in terms if isinstance(part, CallTerm) and part.function == "python")
     names = (call.arguments[0] for call in calls)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -13,6 +14,7 @@ from pydantic import JsonValue
 
 from skillc import user_code
 from skillc.data.example import Example
+from skillc.errors import SkillcError
 from skillc.metrics.registry import Measure
 
 
@@ -26,7 +28,11 @@ def load_function(name: str, root: Path) -> Callable[..., Any]:
 
 
 def call(
-    function: Callable[..., Any], example: Example, prediction: Mapping[str, JsonValue], told: Sequence[JsonValue] = ()
+    function: Callable[..., Any],
+    example: Example,
+    prediction: Mapping[str, JsonValue],
+    told: Sequence[JsonValue] = (),
+    root: Path | None = None,
 ) -> Measure:
     """The measure that a user's function gives: a number, a bool, (score, feedback), or something that holds both.
 
@@ -35,10 +41,28 @@ def call(
     after these: `python("module:function", reply, 3)` calls it with the name `"reply"` and with 3.
 
     Raises:
-        TypeError: what it gave holds no number.
+        MetricFailed: it raised, or what it gave holds no number.
     """
     data = {**example.inputs, **example.fields, "gold": dict(example.gold), "id": example.id}
-    result = function(copy.deepcopy(data), copy.deepcopy(dict(prediction)), *told)
+    given = copy.deepcopy(data), copy.deepcopy(dict(prediction))
+    try:
+        measure = _measured(function(*given, *told))
+        _exact(measure.score)
+        return measure
+    except MetricFailed as problem:
+        place = user_code.defined_at(function, root)
+        raise MetricFailed(f"{problem.message}, from the function at `{place}`" if place else problem.message) from None
+    except BaseException as problem:
+        if not user_code.is_theirs(problem):
+            raise
+        raise MetricFailed(user_code.told(problem, root, function)) from problem
+
+
+class MetricFailed(SkillcError):  # noqa: N818
+    """A metric of the user's own raised, or gave no number."""
+
+
+def _measured(result: Any) -> Measure:
     feedback: object = ""
     if isinstance(result, tuple) and len(result) == 2:
         result, feedback = result
@@ -54,6 +78,14 @@ def _number(value: object) -> Fraction | int | float:
         value = value.item()  # a scalar of numpy or of torch
     if isinstance(value, bool | int | float | Fraction):
         return value
-    if isinstance(value, Decimal):
+    if isinstance(value, Decimal) and value.is_finite():
         return Fraction(value)
-    raise TypeError(f"a score must be a number, not {type(value).__name__}")
+    if isinstance(value, Decimal):
+        raise MetricFailed(f"`{value}` is no finite number")
+    raise MetricFailed(f"a score must be a number, not {type(value).__name__}")
+
+
+def _exact(score: Fraction | int | float) -> None:
+    """Refuses a float that is no number."""
+    if isinstance(score, float) and not math.isfinite(score):
+        raise MetricFailed(f"`{score}` is no finite number")

@@ -24,7 +24,7 @@ from skillc.models.function import Backend, Function
 from skillc.models.prices import provider_of
 from skillc.models.transport import Transport
 from skillc.plan.schema import ModelPlan
-from skillc.user_code import load_function, source_digest
+from skillc.user_code import is_theirs, load_function, source_digest, told
 
 GROUP = "skillc.backends"
 
@@ -161,9 +161,11 @@ def _installed(entry: EntryPoint) -> Backend:
     of = f"{package.name} {package.version}" if package is not None else "an installed package"
     try:
         function = entry.load()
-    except (Exception, SystemExit) as problem:
+    except BaseException as problem:
+        if not is_theirs(problem):
+            raise
         raise SkillcError(
-            f"the backend `{entry.name}` of {of} cannot be loaded: {type(problem).__name__}: {problem}",
+            f"the backend `{entry.name}` of {of} cannot be loaded: {told(problem)}",
             hint=f"it is `{entry.value}`",
         ) from problem
     if not callable(function):

@@ -102,6 +102,14 @@ class PermanentFailure(SkillcError):  # noqa: N818
     kind = "permanent"
 
 
+class BackendFailed(PermanentFailure):
+    """A function of the user's own that answers for a model raised, or gave no reply."""
+
+    def on(self, example: str) -> BackendFailed:
+        """The same error, with the example that was asked."""
+        return BackendFailed(f"{self.message}\n  asked for {example}", hint=self.hint)
+
+
 class BudgetReached(SkillcError):  # noqa: N818
     """A cap does not admit the next call. `cap` is `calls`, `tokens` or `cost`."""
 

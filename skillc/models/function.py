@@ -7,19 +7,18 @@ import contextvars
 import copy
 import inspect
 import threading
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from skillc.errors import SkillcError
 from skillc.models.calls import Usage
 from skillc.models.endpoint import Endpoint
-from skillc.models.failures import CallFailed, PermanentFailure, is_malformed, is_refusal, is_transient, scrub
+from skillc.models.failures import BackendFailed, CallFailed, is_malformed, is_refusal, is_transient, scrub
 from skillc.models.transport import whole
 from skillc.plan.schema import ModelPlan
+from skillc.user_code import defined_at, is_theirs, told
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +75,17 @@ class Function:
             raise TimeoutError(str(problem) or f"no answer within {seconds:g} s") from None
         except (SkillcError, CallFailed):
             raise
-        except (Exception, SystemExit) as problem:
+        except asyncio.CancelledError:
+            raise
+        except BaseException as problem:
+            problem = problem.problem if isinstance(problem, _Left) else problem
+            if isinstance(problem, GeneratorExit) or not is_theirs(problem):
+                raise
             if isinstance(problem, Exception) and (
                 is_transient(problem) or is_malformed(problem) or is_refusal(problem)
             ):
                 raise
-            told = f"raised {type(problem).__name__}: {problem}" if str(problem) else f"raised {type(problem).__name__}"
-            raise self._failure(f"{told}, at {_where(problem, self._backend.function)}") from None
+            raise self._failure(f"raised {told(problem, function=self._backend.function)}") from None
         return self._chat(given)
 
     def _chat(self, given: Any) -> dict[str, Any]:
@@ -101,14 +104,16 @@ class Function:
         data = dump() if callable(dump) else reply
         if isinstance(data, Mapping) and "choices" in data:
             return dict(data)
+        place = defined_at(self._backend.function)
         raise self._failure(
             f"gave {type(given).__name__} `{str(given)[:80]}`, where a text or a `skillc.Reply` is wanted"
+            + (f", from the function at `{place}`" if place else "")
         )
 
-    def _failure(self, what: str) -> PermanentFailure:
+    def _failure(self, what: str) -> BackendFailed:
         model = self._model
         message = f"model `{model.role}` (`{model.model}`): the backend `{self._backend.shown}` {what}"
-        return PermanentFailure(
+        return BackendFailed(
             scrub(message, self._endpoint.secrets),
             hint="where another attempt may help, raise `TimeoutError` or `ConnectionError`",
         )
@@ -142,17 +147,20 @@ async def _on_thread(function: Callable[..., Any], *arguments: Any) -> Any:
 
     threading.Thread(target=work, name="skillc backend", daemon=True).start()
     given, problem = await outcome
+    if problem is not None and not isinstance(problem, Exception):
+        # Raised here, it would end the event loop, or be taken for a cancelled task.
+        raise _Left(problem)
     if problem is not None:
         raise problem
     return given
 
 
-def _where(problem: BaseException, function: Callable[..., Any]) -> str:
-    """The file and line of an exception: the last ones of the backend's own file, else the last of all."""
-    frames = traceback.extract_tb(problem.__traceback__)
-    own = getattr(getattr(inspect.unwrap(function), "__code__", None), "co_filename", None)
-    frame = next((each for each in reversed(frames) if each.filename == own), frames[-1] if frames else None)
-    return f"`{Path(frame.filename).name}:{frame.lineno}`" if frame is not None else "no place that is known"
+class _Left(Exception):  # noqa: N818
+    """A function on a thread raised what is no `Exception`: it called `sys.exit`, say."""
+
+    def __init__(self, problem: BaseException) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
 
 
 def _counts(usage: Any) -> dict[str, Any] | None:

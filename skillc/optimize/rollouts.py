@@ -17,6 +17,7 @@ from skillc.document.skill import Document, digest
 from skillc.metrics.cells import Cell, Scored, Unmeasured
 from skillc.metrics.evaluate import Meter, unmeasured
 from skillc.models.cache.flights import Flights
+from skillc.models.failures import BackendFailed
 from skillc.optimize.observer import Observer
 from skillc.optimize.record import Record, Unrecorded, Value
 from skillc.plan.schema import Plan
@@ -126,7 +127,11 @@ class Rollouts:
 
         async def run(example: Example) -> Outcome:
             async def work() -> tuple[Value, bool]:
-                outcome = self._measured(example, await self._runner(text, example, sample, stage))
+                try:
+                    rollout = await self._runner(text, example, sample, stage)
+                except BackendFailed as problem:
+                    raise problem.on(f"{self._meter.named(example)}{self._meter.shown(example)}") from None
+                outcome = self._measured(example, rollout)
                 return outcome.to_json(), outcome.measured
 
             outcome = Outcome.from_json(await wave.once(["rollout", told, example.id, sample], work))

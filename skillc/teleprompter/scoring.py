@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from skillc.data.example import Example
 from skillc.metrics.cells import MICRO, Scored
 from skillc.metrics.evaluate import Measured, Meter, MetricError
+from skillc.user_code import is_theirs, told
 
 Metric = Callable[..., Any]
 
@@ -63,13 +64,15 @@ def scored(
     where = f"the metric on example `{example}`"
     try:
         given = metric(*(gold, prediction, trace, None, None)[: arguments_of(metric)])
-    except Exception as problem:
+    except BaseException as problem:
         from skillc.models.failures import find_failure
 
+        if not is_theirs(problem):
+            raise
         failure = find_failure(problem)
         if failure is not None:
             raise failure from None
-        raise MetricError(f"{where} failed: {type(problem).__name__}: {problem}") from problem
+        raise MetricError(f"{where} failed: {told(problem, function=metric)}") from problem
     feedback: Any = ""
     if isinstance(given, Mapping) or hasattr(given, "score"):
         feedback = given.get("feedback") if hasattr(given, "get") else getattr(given, "feedback", "")

@@ -76,7 +76,8 @@ def moment(folder, stage, role="target"):
     """The number of the request in the middle of a stage, among those that a role's server gets."""
     (ledger,) = folder.glob(".skillc/runs/*/ledger.jsonl")
     lines = [json.loads(line) for line in ledger.read_text().splitlines()]
-    sent = [line["stage"] for line in lines if line.get("role") == role and line.get("stage") not in (None, "preflight")]
+    of_role = [line["stage"] for line in lines if line.get("role") == role and "stage" in line]
+    sent = [name for name in of_role if name != "preflight"]
     places = [number for number, name in enumerate(sent, 1) if name == stage]
     assert places, f"no `{stage}` in {sorted(set(sent))}"
     return places[len(places) // 2]

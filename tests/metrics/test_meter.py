@@ -125,7 +125,7 @@ def test_a_score_outside_the_range_stops_the_run_and_names_the_example(tmp_path)
 
 
 def test_what_fails_in_a_metric_is_a_message(tmp_path):
-    with pytest.raises(MetricError, match="`m` on example `t001` failed: ZeroDivisionError"):
+    with pytest.raises(MetricError, match="`m` on example `t001`: ZeroDivisionError"):
         of(Operation("/", (number(1), FieldTerm("weight"))), {"team": "x"}, tmp_path, item=example(weight=0))
     with pytest.raises(MetricError, match="`m` on example `t001`: there is no right answer for `team`"):
         of(on_team("exact_match"), {"team": "x"}, tmp_path, item=example(gold=None))

@@ -87,7 +87,10 @@ def test_a_score_out_of_range_says_how_to_declare_the_range(tmp_path):
     write(tmp_path, own="def m(example, prediction):\n    return 1.5\n")
     with pytest.raises(MetricError) as caught:
         measure(tmp_path)
-    assert caught.value.message == "the metric `m` on example `t001`: 1.5 is outside the range 0 to 1"
+    assert caught.value.message == (
+        "the metric `m` on example `t001`: 1.5 is outside the range 0 to 1\n"
+        '  ticket = "a ticket"\n  gold.team = "billing"\n  answer.team = "x"'
+    )
     assert caught.value.hint == "declare the range with `low = ...` and `high = ...`, or use `clamp`"
 
 
