@@ -26,8 +26,9 @@ def plan(program: Path, models: tuple[str, ...], settings: tuple[str, ...], offl
     """
     import json
 
-    from skillc.cli.errors import show_diagnostics
+    from skillc.cli.errors import say_error, show_diagnostics
     from skillc.frontend import estimate, plan_file
+    from skillc.models.serving.seeds import refused_seed
     from skillc.plan.render import as_json as to_json
     from skillc.plan.render import as_text
 
@@ -38,4 +39,8 @@ def plan(program: Path, models: tuple[str, ...], settings: tuple[str, ...], offl
     else:
         click.echo(as_text(planned.plan, estimated.bounds))
     show_diagnostics([*planned.diagnostics, *estimated.diagnostics])
+    for model in planned.plan.models.values():
+        refused = refused_seed(model, planned.root)
+        if refused is not None:
+            say_error(refused)
     return 2 if estimated.failed else 0

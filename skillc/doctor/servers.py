@@ -16,6 +16,7 @@ from skillc.doctor.weights import Files, files_of, hub_cache, is_folder_name, is
 from skillc.errors import SkillcError
 from skillc.models.cache.sizes import in_bytes
 from skillc.models.serving.interpreter import find_interpreter
+from skillc.models.serving.seeds import refused_seed
 from skillc.plan.schema import ModelPlan, Plan
 
 _GROUP = "memory"
@@ -37,6 +38,7 @@ class Server:
     roles: tuple[str, ...]
     source: str
     options: Mapping[str, JsonValue]
+    models: tuple[ModelPlan, ...] = ()
 
     @property
     def name(self) -> str:
@@ -73,7 +75,7 @@ def servers_of(plan: Plan) -> list[Server]:
             told = {name: value for name, value in model.serve.items() if name not in _NOT_MEMORY}
             found.setdefault((_source(model), str(sorted(told.items()))), []).append(model)
     return [
-        Server(tuple(model.role for model in models), source, models[0].serve or {})
+        Server(tuple(model.role for model in models), source, models[0].serve or {}, tuple(models))
         for (source, _), models in found.items()
     ]
 
@@ -92,6 +94,7 @@ def check_servers(
     """
     for server in servers:
         yield _interpreter(f"vllm for {server.name}", _text(server, "python"), root)
+        yield from _seeds(server, root, environ)
         variables = server.variables(environ)
         files = files_of(server.source, root, variables, _text(server, "revision"))
         yield _weights(server, files, variables)
@@ -136,6 +139,14 @@ def _interpreter(what: str, declared: str | None, root: Path) -> Finding:
     except SkillcError as problem:
         return Finding("installed", "missing", what, problem.message, problem.hint)
     return Finding("installed", "ok", what, f"in {found}")
+
+
+def _seeds(server: Server, root: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Roles whose seeded calls would end the server."""
+    for model in server.models:
+        problem = refused_seed(model, root, environ)
+        if problem is not None:
+            yield Finding("installed", "missing", f"seed of `{model.role}`", problem.message, problem.hint)
 
 
 def _weights(server: Server, files: Files | None, environ: Mapping[str, str]) -> Finding:

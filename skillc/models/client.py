@@ -30,6 +30,7 @@ from skillc.models.prefixes import Prefixes
 from skillc.models.preflight import Preflight
 from skillc.models.receipts import Receipts
 from skillc.models.roles import Role, call_key, resolve_roles, servers_of
+from skillc.models.serving.seeds import check_seeds
 from skillc.models.transport import Transport, load_litellm, send
 from skillc.plan.preflight import tried_together
 from skillc.plan.schema import Plan
@@ -98,6 +99,8 @@ class Client:
     ) -> None:
         self.roles = resolve_roles(plan, offline=offline, root=root, own=transport is send)
         roles = self.roles.values()
+        if transport is send:
+            check_seeds([role.plan for role in roles], root or Path())
         self.servers = servers_of([role.endpoint for role in roles], [role.plan for role in roles], root or Path())
         self.ledger = Ledger(plan.budget)
         self._cache = ReplyCache(cache_folder)

@@ -52,8 +52,13 @@ class Role:
         return self.transport is None and not self.is_rulebook
 
     def arguments(self, call: Call) -> dict[str, Any]:
-        """What goes to litellm, without the address and the key; the reply's limit is always said."""
+        """What goes to litellm, without the address and the key; the reply's limit is always said.
+
+        Each sample has its own seed: sample 0 the declared one, every other one that is derived from it.
+        """
         parameters: dict[str, Any] = {**self.plan.parameters, **(call.parameters or {})}
+        if type(parameters.get("seed")) is int:
+            parameters["seed"] = seed_of(parameters["seed"], call.sample)
         if not any(name in parameters for name in _LIMITS):
             parameters["max_tokens"] = self.plan.max_reply
         arguments: dict[str, Any] = {
@@ -81,6 +86,16 @@ class Role:
         copies = arguments.get("n")
         replies = copies if isinstance(copies, int) and copies > 0 else 1
         return len(_canonical(read)) + overhead, max(limits, default=self.plan.max_reply) * replies
+
+
+def seed_of(declared: int, sample: int | tuple[int, ...]) -> int:
+    """The seed of one sample; the same seed for every sample would give one reply several times.
+
+    31 bits: what every provider takes as a seed.
+    """
+    if sample == 0:
+        return declared
+    return int.from_bytes(hashlib.sha256(f"seed {declared} {sample}".encode()).digest()[:4]) >> 1
 
 
 def resolve_roles(
