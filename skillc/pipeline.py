@@ -190,6 +190,7 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
                 admits=_admits(plan, client),
             )
             client.report_to(observer.note)
+            client.time_by(stop)
             client.make_ready()
             trained, tested = asyncio.run(_train_and_test(engine, initial, old, name, client, stop))
             replay.decided()

@@ -242,6 +242,7 @@ def check_sanity(
         reserve=_NoReserve(),
     )
     client.report_to(observer.note)
+    client.time_by(stop)
     trained = asyncio.run(_train(engine, client, stop))
     if client.lost is not None:
         raise client.lost

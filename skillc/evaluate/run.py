@@ -69,6 +69,7 @@ def evaluate(job: Job, observer: Observer, client: Client, stop: Stop | None = N
     client.make_ready()
     columns = [each for row in table.values() for each in row]
     client.report_to(observer.note)
+    client.time_by(stop)
     whole, stopped = asyncio.run(measured(job, columns, client, stoppable, stop))
     return Evaluation(
         job=job,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from skillc.errors import SkillcError
 from skillc.models import wire
@@ -36,6 +37,24 @@ from skillc.plan.preflight import tried_together
 from skillc.plan.schema import Plan
 
 _TURN: ContextVar[Turn | None] = ContextVar("skillc_turn", default=None)
+
+
+class Clock(Protocol):
+    """Counts the time of a run's calls."""
+
+    def begin(self) -> None:
+        """The first call is sent, or answered from the cache."""
+
+    def excuse(self, seconds: float) -> None:
+        """So many seconds went by while servers started and models were tried."""
+
+
+class _NoClock:
+    def begin(self) -> None:
+        pass
+
+    def excuse(self, seconds: float) -> None:
+        pass
 
 
 class Charge(NamedTuple):
@@ -127,6 +146,9 @@ class Client:
         self._flights: Flights[str, _Fetched] = Flights()
         self._prefixes = Prefixes()
         self._line = Line()
+        self._clock: Clock = _NoClock()
+        self._readying: float | None = None
+        self._ready = False
         self._home = Home(self._moved)
         self.servers.holds(self.hold, self.free)
 
@@ -148,6 +170,10 @@ class Client:
     def complete_sync(self, call: Call) -> Completion:
         """The same from a thread without an event loop."""
         return self._home.run_sync(lambda: self._complete(call))
+
+    def time_by(self, clock: Clock) -> None:
+        """Starts a clock with the first call; what servers take to start, and models to be tried, does not count."""
+        self._clock = clock
 
     @property
     def lost(self) -> EndpointAway | None:
@@ -295,6 +321,7 @@ class Client:
         """A reply, from the cache or from one flight for all that ask for it at once."""
         known = await self._known(key)
         if known is not None:
+            self._clock.begin()
             return known, True
         return await self._flights.join(key, lambda: self._fetch(key, role, arguments, call, reserved))
 
@@ -305,10 +332,7 @@ class Client:
             known = await self._known(key) if self._claims.shared else None
             if known is not None:
                 return known, True
-            if not role.is_rulebook:
-                await self._preflight.passed()
-            if self._all_first:
-                await self.servers.all_ready()
+            await self._made_ready(role)
             async with self._prefixes.led(role.endpoint.id, arguments) if role.keeps_prefixes else nullcontext():
                 text = await self._attempts.run(role, arguments, call, reserved)
             await self._cache.put(key, text, Label(role.endpoint.id, role.plan.model).as_text())
@@ -316,6 +340,18 @@ class Client:
         finally:
             if claim is not None:
                 claim.free()
+
+    async def _made_ready(self, role: Role) -> None:
+        """Returns once every model was tried and every server answers, and keeps that time from the clock, once."""
+        self._readying = self._readying or time.monotonic()
+        if not role.is_rulebook:
+            await self._preflight.passed()
+        if self._all_first:
+            await self.servers.all_ready()
+        if not self._ready:
+            self._ready = True
+            self._clock.excuse(time.monotonic() - self._readying)
+            self._clock.begin()
 
     async def _known(self, key: str) -> dict[str, Any] | None:
         stored = await self._cache.get(key)

@@ -1,4 +1,4 @@
-"""The wish, from outside, that a run should end: the user's or the clock's."""
+"""Stop request: by the user, or by the clock."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from contextlib import contextmanager
 
 
 class Stop:
-    """Cuts the work off where it stands, so that what was decided before is all that counts.
+    """Cancels the open work, so that only what was decided before counts.
 
     Args:
-        seconds: until the clock asks; None for never. They count from here.
+        seconds: until the clock asks; None for never. They count from `begin`.
     """
 
     def __init__(self, seconds: float | None = None) -> None:
-        self._end = None if seconds is None else time.monotonic() + seconds
+        self._seconds = seconds
+        self._end: float | None = None
         self._reason: str | None = None
         self._cut: Callable[[], object] | None = None
+        self._moved: Callable[[], object] | None = None
 
     @property
     def reason(self) -> str | None:
@@ -27,25 +29,56 @@ class Stop:
             self._reason = "time"
         return self._reason
 
+    @property
+    def left(self) -> float | None:
+        """Seconds until the clock asks; None where it never does, or does not run yet."""
+        return None if self._end is None else max(0.0, self._end - time.monotonic())
+
     def ask(self) -> None:
-        """The user's wish; may come from a signal handler."""
+        """Asks for the user; may be called by a signal handler."""
         self._reason = "interrupted"
         if self._cut is not None:
             self._cut()
 
+    def begin(self) -> None:
+        """Starts the clock where it does not run yet; from any thread."""
+        if self._seconds is not None and self._end is None:
+            self._end = time.monotonic() + self._seconds
+            self._rearm()
+
+    def excuse(self, seconds: float) -> None:
+        """Leaves a time out of account, as that in which a server started; from any thread."""
+        if self._end is not None:
+            self._end += seconds
+            self._rearm()
+
+    def _rearm(self) -> None:
+        if self._moved is not None:
+            self._moved()
+
     @contextmanager
     def cuts(self, *, clock: bool) -> Iterator[None]:
-        """Cancels the running task when somebody asks; the clock only where it counts."""
+        """Cancels the running task when somebody asks; the clock only where `clock` is set."""
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
         assert task is not None
         cancel = task.cancel
+        timer: asyncio.TimerHandle | None = None
+
+        def arm() -> None:
+            nonlocal timer
+            if timer is not None:
+                timer.cancel()
+            left = self.left
+            timer = None if left is None or self._moved is None else loop.call_later(left, cancel)
+
         self._cut = lambda: loop.call_soon_threadsafe(cancel)
+        self._moved = lambda: loop.call_soon_threadsafe(arm)
         if not clock:
-            self._end = None
-        timer = None if self._end is None else loop.call_later(max(0.0, self._end - time.monotonic()), cancel)
+            self._seconds = self._end = None
+        arm()
         try:
             yield
         finally:
-            self._cut = None
+            self._cut = self._moved = None
             if timer is not None:
                 timer.cancel()

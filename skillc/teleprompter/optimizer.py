@@ -218,6 +218,7 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
             own=lms.own,
         )
         client.report_to(observer.note)
+        client.time_by(observer)
         runner = ModuleRunner(job, client, self.num_threads)
         try:
             engine = Engine(
@@ -254,8 +255,16 @@ class _Watch(Silent):
 
     def __init__(self, plan: Plan) -> None:
         super().__init__()
-        cap = plan.budget.time
-        self._end = None if cap is None else time.monotonic() + float(cap)
+        self._cap = plan.budget.time
+        self._end: float | None = None
+
+    def begin(self) -> None:
+        if self._cap is not None and self._end is None:
+            self._end = time.monotonic() + float(self._cap)
+
+    def excuse(self, seconds: float) -> None:
+        if self._end is not None:
+            self._end += seconds
 
     def note(self, message: str) -> None:
         super().note(message)

@@ -178,3 +178,18 @@ def test_doctor_looks_at_what_is_served_and_starts_nothing(nursery, place):
     assert "does not answer yet, and is served by skillc" in told
     assert f"in {place.folder}/.venv-vllm/bin/python" in told
     assert not place.starts
+
+
+@pytest.mark.parametrize("verb", [("compile",), ("compile", "--sanity"), ("eval",)])
+def test_the_budgets_time_counts_from_the_first_call(nursery, place, verb):
+    """Starting the server takes longer than the whole run may; the run itself does not."""
+    place.program(text=SERVED.replace("budget {", "budget { time = 9 s;"))
+    status = nursery.run(place.folder, *verb, "things.skill", **place.variables, FAKE_SLOW="10")
+    assert "vLLM answers after" in said(place)
+    assert status in ((0, 1) if "--sanity" in verb else (0,)), said(place)
+    assert "time after decision" not in (place.folder / "stdout.txt").read_text()
+
+
+def test_a_run_that_takes_longer_than_its_time_is_stopped_all_the_same(nursery, place):
+    place.program(text=SERVED.replace("budget {", "budget { time = 1 s;"))
+    assert nursery.run(place.folder, "compile", "things.skill", **place.variables) == 3, said(place)
