@@ -149,8 +149,16 @@ def _charged(spent: dict[str, JsonValue]) -> ChargedLock:
     total = charged["total"]
     assert isinstance(total, dict)
     calls, prompt, reply, nano = (total[name] for name in ("calls", "prompt", "completion", "cost_nano"))
+    bounds = total["bounds"]
+    assert isinstance(bounds, dict)
     return ChargedLock.model_validate(
-        {"calls": calls, "prompt_tokens": prompt, "reply_tokens": reply, "cost": Fraction(str(nano or 0)) / 10**9}
+        {
+            "calls": calls,
+            "prompt_tokens": prompt,
+            "reply_tokens": reply,
+            "cost": Fraction(str(nano or 0)) / 10**9,
+            "bound_tokens": bounds["tokens"],
+        }
     )
 
 

@@ -72,7 +72,7 @@ def sanity_text(found: Sanity, goal: str) -> Text:
     text.append(f"   {broken}{found.message}\n", style="red" if found.broken else "")
     if found.hint:
         text.append(f"          {found.hint}\n")
-    text.append(f"spent     {spent_line(found.spent)}")
+    text.append("\n".join(spent_lines(found.spent)))
     if found.changed:
         text.append(f"\n\n{for_target(found.skill).rstrip()}", style="dim")
     return text
@@ -107,7 +107,7 @@ def _verdict(verdict: Verdict) -> Text:
 
 def _facts(compiled: Compiled) -> Text:
     stopped, ahead = compiled.trained.stopped, compiled.trained.engine.ahead
-    lines = [f"spent     {spent_line(compiled.spent)}"]
+    lines = spent_lines(compiled.spent)
     if _total(compiled.spent, "paid").get("calls") != _total(compiled.spent, "charged").get("calls"):
         lines.append(f"paid      {spent_line(compiled.spent, 'paid')}: what the network took, over all sessions")
     lines += [f"served    {served.line}" for served in compiled.served]
@@ -141,5 +141,30 @@ def spent_line(spent: dict[str, JsonValue], book: str = "charged") -> str:
     if not total:
         return "nothing"
     nano = total.get("cost_nano")
-    cost = f"${nano / 1e9:,.2f}" if isinstance(nano, int) else "an unknown price"
-    return f"{total.get('calls'):,} calls, {total.get('tokens'):,} tokens, {cost}"
+    most = "at most " if _bounds(total) is not None else ""
+    cost = f"{most if nano else ''}${nano / 1e9:,.2f}" if isinstance(nano, int) else "an unknown price"
+    return f"{total.get('calls'):,} calls, {most}{total.get('tokens'):,} tokens, {cost}"
+
+
+def spent_lines(spent: dict[str, JsonValue]) -> list[str]:
+    """What was charged, and how much of it is a bound."""
+    bounds = bounds_line(spent)
+    return [f"spent     {spent_line(spent)}", *([f"          {bounds}"] if bounds else [])]
+
+
+def bounds_line(spent: dict[str, JsonValue], book: str = "charged") -> str | None:
+    """How much of one book is a bound, None where nothing is."""
+    total = _total(spent, book)
+    found = _bounds(total)
+    if found is None:
+        return None
+    calls, tokens = found
+    of = "its" if calls == total.get("calls") == 1 else f"of {calls:,} of {total.get('calls'):,} calls the"
+    return f"{of} usage was not reported: {tokens:,} tokens are reserved bounds"
+
+
+def _bounds(total: dict[str, JsonValue]) -> tuple[int, int] | None:
+    """Calls without a reported usage, and the tokens that were reserved for them; None where there are none."""
+    found = total.get("bounds")
+    calls, tokens = (found.get("calls"), found.get("tokens")) if isinstance(found, dict) else (0, 0)
+    return (calls, tokens) if isinstance(calls, int) and isinstance(tokens, int) and calls else None

@@ -15,7 +15,7 @@ from skillc.language.units import written
 from skillc.metrics.cells import Mean
 from skillc.plan import figures
 from skillc.plan.schema import MetricPlan
-from skillc.report import VERDICT_STYLE, percent, points, spent_line
+from skillc.report import VERDICT_STYLE, percent, points, spent_line, spent_lines
 
 _HINTS = {
     "transport": "see that the model answers",
@@ -224,7 +224,7 @@ def _missing(found: Evaluation) -> list[str]:
 
 
 def _facts(found: Evaluation) -> Text:
-    lines = [f"spent     {spent_line(found.spent)}"]
+    lines = spent_lines(found.spent)
     paid = spent_line(found.spent, "paid")
     if paid != spent_line(found.spent):
         lines.append(f"paid      {paid}: what the network took; the rest was known")

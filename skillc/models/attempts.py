@@ -152,6 +152,8 @@ def _stored(text: str, finish: str, usage: Usage, model: str, tool_calls: Sequen
     if finish == "content_filter" or not (text.strip() or tool_calls):
         raise CallFailed("empty", f"the reply holds no text (finish reason `{finish}`)", usage=usage)
     stored: dict[str, Any] = {"text": text, "finish": finish, "usage": list(usage.counts), "model": model}
+    if usage.bound:
+        stored["bound"] = True
     if tool_calls:
         stored["tool_calls"] = list(tool_calls)
     return json.dumps(stored)
@@ -189,7 +191,7 @@ def to_send(role: Role, arguments: dict[str, Any], call: Call) -> dict[str, Any]
 
 def _most(role: Role, arguments: dict[str, Any]) -> Usage:
     prompt, reply = role.bounds(arguments)
-    return Usage(prompt=prompt, completion=reply)
+    return Usage(prompt=prompt, completion=reply, bound=True)
 
 
 def overuse(usage: Usage, reserved: Amount, role: Role) -> PermanentFailure | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,12 +47,23 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one reply. `cached` is a part of `prompt`, `reasoning` a part of `completion`."""
+    """Tokens of one reply. `cached` is a part of `prompt`, `reasoning` a part of `completion`.
+
+    Attributes:
+        bound: whether nobody reported what was used, so that these are the most that can have been.
+    """
 
     prompt: int = 0
     cached: int = 0
     completion: int = 0
     reasoning: int = 0
+    bound: bool = False
+
+    @classmethod
+    def of(cls, counts: Sequence[int], bound: object) -> Usage:
+        """From the four numbers of `counts`, and whether they are a bound."""
+        prompt, cached, completion, reasoning = counts
+        return cls(prompt, cached, completion, reasoning, bool(bound))
 
     @property
     def total(self) -> int:
@@ -61,7 +72,7 @@ class Usage:
 
     @property
     def counts(self) -> tuple[int, int, int, int]:
-        """The four numbers, in the order of the fields."""
+        """The four numbers of tokens, in the order of the fields."""
         return self.prompt, self.cached, self.completion, self.reasoning
 
 

@@ -359,7 +359,7 @@ class Client:
 
 
 def _completion(data: dict[str, Any], role: Role, cached: bool) -> Completion:
-    usage = Usage(*data["usage"])
+    usage = Usage.of(data["usage"], data.get("bound"))
     return Completion(
         text=data["text"],
         finish=data["finish"],

@@ -18,7 +18,14 @@ from skillc.plan.schema import BudgetPlan
 
 @dataclass(slots=True)
 class Tally:
-    """Running totals; `cost` in nano-dollars, `unpriced` the calls whose price nobody knows."""
+    """Running totals.
+
+    Attributes:
+        cost: nano-dollars.
+        unpriced: calls whose price is not known.
+        bounds: calls whose usage was not reported, so that their reservation is counted.
+        bound_tokens: tokens of those calls, a part of `prompt` and `completion`.
+    """
 
     calls: int = 0
     prompt: int = 0
@@ -27,6 +34,8 @@ class Tally:
     reasoning: int = 0
     cost: int = 0
     unpriced: int = 0
+    bounds: int = 0
+    bound_tokens: int = 0
 
     def add(self, usage: Usage, cost: int | None) -> None:
         """Counts one call."""
@@ -37,6 +46,8 @@ class Tally:
         self.reasoning += usage.reasoning
         self.cost += cost or 0
         self.unpriced += cost is None
+        self.bounds += usage.bound
+        self.bound_tokens += usage.total if usage.bound else 0
 
     def as_json(self) -> dict[str, JsonValue]:
         """By name; `cost` is null where a call had no known price."""
@@ -48,6 +59,7 @@ class Tally:
             "reasoning": self.reasoning,
             "tokens": self.prompt + self.completion,
             "cost_nano": None if self.unpriced else self.cost,
+            "bounds": {"calls": self.bounds, "tokens": self.bound_tokens},
         }
 
 

@@ -81,7 +81,7 @@ async def reach(role: Role, transport: Transport = send, *, timeout: float = TIM
     call = _question(role)
     arguments = role.arguments(call)
     prompt, reply = role.bounds(arguments)
-    most = Usage(prompt=prompt, completion=reply)
+    most = Usage(prompt=prompt, completion=reply, bound=True)
     began = time.monotonic()
     name, usage, note = role.plan.model, most, None
     try:
@@ -210,7 +210,7 @@ class Preflight:
     async def _one(self, role: Role, held: Amount) -> None:
         where, receipts = (role.plan.role, STAGE), self._receipts()
         prompt, reply = role.bounds(role.arguments(_question(role)))
-        used, number = Usage(prompt=prompt, completion=reply), None
+        used, number = Usage(prompt=prompt, completion=reply, bound=True), None
         try:
             number = await receipts.sent(where, held)
             used = (await reach(role, self._transport, timeout=self._timeout)).usage

@@ -44,7 +44,8 @@ class Receipts:
         """An attempt ended; its reservation becomes what it used, `cost` in nano-dollars."""
         self._paid.settle(where, reserved, usage, cost)
         if self._file is not None:
-            self._file.write({"attempt": number, "usage": list(usage.counts), "cost": cost})
+            bound = {"bound": True} if usage.bound else {}
+            self._file.write({"attempt": number, "usage": list(usage.counts), "cost": cost, **bound})
 
     def unserved(self, number: int, reserved: Amount) -> None:
         """An attempt was sent away for want of room, or reached nobody: nothing was paid, so that no cap counts it."""
@@ -86,9 +87,9 @@ class Receipts:
                 opened.pop(line["attempt"])
             else:
                 where, reserved = opened.pop(line["attempt"])
-                self._add(where, reserved, Usage(*line["usage"]), line["cost"])
+                self._add(where, reserved, Usage.of(line["usage"], line.get("bound")), line["cost"])
         for where, reserved in opened.values():
-            self._add(where, reserved, Usage(prompt=reserved.tokens), reserved.cost)
+            self._add(where, reserved, Usage(prompt=reserved.tokens, bound=True), reserved.cost)
 
     def _add(self, where: Where, reserved: Amount, usage: Usage, cost: int | None) -> None:
         self._paid.account.reserved = self._paid.account.reserved.plus(reserved)

@@ -152,12 +152,17 @@ class ValidationLock(_Part):
 
 
 class ChargedLock(_Part):
-    """What the run is charged: every logical call once, at the plan's prices; cost in dollars."""
+    """What the run is charged: every logical call once, at the plan's prices; cost in dollars.
+
+    Attributes:
+        bound_tokens: of the tokens, those that were reserved for calls whose usage was not reported.
+    """
 
     calls: int = 0
     prompt_tokens: int = 0
     reply_tokens: int = 0
     cost: Dollars = Fraction(0)
+    bound_tokens: int = 0
 
 
 class LookLock(_Part):

@@ -182,6 +182,8 @@ def _settings(model: ModelPlan) -> str:
     said += ["served by skillc"] if model.serve is not None else []
     said += [f"runs `{model.exec.shown}`"] if model.exec is not None else []
     said += [f"answered by `{model.backend}`"] if model.backend is not None else []
+    own = model.exec is not None or model.backend is not None
+    said += ["a call that does not report its usage counts as reserved"] if own else []
     return ", ".join([*said, f"replies of at most {figures.count(model.max_reply)} tokens"])
 
 

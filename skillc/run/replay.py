@@ -70,8 +70,7 @@ class Replay:
         """The line of work that is done now, and whether its value is whole."""
         with self._client.recorded() as charges:
             value, whole = await work()
-        told = [[*charge.where, list(charge.reserved), list(charge.usage.counts), charge.cost] for charge in charges]
-        return {"key": name, "value": value, "charges": told}, whole
+        return {"key": name, "value": value, "charges": [_entry(charge) for charge in charges]}, whole
 
     def write(self, line: _Line) -> None:
         """Appends a line."""
@@ -106,6 +105,11 @@ class ReplayWave:
         self._failed.clear()
 
 
+def _entry(charge: Charge) -> list[Any]:
+    bound = ["bound"] if charge.usage.bound else []
+    return [*charge.where, list(charge.reserved), list(charge.usage.counts), charge.cost, *bound]
+
+
 def _charge(entry: Sequence[Any]) -> Charge:
-    role, stage, reserved, usage, cost = entry
-    return Charge((role, stage), Amount(*reserved), Usage(*usage), cost)
+    role, stage, reserved, usage, cost, *bound = entry
+    return Charge((role, stage), Amount(*reserved), Usage.of(usage, bound), cost)
