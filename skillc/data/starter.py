@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from skillc.data.problems import alike, listed
 from skillc.data.profile import ColumnProfile, profile
 from skillc.errors import SkillcError
 from skillc.language.formatting import format_source
 from skillc.language.source import Source
+from skillc.plan.existing import Existing, literal_text, quoted, unused_name
 
 _MOST_LABELS = 20
 _LABEL_CHARACTERS = 40
@@ -77,14 +79,52 @@ _RESERVED = frozenset({"and", "or", "not", "use", "none", "true", "false"})
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """The columns that the user names; what is empty is guessed."""
+
+    answers: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    group: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """What a column is used for, and why.
+
+    Attributes:
+        role: `input`, `answer`, `group`, `compare by`, `metric` or `not used`.
+        subject: the column, or the metric.
+        why: one phrase.
+    """
+
+    role: str
+    subject: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A first program, and the reasons for what it says."""
+
+    text: str
+    rows: int
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Guess:
     """What each column is taken for."""
 
     inputs: tuple[ColumnProfile, ...]
-    output: ColumnProfile
+    outputs: tuple[ColumnProfile, ...]
     group: ColumnProfile | None
     slice: ColumnProfile | None
     others: tuple[ColumnProfile, ...]
+
+    @property
+    def output(self) -> ColumnProfile:
+        """The first answer."""
+        return self.outputs[0]
 
 
 RULEBOOK_MODELS = (
@@ -95,60 +135,154 @@ RULEBOOK_MODELS = (
 
 
 def starter_program(path: Path, relative_to: Path | None = None, models: str = RULEBOOK_MODELS) -> str:
-    """A `.skill` program for a CSV, JSONL or JSON file.
+    """The text of `start` with nothing chosen.
 
-    The output is the column that looks most like an answer, by its name and by how few different values it has;
-    the inputs are the longer texts among the rest. The models are `rulebook/v1` by default, which needs no key.
+    Raises:
+        SkillcError: as `start`.
+    """
+    return start(path, relative_to, models=models).text
+
+
+def start(
+    path: Path,
+    relative_to: Path | None = None,
+    choice: Choice | None = None,
+    existing: Existing | None = None,
+    models: str = RULEBOOK_MODELS,
+) -> Started:
+    """Write a `.skill` program for a data file.
+
+    The answer is the column that looks most like one, by its name and by how few different values it has; the inputs
+    are the longer texts among the rest. The models are `rulebook/v1` by default, which needs no key.
 
     Args:
         path: the data.
-        relative_to: the folder that the program is to stand in; None is the data's own.
+        relative_to: the folder that the program will be in; None is the data's own.
+        choice: columns that the user names.
+        existing: a skill to start from.
         models: the statements of `target` and `optimizer`.
 
     Raises:
-        SkillcError: the file cannot be read, or has no two columns to learn from.
+        SkillcError: the file cannot be read, has no two columns to learn from, or lacks a chosen column.
     """
     columns = profile(path)
-    guess = _guess(columns, path.name)
-    names = _names([*guess.inputs, guess.output, *(c for c in (guess.group, guess.slice) if c)])
-    goal = next(name for name in ("correct", "score", "right", "hit", "goal_score") if name not in names.values())
+    choice = choice or Choice()
+    guess = _guess(columns, path.name, choice)
+    names = _names([*guess.inputs, *guess.outputs, *(c for c in (guess.group, guess.slice) if c)])
+    goal = next(
+        name for name in ("correct", "score", "right", "hit", "goal_score", "goal_mean") if name not in names.values()
+    )
     parts = [
         _head(path, columns[0].rows),
         "language 1",
         _task(guess, names),
-        _skill(guess, names),
+        _skill(guess, names) if existing is None else _existing(existing, guess, names),
         models,
         _data(guess, names, _source(path, relative_to)),
-        f"# What is to become better.\ngoal {goal} = {_metric(guess.output, names)}",
+        f"# What is to become better.\ngoal {goal} = {_goal(guess, names)}",
         _budget(guess),
         _gates(guess, names, goal),
     ]
     text = "\n\n".join(parts) + "\n"
-    return format_source(Source(path.name, text)).text or text
+    text = format_source(Source(path.name, text)).text or text
+    return Started(text, columns[0].rows, tuple(_reasons(guess, names, choice)))
 
 
 # ---- guesses --------------------------------------------------------------------------------------
 
 
-def _guess(columns: Sequence[ColumnProfile], file: str) -> _Guess:
+def _guess(columns: Sequence[ColumnProfile], file: str, choice: Choice) -> _Guess:
+    named = {name: _column_of(name, columns, file) for name in (*choice.answers, *choice.inputs)}
+    answers = tuple(dict.fromkeys(named[name].name for name in choice.answers))
+    both = [column.name for name in choice.inputs if (column := named[name]).name in answers]
+    if both:
+        raise SkillcError(f"column `{both[0]}` is both --answer and --input", hint="name it once")
+    chosen_group = None if choice.group is None else _column_of(choice.group, columns, file)
+    if chosen_group is not None and chosen_group.name in answers:
+        raise SkillcError(f"column `{chosen_group.name}` is both --answer and --group", hint="name it once")
     usable = [c for c in columns if c.name.lower() != "id" and c.name.strip() and c.empty < c.rows]
     if len(usable) < 2:
         raise SkillcError(
             f"`{file}` has no two columns to learn from",
             hint="it needs what goes in and, for each row, the right answer",
         )
-    output = max(usable, key=lambda c: _answer_likeness(c, usable))
-    rest = [c for c in usable if c is not output]
+    candidates = [c for c in usable if c.name not in choice.inputs and c is not chosen_group] or usable
+    outputs = tuple(named[name] for name in choice.answers) or (
+        max(candidates, key=lambda c: _answer_likeness(c, candidates)),
+    )
+    rest = [c for c in usable if not any(c is output for output in outputs)]
     texts = [c for c in rest if c.kind == "text" and c.mean_length >= _LONG_TEXT]
-    group = next((c for c in rest if c not in texts and _repeats(c) and _named(c, _GROUPS)), None)
+    if chosen_group is not None:
+        group: ColumnProfile | None = chosen_group
+    else:
+        group = next((c for c in rest if c not in texts and _repeats(c) and _named(c, _GROUPS)), None)
     few = [c for c in rest if c not in texts and c is not group and _is_slice(c)]
     sliced = next((c for c in few if _named(c, _SLICES)), None)
-    inputs = texts or [c for c in rest if c is not group] or rest
-    if sliced in inputs:
+    chosen = [named[name] for name in dict.fromkeys(choice.inputs)]
+    inputs = chosen or [c for c in texts if c is not chosen_group] or [c for c in rest if c is not group] or rest
+    if not inputs:
+        raise SkillcError(f"`{file}` has no column left for the input", hint="name fewer with --answer")
+    if any(sliced is column for column in inputs):
         sliced = None
-    used = [*inputs, output, group, sliced]
-    others = tuple(c for c in rest if not any(c is u for u in used))
-    return _Guess(tuple(inputs), output, None if group in inputs else group, sliced, others)
+    if chosen_group is None and any(group is column for column in inputs):
+        group = None
+    used = [*inputs, *outputs, group, sliced]
+    others = tuple(c for c in columns if not any(c is u for u in used))
+    return _Guess(tuple(inputs), outputs, group, sliced, others)
+
+
+def _column_of(name: str, columns: Sequence[ColumnProfile], file: str) -> ColumnProfile:
+    """The column that the user names.
+
+    Raises:
+        SkillcError: there is none, or it has no value.
+    """
+    found = next((column for column in columns if column.name == name), None)
+    if found is None:
+        known = [column.name for column in columns]
+        near = alike(name, known)
+        raise SkillcError(
+            f"`{file}` has no column `{name}`", hint=f"did you mean `{near}`?" if near else f"columns: {listed(known)}"
+        )
+    if found.empty == found.rows:
+        raise SkillcError(f"column `{name}` of `{file}` has no value")
+    return found
+
+
+def _reasons(guess: _Guess, names: dict[str, str], choice: Choice) -> Iterator[Reason]:
+    """What each column is used for, and why."""
+    for column in guess.inputs:
+        long = column.kind == "text" and column.mean_length >= _LONG_TEXT
+        why = f"text of {column.mean_length:,.0f} characters on average" if long else "no longer text is left"
+        yield Reason("input", column.name, "named by --input" if choice.inputs else why)
+    for column in guess.outputs:
+        yield Reason("answer", column.name, "named by --answer" if choice.answers else _answer_reason(column))
+    if guess.group:
+        group = guess.group
+        why = "named by --group" if choice.group else f"named like one, {group.distinct:,} values repeat"
+        yield Reason("group", group.name, f"{why}: rows that share a value stay on one side of the split")
+    else:
+        yield Reason("group", "none", "no column is named like a customer, user or session")
+    if guess.slice:
+        yield Reason("compare by", guess.slice.name, f"{guess.slice.distinct} values: no value may get worse")
+    yield Reason("metric", _goal(guess, names), "; ".join(dict.fromkeys(map(_metric_reason, guess.outputs))))
+    if guess.others:
+        yield Reason("not used", listed([column.name for column in guess.others]), "declare a field to use one")
+
+
+def _answer_reason(column: ColumnProfile) -> str:
+    name = "named like an answer" if _named(column, _ANSWERS) else "looks most like an answer"
+    return f"{name}, {column.distinct} values: labels" if _labels(column) else f"{name}: {column.kind}"
+
+
+def _metric_reason(column: ColumnProfile) -> str:
+    if _labels(column) or column.kind == "bool":
+        return "a label is right or wrong"
+    return {
+        "integer": "a number is right or wrong",
+        "number": "a number is right or wrong",
+        "json": "the share of right fields",
+    }.get(column.kind, "a short text is right or wrong" if _is_short(column) else "the words that two texts share")
 
 
 def _answer_likeness(column: ColumnProfile, columns: Sequence[ColumnProfile]) -> tuple[int, int]:
@@ -219,20 +353,15 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _quoted(text: str) -> str:
-    plain = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
-    return '"' + "".join(plain.get(c) or (c if c.isprintable() else f"\\u{{{ord(c):x}}}") for c in text) + '"'
-
-
 def _column(column: ColumnProfile, names: dict[str, str]) -> str:
-    return "" if names[column.name] == column.name else f" {{ column = {_quoted(column.name)} }}"
+    return "" if names[column.name] == column.name else f" {{ column = {quoted(column.name)} }}"
 
 
 def _type(column: ColumnProfile, *, labels: bool = False) -> str:
     kind = {"list": "list[text]"}.get(column.kind, column.kind)
     known = _labels(column) if labels else None
     if known:
-        kind = " | ".join(map(_quoted, known))
+        kind = " | ".join(map(quoted, known))
     elif labels and column.kind == "list" and _any_of(column):
         kind = "text"
     return f"{kind} | none" if column.empty else kind
@@ -245,33 +374,81 @@ def _any_of(column: ColumnProfile) -> bool:
 
 def _task(guess: _Guess, names: dict[str, str]) -> str:
     lines = [f"  input  {names[c.name]}: {_type(c)}{_column(c, names)}" for c in guess.inputs]
-    output = guess.output
-    lines.append(f"  output {names[output.name]}: {_type(output, labels=True)}{_column(output, names)}")
-    if output.empty:
-        rows = "1 row has" if output.empty == 1 else f"{output.empty:,} rows have"
-        lines.append(f"  # {rows} no answer, so `none` counts as one: write theirs into the data if they have one.")
+    for output in guess.outputs:
+        lines.append(f"  output {names[output.name]}: {_type(output, labels=True)}{_column(output, names)}")
+        if output.empty:
+            rows = "1 row has" if output.empty == 1 else f"{output.empty:,} rows have"
+            lines.append(f"  # {rows} no answer, so `none` counts as one: write theirs into the data if they have one.")
     return "\n".join(["task {", *lines, "}"])
 
 
 def _skill(guess: _Guess, names: dict[str, str]) -> str:
-    given = " and ".join("the " + names[c.name].replace("_", " ") for c in guess.inputs[:3])
-    wanted = names[guess.output.name]
-    told = wanted.replace("_", " ")
-    verb = "Choose" if _labels(guess.output) else "Give"
-    name = f"{verb.lower()}_{wanted}".lower()[:64]
-    return f"""skill {name} {{
-  # What a model reads to decide whether to load the skill: say what it is for, and when.
-  about = "{verb} the right {told}, given {given}."
+    return f"""skill {_skill_name(guess, names)} {{
+  # An agent reads this to decide whether to load the skill: what it is for, and when to use it.
+  about = {quoted(_about(guess, names))}
 
-  # What must never change is frozen: no optimizer can touch it.
-  frozen section role = \"\"\"
-    You are given {given}. {verb} the right {told}.
-  \"\"\"
-  # They start empty: what stands here after a compile was learnt, and has passed the gates. The skill is read, and paid
-  # for, each time, so each has a limit.
+  # SKILL.md starts with the task in words, made from `task` above. Text that must never change is a frozen section:
+  # frozen section role = "You work for a shop that sells lamps."
+  # These start empty. What is here after a compile was learned and has passed the gates. The skill is read, and paid
+  # for, each time, so each section has a limit.
   trainable section rules {{ limit = 800 tokens }}
   slow section guidance {{ limit = 300 tokens }}
 }}"""
+
+
+def _skill_name(guess: _Guess, names: dict[str, str]) -> str:
+    verb = "choose" if _labels(guess.output) else "give"
+    return f"{verb}_{names[guess.output.name]}".lower()[:64]
+
+
+def _about(guess: _Guess, names: dict[str, str]) -> str:
+    """What the skill is for, and when to use it."""
+
+    def words(column: ColumnProfile) -> str:
+        return names[column.name].replace("_", " ")
+
+    given = _and([f"the {words(column)}" for column in guess.inputs[:3]])
+    wanted = _and([f"the {words(column)}" for column in guess.outputs])
+    labels = _labels(guess.output)
+    verb = "Choose" if labels else "Give"
+    of = ""
+    if labels and len(guess.outputs) == 1:
+        most = labels[:8]
+        of = f" ({_and([*most, 'others'] if len(labels) > len(most) else most, 'or')})"
+    thing = words(guess.inputs[0])
+    new = f"new {thing} need" if thing.endswith("s") and not thing.endswith("ss") else f"a new {thing} needs"
+    need = f"{words(guess.output)}"
+    need = need if need.endswith("s") and not need.endswith("ss") else f"{'an' if need[:1] in 'aeio' else 'a'} {need}"
+    return " ".join(f"{verb} {wanted}{of}, given {given}. Use it whenever {new} {need}.".split())
+
+
+def _and(parts: Sequence[str], word: str = "and") -> str:
+    return f"{', '.join(parts[:-1])} {word} {parts[-1]}" if len(parts) > 1 else parts[0]
+
+
+def _existing(skill: Existing, guess: _Guess, names: dict[str, str]) -> str:
+    """The block of a skill that the author has already."""
+    about = skill.about or _about(guess, names)
+    lines = [f"  about = {quoted(about)}"]
+    if skill.title is not None:
+        lines.append(f"  title = {quoted(skill.title)}")
+    if skill.frontmatter:
+        lines.append(f"  frontmatter = {literal_text(skill.frontmatter, '  ')}")
+    for section in skill.sections:
+        settings = [] if section.title is None else [f"title = {quoted(section.title)}"]
+        settings += [] if section.limit is None else [f"limit = {section.limit} tokens"]
+        block = f" {{ {'; '.join(settings)} }}" if settings else ""
+        text = literal_text(section.text, "  ")
+        lines += ["", f"  {section.mode} section {section.name} = {text}{block}"]
+    if not any(section.mode == "trainable" for section in skill.sections):
+        name = unused_name("rules", [section.name for section in skill.sections])
+        lines += [
+            "",
+            "  # No section above is a list of rules, so what is learned goes here.",
+            f"  trainable section {name} {{ limit = 800 tokens }}",
+        ]
+    name = skill.name or _skill_name(guess, names)
+    return "\n".join([f"skill {name} {{", *lines, "}"])
 
 
 def _source(path: Path, folder: Path | None) -> str:
@@ -280,7 +457,7 @@ def _source(path: Path, folder: Path | None) -> str:
 
 
 def _data(guess: _Guess, names: dict[str, str], source: str) -> str:
-    lines = [f"  source = {_quoted(source)}"]
+    lines = [f"  source = {quoted(source)}"]
     for column in (guess.group, guess.slice):
         if column:
             lines.append(f"  field {names[column.name]}: {_type(column)}{_column(column, names)}")
@@ -291,7 +468,7 @@ def _data(guess: _Guess, names: dict[str, str], source: str) -> str:
         lines.append("  # group = ...    # a field whose rows are alike, such as the customer: they stay on one side")
     lines.append("  seed  = 7")
     if guess.others:
-        rest = ", ".join(_one_line(c.name)[:40] for c in guess.others[:12])
+        rest = ", ".join(_one_line(c.name)[:40] for c in guess.others[:12] if c.name.strip())
         lines.append(f"  # not used: {rest}")
     return "\n".join(["data {", *lines, "}"])
 
@@ -317,13 +494,22 @@ def _split(guess: _Guess) -> str:
     return f"split = {' : '.join(f'{n} examples' for n in counts)}    # train : validation : test"
 
 
+def _goal(guess: _Guess, names: dict[str, str]) -> str:
+    metrics = [_metric(column, names) for column in guess.outputs]
+    return metrics[0] if len(metrics) == 1 else f"({' + '.join(metrics)}) / {len(metrics)}"
+
+
+def _is_short(column: ColumnProfile) -> bool:
+    return column.mean_length <= _LABEL_CHARACTERS
+
+
 def _metric(column: ColumnProfile, names: dict[str, str]) -> str:
     name = names[column.name]
     if column.kind in ("integer", "number"):
         return f"numeric({name})"
     if column.kind == "json":
         return f"json_fields({name})"
-    short = _labels(column) is not None or column.kind == "bool" or column.mean_length <= _LABEL_CHARACTERS
+    short = _labels(column) is not None or column.kind == "bool" or _is_short(column)
     return f"exact_match({name})" if short and (column.kind != "list" or _any_of(column)) else f"f1({name})"
 
 

@@ -87,6 +87,7 @@ class Document:
         title: the first heading; None makes it from the name, "" leaves it out.
         task: what is given and what to answer, below the title; no edit can change it.
         lead: how to take the rules, below the task; shown while there is a rule.
+        frontmatter: further lines of the artifact's frontmatter, which the target does not see.
 
     Raises:
         ValueError: two sections or two rules of one name.
@@ -98,6 +99,7 @@ class Document:
     title: str | None = None
     task: str = ""
     lead: str = ""
+    frontmatter: str = ""
     _sections: dict[str, Section] = field(init=False, repr=False, compare=False, hash=False)
     _places: dict[str, tuple[Section, Rule]] = field(init=False, repr=False, compare=False, hash=False)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from skillc.document.markdown import heading, lines_of, prose, tidy, trim
 from skillc.document.render import for_target, title_of
 from skillc.document.skill import ABOUT_CHARACTERS, Document, Section
-from skillc.document.yaml_scalar import is_mapping, read_frontmatter, to_yaml
+from skillc.document.yaml_scalar import is_mapping, other_lines, read_frontmatter, to_yaml
 from skillc.errors import SkillcError
 
 NAME_CHARACTERS = 64
@@ -18,9 +18,11 @@ _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 def to_skill_md(document: Document) -> str:
-    """The file: frontmatter with `name` and `description`, then what the target reads. Nothing else."""
-    about = to_yaml(document.about)
-    return f"---\nname: {to_yaml(document.name)}\ndescription: {about}\n---\n\n{for_target(document)}"
+    """The file: frontmatter with `name`, `description` and the further keys, then what the target reads."""
+    keys = [f"name: {to_yaml(document.name)}", f"description: {to_yaml(document.about)}"]
+    if document.frontmatter:
+        keys.append(document.frontmatter)
+    return "\n".join(["---", *keys, "---", "", for_target(document)])
 
 
 def from_skill_md(text: str) -> Document:
@@ -28,12 +30,13 @@ def from_skill_md(text: str) -> Document:
 
     A section begins at each `## ` heading; what stands before the first is the section `preamble`, without a heading.
     What the target reads is the file's body, with one blank line around `#` and `##` headings. Frontmatter keys other
-    than `name` and `description` are passed over; without a name the first heading gives one.
+    than `name` and `description` are kept as they are; without a name the first heading gives one.
 
     Raises:
         SkillcError: the frontmatter is not closed.
     """
-    keys, body = _parts(text)
+    front, body = _parts(text)
+    keys = read_frontmatter(front)
     title, sections = _outline(body)
     name = keys.get("name", "").strip() or _slug(title or "skill").replace("_", "-")
     own_title = None if title == title_of(name) else title or ""
@@ -43,7 +46,8 @@ def from_skill_md(text: str) -> Document:
         section = _unique(_slug(head) if head is not None else PREAMBLE, names)
         shown = None if head == title_of(section) else head or ""
         frozen.append(Section(section, "frozen", content, title=shown))
-    return Document(name, keys.get("description", ""), tuple(frozen), own_title)
+    further = "\n".join(other_lines(front, ("name", "description")))
+    return Document(name, keys.get("description", ""), tuple(frozen), own_title, frontmatter=further)
 
 
 def sections_of(text: str) -> Mapping[str, str]:
@@ -72,18 +76,19 @@ def validate(name: str, description: str) -> list[str]:
     return problems
 
 
-def _parts(text: str) -> tuple[Mapping[str, str], str]:
+def _parts(text: str) -> tuple[list[str], str]:
+    """The lines of the frontmatter, and the body."""
     lines = lines_of(text.removeprefix("\ufeff"))
     if lines[0].rstrip() != "---":
-        return {}, "\n".join(lines)
+        return [], "\n".join(lines)
     end = next((i for i, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), None)
     if end is None:
         if is_mapping(lines[1:2]) and lines[1:2] != [""]:
             raise SkillcError("the frontmatter is not closed", hint="end it with a line `---`")
-        return {}, "\n".join(lines)
+        return [], "\n".join(lines)
     if not is_mapping(lines[1:end]):
-        return {}, "\n".join(lines)
-    return read_frontmatter(lines[1:end]), "\n".join(lines[end + 1 :])
+        return [], "\n".join(lines)
+    return lines[1:end], "\n".join(lines[end + 1 :])
 
 
 def _outline(body: str) -> tuple[str | None, list[tuple[str | None, str]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9 ,.()/_'-]*[A-Za-z0-9.)]|[A-Za-z]")
 _WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
@@ -54,6 +54,27 @@ def read_frontmatter(lines: list[str]) -> Mapping[str, str]:
             found.setdefault(key, _value(first, rest))
         key, first, rest = next(k for k in match.groups()[:3] if k is not None).strip(), (match[4] or "").strip(), []
     return found
+
+
+def other_lines(lines: list[str], known: Collection[str]) -> list[str]:
+    """The lines of a YAML mapping without those of some top-level keys."""
+    kept: list[str] = []
+    keeps = True
+    for line in lines:
+        match = _KEY.fullmatch(line.rstrip())
+        if match is not None:
+            keeps = next(k for k in match.groups()[:3] if k is not None).strip() not in known
+        if keeps and line.strip():
+            kept.append(line.rstrip())
+    return kept
+
+
+def further_keys(text: str) -> set[str] | None:
+    """The top-level keys of a YAML mapping, None where the text is none or would end the frontmatter."""
+    lines = text.strip("\n").split("\n")
+    if "---" in text or not is_mapping(lines):
+        return None
+    return set(read_frontmatter(lines))
 
 
 def is_mapping(lines: list[str]) -> bool:

@@ -280,6 +280,8 @@ _KINDS = (
             SettingKind(
                 "about", (TEXT,), "what the skill is for and when to use it", None, modifiers=("frozen", "trainable")
             ),
+            SettingKind("title", (TEXT,), 'the first heading of SKILL.md; "" for none', "from the name"),
+            SettingKind("frontmatter", (TEXT,), "further keys of the frontmatter of SKILL.md, as YAML: `license: MIT`"),
             SettingKind("load", (words("always", "on_demand"),), "when the target reads it", "always"),
             SettingKind("present", (words("advice", "rules"),), "how the target is told to use it", "rules"),
         ),
@@ -292,7 +294,10 @@ _KINDS = (
         modifiers=("frozen", "trainable", "slow"),
         value=(TEXT,),
         refers=True,
-        settings=(SettingKind("limit", (amount("tokens", low=1, whole=True),), "the most tokens it may have"),),
+        settings=(
+            SettingKind("title", (TEXT,), 'its heading in SKILL.md; "" for none', "from the name"),
+            SettingKind("limit", (amount("tokens", low=1, whole=True),), "the most tokens it may have"),
+        ),
     ),
     Kind(
         "model",

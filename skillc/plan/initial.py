@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from skillc.document.skill import Document, document_of
 from skillc.errors import SkillcError
 from skillc.plan.schema import Plan, SectionPlan
@@ -20,7 +22,11 @@ def initial_document(plan: Plan) -> Document:
     skill, task = plan.skill, plan.task
     told = skill.present is not None
     parts = ((s.name, s.mode, without_task_text(s.text, task) if told else s.text, s.limit) for s in sections_of(plan))
-    return document_of(skill.artifact, skill.about, parts, task=task_text(task) if told else "", lead=lead_text(skill))
+    text = task_text(task) if told else ""
+    document = document_of(skill.artifact, skill.about, parts, task=text, lead=lead_text(skill))
+    titles = {section.name: section.title for section in skill.sections}
+    sections = tuple(replace(section, title=titles.get(section.name)) for section in document.sections)
+    return replace(document, sections=sections, title=skill.title, frontmatter=skill.frontmatter)
 
 
 def sections_of(plan: Plan) -> tuple[SectionPlan, ...]:

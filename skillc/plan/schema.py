@@ -65,12 +65,13 @@ class TaskPlan(Frozen):
 
 
 class SectionPlan(Frozen):
-    """A section of the skill: its initial text, and its limit in tokens."""
+    """A section of the skill: its initial text, its limit in tokens, and its heading where it is not its name."""
 
     name: str
     mode: Literal["frozen", "trainable", "slow"]
     text: str = ""
     limit: int | None = None
+    title: str | None = None
 
 
 class SkillPlan(Frozen):
@@ -84,6 +85,8 @@ class SkillPlan(Frozen):
     about: str
     about_trainable: bool = False
     sections: tuple[SectionPlan, ...]
+    title: str | None = None
+    frontmatter: str = ""
     load: Literal["always", "on_demand"] = "always"
     present: Literal["advice", "rules"] | None = "rules"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, cast
 
+from skillc.document.yaml_scalar import further_keys
 from skillc.language.checked import Entity
 from skillc.plan.resolve.values import Findings, count_of, text_of, word_of
 from skillc.plan.schema import SectionPlan, SkillPlan
@@ -27,6 +28,8 @@ def resolve_skill(findings: Findings, skill: Entity) -> SkillPlan:
         about=about,
         about_trainable=_about_is_trainable(skill),
         sections=tuple(_section(child) for child in skill.children if child.kind == "section"),
+        title=_title(skill),
+        frontmatter=_frontmatter(findings, skill),
         load=cast('Literal["always", "on_demand"]', load or "always"),
         present=cast('Literal["advice", "rules"]', present or "rules"),
     )
@@ -66,4 +69,27 @@ def _about_is_trainable(skill: Entity) -> bool:
 def _section(section: Entity) -> SectionPlan:
     mode: Mode = next((mode for mode in _MODES if mode in section.words), "frozen")
     text = section.value if isinstance(section.value, str) else ""
-    return SectionPlan(name=section.name or "", mode=mode, text=text, limit=count_of(section, "limit"))
+    name, limit = section.name or "", count_of(section, "limit")
+    return SectionPlan(name=name, mode=mode, text=text, limit=limit, title=_title(section))
+
+
+def _title(entity: Entity) -> str | None:
+    """A heading on one line; None where the name makes it."""
+    title = text_of(entity, "title")
+    return None if title is None else " ".join(title.split())
+
+
+def _frontmatter(findings: Findings, skill: Entity) -> str:
+    text, setting = text_of(skill, "frontmatter"), skill.settings.get("frontmatter")
+    if text is None or setting is None or not text.strip():
+        return ""
+    keys = further_keys(text)
+    if keys is None:
+        hint = "write one key a line: `license: MIT`"
+        message = "an agent can't load this `frontmatter`: it is not YAML"
+        findings.error("SK563", message, setting.source, setting.span, hint)
+    elif keys & {"name", "description"}:
+        hint = "the skill's name and its `about` make `name` and `description`"
+        message = "`frontmatter` repeats a key that the skill has already"
+        findings.error("SK563", message, setting.source, setting.span, hint)
+    return text.strip("\n")

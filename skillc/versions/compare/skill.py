@@ -16,7 +16,7 @@ _FREEDOM = {"frozen": 0, "slow": 1, "trainable": 2}
 def skill_changes(old: Version, new: Version) -> Iterator[Change]:
     """Name, description and sections."""
     before, after = old.plan.skill, new.plan.skill
-    for name in ("name", "load", "present"):
+    for name in ("name", "title", "frontmatter", "load", "present"):
         one, other = getattr(before, name), getattr(after, name)
         if one != other:
             yield Change("skill", name, shown(one), shown(other), place=Place("skill", after.name, name))
@@ -68,6 +68,8 @@ def _changed(old: SectionPlan, new: SectionPlan) -> Iterator[Change]:
         message = f"the section `{new.name}` was frozen, and the optimizer may change it now"
         rule = "section-thawed" if thawed else None
         yield Change("skill", f"section {new.name}", old.mode, new.mode, bearing, rule, message, place=place)
+    if old.title != new.title:
+        yield Change("skill", f"section {new.name}: title", shown(old.title), shown(new.title), place=place)
     if old.text != new.text:
         frozen = old.mode == "frozen"
         message = f"the text of the frozen section `{new.name}` changed"

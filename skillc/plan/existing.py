@@ -1,0 +1,193 @@
+"""A SKILL.md that exists, as the skill of a new program: what becomes rules, what stays text, what is left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from skillc.document.markdown import lines_of, prose
+from skillc.document.render import section_title
+from skillc.document.skill import ABOUT_CHARACTERS, Section, document_of
+from skillc.document.skill_md import PREAMBLE, from_skill_md
+from skillc.document.yaml_scalar import other_lines, read_frontmatter
+from skillc.errors import SkillcError
+from skillc.language.files import read_source
+from skillc.language.suggest import suggest
+from skillc.plan.resolve.skill import artifact_name
+
+# The keys of the Agent Skills specification beside `name` and `description`; validators refuse others.
+SPEC_KEYS = ("license", "compatibility", "metadata", "allowed-tools")
+_STEP = 400
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingSection:
+    """A section as the program declares it.
+
+    Attributes:
+        shown: its heading as the author wrote it, for messages.
+        why: why it is frozen or trainable, in words.
+    """
+
+    name: str
+    mode: Literal["frozen", "trainable"]
+    text: str
+    title: str | None
+    limit: int | None
+    shown: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Existing:
+    """A skill to start from.
+
+    Attributes:
+        name: as the language writes it; "" where the file has none that fits.
+        about: the description, on one line.
+        title: the first heading; None where the name makes it.
+        frontmatter: further keys, as YAML.
+        kept: names of these keys.
+        left_out: what the compiled SKILL.md will lack, in words.
+    """
+
+    name: str
+    about: str
+    title: str | None
+    frontmatter: str
+    kept: tuple[str, ...]
+    sections: tuple[ExistingSection, ...]
+    left_out: tuple[str, ...]
+
+
+def existing_skill(path: Path, freeze: Sequence[str] = ()) -> Existing:
+    """Read a SKILL.md, or the one in a folder.
+
+    A section whose text is a list of bullets becomes rules, unless `freeze` names it; every other section stays text.
+
+    Args:
+        path: the file or its folder.
+        freeze: headings of sections that nothing may change.
+
+    Raises:
+        SkillcError: the file cannot be read, or has no section of such a heading.
+    """
+    file = path / "SKILL.md" if path.is_dir() else path
+    document = from_skill_md(read_source(file).text)
+    frozen = {_named(title, document.sections) for title in freeze}
+    sections = tuple(_section(section, section.name in frozen) for section in document.sections)
+    lines = document.frontmatter.split("\n") if document.frontmatter else []
+    keys = list(read_frontmatter(lines))
+    unknown = [key for key in keys if key not in SPEC_KEYS]
+    left_out = [f"the frontmatter key `{key}`, which Agent Skills does not define" for key in unknown]
+    about = " ".join(document.about.split())
+    if len(about) > ABOUT_CHARACTERS:
+        left_out.append(f"the end of the description: an agent reads at most {ABOUT_CHARACTERS:,} characters")
+        about = about[:ABOUT_CHARACTERS].rsplit(" ", 1)[0]
+    left_out += [f"`{name}`, beside the file: copy it to the compiled skill" for name in _beside(file)]
+    name = re.sub(r"[^a-z0-9]+", "_", document.name.lower()).strip("_")
+    name = name if name[:1].isalpha() else ""
+    return Existing(
+        name=name,
+        about=about,
+        title=_title(document.title, document.name, artifact_name(name)),
+        frontmatter="\n".join(other_lines(lines, unknown)),
+        kept=tuple(key for key in keys if key in SPEC_KEYS),
+        sections=sections,
+        left_out=tuple(left_out),
+    )
+
+
+def _title(title: str | None, before: str, after: str) -> str | None:
+    """The first heading, also where it was made from a name that the program cannot write."""
+    from skillc.document.render import title_of
+
+    return title_of(before) if title is None and title_of(before) != title_of(after) else title
+
+
+def _beside(file: Path) -> list[str]:
+    """Other files of the skill's folder; only where the file is called as a skill's file is."""
+    if file.name != "SKILL.md":
+        return []
+    known = ("references", "scripts", "assets")
+    return [f"{name}/" for name in known if (file.parent / name).is_dir()]
+
+
+def _named(title: str, sections: Sequence[Section]) -> str:
+    wanted = " ".join(title.lstrip("#").split()).casefold()
+    for section in sections:
+        if wanted in (section.name.casefold(), section_title(section).casefold()):
+            return section.name
+    titles = [section_title(section) or section.name for section in sections]
+    near = suggest(title, titles)
+    raise SkillcError(
+        f"there is no section `{title}`",
+        hint=f"did you mean `{near}`?" if near else f"sections: {', '.join(f'`{each}`' for each in titles) or 'none'}",
+    )
+
+
+def _section(section: Section, frozen: bool) -> ExistingSection:
+    text, why = section.text, _no_rules(section)
+    shown = section_title(section) or "the text above the first `## ` heading"
+    if frozen or why:
+        why = "named by --freeze" if frozen else why or ""
+        return ExistingSection(section.name, "frozen", text, section.title, None, shown, why)
+    made = Section(section.name, "trainable", text)
+    count = len(made.rules)
+    limit = max(2, -(-2 * made.tokens // _STEP)) * _STEP
+    why = f"{count} rule{'' if count == 1 else 's'}"
+    return ExistingSection(section.name, "trainable", text, section.title, limit, shown, why)
+
+
+def _no_rules(section: Section) -> str | None:
+    """Why a text stays as it is; None where it is a list of bullets, which rules keep word for word."""
+    if section.name == PREAMBLE and section.title == "":
+        return "it has no heading"
+    made = document_of("x", "", [(section.name, "trainable", section.text, None)]).sections[0]
+    if made.rules and _plain(made.body) == _plain(section.text):
+        return None
+    lines = [line for line, is_prose in prose(lines_of(section.text)) if is_prose and line.strip()]
+    if any(re.match(r"\s*\d{1,3}[.)]\s", line) for line in lines):
+        return "a numbered list would lose its numbers as rules"
+    if any(line.lstrip().startswith("|") for line in lines):
+        return "a table cannot be a rule"
+    if len(lines) < len([line for line in lines_of(section.text) if line.strip()]):
+        return "it contains code between its lines"
+    return "it is not a list of bullets"
+
+
+def _plain(text: str) -> list[str]:
+    """The lines of a text; the sign of a bullet and blank lines between items do not count."""
+    found: list[str] = []
+    for line, is_prose in prose(lines_of(text)):
+        if line.strip() or not is_prose:
+            found.append(re.sub(r"^(\s*)[*+](?=\s)", r"\1-", line.rstrip()) if is_prose else line)
+    return found
+
+
+def literal_text(text: str, margin: str) -> str:
+    """A text as a program writes it: between triple quotes where they keep every character, else with escapes."""
+    lines = text.split("\n")
+    indented = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    plain = all(line.rstrip() == line and line.isprintable() for line in lines)
+    if not text or indented or not plain or '"""' in text:
+        return quoted(text)
+    body = "\n".join(f"{margin}  {line}" if line else "" for line in lines)
+    return f'"""\n{body}\n{margin}"""'
+
+
+def quoted(text: str) -> str:
+    """A text as one quoted literal of the language."""
+    plain = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+    return '"' + "".join(plain.get(c) or (c if c.isprintable() else f"\\u{{{ord(c):x}}}") for c in text) + '"'
+
+
+def unused_name(name: str, taken: Collection[str]) -> str:
+    """The name, with a number where it is taken."""
+    number, free = 2, name
+    while free in taken:
+        free, number = f"{name}_{number}", number + 1
+    return free
