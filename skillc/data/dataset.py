@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from skillc.data.columns import Column, Place, columns_of, convert_row
 from skillc.data.example import Example
-from skillc.data.problems import Problems, alike, counted, listed
+from skillc.data.problems import Problems, alike, counted, listed, located
 from skillc.data.read import Row, is_csv, read_rows
 from skillc.data.split import SIDES, Side, rank, split_groups
 from skillc.errors import SkillcError
@@ -62,7 +62,7 @@ class _Draft:
 
     @property
     def place(self) -> str:
-        return f"`{self.file}` line {self.line}"
+        return located(self.file, self.line)
 
 
 def load(task: TaskPlan, data: DataPlan, root: Path) -> Dataset:

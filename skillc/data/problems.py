@@ -21,8 +21,7 @@ class Problem:
     hint: str | None = None
 
     def __str__(self) -> str:
-        place = f"`{self.file}` line {self.line}" if self.line else f"`{self.file}`"
-        return f"{place}: {self.message}"
+        return f"{located(self.file, self.line)}: {self.message}"
 
 
 class DataError(SkillcError):
@@ -77,6 +76,15 @@ class Problems:
         """
         if self._count:
             raise self.error()
+
+
+def located(file: str, line: int) -> str:
+    """A place in a data file: its line, or its row where the file has no lines; 0 is the whole file."""
+    if not line:
+        return f"`{file}`"
+    name = file.rpartition("/")[2]
+    has_lines = "." in name and not name.lower().endswith(".parquet")
+    return f"`{file}` {'line' if has_lines else 'row'} {line}"
 
 
 def shown(text: str, length: int = 60) -> str:

@@ -1,4 +1,4 @@
-"""Rows of a JSONL, JSON or CSV file, one at a time.
+"""Rows of a data file, one at a time: JSONL, JSON, CSV, TSV, Parquet, and folders saved by Hugging Face `datasets`.
 
 No line, object or field is ever held beyond its limit, so a broken file fails soon and in little memory.
 """
@@ -17,17 +17,21 @@ from typing import Any, BinaryIO, NoReturn
 from pydantic import JsonValue
 
 from skillc.data.problems import Problems, counted, listed
+from skillc.data.tables import PARQUET, is_saved, parquet_rows, saved_rows
 
 FIELD_CHARACTERS = 1_000_000
 ROW_BYTES = 16_000_000
 _CHUNK = 1 << 20
 _TOO_LONG = f"a field may have {FIELD_CHARACTERS:,} characters"
-_FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv"}
+_FORMATS = {
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "tsv", PARQUET: "parquet",
+}  # fmt: skip
+_READ = ".jsonl, .json, .csv, .tsv or .parquet"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row and the line where it begins. In a CSV file all values are text."""
+    """A row and the line where it begins, or its number in a file without lines. In CSV and TSV all values are text."""
 
     line: int
     values: Mapping[str, JsonValue]
@@ -45,7 +49,7 @@ class _File:
 
 def is_csv(path: Path) -> bool:
     """Whether the values of the file are all text."""
-    return path.suffix.lower() == ".csv"
+    return path.suffix.lower() in (".csv", ".tsv")
 
 
 def read_rows(path: Path, name: str, problems: Problems) -> Iterator[Row]:
@@ -60,15 +64,21 @@ def read_rows(path: Path, name: str, problems: Problems) -> Iterator[Row]:
         SkillcError: the file cannot be read at all, or not any further.
     """
     file = _File(path, name, problems)
+    if path.is_dir() and is_saved(path):
+        yield from _of_table(file, saved_rows(path, file.stop))
+        return
     if path.is_dir():
-        file.stop(0, "is a folder", "name the file in it: .jsonl, .json or .csv")
+        file.stop(0, "is a folder", f"name the file in it: {_READ}")
     if not path.is_file():
         there = sorted(p.name for p in path.parent.glob("*") if p.suffix in _FORMATS) if path.parent.is_dir() else []
         file.stop(0, "there is no such file", f"beside it stand {listed(there)}" if there else None)
     kind = _FORMATS.get(path.suffix.lower())
     if kind is None:
-        file.stop(0, f"`{path.suffix}` files are not read", "write .jsonl, .json or .csv")
-    reader = {"jsonl": _jsonl, "json": _json, "csv": _csv}[kind]
+        file.stop(0, f"`{path.suffix}` files are not read", f"write {_READ}")
+    if kind == "parquet":
+        yield from _of_table(file, parquet_rows(path, file.stop))
+        return
+    reader = {"jsonl": _jsonl, "json": _json, "csv": _csv, "tsv": _tsv}[kind]
     found = False
     try:
         with path.open("rb") as stream:
@@ -290,12 +300,33 @@ def _row(file: _File, line: int, value: JsonValue, length: int) -> Row | None:
     return Row(line, value)
 
 
+def _of_table(file: _File, rows: Iterator[tuple[int, dict[str, JsonValue]]]) -> Iterator[Row]:
+    found = False
+    for number, values in rows:
+        found = True
+        long = any(isinstance(value, str) and len(value) > FIELD_CHARACTERS for value in values.values())
+        if row := _row(file, number, values, FIELD_CHARACTERS + 1 if long else 0):
+            yield row
+    if not found:
+        file.stop(0, "holds no row")
+
+
 # ---- CSV ------------------------------------------------------------------------------------------
 
+_SIGNS = {",": "comma", "\t": "tab"}
 
-def _csv(file: _File, stream: BinaryIO) -> Iterator[Row]:
+
+def _kind(sign: str) -> str:
+    return "CSV" if sign == "," else "TSV"
+
+
+def _tsv(file: _File, stream: BinaryIO) -> Iterator[Row]:
+    return _csv(file, stream, "\t")
+
+
+def _csv(file: _File, stream: BinaryIO, sign: str = ",") -> Iterator[Row]:
     before = csv.field_size_limit()
-    reader = csv.reader(_csv_lines(file, stream), strict=True)
+    reader = csv.reader(_csv_lines(file, stream), strict=True, delimiter=sign)
     header: list[str] | None = None
     while True:
         line = reader.line_num + 1
@@ -304,7 +335,7 @@ def _csv(file: _File, stream: BinaryIO) -> Iterator[Row]:
             cells = next(reader, None)
         except csv.Error as error:
             long = "field larger" in str(error)
-            message = "a cell is too long" if long else f"no valid CSV: {error}"
+            message = "a cell is too long" if long else f"no valid {_kind(sign)}: {error}"
             file.stop(line, message, f"{_TOO_LONG}; is a quote left open?" if long else "double each quote in a cell")
         finally:
             csv.field_size_limit(before)
@@ -313,10 +344,10 @@ def _csv(file: _File, stream: BinaryIO) -> Iterator[Row]:
         if not cells:
             continue
         if header is None:
-            header = _header(file, cells)
+            header = _header(file, cells, sign)
         elif len(cells) != len(header):
             message = f"{counted(len(cells), 'cell')}, but the header has {len(header)}"
-            file.problems.add(file.name, line, message, "quote a cell that holds a comma")
+            file.problems.add(file.name, line, message, f"quote a cell that holds a {_SIGNS[sign]}")
         else:
             yield Row(line, dict(zip(header, cells, strict=True)))
 
@@ -326,10 +357,16 @@ def _csv_lines(file: _File, stream: BinaryIO) -> Iterator[str]:
         yield "\n" if line is None else line
 
 
-def _header(file: _File, cells: list[str]) -> list[str]:
+def _header(file: _File, cells: list[str], sign: str) -> list[str]:
     names = [cell.strip() for cell in cells]
-    if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
-        file.stop(1, "the header holds no comma", "save the file with commas between the cells")
+    if len(names) == 1 and any(other in names[0] for other in ";,\t"):
+        name = _SIGNS[sign]
+        hint = f"save the file with {name}s between the cells"
+        if sign == "," and "\t" in names[0]:
+            hint = f"its cells are separated by tabs: call it `{file.path.stem}.tsv`"
+        elif sign == "\t" and "," in names[0]:
+            hint = f"its cells are separated by commas: call it `{file.path.stem}.csv`"
+        file.stop(1, f"the header holds no {name}", hint)
     if "" in names:
         file.stop(1, f"column {names.index('') + 1} of the header has no name", "name it, or remove the column")
     double = [name for i, name in enumerate(names) if name in names[:i]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from skillc.data.dataset import Dataset
 from skillc.data.example import Example
+from skillc.data.problems import located
 from skillc.plan.advice import Place
 from skillc.plan.schema import Plan
 
@@ -11,7 +12,7 @@ from skillc.plan.schema import Plan
 def place_of(dataset: Dataset, example: Example) -> str:
     """Where an example stands: `` `tickets.jsonl` line 3 ``."""
     known = dataset.places.get(example.id)
-    return f"`{known[0]}` line {known[1]}" if known is not None else f"`{example.id}`"
+    return located(*known) if known is not None else f"`{example.id}`"
 
 
 def source_of(plan: Plan) -> Place:
