@@ -10,7 +10,7 @@ from skillc.tokens import count_tokens, split_tokens
 
 
 def change(incumbent: Document, candidate: Document) -> Fraction:
-    """Tokens inserted and deleted, as a share of max(tokens(incumbent), sum of section limits) (ENGINE section 3).
+    """Tokens inserted plus deleted, divided by max(tokens(incumbent), sum of section limits) (ENGINE section 3).
 
     Rules are matched by id, then by equal text; a changed one counts the tokens that a shortest edit script inserts
     and deletes, a new or a missing one all of its own. Moving a rule costs nothing; a topic that comes or goes counts
@@ -25,8 +25,12 @@ def change(incumbent: Document, candidate: Document) -> Fraction:
         if name not in trained:
             moved += _text_change(_text(old.get(name)), _text(new.get(name)))
         moved += _topic_change(old.get(name), new.get(name))
-    limits = sum(section.limit or 0 for section in incumbent.sections)
-    return Fraction(moved, max(tokens(incumbent), limits, 1))
+    return Fraction(moved, base_of_change(incumbent))
+
+
+def base_of_change(incumbent: Document) -> int:
+    """The tokens that `change` is a share of: max(tokens(incumbent), sum of section limits), at least 1."""
+    return max(tokens(incumbent), sum(section.limit or 0 for section in incumbent.sections), 1)
 
 
 def _text(section: Section | None) -> str:

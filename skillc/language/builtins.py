@@ -228,7 +228,7 @@ _RUN = (
         "change",
         Level.RUN,
         (_given("candidate", "candidate"),),
-        "tokens inserted and deleted, as a share of the incumbent",
+        "tokens inserted plus deleted, divided by the larger of the incumbent's tokens and the sum of section limits",
         "",
         POSITIVE,
         reads_candidate=True,

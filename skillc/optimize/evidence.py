@@ -30,10 +30,11 @@ Amounts = Callable[[State, Example, int], int | None]
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The finite range of a metric, in millionths."""
+    """The finite range of a metric, in millionths, and the unit of the metric."""
 
     low: int
     high: int
+    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,13 +212,15 @@ class TextEvidence:
 
     Attributes:
         tokens: of each skill.
-        change: the candidate's, as a share.
+        change: the candidate's, as a share of `base`.
+        base: tokens that `change` is a share of; None where there is no candidate.
         overlap: of each skill with the training examples, as a share; only where a gate asks for it.
     """
 
     tokens: Mapping[State, int | None]
     change: Fraction | None
     overlap: Mapping[State, Fraction | None] = field(default_factory=dict)
+    base: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,33 +1,44 @@
-"""A gate drawn with the value of each operand under it, the way Pkl draws a failed constraint.
+"""A gate with the values under it: drawn the way Pkl draws a failed constraint, and as a sentence.
 
 candidate.score > incumbent.score + 2%
 |                 |
-|                 0.8
-0.35 to 0.81 (63 of 80)
+|                 80 %
+35 % to 81.25 % (63 of 80)
+
+at best 81.25 %, needs more than 82 % (`incumbent.score + 2%`)
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from skillc.language.show import show_term
-from skillc.language.terms import CallTerm, FieldTerm, MeanTerm, MetricTerm, Operation, State, Term, WordTerm
+from skillc.language.terms import CallTerm, FieldTerm, MeanTerm, MetricTerm, Operation, State, StateTerm, Term, WordTerm
+from skillc.optimize.amounts import Unit, amount, places_for, unit_of
 from skillc.optimize.evidence import Evidence, SplitEvidence
 from skillc.optimize.gates import decide, value
-from skillc.optimize.intervals import Interval, Truth
+from skillc.optimize.intervals import End, Interval, Truth
 
 _COMPOSED = ("min", "max", "clamp")
-_IN_PERCENT = ("improved", "regressed", "change", "overlap", "confidence")
-_ORDERS = (">", ">=", "<", "<=")
 _GAP = 3
+_MIRRORED = {">": "<", "<": ">", ">=": "<=", "<=": ">=", "==": "==", "!=": "!="}
+_OPPOSITE = {">": "<=", "<": ">=", ">=": "<", "<=": ">", "==": "!=", "!=": "=="}
+_NEEDS = {
+    ">": "more than",
+    ">=": "at least",
+    "<": "less than",
+    "<=": "at most",
+    "==": "exactly",
+    "!=": "anything but",
+}
 
 
 def draw(term: Term, evidence: Evidence) -> str:
-    """The comparisons that a failed gate fails by, each with what is known of its operands; otherwise all of them.
+    """Draw the comparisons that a gate fails by, or all of them, each with the value of every operand.
 
     A quantity that is known in part is drawn as its interval, with how much of it was measured: failures are evaluated
     first, so a mean over a part would mislead.
@@ -36,34 +47,81 @@ def draw(term: Term, evidence: Evidence) -> str:
 
 
 def brief(term: Term, evidence: Evidence) -> str:
-    """As `draw` on one line, with each operand replaced by what is known of it: `0.35 to 0.81 > 0.8 + 2%`.
+    """Say in one line what a gate has and what it needs: `at best 66.95 %, needs more than 66.95 %`.
 
-    Where a comparison of two bare quantities fails, an open one is told by the end that decides: `at most 0.8 > 0.8`.
+    Numbers are exact up to the digits shown, and have enough digits to tell apart values that differ.
     """
-    return "; ".join(_filled_in(comparison, evidence) for comparison in _comparisons(term, evidence))
+    demands = list(_demands(term, evidence, negated=False))
+    return "; ".join(_sentence(demand, evidence, named=len(demands) > 1) for demand in demands)
 
 
-def _filled_in(comparison: Term, evidence: Evidence) -> str:
-    line, rest = "", show_term(comparison)
-    failed = isinstance(comparison, Operation) and decide(comparison, evidence) is Truth.FALSE
-    for operand in _operands(comparison):
-        before, _, rest = rest.partition(show_term(operand))
-        interval = value(operand, evidence)
-        group = _group(operand, evidence, interval)
-        if failed:
-            interval = _deciding(interval, operand, comparison)
-        line += before + _interval(interval, operand) + (f" in `{group}`" if group is not None else "")
-    return line + rest
+@dataclass(frozen=True, slots=True)
+class _Demand:
+    """One comparison, with the quantity that the candidate moves on the left; `failed` if it can no longer hold."""
+
+    subject: Term
+    operator: str
+    bound: Term
+    failed: bool
 
 
-def _deciding(interval: Interval, operand: Term, comparison: Term) -> Interval:
-    """The end by which a comparison fails: of the side that should be greater the upper one, of the other the lower."""
-    if not isinstance(comparison, Operation) or comparison.operator not in _ORDERS or interval.lo == interval.hi:
-        return interval
-    if operand not in comparison.operands:
-        return interval
-    upper = (operand == comparison.operands[0]) == (comparison.operator in (">", ">="))
-    return Interval(-math.inf, interval.hi) if upper else Interval(interval.lo, math.inf)
+def _demands(term: Term, evidence: Evidence, *, negated: bool) -> Iterator[_Demand]:
+    """The comparisons that have to hold, without `not`; of an `and` that fails only those that fail."""
+    assert isinstance(term, Operation)
+    fails = Truth.TRUE if negated else Truth.FALSE
+    if term.operator == "not":
+        yield from _demands(term.operands[0], evidence, negated=not negated)
+    elif term.operator in ("and", "or"):
+        every = (term.operator == "and") != negated
+        failed = [operand for operand in term.operands if decide(operand, evidence) is fails] if every else []
+        for operand in failed or term.operands:
+            yield from _demands(operand, evidence, negated=negated)
+    else:
+        left, right = term.operands
+        operator = _OPPOSITE[term.operator] if negated else term.operator
+        if _moves(right) > _moves(left):
+            left, right, operator = right, left, _MIRRORED[operator]
+        yield _Demand(left, operator, right, decide(term, evidence) is fails)
+
+
+def _moves(term: Term) -> int:
+    """How much of a quantity the candidate moves: 2 for its own, 1 for another skill's, 0 for a constant."""
+    if isinstance(term, MeanTerm | StateTerm):
+        return 2 if term.state == "candidate" else 1
+    if isinstance(term, Operation):
+        return max(_moves(operand) for operand in term.operands)
+    if isinstance(term, CallTerm):
+        own = 2 if term.function in ("improved", "regressed") else 0
+        return max((own, *(_moves(argument) for argument in term.arguments)))
+    return 0
+
+
+def _sentence(demand: _Demand, evidence: Evidence, *, named: bool) -> str:
+    have, need = value(demand.subject, evidence), value(demand.bound, evidence)
+    group, known = _group(demand.subject, evidence, have), have.lo == have.hi
+    if demand.failed and demand.operator in (">", ">="):
+        have, need = _point(have.hi), _point(need.lo)
+    elif demand.failed and demand.operator in ("<", "<="):
+        have, need = _point(have.lo), _point(need.hi)
+    unit = unit_of(demand.subject, evidence) or unit_of(demand.bound, evidence) or Unit("")
+    places = places_for([*_ends(have), *_ends(need)], unit)
+    best = "at best " if not known and have.lo == have.hi else ""
+    shown = f"{best}{_interval(have, unit, places)}{_of(demand.subject, evidence)}"
+    if group is not None:
+        shown += f" in `{group}`"
+    if named:
+        shown = f"`{show_term(demand.subject)}` {shown}"
+    return f"{shown}, needs {_NEEDS[demand.operator]} {_interval(need, unit, places)}{_computed(demand.bound)}"
+
+
+def _point(end: End) -> Interval:
+    return Interval(end, end)
+
+
+def _computed(bound: Term) -> str:
+    """What a bound was computed from, where it is no single quantity."""
+    reckoned = isinstance(bound, Operation) and any(True for _ in _operands(bound))
+    return f" (`{show_term(bound)}`)" if reckoned else ""
 
 
 def _comparisons(term: Term, evidence: Evidence) -> Iterator[Term]:
@@ -84,12 +142,25 @@ def _is_logic(term: Term) -> bool:
 
 def _draw(comparison: Term, evidence: Evidence) -> str:
     text, marks, start = show_term(comparison), [], 0
+    ends: dict[Unit, list[Fraction]] = {}
+    for operand in _operands(comparison):
+        ends.setdefault(_unit(operand, evidence), []).extend(_ends(value(operand, evidence)))
+    places = {unit: places_for(found, unit) for unit, found in ends.items()}
     for operand in _operands(comparison):
         written = show_term(operand)
         column = text.index(written, start)
         start = column + len(written)
-        marks.append((column, _known(operand, evidence)))
+        unit = _unit(operand, evidence)
+        marks.append((column, _known(operand, evidence, unit, places[unit])))
     return "\n".join([text, *_rows(marks)])
+
+
+def _unit(term: Term, evidence: Evidence) -> Unit:
+    return unit_of(term, evidence) or Unit("")
+
+
+def _ends(interval: Interval) -> list[Fraction]:
+    return [end for end in (interval.lo, interval.hi) if isinstance(end, Fraction)]
 
 
 def _rows(marks: list[tuple[int, str]]) -> Iterator[str]:
@@ -130,40 +201,31 @@ def _operands(term: Term) -> Iterator[Term]:
         yield term
 
 
-def _known(term: Term, evidence: Evidence) -> str:
+def _known(term: Term, evidence: Evidence, unit: Unit, places: int) -> str:
     """What is known of a quantity: its value or its interval, the group that it is of, and how much was measured."""
     interval = value(term, evidence)
-    shown = _interval(interval, term)
+    shown = _interval(interval, unit, places) + _of(term, evidence)
     group = _group(term, evidence, interval)
     return shown + (f" in `{group}`" if group is not None else "") + _measured(term, evidence)
 
 
-def _interval(interval: Interval, term: Term) -> str:
-    if interval.lo == interval.hi:
-        return _number(interval.lo, term)
-    if isinstance(interval.lo, float) and isinstance(interval.hi, float):
+def _of(term: Term, evidence: Evidence) -> str:
+    """What a share is of, where the text does not say it: `change` is of the incumbent or of the section limits."""
+    base = evidence.texts.base
+    return f" of {base:,} tokens" if isinstance(term, CallTerm) and term.function == "change" and base else ""
+
+
+def _interval(interval: Interval, unit: Unit, places: int) -> str:
+    low, high = interval.lo, interval.hi
+    if isinstance(low, float) and isinstance(high, float):
         return "unknown"
-    if isinstance(interval.hi, float):
-        return f"at least {_number(interval.lo, term)}"
-    if isinstance(interval.lo, float):
-        return f"at most {_number(interval.hi, term)}"
-    return f"{_number(interval.lo, term)} to {_number(interval.hi, term)}"
-
-
-def _number(end: Fraction | float, term: Term) -> str:
-    function = term.function if isinstance(term, CallTerm) else ""
-    if function == "tokens":
-        return f"{float(end):,.0f} tokens"
-    if function == "cost":
-        return f"${_digits(end, 6)}"
-    if function == "latency":
-        return f"{_digits(end, 3)} s"
-    return f"{_digits(end * 100, 2)}%" if function in _IN_PERCENT else _digits(end, 4)
-
-
-def _digits(end: Fraction | float, places: int) -> str:
-    text = f"{float(end):.{places}f}".rstrip("0").rstrip(".")
-    return "0" if text in ("-0", "") else text
+    if isinstance(high, float):
+        return f"at least {amount(Fraction(low), unit, places)}"
+    if isinstance(low, float):
+        return f"at most {amount(high, unit, places)}"
+    if low == high:
+        return amount(low, unit, places)
+    return f"{amount(low, unit, places)} to {amount(high, unit, places)}"
 
 
 def _group(term: Term, evidence: Evidence, whole: Interval) -> str | None:

@@ -89,7 +89,7 @@ def skills(state: State, candidate: Document) -> Skills:
 def evidence(engine: Engine, known: Skills, batch: Sequence[Example], texts: TextEvidence) -> Evidence:
     """What is known of skills now; a state that is left out has no cells."""
     plan = engine.plan
-    ranges = {m.name: Range(round(m.low * MICRO), round(m.high * MICRO)) for m in plan.metrics}
+    ranges = {m.name: Range(round(m.low * MICRO), round(m.high * MICRO), m.unit) for m in plan.metrics}
 
     def outcome(state: LanguageState, example: Example, sample: int) -> Outcome | None:
         skill = known.get(state)
@@ -115,8 +115,11 @@ def evidence(engine: Engine, known: Skills, batch: Sequence[Example], texts: Tex
     )
 
 
-def texts(engine: Engine, known: Skills, change: Fraction | None) -> TextEvidence:
-    """What the gates may read of the texts of skills; `change` is the candidate's, None where there is none yet."""
+def texts(engine: Engine, known: Skills, change: Fraction | None, base: int | None = None) -> TextEvidence:
+    """What the gates may read of the texts of skills; `change` is the candidate's, None where there is none yet.
+
+    `base` is the number of tokens that `change` is a share of.
+    """
     asked = _overlaps(term for term in (*(g.term for g in engine.plan.gates), *(r.term for r in engine.plan.requires)))
     return TextEvidence(
         tokens={name: tokens(skill) for name, skill in known.items()},
@@ -126,6 +129,7 @@ def texts(engine: Engine, known: Skills, change: Fraction | None) -> TextEvidenc
             for name, skill in known.items()
             if name in asked
         },
+        base=base,
     )
 
 

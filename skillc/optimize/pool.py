@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from skillc.data.example import Example
-from skillc.document.change import change
+from skillc.document.change import base_of_change, change
 from skillc.document.skill import Document, digest
 from skillc.language.terms import State as LanguageState
 from skillc.optimize.engine import Engine, State
@@ -125,7 +125,8 @@ class _Pool:
 
     def _entered(self, place: int, candidate: Document) -> _Racer:
         known = skills(self._state, candidate)
-        read = texts(self._engine, known, change(self._state.parent or self._state.incumbent, candidate))
+        parent = self._state.parent or self._state.incumbent
+        read = texts(self._engine, known, change(parent, candidate), base_of_change(parent))
         goal = self._engine.plan.goal.name
         return _Racer(place, candidate, evidence(self._engine, known, self._batch, read), self._gates, goal)
 

@@ -277,8 +277,8 @@ def test_a_failed_gate_is_drawn_with_what_is_known():
     decisions, _, _ = raced(lambda name, i: int(i > 3 and name != "c0"), count=1)
     drawn = dict(decisions[0].drawn)["g0"]
     assert drawn.splitlines()[0] == "candidate.m > incumbent.m"
-    assert "0 to 0.8 (4 of 20)" in drawn
-    assert decisions[0].brief == "at most 0.8 > 0.8"
+    assert "0 % to 80 % (4 of 20)" in drawn
+    assert decisions[0].brief == "at best 80 %, needs more than 80 %"
 
 
 def test_examples_that_flipped_go_first_among_equals():

@@ -12,7 +12,7 @@ DECIDED = {
     "of": 118,
     "goal": {"incumbent": "0.703", "candidate": ["0.2", "0.703"]},
 }
-REJECT = {**DECIDED, "result": "reject", "blame": "better", "brief": "at most 0.703 > 0.703"}
+REJECT = {**DECIDED, "result": "reject", "blame": "better", "brief": "at best 70.3 %, needs more than 70.3 %"}
 ACCEPT = {**DECIDED, "result": "accept", "blame": None}
 
 
@@ -28,7 +28,7 @@ def printed(*told):
 def test_a_reject_shows_the_gate_with_the_values_under_it():
     line = decision_line(REJECT).plain
     assert "70.3 %" in line
-    assert line.endswith("+2 −1 on 48 of 118   gate `better` failed: at most 0.703 > 0.703")
+    assert line.endswith("+2 −1 on 48 of 118   gate `better` failed: at best 70.3 %, needs more than 70.3 %")
 
 
 def test_an_accept_that_came_early_shows_the_least_and_then_the_whole():
@@ -46,7 +46,12 @@ def test_an_accept_on_all_evidence_has_one_line():
 
 
 def test_candidates_of_a_pool_have_numbers_and_an_undecided_gate_its_values():
-    lost = {**DECIDED, "result": "undecided", "reason": "rollouts stayed unmeasured", "brief": "0.7 to 0.8 > 0.75"}
+    lost = {
+        **DECIDED,
+        "result": "undecided",
+        "reason": "rollouts stayed unmeasured",
+        "brief": "70 % to 80 %, needs more than 75 %",
+    }
     line = decision_line({**lost, "pool": {"candidate": 2, "of": 3}}).plain
     assert line.startswith("  step 3/24 #2")
-    assert line.endswith("rollouts stayed unmeasured: 0.7 to 0.8 > 0.75")
+    assert line.endswith("rollouts stayed unmeasured: 70 % to 80 %, needs more than 75 %")
