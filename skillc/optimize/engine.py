@@ -59,16 +59,19 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in the run something happens: epoch and step count from 1, `total` is the number of steps there may be."""
+    """Where in the run something happens: epoch and step count from 1.
+
+    `total` is the number of steps that the run may take; None where neither epochs nor steps are capped.
+    """
 
     epoch: int
     step: int
-    total: int
+    total: int | None
     kind: str = "step"
 
     def __str__(self) -> str:
         if self.kind == "step":
-            return f"step {self.step}/{self.total}"
+            return f"step {self.step}" + (f"/{self.total}" if self.total is not None else "")
         return f"{self.kind} {self.epoch}"
 
 

@@ -28,7 +28,7 @@ from skillc.optimize.rollback import roll_back
 from skillc.optimize.seeds import batches
 from skillc.optimize.slow_update import longitudinal, slow_sections, slow_update
 from skillc.optimize.step import step
-from skillc.plan.steps import epochs_of, step_size, steps_of
+from skillc.plan.steps import epochs_of, open_ended, step_size, steps_of
 
 _OF_ITSELF = ("epochs", "steps", "patience", "perfect", "undecided")
 
@@ -111,6 +111,11 @@ async def _epochs(engine: Engine, state: State, listener: _Listener) -> tuple[St
     return state, "epochs"
 
 
+def _shown(engine: Engine, total: int) -> int | None:
+    """The number of steps, where the program says one."""
+    return None if open_ended(engine.plan) else total
+
+
 def first_state(engine: Engine, initial: Document) -> State:
     """The state after the baseline."""
     budget = engine.plan.budget
@@ -136,7 +141,7 @@ async def _epoch(engine: Engine, state: State, epoch: int, total: int) -> tuple[
         if reason is None:
             # What comes before the next epoch may change the skill, so nothing is known of its first batch.
             engine.ahead.expect(parts[i + 1] if i + 1 < len(parts) and number < total else ())
-            state, reason = await _one_step(engine, state, batch, Place(epoch, number, total))
+            state, reason = await _one_step(engine, state, batch, Place(epoch, number, _shown(engine, total)))
         if reason is not None:
             return with_best(engine, state), reason
     return with_best(engine, state), state.patience.reason
@@ -179,7 +184,7 @@ async def _epoch_end(
     total: int,
 ) -> tuple[State, str | None]:
     """The state after the last decision that the budget admits, and the cap that ended it."""
-    place = Place(epoch, epoch * len(batches_of(engine, epoch)), total)
+    place = Place(epoch, epoch * len(batches_of(engine, epoch)), _shown(engine, total))
     try:
         async for after in _ends(engine, state, first, decisions, place):
             state = after

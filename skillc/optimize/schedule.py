@@ -8,10 +8,11 @@ from skillc.plan.schema import SchedulePlan
 
 
 def edit_budget(schedule: SchedulePlan, step: int, steps: int) -> int:
-    """Edits that step `step` of `steps` (from 0) may make: `start` at the first step, `end` at the last.
+    """Edits that step `step` (from 0) may make where the schedule takes `steps` steps.
 
-    `linear` is start + (end - start) t and `cosine` end + (start - end) (1 + cos(pi t)) / 2 with
-    t = step / (steps - 1), rounded to the nearest whole number. For `model` it is the most that the model may choose.
+    It is `start` at the first step, `end` at the last and at all that follow. `linear` is start + (end - start) t and
+    `cosine` end + (start - end) (1 + cos(pi t)) / 2 with t = step / (steps - 1), rounded to the nearest whole number.
+    For `model` it is the most that the model may choose.
     """
     if schedule.kind in ("constant", "model") or steps <= 1:
         return schedule.start

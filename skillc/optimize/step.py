@@ -25,6 +25,7 @@ from skillc.optimize.rollouts import gather
 from skillc.optimize.rule_counts import counted, harmful, to_json
 from skillc.optimize.schedule import edit_budget
 from skillc.optimize.screen import screen
+from skillc.plan.steps import scheduled_steps
 
 
 async def step(engine: Engine, state: State, batch: Sequence[Example], place: Place) -> State:
@@ -34,7 +35,9 @@ async def step(engine: Engine, state: State, batch: Sequence[Example], place: Pl
         BudgetReached: a cap does not admit a call; the open step is dropped.
     """
     failed = engine.optimizer.failed
-    budget = edit_budget(engine.plan.optimize.edits, place.step - 1, place.total)
+    budget = edit_budget(
+        engine.plan.optimize.edits, place.step - 1, scheduled_steps(engine.plan, len(engine.dataset.train))
+    )
     again = replayed(engine, state, batch)
     reflections = await learn(engine, state, batch, place, budget, again=again)
     batch = (*batch, *again)

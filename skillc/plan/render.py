@@ -21,7 +21,7 @@ from skillc.plan.initial import sections_of
 from skillc.plan.methods import most_questions, most_rollouts
 from skillc.plan.schema import FieldPlan, ModelPlan, OptimizePlan, Plan, PricePlan, SchedulePlan, TypePlan
 from skillc.plan.spend import Bound, Spend
-from skillc.plan.steps import merges_parents
+from skillc.plan.steps import merges_parents, scheduled_steps
 
 FORMAT_VERSION = 1
 
@@ -277,7 +277,7 @@ def _loop(plan: Plan, bounds: Bounds) -> list[Row]:
         ("method", optimize.method),
         ("steps", steps),
         ("batch", f"{_batch(optimize)}, reflected on {optimize.minibatch} at a time"),
-        ("edits", _schedule(optimize.edits)),
+        ("edits", _schedule(optimize.edits, scheduled_steps(plan, bounds.sizes.train))),
         ("screen", _screen(optimize)),
         ("samples", f"{optimize.samples} per example"),
         ("wave", f"{bounds.wave} rollouts"),
@@ -328,12 +328,14 @@ def _method(plan: Plan, bounds: Bounds) -> list[Row]:
     ]
 
 
-def _schedule(edits: SchedulePlan) -> str:
+def _schedule(edits: SchedulePlan, steps: int) -> str:
     if edits.kind == "model":
         return f"as the optimizer chooses, at most {edits.start} a step"
     if edits.kind == "constant":
         return f"at most {edits.start} a step"
-    return f"at most {edits.start} a step, at the end {edits.end} ({edits.kind})"
+    if steps <= 1:
+        return f"at most {edits.start} a step ({edits.kind}, over 1 step)"
+    return f"at most {edits.start} a step, {edits.end} from step {figures.count(steps)} on ({edits.kind})"
 
 
 def _budget(plan: Plan, bounds: Bounds) -> list[Row]:

@@ -6,6 +6,8 @@ from skillc.plan.schema import Plan
 
 # Without a cap on epochs or steps other caps end the run.
 OPEN_ENDED_EPOCHS = 1_000
+# Epochs over which an edit schedule runs where neither epochs nor steps are capped.
+SCHEDULED_EPOCHS = 4
 _SMALLEST_WAVE, _LARGEST_WAVE = 8, 32
 # How many times the examples of a slow update are looked through for pairs that changed, or did not.
 SCAN = 4
@@ -37,6 +39,16 @@ def steps_of(plan: Plan, train: int) -> int:
     """Steps that the run may take with `train` training examples."""
     possible = epochs_of(plan) * steps_per_epoch(plan, train)
     return possible if plan.budget.steps is None else min(possible, plan.budget.steps)
+
+
+def scheduled_steps(plan: Plan, train: int) -> int:
+    """Steps over which the edit schedule goes from its start to its end; from then on it stays at the end.
+
+    These are the steps that `epochs` and `steps` allow, so the schedule follows the share of the budget that is used.
+    Caps on calls, tokens, cost and time do not count: they may be raised for a stopped run, and a raised cap must not
+    change decisions that were made. Where only such caps end the run, the schedule takes the steps of 4 epochs.
+    """
+    return SCHEDULED_EPOCHS * steps_per_epoch(plan, train) if open_ended(plan) else steps_of(plan, train)
 
 
 def decisions_of(plan: Plan, train: int) -> int:
