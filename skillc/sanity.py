@@ -133,8 +133,9 @@ class _Tap(Optimizer):
         stage: str,
         sample: tuple[int, ...],
         check: Callable[[R], None] | None = None,
+        done: bool = True,
     ) -> R | None:
-        reply = await super().ask(kind, messages, stage=stage, sample=sample, check=check)
+        reply = await super().ask(kind, messages, stage=stage, sample=sample, check=check, done=done)
         if stage == "reflect":
             self.asked += 1
             self.answered += reply is not None

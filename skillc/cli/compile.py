@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from skillc.cli.completing import ProgramPath
-from skillc.cli.options import changes
+from skillc.cli.options import changes, print_result, progress_output, shown_on
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from skillc.cli.running import Shown
     from skillc.frontend import Estimated, Planned
 
 _VERDICTS = ("improved",)
@@ -30,7 +29,7 @@ _VERDICTS = ("improved",)
 @click.option("--fresh", is_flag=True, help="Ask the models anew, whatever earlier runs were answered.")
 @click.option("--force", is_flag=True, help="Write over a SKILL.md that skillc did not write.")
 @click.option("--sanity", is_flag=True, help="Only see whether feedback reaches the skill; writes nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; progress goes to standard error.")
+@progress_output
 def compile(  # noqa: A001 - the verb's name
     program: Path,
     models: tuple[str, ...],
@@ -42,6 +41,8 @@ def compile(  # noqa: A001 - the verb's name
     force: bool,
     sanity: bool,
     as_json: bool,
+    json_lines: bool,
+    quiet: bool,
 ) -> int:
     """Improve the skill of PROGRAM, test it on held-out examples, and write it with its lock and history.
 
@@ -51,8 +52,6 @@ def compile(  # noqa: A001 - the verb's name
     Exit status: 0 done, 1 the --require is not met, 2 an error, 3 stopped by the budget or by a model that stayed out
     of reach, 130 interrupted (the same command goes on).
     """
-    import json
-
     from rich.console import Console
 
     from skillc.cli.errors import show_diagnostics
@@ -61,19 +60,22 @@ def compile(  # noqa: A001 - the verb's name
     from skillc.frontend import estimate, plan_file
     from skillc.report import summary, table
 
-    console = Console(stderr=True, highlight=False)
+    shown = shown_on(Console(stderr=True, highlight=False), quiet=quiet, as_json=as_json, json_lines=json_lines)
     planned = plan_file(program, models=models, settings=settings, offline=offline, runnable=True, every_model=False)
     estimated = estimate(planned)
     if sanity:
         if require is not None:
             raise SkillcError("`--sanity` proves nothing, so `--require` has nothing to ask", hint="leave one out")
-        return _sanity(planned, estimated, console, offline=offline, as_json=as_json)
-    show_diagnostics([*planned.diagnostics, *estimated.diagnostics])
-    compiled = run_job(planned, estimated, console, output=output, offline=offline, fresh=fresh, force=force)
-    if as_json:
-        click.echo(json.dumps(summary(compiled), ensure_ascii=False, indent=2))
-    else:
-        Console(highlight=False, soft_wrap=True).print(table(compiled, planned.plan.goal.name))
+        return _sanity(planned, estimated, shown, offline=offline, as_json=as_json)
+    if not quiet:
+        show_diagnostics([*planned.diagnostics, *estimated.diagnostics])
+    compiled = run_job(planned, estimated, shown, output=output, offline=offline, fresh=fresh, force=force)
+    print_result(
+        lambda: summary(compiled),
+        lambda: table(compiled, planned.plan.goal.name),
+        as_json=as_json,
+        json_lines=json_lines,
+    )
     if compiled.interrupted:
         return 130
     if compiled.lost is not None or compiled.trained.stopped in ("calls", "tokens", "cost", "time"):
@@ -81,21 +83,19 @@ def compile(  # noqa: A001 - the verb's name
     return 1 if require is not None and compiled.tested.verdict.verdict != require else 0
 
 
-def _sanity(planned: Planned, estimated: Estimated, console: Console, *, offline: bool, as_json: bool) -> int:
-    import json
-
-    from rich.console import Console
-
+def _sanity(planned: Planned, estimated: Estimated, shown: Shown, *, offline: bool, as_json: bool) -> int:
     from skillc.cli.running import run_sanity
     from skillc.document.render import for_target
     from skillc.report import sanity_text
     from skillc.sanity import prepared
 
-    found = run_sanity(prepared(planned, estimated), estimated, console, offline=offline)
-    if as_json:
-        click.echo(json.dumps(found.to_json(for_target(found.skill)), ensure_ascii=False, indent=2))
-    else:
-        Console(highlight=False, soft_wrap=True).print(sanity_text(found, planned.plan.goal.name))
+    found = run_sanity(prepared(planned, estimated), estimated, shown, offline=offline)
+    print_result(
+        lambda: found.to_json(for_target(found.skill)),
+        lambda: sanity_text(found, planned.plan.goal.name),
+        as_json=as_json,
+        json_lines=shown.json_lines,
+    )
     if found.stopped == "interrupted":
         return 130
     return 0 if found.broken is None else 1

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from skillc.cli.completing import ProgramPath
+from skillc.cli.options import print_result, progress_output, shown_on
 from skillc.cli.options import settings as settings_options
 
 
@@ -36,7 +37,7 @@ from skillc.cli.options import settings as settings_options
 )
 @click.option("--samples", type=click.IntRange(min=1), help="Rollouts per example, for a temperature above 0.")
 @settings_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; progress goes to standard error.")
+@progress_output
 def eval(  # noqa: A001 - the verb's name
     program: Path,
     skills: tuple[Path, ...],
@@ -47,6 +48,8 @@ def eval(  # noqa: A001 - the verb's name
     settings: tuple[str, ...],
     offline: bool,
     as_json: bool,
+    json_lines: bool,
+    quiet: bool,
 ) -> int:
     """Score the skills of PROGRAM: no skill, the initial one, the compiled one, and each --skill FILE.
 
@@ -57,8 +60,6 @@ def eval(  # noqa: A001 - the verb's name
     Exit status: 0 done, 2 an error, 3 stopped by the budget or by a model that stayed out of reach, 130 interrupted
     (the same command goes on).
     """
-    import json
-
     from rich.console import Console
 
     from skillc.cli.errors import show_diagnostics
@@ -68,15 +69,13 @@ def eval(  # noqa: A001 - the verb's name
     from skillc.evaluate.table import table
     from skillc.frontend import plan_file
 
-    console = Console(stderr=True, highlight=False)
+    shown = shown_on(Console(stderr=True, highlight=False), quiet=quiet, as_json=as_json, json_lines=json_lines)
     planned = plan_file(program, settings=settings, offline=offline, runnable=True, complete=False)
-    show_diagnostics(planned.diagnostics)
+    if not quiet:
+        show_diagnostics(planned.diagnostics)
     wanted = Wanted(split, models, skills, without, samples, offline)  # type: ignore[arg-type]  # click has checked it
-    found = run_eval(planned, prepared(planned, wanted), console, offline=offline)
-    if as_json:
-        click.echo(json.dumps(summary(found), ensure_ascii=False, indent=2))
-    else:
-        Console(highlight=False).print(table(found))
+    found = run_eval(planned, prepared(planned, wanted), shown, offline=offline)
+    print_result(lambda: summary(found), lambda: table(found), as_json=as_json, json_lines=json_lines, soft_wrap=False)
     if found.stopped is None:
         return 0
     return 130 if found.stopped == "interrupted" else 3

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import JsonValue
+    from rich.console import Console, RenderableType
+
+    from skillc.cli.running import Shown
 
 Command = Callable[..., Any]
 
@@ -47,3 +55,50 @@ def findings_format(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def progress_output(command: Command) -> Command:
+    """`--json`, `--json-lines` and `--quiet` of a verb that runs for long."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object; progress goes to standard error."),
+        click.option("--json-lines", is_flag=True, help="Print one JSON object for each event, the result last."),
+        click.option("--quiet", "-q", is_flag=True, help="Print the result and errors, but no progress and no notes."),
+    ):
+        command = option(command)
+    return command
+
+
+def shown_on(console: Console, *, quiet: bool, as_json: bool, json_lines: bool) -> Shown:
+    """How a run is shown.
+
+    Raises:
+        SkillcError: two of the options contradict each other.
+    """
+    from skillc.cli.running import Shown
+    from skillc.errors import SkillcError
+
+    for other, given in (("--json", as_json), ("--quiet", quiet)):
+        if json_lines and given:
+            raise SkillcError(f"`--json-lines` and `{other}` can't be used together", hint="leave one of them out")
+    return Shown(console, quiet=quiet, json_lines=json_lines)
+
+
+def print_result(
+    summary: Callable[[], Mapping[str, JsonValue]],
+    table: Callable[[], RenderableType],
+    *,
+    as_json: bool,
+    json_lines: bool,
+    soft_wrap: bool = True,
+) -> None:
+    """Print what came out: an object, the last event, or a table."""
+    import json
+
+    if json_lines:
+        click.echo(json.dumps({"event": "result", **summary()}, ensure_ascii=False))
+    elif as_json:
+        click.echo(json.dumps(summary(), ensure_ascii=False, indent=2))
+    else:
+        from rich.console import Console
+
+        Console(highlight=False, soft_wrap=soft_wrap).print(table())

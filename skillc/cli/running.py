@@ -1,4 +1,4 @@
-"""A compile under the eyes of a user: progress, the clock, Ctrl-C."""
+"""Run a job with progress, the clock and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import signal
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import click
+from pydantic import JsonValue
 from rich.console import Console
 from rich.text import Text
 
@@ -21,17 +24,36 @@ from skillc.evaluate.table import ahead
 from skillc.frontend import Estimated, Planned, ProgramError, refuse_folders
 from skillc.models.client import Client
 from skillc.pipeline import Compiled, Job, compile_job
-from skillc.report import spent_line
 from skillc.run.folder import make_home
-from skillc.run.progress import Terminal
+from skillc.run.json_lines import JsonLines
+from skillc.run.progress import Progress, RunFacts, display
 from skillc.run.stop import Stop
+from skillc.run.time_left import Expected, expected_of
 from skillc.sanity import Sanity, check_sanity
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How progress is shown: for people on the console, as JSON lines on standard output, or not at all."""
+
+    console: Console
+    quiet: bool = False
+    json_lines: bool = False
+
+    def progress(self, facts: RunFacts, client: Client, **started: JsonValue) -> Progress:
+        """The display of one run; `started` is what the first JSON event says of it."""
+        spent = client.ledger.snapshot
+        if not self.json_lines:
+            return display(self.console, facts, quiet=self.quiet, spent=spent)
+        lines = JsonLines(click.echo, facts, spent=spent)
+        lines.begin(**started)
+        return lines
 
 
 def run_job(
     planned: Planned,
     estimated: Estimated,
-    console: Console,
+    shown: Shown,
     *,
     output: Path | None,
     offline: bool,
@@ -51,14 +73,16 @@ def run_job(
     cap = float(plan.budget.time) if plan.budget.time is not None else None
     job = Job(planned, estimated, output or planned.root / OUTPUT, home, force=force, fresh=fresh)
     with Client(plan, cache_folder=home / "cache", offline=offline, root=planned.root, preflight=True) as client:
-        terminal = Terminal(console, spent=lambda: spent_line(client.ledger.snapshot()), deadline=cap)
+        expected = expected_of(estimated.bounds, own_method=plan.optimize.method == "skillc")
+        facts = RunFacts(plan.budget.epochs, plan.budget, expected)
+        terminal = shown.progress(facts, client, verb="compile", skill=plan.skill.artifact, goal=plan.goal.name)
         client.servers.watched(terminal)
         stop = Stop(cap)
         with terminal, _interruptible(stop, terminal), _noted(terminal):
             return compile_job(job, terminal, client, stop)
 
 
-def run_sanity(planned: Planned, estimated: Estimated, console: Console, *, offline: bool) -> Sanity:
+def run_sanity(planned: Planned, estimated: Estimated, shown: Shown, *, offline: bool) -> Sanity:
     """Checks whether feedback reaches the skill, showing progress on the console. Nothing is written, no reply kept.
 
     Raises:
@@ -67,14 +91,15 @@ def run_sanity(planned: Planned, estimated: Estimated, console: Console, *, offl
     plan = planned.plan
     cap = float(plan.budget.time) if plan.budget.time is not None else None
     with Client(plan, cache_folder=None, offline=offline, root=planned.root, preflight=True) as client:
-        terminal = Terminal(console, spent=lambda: spent_line(client.ledger.snapshot()), deadline=cap)
+        facts = RunFacts(plan.budget.epochs, plan.budget)
+        terminal = shown.progress(facts, client, verb="sanity", skill=plan.skill.artifact, goal=plan.goal.name)
         client.servers.watched(terminal)
         stop = Stop(cap)
         with terminal, _interruptible(stop, terminal), _noted(terminal):
             return check_sanity(planned, estimated, terminal, client, stop)
 
 
-def run_eval(planned: Planned, job: EvalJob, console: Console, *, offline: bool) -> Evaluation:
+def run_eval(planned: Planned, job: EvalJob, shown: Shown, *, offline: bool) -> Evaluation:
     """Scores skills, showing progress on the console; first what it takes at most.
 
     Raises:
@@ -88,12 +113,21 @@ def run_eval(planned: Planned, job: EvalJob, console: Console, *, offline: bool)
         raise SkillcError(f"the folder `{home}` cannot be written: {problem.strerror}") from problem
     refuse_folders(planned.checked, job.plan, planned.root)
     with Client(job.plan, cache_folder=home / "cache", offline=offline, root=planned.root, preflight=True) as client:
-        terminal = Terminal(console, spent=lambda: spent_line(client.ledger.snapshot()), deadline=cap)
+        calls = job.bound.estimate.calls + job.tried
+        plan = job.plan
+        terminal = shown.progress(
+            RunFacts(budget=plan.budget, expected=Expected(calls)),
+            client,
+            verb="eval",
+            skill=plan.skill.artifact,
+            goal=plan.goal.name,
+            split=job.split,
+        )
         client.servers.watched(terminal)
         for note in job.notes:
             terminal.note(note)
-        for line in ahead(job):
-            console.print(Text(line), soft_wrap=True)
+        for line in ahead(job) if not (shown.quiet or shown.json_lines) else ():
+            shown.console.print(Text(line), soft_wrap=True)
         stop = Stop(cap)
         dropped = "what was answered is kept, and the same command goes on"
         with terminal, _interruptible(stop, terminal, dropped), _noted(terminal):
@@ -104,7 +138,7 @@ _DROPPED = "the open decision is dropped, the best skill so far is written"
 
 
 @contextmanager
-def _interruptible(stop: Stop, terminal: Terminal, dropped: str = _DROPPED) -> Iterator[None]:
+def _interruptible(stop: Stop, terminal: Progress, dropped: str = _DROPPED) -> Iterator[None]:
     """The first Ctrl-C drops what is open and keeps what was reached, the second one ends the process."""
 
     def ask(number: int, frame: FrameType | None) -> None:
@@ -121,7 +155,7 @@ def _interruptible(stop: Stop, terminal: Terminal, dropped: str = _DROPPED) -> I
 
 
 @contextmanager
-def _noted(terminal: Terminal) -> Iterator[None]:
+def _noted(terminal: Progress) -> Iterator[None]:
     """Shows warnings of ours as notes, without the line of code that they come from."""
     with warnings.catch_warnings():
         show = warnings.showwarning

@@ -44,6 +44,7 @@ class Optimizer:
         stage: str,
         sample: tuple[int, ...],
         check: Callable[[R], None] | None = None,
+        done: bool = True,
     ) -> R | None:
         """One typed reply, or None where the model gave none that can be read.
 
@@ -57,7 +58,28 @@ class Optimizer:
             stage: the stage that asks, for the ledger.
             sample: (epoch, step, ordinal): a step that recurs is not given the same reply for ever.
             check: raises `MalformedReply` where the reply does not fit the document.
+            done: whether this ends a piece of the stage's work, which the observer hears of once, however often the
+                model is asked again.
         """
+        reply = await self._ask(kind, messages, stage=stage, sample=sample, check=check)
+        if done:
+            self.advance()
+        return reply
+
+    def advance(self) -> None:
+        """Report one piece of the stage's work as done."""
+        self._observer.advance()
+
+    async def _ask(
+        self,
+        kind: type[R],
+        messages: Messages,
+        *,
+        stage: str,
+        sample: tuple[int, ...],
+        check: Callable[[R], None] | None = None,
+    ) -> R | None:
+        """As `ask`, without reporting to the observer."""
         reply, first = "", None
         try:
             reply = await self._complete(messages, stage, (*sample, 0))
@@ -94,7 +116,6 @@ class Optimizer:
 
         told = hashlib.sha256(repr(sent).encode(errors="surrogatepass")).hexdigest()
         value: Any = await self._record.step().once(["reply", stage, list(sample), told], work)
-        self._observer.advance()
         if "failed" in value:
             raise CallFailed(value["failed"], value["detail"])
         return str(value["text"])

@@ -47,6 +47,8 @@ async def baseline(engine: Engine, initial: Document) -> tuple[Engine, tuple[str
 async def try_again(engine: Engine, skill: Document, *, stage: str) -> None:
     """Runs what stays unmeasured of a skill on validation once more; nothing where all is measured."""
     lost = _unmeasured(engine, skill)
+    if lost:
+        engine.observer.stage(f"{stage} again", len(lost) * engine.plan.optimize.samples)
     for sample in range(engine.plan.optimize.samples if lost else 0):
         await engine.rollouts.measure(skill, lost, stage=stage, sample=sample)
 

@@ -150,6 +150,9 @@ async def settle_pool(
     own = (digest(state.incumbent),)
     patches = [replace(patch, parents=patch.parents or own) for patch in patches]
     state = await against_anchor(engine, state, batch, slow=slow)
+    if place.kind != "step":
+        engine.observer.step(place, shown(goal_of(engine, state.incumbent)))
+    engine.observer.candidates([_in_words(patch) for patch in patches])
     decided = await _decide(engine, state, patches, batch, slow=slow, first_wave=first_wave)
     state = _tell(engine, state, decided, place)
     tried = decided
@@ -159,10 +162,20 @@ async def settle_pool(
             break
         # No candidate was accepted, so what follows sends nothing.
         with standing(engine, await _after(engine, state, decided, place)):
+            engine.observer.candidates([_in_words(patch)])
             tried = await _decide(engine, state, (patch,), batch, slow=slow)
         state = _tell(engine, state, tried, place)
         decided = [*decided, *tried]
     return await _after(engine, state, decided, place)
+
+
+def _in_words(patch: Patch) -> list[str]:
+    """What makes a candidate, for display: its edits, or the text that the rejected-edit buffer would hold."""
+    if patch.edits:
+        return [wording(edit) for edit in patch.edits]
+    told = patch.shown.get("edits")
+    named = [edit for edit in told if isinstance(edit, str)] if isinstance(told, list) else []
+    return named or ([patch.text] if patch.text else [])
 
 
 def _smaller(engine: Engine, state: State, decided: Sequence[_Decided]) -> Patch | None:

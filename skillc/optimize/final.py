@@ -80,10 +80,10 @@ async def _judged(engine: Engine, initial: Document, best: Document, test: Seque
     """Both skills side by side for each example, tried again where one of them was not measured."""
     samples, goal = engine.plan.optimize.samples, engine.plan.goal
     arms = [Compared(engine.rollouts, skill, "test") for skill in (initial, best)]
-    engine.observer.stage("final test", 2 * len(test) * samples)
     todo, tried = list(test), False
     try:
-        for _ in range(1 + RETRIES):
+        for attempt in range(1 + RETRIES):
+            engine.observer.stage("final test again" if attempt else "final test", 2 * len(todo) * samples)
             await measure_side_by_side(arms, todo, samples=samples)
             tried = True
             todo = unmeasured(arms, todo, goal.name, samples=samples)

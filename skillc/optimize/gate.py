@@ -171,8 +171,16 @@ def goal_of(engine: Engine, skill: Document) -> Interval:
 
 
 async def complete(engine: Engine, skill: Document, *, stage: str) -> None:
-    """Measures a skill on the whole validation split, all samples."""
+    """Measure a skill on the whole validation split, all samples; what is measured already is not run again."""
     rollouts: Rollouts = engine.rollouts
-    engine.observer.stage(stage, len(engine.dataset.validation) * engine.plan.optimize.samples)
-    for sample in range(engine.plan.optimize.samples):
-        await rollouts.measure(skill, engine.dataset.validation, stage=stage, sample=sample)
+    missing = {
+        sample: [
+            example
+            for example in engine.dataset.validation
+            if (outcome := rollouts.known(skill, example, sample)) is None or not outcome.measured
+        ]
+        for sample in range(engine.plan.optimize.samples)
+    }
+    engine.observer.stage(stage, sum(map(len, missing.values())))
+    for sample, examples in missing.items():
+        await rollouts.measure(skill, examples, stage=stage, sample=sample)

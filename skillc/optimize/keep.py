@@ -27,7 +27,11 @@ async def against_anchor(engine: Engine, state: State, batch: Sequence[Example],
     state = replace(state, incumbent=anchor, parent=None if anchor is state.incumbent else state.incumbent)
     gated = engine.plan.optimize.accept == "gates"
     if batch and gated and any(reads_batch(gate.term) for gate in gates_for(engine.plan, slow=slow)):
-        await engine.rollouts.measure(state.incumbent, batch, stage="gate")
+        known = engine.rollouts.known
+        todo = [e for e in batch if (outcome := known(state.incumbent, e)) is None or not outcome.measured]
+        if todo:
+            engine.observer.stage("gate on batch", len(todo))
+            await engine.rollouts.measure(state.incumbent, todo, stage="gate")
     return state
 
 
@@ -57,6 +61,7 @@ def _holds_before_validation(engine: Engine, decision: Mapping[str, JsonValue]) 
 
 
 async def _solves_one(engine: Engine, candidate: Document, examples: Sequence[Example]) -> bool:
+    engine.observer.stage("keep", len(examples) * engine.plan.optimize.samples)
     for start in range(0, len(examples), engine.wave):
         wave = examples[start : start + engine.wave]
         for sample in range(engine.plan.optimize.samples):

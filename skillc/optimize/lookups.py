@@ -104,9 +104,15 @@ async def ask_with_lookups(
     """A reflection that may ask up to `most` questions first; None where no reply can be read."""
     for turn in range(most):
         reply = await optimizer.ask(
-            LookReply, messages, stage="reflect", sample=(*sample, turn), check=lambda r: None if r.lookup else check(r)
+            LookReply,
+            messages,
+            stage="reflect",
+            sample=(*sample, turn),
+            check=lambda r: None if r.lookup else check(r),
+            done=False,
         )
         if reply is None or reply.lookup is None:
+            optimizer.advance()
             return reply
         hits, text = library.answer(reply.lookup)
         asked = json.dumps({"lookup": reply.lookup.model_dump(mode="json", exclude_defaults=True)}, ensure_ascii=False)

@@ -17,7 +17,7 @@ from skillc.optimize.ahead import Ahead
 from skillc.optimize.baseline import baseline
 from skillc.optimize.decide import ENDS, Patch, cut_off, settle, standing
 from skillc.optimize.engine import Engine, Place, State, mean
-from skillc.optimize.gate import check_requires, hopeless
+from skillc.optimize.gate import check_requires, goal_of, hopeless, shown
 from skillc.optimize.merge import merge
 from skillc.optimize.meta_skill import meta_skill
 from skillc.optimize.observer import Observer, Passing, cut_by
@@ -164,6 +164,7 @@ async def _one_step(engine: Engine, state: State, batch: Sequence[Example], plac
     """The state after a step, or the one before it and what cut the step off."""
     try:
         grown = with_parent(engine, state, place)
+        engine.observer.step(place, shown(goal_of(engine, grown.incumbent)))
         await engine.ahead.arrive(grown.incumbent)
         after = await step(engine, grown, batch, place)
     except ENDS as end:
@@ -202,9 +203,10 @@ async def _ends(
     batch = batches_of(engine, place.epoch)[-1]
     yield (state := with_best(engine, await merge(engine, state, batch, replace(place, kind="merge"))))
     if _compares(engine, state, first, decisions):
+        at = replace(place, kind="slow update")
+        engine.observer.step(at, shown(goal_of(engine, state.incumbent)))
         compared = await longitudinal(engine, first, state.incumbent, place.epoch)
         for ordinal, section in enumerate(slow_sections(state)):
-            at = replace(place, kind="slow update")
             state = await slow_update(engine, state, section, compared, at, ordinal)
             yield (state := roll_back(engine, state, place))
     if engine.plan.optimize.meta_skill and decisions and place.epoch < epochs_of(engine.plan):

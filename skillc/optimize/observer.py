@@ -1,19 +1,54 @@
-"""What the loop tells the outside while it runs. Nothing that comes back decides anything but where a run ends."""
+"""What the loop reports while it runs. Nothing that comes back decides anything but where a run ends."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from pydantic import JsonValue
 
+if TYPE_CHECKING:
+    from skillc.optimize.engine import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is known of a candidate while its gates are open: never a mean, because failures are evaluated first.
+
+    Attributes:
+        candidate: its number in the pool, from 1.
+        gains, losses: validation examples on which its goal is above and below the incumbent's.
+        evaluated: examples that were measured for both, `of` how many.
+        goal: the goal's mean as the history writes it: two ends where it is open.
+    """
+
+    candidate: int
+    gains: int
+    losses: int
+    evaluated: int
+    of: int
+    goal: JsonValue
+
 
 class Observer(Protocol):
-    """Progress for people, decisions for the journal, and the wish to stop."""
+    """Progress for people and tools, decisions for the journal, and stop requests."""
+
+    def step(self, place: Place, incumbent: JsonValue) -> None:
+        """A step begins, or another part of an epoch; `incumbent` is its goal on validation, as the history writes it.
+
+        It may be reported more than once for the same place.
+        """
+
+    def candidates(self, edits: Sequence[Sequence[str]]) -> None:
+        """Candidates meet their gates, each with its edits in words."""
+
+    def seen(self, candidates: Sequence[Seen]) -> None:
+        """A wave of a gate is in: what is known of each candidate that is still in the race."""
 
     def stage(self, name: str, total: int) -> None:
-        """A stage begins that will take `total` rollouts or calls."""
+        """A stage begins that takes `total` rollouts, or replies of the optimizer; no more are reported as done."""
 
     def advance(self, count: int = 1) -> None:
         """Some of them are done."""
@@ -36,6 +71,18 @@ class Passing:
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
+
+    def step(self, place: Place, incumbent: JsonValue) -> None:
+        """Passed on."""
+        self._observer.step(place, incumbent)
+
+    def candidates(self, edits: Sequence[Sequence[str]]) -> None:
+        """Passed on."""
+        self._observer.candidates(edits)
+
+    def seen(self, candidates: Sequence[Seen]) -> None:
+        """Passed on."""
+        self._observer.seen(candidates)
 
     def stage(self, name: str, total: int) -> None:
         """Passed on."""
@@ -80,6 +127,15 @@ class Silent:
         self.decisions: list[dict[str, JsonValue]] = []
         self.completions: list[dict[str, JsonValue]] = []
         self.notes: list[str] = []
+
+    def step(self, place: Place, incumbent: JsonValue) -> None:
+        """Ignored."""
+
+    def candidates(self, edits: Sequence[Sequence[str]]) -> None:
+        """Ignored."""
+
+    def seen(self, candidates: Sequence[Seen]) -> None:
+        """Ignored."""
 
     def stage(self, name: str, total: int) -> None:
         """Ignored."""

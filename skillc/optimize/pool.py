@@ -12,9 +12,10 @@ from skillc.optimize.engine import Engine, State
 from skillc.optimize.evidence import Evidence
 from skillc.optimize.explain_gate import brief, draw
 from skillc.optimize.flips import flips
-from skillc.optimize.gate import Decision, Result, evidence, skills, texts
+from skillc.optimize.gate import Decision, Result, evidence, shown, skills, texts
 from skillc.optimize.gates import decide_all
 from skillc.optimize.intervals import Interval, Truth
+from skillc.optimize.observer import Seen
 from skillc.optimize.order import validation_order
 from skillc.optimize.parents import unsolved
 from skillc.optimize.rollouts import gather
@@ -102,6 +103,14 @@ class _Racer:
         column = split.column(state, self._goal)
         return split.mean(column.low, column.high)
 
+    def seen(self) -> Seen:
+        """What is known of it, for display; an example counts once all of its samples are measured."""
+        split = self.evidence.validation
+        own, old = split.column("candidate", self._goal), split.column("incumbent", self._goal)
+        known = (own.low == own.high) & (old.low == old.high)
+        gains, losses = int((known & (own.low > old.low)).sum()), int((known & (own.low < old.low)).sum())
+        return Seen(self.place + 1, gains, losses, int(known.sum()), len(split.examples), shown(self.goal()))
+
     @property
     def thrift(self) -> tuple[int, int]:
         """What settles a tie: fewer tokens, then the earlier place."""
@@ -168,21 +177,24 @@ class _Pool:
         if self._settled():
             return
         cells = self._cells()
-        self._engine.observer.stage("gate", len(cells) * len(self._racing))
+        again: Sequence[tuple[Document, list[Cell]]] = self._unmeasured_before()
+        self._engine.observer.stage("gate", len(cells) * len(self._racing) + sum(len(own) for _, own in again))
         if first_wave is not None:
             first_wave()
-        again: Sequence[tuple[Document, list[Cell]]] = self._unmeasured_before()
         for start in range(0, len(cells), self._engine.wave):
             wave = cells[start : start + self._engine.wave]
             await self._send({racer.place: wave for racer in self._racing}, again)
             again = ()
+            self._engine.observer.seen([racer.seen() for racer in self._racing])
             if self._settled():
                 return
         for _ in range(REQUEUES):
             missing = {racer.place: self._missing(racer, cells) for racer in self._racing}
             if not any(missing.values()):
                 break
+            self._engine.observer.stage("gate again", sum(map(len, missing.values())))
             await self._send(missing, ())
+            self._engine.observer.seen([racer.seen() for racer in self._racing])
             if self._settled():
                 return
         self._close()
@@ -190,12 +202,14 @@ class _Pool:
     async def on_everything(self) -> None:
         """All of validation for all of the pool, and what stays unmeasured twice more; the best one is taken."""
         cells = self._cells()
-        self._engine.observer.stage("gate", len(cells) * len(self._racers))
-        for _ in range(1 + REQUEUES):
+        for attempt in range(1 + REQUEUES):
             missing = {racer.place: self._missing(racer, cells) for racer in self._racers}
             if not any(missing.values()):
                 break
-            await self._send(missing, self._unmeasured_before())
+            again = self._unmeasured_before()
+            count = sum(map(len, missing.values())) + sum(len(own) for _, own in again)
+            self._engine.observer.stage("gate again" if attempt else "gate", count)
+            await self._send(missing, again)
         self._take_best([racer for racer in self._racers if not self._missing(racer, cells)])
 
     def _cells(self) -> list[Cell]:

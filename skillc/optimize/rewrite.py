@@ -95,7 +95,6 @@ async def _rewritten(
 ) -> tuple[Edit, ...] | None:
     """The edits of a rewrite, None where the optimizer gave none that fits."""
     sections = sections_to_rewrite(engine, state.incumbent, suggested)
-    engine.observer.stage("rewrite", 1)
     views = [
         EditView(as_proposed(replace(p, cures=())), p.cured if p.screened else None, p.screened or None)
         for p in suggested

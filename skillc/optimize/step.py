@@ -56,6 +56,8 @@ async def step(engine: Engine, state: State, batch: Sequence[Example], place: Pl
     if not pool:
         missing = "" if merged or engine.optimizer.failed == failed else "the optimizer gave no reply"
         return _empty(engine, state, batch, place, shown, missing=missing)
+    if engine.plan.optimize.update != "edits":
+        engine.observer.stage("rewrite", len(pool))
     patches = await gather(
         [write_patch(engine, state, chosen, place, shown, ordinal=i) for i, chosen in enumerate(pool)]
     )

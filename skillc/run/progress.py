@@ -1,15 +1,29 @@
-"""What a compile shows while it runs: one live line for the stage at hand, one printed line for each decision."""
+"""What a run shows while it goes on: a live area on a terminal, plain lines elsewhere, or nothing but errors."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.padding import Padding
+from rich.progress_bar import ProgressBar
+from rich.table import Table
 from rich.text import Text
+
+from skillc.optimize.observer import Seen
+from skillc.plan import figures
+from skillc.plan.schema import BudgetPlan
+from skillc.run.time_left import FINAL, Expected, Spent, TimeLeft, about
+
+if TYPE_CHECKING:
+    from skillc.optimize.engine import Place
 
 _STYLE = {
     "accept": "green",
@@ -19,85 +33,366 @@ _STYLE = {
     "empty": "dim",
     "rollback": "yellow",
 }
+_ASKED = ("reflect", "aggregate", "edit budget", "rewrite", "meta skill")
+# Without a terminal a long stage shows how far it is at most this often, in seconds.
+QUIET_FOR = 30.0
+_LIVE_LINES = 6
+_MINUTE = 60
 
 
-class Terminal:
-    """Progress on a terminal, or plain lines where standard error is none.
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What is known of a run before it starts.
 
-    Args:
-        console: where to write.
-        spent: gives what was spent so far, as a short text.
-        deadline: seconds that the run may take, None for no limit.
+    Attributes:
+        epochs: None where epochs are not capped.
+        expected: calls that the plan expects; None where it says nothing.
     """
 
-    def __init__(self, console: Console, *, spent: Callable[[], str], deadline: float | None = None) -> None:
-        self._console = console
-        self._spent = spent
-        self._deadline = deadline
-        self._began = time.monotonic()
-        self._open = False
-        self._stage = "starting"
-        self._progress = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("[dim]{task.fields[spent]}"),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self._task = self._progress.add_task(self._stage, total=None, spent="")
+    epochs: int | None = None
+    budget: BudgetPlan = field(default_factory=BudgetPlan)
+    expected: Expected | None = None
 
-    def __enter__(self) -> Terminal:
-        self._progress.start()
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Where a run is. Each field is what the observer heard last."""
+
+    place: str = ""
+    epoch: int = 0
+    stage: str = "starting"
+    done: int = 0
+    total: int = 0
+    waiting: str | None = None
+    incumbent: JsonValue = None
+    edits: tuple[tuple[str, ...], ...] = ()
+    seen: tuple[Seen, ...] = ()
+
+
+class Progress:
+    """Keeps the status of a run and shows nothing: with `--quiet`.
+
+    Args:
+        facts: of the run.
+        spent: reads the ledger's snapshot.
+        clock: seconds, from anywhere; it is used for display only.
+    """
+
+    def __init__(
+        self,
+        facts: RunFacts,
+        *,
+        spent: Callable[[], Mapping[str, JsonValue]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.facts = facts
+        self.status = Status()
+        self._snapshot = spent
+        self._clock = clock
+        self._time = TimeLeft(facts.expected, facts.budget, clock)
+        self._open = False
+
+    def __enter__(self) -> Progress:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._progress.stop()
+        """Nothing is left to show."""
+
+    # ---- what the loop reports ----
+
+    def step(self, place: Place, incumbent: JsonValue) -> None:
+        """Keep the place and the incumbent's goal; drop what was known of the last candidates."""
+        if place.kind == "step":
+            self._time.step(place.step, self.spent())
+        fresh = replace(self.status, place=str(place), epoch=place.epoch, incumbent=incumbent)
+        if str(place) != self.status.place:
+            self.status = replace(fresh, edits=(), seen=())
+            self.changed("step")
+        else:
+            self.status = fresh
+
+    def candidates(self, edits: Sequence[Sequence[str]]) -> None:
+        """Keep the candidates' edits."""
+        self.status = replace(self.status, edits=tuple(tuple(each) for each in edits), seen=())
+        self.changed("candidates")
+
+    def seen(self, candidates: Sequence[Seen]) -> None:
+        """Keep what is known of the candidates."""
+        self.status = replace(self.status, seen=tuple(candidates))
+        self.changed("seen")
 
     def stage(self, name: str, total: int) -> None:
-        """A stage begins that will take `total` steps of work."""
-        self._stage = name
-        self._progress.reset(self._task, description=name, total=total or None, spent=self._status())
+        """Keep the stage's name and its amount of work."""
+        self._time.stage(name, self.spent())
+        place = "" if name in FINAL else self.status.place
+        self.status = replace(self.status, place=place, stage=name, done=0, total=total)
+        self.changed("stage")
 
     def advance(self, count: int = 1) -> None:
-        """Some work of the stage is done."""
-        self._progress.update(self._task, advance=count, spent=self._status())
+        """Count work that is done; never more than there is."""
+        if not self._time.started:
+            self._time.elapsed(self.spent())
+        self.status = replace(self.status, done=min(self.status.total, self.status.done + count))
+        self.changed("advance")
 
     def waiting(self, text: str | None) -> None:
-        """What the whole run waits for just now, shown in place of the stage; None shows the stage again."""
-        self._progress.update(self._task, description=text or self._stage)
+        """Keep what the whole run waits for; None where it goes on."""
+        self.status = replace(self.status, waiting=text)
+        self.changed("waiting")
 
     def note(self, message: str) -> None:
-        """Something that the user should know, which stops nothing."""
-        self._console.print(Text(f"note: {message}", style="yellow"))
+        """Drop it: a note stops nothing."""
 
     def decided(self, record: Mapping[str, JsonValue]) -> None:
-        """A decision was made: one line."""
-        goal = record.get("goal")
-        self._open = isinstance(goal, dict) and isinstance(goal.get("candidate"), list)
-        self._console.print(decision_line(record), soft_wrap=True)
-
-    def stop_wanted(self) -> str | None:
-        """Never: a terminal only shows."""
-        return None
+        """Drop it: the history has it."""
 
     def completed(self, record: Mapping[str, JsonValue]) -> None:
-        """The validation of an accepted candidate is complete: one line, where the decision came before that."""
-        if not self._open:
+        """Keep the new incumbent's goal."""
+        self.status = replace(self.status, incumbent=record["goal"], seen=())
+
+    def stop_wanted(self) -> str | None:
+        """Never: a display only shows."""
+        return None
+
+    def changed(self, what: str) -> None:
+        """Show the status where it is shown; `what` names the method that changed it."""
+
+    # ---- figures ----
+
+    def spent(self) -> Spent:
+        """Read what was spent so far."""
+        return read_spent(self._snapshot())
+
+    def spent_parts(self) -> list[str]:
+        """What was spent, against each cap: `1,204 of 3,000 calls`."""
+        spent, caps = self.spent(), self.facts.budget
+        cost = "an unknown price" if spent.cost is None else f"${spent.cost / 1e9:,.2f}"
+        parts = [
+            f"{spent.calls:,}{_of(caps.calls, figures.count)} calls",
+            f"{figures.tokens(spent.tokens)}{_of(caps.tokens, figures.tokens)} tokens",
+            cost + _of(caps.cost, figures.dollars),
+        ]
+        elapsed = self._time.elapsed(spent)
+        if elapsed is not None and elapsed >= _MINUTE:
+            parts.append(f"{elapsed / 60:.0f}{_of(caps.time, _minutes)} min")
+        return parts
+
+    def left(self) -> str | None:
+        """About how long the run still takes, None while that is not known."""
+        seconds = self.seconds_left()
+        return None if seconds is None else about(seconds)
+
+    def seconds_left(self) -> float | None:
+        """As `left`, in seconds."""
+        return self._time.seconds(self.spent())
+
+    def epoch_text(self) -> str:
+        """`epoch 2/4`; `epoch 2` where epochs are not capped."""
+        of = f"/{self.facts.epochs}" if self.facts.epochs is not None else ""
+        return f"epoch {self.status.epoch}{of}"
+
+    def closes(self, record: Mapping[str, JsonValue]) -> bool:
+        """Whether a completion says something new: the accept came before all of validation was known."""
+        if "result" in record:
+            goal = record.get("goal")
+            self._open = isinstance(goal, dict) and isinstance(goal.get("candidate"), list)
+        return self._open
+
+
+class Lines(Progress):
+    """Plain lines: one for each step, each stage, each decision and each note, and one now and then in a long stage."""
+
+    def __init__(
+        self,
+        console: Console,
+        facts: RunFacts,
+        *,
+        spent: Callable[[], Mapping[str, JsonValue]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(facts, spent=spent, clock=clock)
+        self._console = console
+        self._printed = clock()
+
+    def note(self, message: str) -> None:
+        """Print it."""
+        self.print(Text(f"note: {message}", style="yellow"))
+
+    def decided(self, record: Mapping[str, JsonValue]) -> None:
+        """Print one line; on a terminal that is too narrow for it the reason goes below, wrapped."""
+        self.closes(record)
+        line, why = decision_line(record), _why(record)
+        if not (why and self._console.is_terminal and line.cell_len > self._console.width):
+            self.print(line)
             return
-        line = Text(" " * 27).append(f"= {_percent(record['goal'])} on all of validation", style="dim")
+        self.print(line[: len(line) - len(why)])
+        self._console.print(Padding(Text(why, style="dim"), (0, 0, 0, 17 if self._console.width > 60 else 4)))
+
+    def completed(self, record: Mapping[str, JsonValue]) -> None:
+        """Print one line where the decision came before all of validation was known."""
+        super().completed(record)
+        if self.closes(record):
+            self.print(Text(" " * 27).append(f"= {percent(record['goal'])} on all of validation", style="dim"))
+
+    def changed(self, what: str) -> None:
+        """Print a line for a step, a stage and a wait; for the rest one now and then."""
+        status = self.status
+        if what == "step":
+            self._line(self.epoch_text(), [f"incumbent {percent(status.incumbent).strip()}", *self._figures()])
+        elif what == "stage" and status.total:
+            edits = sum(map(len, status.edits)) if status.stage == "gate" else 0
+            more = [f"{edits} edit{'s' * (edits != 1)}"] if edits else []
+            self._line(status.stage, [_work(status.stage, status.total), *more])
+        elif what == "waiting" and status.waiting:
+            self._line("waiting", [status.waiting])
+        elif what == "advance" and self._clock() - self._printed >= QUIET_FOR:
+            far = f"{status.done:,} of {_work(status.stage, status.total)}"
+            self._line(status.stage, [far, *(evidence_text(each, status) for each in status.seen), *self._figures()])
+
+    def print(self, line: Text) -> None:
+        """Print a line as it is, however long."""
+        self._printed = self._clock()
         self._console.print(line, soft_wrap=True)
 
-    def _status(self) -> str:
-        if self._deadline is None:
-            return self._spent()
-        left = max(0.0, self._deadline - (time.monotonic() - self._began))
-        return f"{self._spent()}, {left / 60:.0f} min left"
+    def _figures(self) -> list[str]:
+        left = self.left()
+        return ["spent " + ", ".join(self.spent_parts()), *([left] if left else [])]
+
+    def _line(self, what: str, parts: Sequence[str]) -> None:
+        where = f"{self.status.place:<14} {what:<10}" if self.status.place else f"{what:<14}"
+        self.print(Text(f"  {where} {', '.join(parts)}", style="dim"))
+
+
+class Terminal(Lines):
+    """A live area of a few lines below what was printed: decisions and notes scroll above it."""
+
+    def __init__(
+        self,
+        console: Console,
+        facts: RunFacts,
+        *,
+        spent: Callable[[], Mapping[str, JsonValue]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(console, facts, spent=spent, clock=clock)
+        self._live = Live(get_renderable=self.area, console=console, refresh_per_second=4, transient=True)
+
+    def __enter__(self) -> Terminal:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def changed(self, what: str) -> None:
+        """Leave it to the next refresh."""
+
+    def area(self) -> RenderableType:
+        """The live area, at most six lines."""
+        status, left = self.status, self.left()
+        lines: list[RenderableType] = [self._head()]
+        if status.incumbent is not None and not status.seen:
+            lines.append(_fact("score", f"incumbent {percent(status.incumbent).strip()}"))
+        for each in status.seen[: _LIVE_LINES - 4]:
+            lines.append(_fact("score", evidence_text(each, status)))
+        edits = [edit for each in status.edits for edit in each]
+        if edits:
+            lines.append(_fact("edits", f"{len(edits)}: " + "; ".join(one_line(edit) for edit in edits)))
+        lines.append(_fact("spent", ", ".join(self.spent_parts())))
+        if left:
+            lines.append(_fact("left", left.removesuffix(" left")))
+        return Group(*lines[:_LIVE_LINES])
+
+    def _head(self) -> RenderableType:
+        status = self.status
+        where = f"{status.place}  {self.epoch_text()}  " if status.place else ""
+        head = Table.grid(padding=(0, 1), expand=True)
+        head.add_column(no_wrap=True, overflow="ellipsis")
+        if status.waiting or not status.total:
+            head.add_row(Text(where + one_line(status.waiting or status.stage), style="bold"))
+            return head
+        head.add_column(ratio=1)
+        head.add_column(no_wrap=True, justify="right")
+        head.add_row(
+            Text(where + status.stage, style="bold"),
+            ProgressBar(total=status.total, completed=status.done),
+            f"{status.done:,}/{status.total:,}",
+        )
+        return head
+
+
+def display(
+    console: Console, facts: RunFacts, *, quiet: bool, spent: Callable[[], Mapping[str, JsonValue]]
+) -> Progress:
+    """The display for people: live on a terminal that can move its cursor, plain lines elsewhere."""
+    if quiet:
+        return Progress(facts, spent=spent)
+    live = console.is_terminal and not console.is_dumb_terminal
+    return (Terminal if live else Lines)(console, facts, spent=spent)
+
+
+# ---- texts ----------------------------------------------------------------------------------------
+
+
+def read_spent(snapshot: Mapping[str, JsonValue]) -> Spent:
+    """Read the totals of a ledger's snapshot."""
+    charged, paid = _total(snapshot, "charged"), _total(snapshot, "paid")
+    cost = charged.get("cost_nano", 0)
+    return Spent(
+        calls=_whole(charged.get("calls")),
+        tokens=_whole(charged.get("tokens")),
+        cost=cost if isinstance(cost, int) else None,
+        sent=_whole(paid.get("calls")),
+    )
+
+
+def _total(snapshot: Mapping[str, JsonValue], book: str) -> Mapping[str, JsonValue]:
+    lines = snapshot.get(book)
+    total = lines.get("total") if isinstance(lines, dict) else None
+    return total if isinstance(total, dict) else {}
+
+
+def _whole(value: JsonValue) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _of(cap: int | Fraction | None, shown: Callable[..., str]) -> str:
+    return "" if cap is None else f" of {shown(cap)}"
+
+
+def _minutes(seconds: Fraction) -> str:
+    return f"{float(seconds / 60):.3g}"
+
+
+def _work(stage: str, total: int) -> str:
+    asked = stage in _ASKED or (stage == "slow update" and total == 1)
+    return f"{total:,} {'call' if asked else 'rollout'}{'s' * (total != 1)}"
+
+
+def _fact(name: str, text: str) -> Text:
+    return Text(f"{name:<9} ", style="dim", no_wrap=True, overflow="ellipsis").append(text, style="not dim")
+
+
+def one_line(text: str) -> str:
+    """A text from a model or a file as one line that cannot move the cursor."""
+    from skillc.language.output.excerpt import printable
+
+    return printable(" ".join(text.split()))
+
+
+def evidence_text(seen: Seen, status: Status) -> str:
+    """Partial evidence: gains, losses and the interval, never a mean."""
+    many = f" {seen.candidate}" if len(status.edits) > 1 else ""
+    known = f"incumbent {percent(status.incumbent).strip()}, candidate{many} +{seen.gains} −{seen.losses}"
+    known += f" on {seen.evaluated} of {seen.of}"
+    if isinstance(seen.goal, list):
+        low, high = (percent(end).strip() for end in seen.goal)
+        return f"{known}: {low} to {high}"
+    return known if seen.goal is None else f"{known}: {percent(seen.goal).strip()}"
 
 
 def decision_line(record: Mapping[str, JsonValue]) -> Text:
@@ -107,8 +402,8 @@ def decision_line(record: Mapping[str, JsonValue]) -> Text:
     line.append(f"{result:<10}", style=_STYLE.get(result, ""))
     goal = record.get("goal")
     if isinstance(goal, dict):
-        after = f" → {_percent(goal.get('candidate'))}" if result == "accept" else ""
-        line.append(f"{_percent(goal.get('incumbent'))}{after}".ljust(17))
+        after = f" → {percent(goal.get('candidate'))}" if result == "accept" else ""
+        line.append(f"{percent(goal.get('incumbent'))}{after}".ljust(17))
     if record.get("of"):
         line.append(f" +{record['gains']} −{record['losses']} on {record['evaluated']} of {record['of']}", style="dim")
     why = _why(record)
@@ -124,7 +419,7 @@ def _place(record: Mapping[str, JsonValue]) -> str:
 
 
 def _why(record: Mapping[str, JsonValue]) -> str:
-    """The gate that failed with the values under it, or whatever else is to be said."""
+    """The gate that failed with what it has and needs, or another reason."""
     brief = f": {record['brief']}" if record.get("brief") else ""
     kept = record.get("kept")
     also = f", kept as a parent: right on {len(kept)} that no other is" if isinstance(kept, list) else ""
@@ -135,8 +430,8 @@ def _why(record: Mapping[str, JsonValue]) -> str:
     return ""
 
 
-def _percent(value: JsonValue) -> str:
+def percent(value: JsonValue) -> str:
     """A mean in percent; of one that is known in part the least that it can be."""
     if isinstance(value, list):
-        return f"{_percent(value[0]).rstrip(' %')}+ %"
+        return f"{percent(value[0]).rstrip(' %')}+ %"
     return f"{float(value) * 100:5.1f} %" if isinstance(value, str | int | float) else "–"

@@ -84,6 +84,7 @@ async def _decided(engine: Engine, state: State, found: Found) -> State:
     if on_batch and found.stopped in ("interrupted", "time"):
         return state
     if on_batch:
+        engine.observer.stage("gate on batch", len(batch))
         await engine.rollouts.measure(state.incumbent, batch, stage="gate")
     texts: dict[str, JsonValue] = {
         name: text for name, text in texts_of(found.document).items() if text != texts_of(state.initial)[name]
