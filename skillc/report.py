@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from skillc.document.render import for_target
+from skillc.optimize.amounts import amount, unit_of_metric
 from skillc.optimize.final import Arm
 from skillc.optimize.verdict import Verdict
 
@@ -29,6 +30,8 @@ def summary(compiled: Compiled) -> dict[str, JsonValue]:
         "format_version": 1,
         **{name: lock[name] for name in ("verdict", "reason", "test", "validation", "stopped", "quarantined")},
         "baselines": {name: round(float(mean), 6) for name, mean in compiled.baselines.items()},
+        "gain_over_none": None if compiled.tested.over_none is None else round(float(compiled.tested.over_none), 6),
+        "parts": {name: _parts_json(tables) for name, tables in compiled.tested.parts.items()},
         "spent": compiled.spent,
         "served": [served.to_json() for served in compiled.served],
         "ahead": {"sent": compiled.trained.engine.ahead.sent, "wasted": compiled.trained.engine.ahead.wasted},
@@ -37,6 +40,17 @@ def summary(compiled: Compiled) -> dict[str, JsonValue]:
         "decisions": compiled.trained.state.decisions,
         "accepted": compiled.trained.state.accepted,
         "artifact": str(compiled.artifact),
+    }
+
+
+def _parts_json(tables: tuple[dict[str, Arm], dict[str, Arm]]) -> JsonValue:
+    """Means and numbers of examples of one part of the goal, as the lock has them for the goal."""
+    return {
+        split: {
+            name: {"mean": None if arm.mean is None else round(float(arm.mean), 6), "n": arm.n}
+            for name, arm in arms.items()
+        }
+        for split, arms in zip(("validation", "test"), tables, strict=True)
     }
 
 
@@ -50,9 +64,29 @@ def table(compiled: Compiled, goal: str) -> RenderableType:
     for name, label in _NAMES.items():
         style = "bold" if name == "best" else ""
         rows.add_row(label, _score(tested.validation[name]), _score(tested.test[name]), style=style)
+        for metric, (validation, test) in tested.parts.items():
+            shown = (_part(arms[name], compiled, metric) for arms in (validation, test))
+            rows.add_row(f"  {metric}", *shown, style="dim")
     for name, mean in compiled.baselines.items():
         rows.add_row(f"{name} (no model)", "", percent(mean), style="dim")
-    return Group(Text(), rows, Text(), _verdict(tested.verdict), _facts(compiled))
+    return Group(Text(), rows, Text(), _verdict(tested.verdict), *_over_none(compiled), _facts(compiled))
+
+
+def _part(arm: Arm, compiled: Compiled, metric: str) -> str:
+    """The mean of a part of the goal in its own unit."""
+    if arm.mean is None:
+        return "–"
+    plan = compiled.trained.engine.plan.metric(metric)
+    unit = unit_of_metric(plan.unit, plan.low, plan.high)
+    return percent(arm.mean) if unit.name == "%" else amount(arm.mean, unit, 2)
+
+
+def _over_none(compiled: Compiled) -> list[Text]:
+    """The gain over no skill, which nothing is claimed by."""
+    gain = compiled.tested.over_none
+    if gain is None:
+        return []
+    return [Text(f"compared  {points(gain)} points against no skill on test, which the verdict does not judge")]
 
 
 def sanity_text(found: Sanity, goal: str) -> Text:

@@ -22,6 +22,11 @@ from skillc.cli.options import settings as settings_options
     "--without", multiple=True, type=click.Choice(("none", "initial", "compiled")), help="Leave one of these out."
 )
 @click.option(
+    "--against",
+    metavar="SKILL",
+    help="What the others are compared with: none, initial, compiled, or a file. Default: initial.",
+)
+@click.option(
     "--model",
     "models",
     multiple=True,
@@ -42,6 +47,7 @@ def eval(  # noqa: A001 - the verb's name
     program: Path,
     skills: tuple[Path, ...],
     without: tuple[str, ...],
+    against: str | None,
     models: tuple[str, ...],
     split: str,
     samples: int | None,
@@ -53,9 +59,9 @@ def eval(  # noqa: A001 - the verb's name
 ) -> int:
     """Score the skills of PROGRAM: no skill, the initial one, the compiled one, and each --skill FILE.
 
-    Each skill is compared with the first one, paired by example, with an interval and a p-value. With several --model
-    all skills are scored under each of them. Replies that are known, from a compile or an earlier eval, are not asked
-    for again.
+    Each skill is compared with the one that --against names, or with the initial skill: paired by example, with an
+    interval and a p-value. With several --model all skills are scored under each of them. Replies that are known, from
+    a compile or an earlier eval, are not asked for again.
 
     Exit status: 0 done, 2 an error, 3 stopped by the budget or by a model that stayed out of reach, 130 interrupted
     (the same command goes on).
@@ -73,7 +79,7 @@ def eval(  # noqa: A001 - the verb's name
     planned = plan_file(program, settings=settings, offline=offline, runnable=True, complete=False)
     if not quiet:
         show_diagnostics(planned.diagnostics)
-    wanted = Wanted(split, models, skills, without, samples, offline)  # type: ignore[arg-type]  # click has checked it
+    wanted = Wanted(split, models, skills, without, samples, offline, against)  # type: ignore[arg-type]  # click has checked it
     found = run_eval(planned, prepared(planned, wanted), shown, offline=offline)
     print_result(lambda: summary(found), lambda: table(found), as_json=as_json, json_lines=json_lines, soft_wrap=False)
     if found.stopped is None:

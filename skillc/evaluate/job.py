@@ -45,6 +45,7 @@ class Wanted:
         skills: files beside the program's own skills.
         without: names of the program's own skills to leave out.
         samples: rollouts per example; None for the program's.
+        against: what the others are compared with: `none`, `initial`, `compiled` or a file; None for the initial skill.
     """
 
     split: Split = "validation"
@@ -53,6 +54,7 @@ class Wanted:
     without: tuple[str, ...] = ()
     samples: int | None = None
     offline: bool = False
+    against: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def prepared(planned: Planned, wanted: Wanted) -> Job:
     check_places(program, models, os.environ, root)
     plan = plan_with(program, models, samples=wanted.samples)
     paths = ArtifactPaths.beside(root, program.skill.artifact)
-    arms = arms_of(plan, paths, wanted.skills, wanted.without)
+    arms = arms_of(plan, paths, wanted.skills, wanted.without, wanted.against)
     dataset = load_data(plan.task, plan.data, root)
     examples = {"train": dataset.train, "validation": dataset.validation, "test": dataset.test}[wanted.split]
     if wanted.split == "test":

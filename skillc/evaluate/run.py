@@ -13,8 +13,8 @@ from skillc.evaluate.job import Job
 from skillc.evaluate.looks import count_looks
 from skillc.evaluate.measure import Stoppable, measured
 from skillc.evaluate.models import is_same, labels_of
-from skillc.evaluate.scores import ModelScores, Pair, gain_of, pair_of, score_of
-from skillc.evaluate.skills import Arm
+from skillc.evaluate.scores import Gain, ModelScores, Pair, gain_of, pair_of, score_of
+from skillc.evaluate.skills import NONE, Arm
 from skillc.metrics.evaluate import Meter
 from skillc.metrics.model_free import model_free_means
 from skillc.models.client import Client
@@ -109,6 +109,7 @@ def _figures(job: Job, table: Mapping[str, Sequence[Compared]], client: Client) 
             gains=tuple(
                 gain_of(job.plan, pair, numbers.get((model.role, pair.arm.name), 0)) for pair in pairs[model.role]
             ),
+            over_none=_over_none(job, table[model.role]),
         )
         for model in job.models
     )
@@ -131,6 +132,16 @@ def _pairs(job: Job, row: Sequence[Compared]) -> list[Pair]:
         for arm in job.arms.each
         if arm.name != reference.name
     ]
+
+
+def _over_none(job: Job, row: Sequence[Compared]) -> Gain | None:
+    """The compiled skill against no skill, on the same cells."""
+    bare, compiled, reference = job.arms.named(NONE), job.arms.compiled, job.arms.reference
+    if bare is None or compiled is None or reference in (bare, compiled):
+        return None
+    columns = dict(zip((arm.name for arm in job.arms.each), row, strict=True))
+    pair = pair_of(job.plan, bare, columns[bare.name], compiled, columns[compiled.name], job.examples)
+    return gain_of(job.plan, pair, 0)
 
 
 def _tally(client: Client, model: ModelPlan, arm: Arm) -> Tally:

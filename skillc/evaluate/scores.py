@@ -79,6 +79,8 @@ class ModelScores:
         label: the model's name in a table.
         made_here: whether the compiled skill was made with this very model.
         gains: of each skill but the reference.
+        over_none: the compiled skill against no skill, for comparison: never judged, and no look. None where `gains`
+            has that pair, or one of the two is not scored.
     """
 
     model: ModelPlan
@@ -86,6 +88,7 @@ class ModelScores:
     made_here: bool
     scores: tuple[Score, ...]
     gains: tuple[Gain, ...]
+    over_none: Gain | None = None
 
 
 def score_of(plan: Plan, arm: Arm, compared: Compared, examples: Sequence[Example], tally: Tally) -> Score:

@@ -57,24 +57,27 @@ class Arms:
     Attributes:
         lock: of the compiled skill, None where the program was never compiled.
         notes: what the user should know of them.
+        reference: the skill that the others are compared with; None where no skill is alone.
     """
 
     each: tuple[Arm, ...]
     lock: Lock | None
     notes: tuple[str, ...]
-
-    @property
-    def reference(self) -> Arm | None:
-        """The first skill, which the others are compared with."""
-        return next((arm for arm in self.each if arm.skill is not None), None)
+    reference: Arm | None
 
     @property
     def compiled(self) -> Arm | None:
         """The compiled skill, where it is among them."""
-        return next((arm for arm in self.each if arm.name == COMPILED), None)
+        return self.named(COMPILED)
+
+    def named(self, name: str) -> Arm | None:
+        """The arm of a name, None where it is not among them."""
+        return next((arm for arm in self.each if arm.name == name), None)
 
 
-def arms_of(plan: Plan, paths: ArtifactPaths, files: Sequence[Path], without: Collection[str]) -> Arms:
+def arms_of(
+    plan: Plan, paths: ArtifactPaths, files: Sequence[Path], without: Collection[str], against: str | None = None
+) -> Arms:
     """The skills to compare.
 
     Args:
@@ -82,6 +85,8 @@ def arms_of(plan: Plan, paths: ArtifactPaths, files: Sequence[Path], without: Co
         paths: of its compiled skill, whether it exists or not.
         files: further ones: a SKILL.md, any markdown, or a folder with a SKILL.md.
         without: names of arms to leave out.
+        against: what the others are compared with: `none`, `initial`, `compiled` or a file, which is scored too. The
+            initial skill if it is None, and where that is left out, the first skill.
 
     Raises:
         SkillcError: a file is no skill, the lock is damaged, or nothing is left.
@@ -93,12 +98,31 @@ def arms_of(plan: Plan, paths: ArtifactPaths, files: Sequence[Path], without: Co
         compiled = _compiled(paths, lock, initial, notes)
         found += [compiled] if compiled is not None else []
     found = [arm for arm in found if arm.name not in without]
-    found += [_from_file(file) for file in dict.fromkeys(files)]
+    more = [Path(against)] if against is not None and against not in ARMS else []
+    found += [_from_file(file) for file in dict.fromkeys([*files, *more])]
     if not found:
         raise SkillcError(
             "no skill is left to evaluate", hint="leave out fewer with `--without`, or add `--skill FILE`"
         )
-    return Arms(tuple(found), lock, tuple(notes))
+    return Arms(tuple(found), lock, tuple(notes), _reference(found, against, notes))
+
+
+def _reference(arms: Sequence[Arm], against: str | None, notes: Sequence[str]) -> Arm | None:
+    """The arm that the others are compared with.
+
+    Raises:
+        SkillcError: the one that was asked for is not among them.
+    """
+    if against is None:
+        skills = [arm for arm in arms if arm.skill is not None]
+        return next((arm for arm in skills if arm.name == INITIAL), skills[0] if skills else None)
+    name = against if against in ARMS else _file_name(Path(against))
+    found = next((arm for arm in arms if arm.name == name), None)
+    if found is None:
+        missing = against == COMPILED and notes
+        hint = "compile the program first" if missing else f"leave `--without {against}` out"
+        raise SkillcError(f"`--against {against}`: the {_LABELS[against]} is not scored", hint=hint)
+    return found
 
 
 def _compiled(paths: ArtifactPaths, lock: Lock | None, initial: Document, notes: list[str]) -> Arm | None:
@@ -124,8 +148,12 @@ def _compiled(paths: ArtifactPaths, lock: Lock | None, initial: Document, notes:
 
 def _from_file(file: Path) -> Arm:
     path = file / SKILL_FILE if file.is_dir() and (file / SKILL_FILE).exists() else file
-    name = str(file) if str(file) not in ARMS else f"./{file}"
-    return Arm(name, _read(path), path)
+    return Arm(_file_name(file), _read(path), path)
+
+
+def _file_name(file: Path) -> str:
+    """The name of a file's arm, which is that of no other arm."""
+    return str(file) if str(file) not in ARMS else f"./{file}"
 
 
 def _read(path: Path) -> Document:

@@ -25,7 +25,7 @@ def summary(found: Evaluation) -> dict[str, JsonValue]:
         "samples": job.plan.optimize.samples,
         "reference": reference.name if reference is not None else None,
         "compiled_with": None if made_with is None else made_with.model_dump(mode="json"),
-        "models": [_model(model) for model in found.models],
+        "models": [_model(model, job.split) for model in found.models],
         "baselines": {name: _number(mean) for name, mean in found.baselines.items()},
         "at_most": {"calls": job.bound.most.calls, "tokens": job.bound.most.tokens, "preflight": job.tried},
         "spent": found.spent,
@@ -36,7 +36,7 @@ def summary(found: Evaluation) -> dict[str, JsonValue]:
     }
 
 
-def _model(found: ModelScores) -> JsonValue:
+def _model(found: ModelScores, split: str) -> JsonValue:
     return {
         "role": found.model.role,
         "model": found.model.model,
@@ -44,6 +44,7 @@ def _model(found: ModelScores) -> JsonValue:
         "compiled_with": found.made_here,
         "skills": [_skill(score) for score in found.scores],
         "pairs": [_pair(gain) for gain in found.gains],
+        "compiled_over_none": None if found.over_none is None else _described(found.over_none, split),
     }
 
 
@@ -86,6 +87,17 @@ def _pair(gain: Gain) -> JsonValue:
         "look": gain.look or None,
         "verdict": verdict.verdict if gain.look else None,
         "reason": verdict.reason,
+    }
+
+
+def _described(gain: Gain, split: str) -> JsonValue:
+    """A pair that is not judged; on the test split, where it is no look, without interval and p-value."""
+    interval = gain.verdict.interval if split != "test" else None
+    return {
+        "gain": _number(gain.verdict.gain),
+        "interval": None if interval is None else [_number(end) for end in interval],
+        "p": _number(gain.verdict.p) if split != "test" else None,
+        "n": gain.verdict.n,
     }
 
 

@@ -155,7 +155,7 @@ def _below(found: Evaluation) -> Text:
     lines = Text()
     for claim in _claims(found):
         lines.append_text(claim).append("\n")
-    for line in (*_origin(found), *_missing(found)):
+    for line in (*_over_none(found), *_origin(found), *_missing(found)):
         lines.append(line + "\n")
     lines.rstrip()
     return lines
@@ -193,6 +193,24 @@ def _claim(found: Evaluation, model: ModelScores, gain: Gain) -> Text:
     if gain.look:
         line.append(f" (look {gain.look}, so at {float(1 - verdict.alpha) * 100:g} %, {verdict.groups} groups)")
     return line
+
+
+def _over_none(found: Evaluation) -> list[str]:
+    """What the compiled skill adds to no skill, on the same cells; nothing is claimed by it."""
+    lines = []
+    for model in found.models:
+        if model.over_none is None or model.over_none.verdict.gain is None:
+            continue
+        verdict = model.over_none.verdict
+        shown = f"against no skill the compiled skill gains {points(verdict.gain or Fraction(0))} points"
+        shown += f" with {model.label}" if len(found.models) > 1 else ""
+        if found.job.split == "test":
+            shown += "; this is no look, so it is not tested: `--against none` tests it"
+        elif verdict.interval is not None:
+            low, high = verdict.interval
+            shown += f" (95 % interval {points(low)} to {points(high)}, p {_p(verdict.p)})"
+        lines.append(shown)
+    return lines
 
 
 def _origin(found: Evaluation) -> list[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from skillc.data.example import Example
 from skillc.document.skill import Document, digest
-from skillc.metrics.cells import measured_mean
+from skillc.language.show import metrics_read
+from skillc.metrics.cells import MICRO, measured_mean
 from skillc.models.failures import BudgetReached, EndpointAway
 from skillc.optimize.decide import DOWN
 from skillc.optimize.engine import Engine, State
@@ -17,6 +18,7 @@ from skillc.optimize.loop import Trained
 from skillc.optimize.observer import cut_by
 from skillc.optimize.side_by_side import Compared, measure_side_by_side, paired, unmeasured
 from skillc.optimize.verdict import Verdict, judge, without_test
+from skillc.plan.schema import Plan
 
 RETRIES = 2
 
@@ -31,11 +33,19 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """The arms `none`, `initial` and `best` on validation and test, and the verdict."""
+    """The arms `none`, `initial` and `best` on validation and test, and the verdict.
+
+    Attributes:
+        over_none: mean gain of the best skill over no skill on the test split, over the examples that were measured
+            under both: for comparison, never judged. None where nothing was tested.
+        parts: by metric that the goal is made of, the same arms on validation and test; empty for a plain goal.
+    """
 
     validation: dict[str, Arm]
     test: dict[str, Arm]
     verdict: Verdict
+    over_none: Fraction | None = None
+    parts: dict[str, tuple[dict[str, Arm], dict[str, Arm]]] = field(default_factory=dict)
 
 
 async def final_test(trained: Trained, *, look: int) -> Tested:
@@ -61,10 +71,19 @@ async def final_test(trained: Trained, *, look: int) -> Tested:
         verdict = await _judged(engine, state.initial, state.best, test, look)
     await _no_skill(engine, test, tested=verdict.n > 0, stopped=trained.stopped)
     arms: dict[str, Document | None] = {"none": None, "initial": state.initial, "best": state.best}
+    seen = test if verdict.n else ()
+
+    def table(metric: str) -> tuple[dict[str, Arm], dict[str, Arm]]:
+        validation = {name: arm(engine, skill, engine.dataset.validation, metric) for name, skill in arms.items()}
+        return validation, {name: arm(engine, skill, seen, metric) for name, skill in arms.items()}
+
+    validation, tested = table(engine.plan.goal.name)
     return Tested(
-        validation={name: arm(engine, skill, engine.dataset.validation) for name, skill in arms.items()},
-        test={name: arm(engine, skill, test if verdict.n else ()) for name, skill in arms.items()},
-        verdict=verdict,
+        validation,
+        tested,
+        verdict,
+        over_none=_over_none(engine, state.best, seen),
+        parts={name: table(name) for name in goal_parts(engine.plan)},
     )
 
 
@@ -74,6 +93,21 @@ _UNDECIDED = "the last step could not be decided: rollouts stayed unmeasured"
 def _is_open(state: State) -> bool:
     """Whether the run ended on steps that could not be decided, so that nothing is known of what they tried."""
     return state.patience.undecided > 0
+
+
+def goal_parts(plan: Plan) -> list[str]:
+    """The metrics that the goal is computed from, in the order of the plan; empty where it is no more than one."""
+    read = metrics_read(plan.goal.term)
+    found = [metric.name for metric in plan.metrics if metric.name in read and metric.name != plan.goal.name]
+    return found if len(found) > 1 else []
+
+
+def _over_none(engine: Engine, best: Document, test: Sequence[Example]) -> Fraction | None:
+    """The mean gain over no skill, from cells that are known."""
+    samples, goal = engine.plan.optimize.samples, engine.plan.goal.name
+    totals = [[engine.rollouts.total(skill, e, goal, samples=samples) for skill in (None, best)] for e in test]
+    moved = [after - before for before, after in totals if before is not None and after is not None]
+    return Fraction(sum(moved), len(moved) * samples * MICRO) if moved else None
 
 
 async def _judged(engine: Engine, initial: Document, best: Document, test: Sequence[Example], look: int) -> Verdict:
@@ -122,9 +156,9 @@ async def _no_skill(engine: Engine, test: Sequence[Example], *, tested: bool, st
         cut_by(engine.observer)
 
 
-def arm(engine: Engine, skill: Document | None, examples: Sequence[Example]) -> Arm:
-    """What is known of a skill on a split."""
-    samples, goal = engine.plan.optimize.samples, engine.plan.goal.name
-    totals = (engine.rollouts.total(skill, example, goal, samples=samples) for example in examples)
+def arm(engine: Engine, skill: Document | None, examples: Sequence[Example], metric: str) -> Arm:
+    """What is known of a metric of a skill on a split."""
+    samples = engine.plan.optimize.samples
+    totals = (engine.rollouts.total(skill, example, metric, samples=samples) for example in examples)
     found = measured_mean(totals, samples=samples)
     return Arm(found.value, found.n)

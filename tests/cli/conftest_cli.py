@@ -65,12 +65,17 @@ def skillc(*arguments, folder, **options):
     )
 
 
+def shop_in(folder, program=PROGRAM):
+    """A folder with a program and its data."""
+    (folder / "things.skill").write_text(program)
+    (folder / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
+    return folder
+
+
 @pytest.fixture
 def shop(tmp_path):
     """A folder with a program and its data."""
-    (tmp_path / "things.skill").write_text(PROGRAM)
-    (tmp_path / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
-    return tmp_path
+    return shop_in(tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -52,7 +52,7 @@ def test_the_means_are_those_of_the_lock_and_cost_nothing_again(folder: Path) ->
     assert paid(found, "charged") == found.job.bound.most.calls == 3 * len(found.job.examples)
 
 
-def test_a_gain_is_the_difference_to_the_first_skill_with_interval_and_p(folder: Path) -> None:
+def test_a_gain_is_the_difference_to_the_initial_skill_with_interval_and_p(folder: Path) -> None:
     found = evaluated(folder)
     gains = {gain.arm.name: gain.verdict for gain in found.models[0].gains}
     assert set(gains) == {"none", "compiled"}
@@ -63,6 +63,51 @@ def test_a_gain_is_the_difference_to_the_first_skill_with_interval_and_p(folder:
         assert verdict.interval[0] <= verdict.gain <= verdict.interval[1]
     assert gains["compiled"].p is not None
     assert gains["compiled"].p < Fraction(1, 20)
+
+
+@pytest.mark.parametrize("against", ["none", "compiled"])
+def test_the_user_says_what_the_others_are_compared_with(folder: Path, against: str) -> None:
+    found = evaluated(folder, against=against)
+    gains = {gain.arm.name: gain.verdict for gain in found.models[0].gains}
+    assert set(gains) == {"none", "initial", "compiled"} - {against}
+    for arm, verdict in gains.items():
+        assert verdict.gain == (score(found, arm).goal.value or 0) - (score(found, against).goal.value or 0)
+    assert summary(found)["reference"] == against
+    assert found.models[0].over_none is None
+
+
+def test_a_file_to_compare_with_is_scored_too(folder: Path) -> None:
+    mine = folder / "mine.md"
+    mine.write_text('- If the text mentions "hammer", answer tool.\n')
+    found = evaluated(folder, against=str(mine))
+    assert {gain.arm.name for gain in found.models[0].gains} == {"none", "initial", "compiled"}
+    assert found.job.arms.reference is not None
+    assert found.job.arms.reference.name == str(mine)
+
+
+def test_what_is_left_out_cannot_be_compared_with(folder: Path, shop: Path) -> None:
+    with pytest.raises(SkillcError, match="the initial skill is not scored") as error:
+        job_of(folder, against="initial", without=("initial",))
+    assert error.value.hint == "leave `--without initial` out"
+    with pytest.raises(SkillcError, match="the compiled skill is not scored") as error:
+        job_of(shop, against="compiled")
+    assert error.value.hint == "compile the program first"
+
+
+def test_what_the_compiled_skill_adds_to_no_skill_is_said_and_never_claimed(folder: Path) -> None:
+    found = evaluated(folder)
+    over = found.models[0].over_none
+    assert over is not None
+    assert over.verdict.gain == (score(found, "compiled").goal.value or 0) - (score(found, "none").goal.value or 0)
+    assert "against no skill the compiled skill gains +" in shown(found)
+    assert "95 % interval" in shown(found)
+    before = read_lock(folder / LOCK).looks
+    tested = evaluated(folder, split="test", skills=())
+    assert "`--against none` tests it" in " ".join(shown(tested).split())
+    told: Any = summary(tested)
+    assert told["models"][0]["compiled_over_none"]["interval"] is None
+    # No skill against the initial one is a look, the compiled skill against none is not.
+    assert len(read_lock(folder / LOCK).looks) == len(before) + 1
 
 
 def test_each_interval_holds_its_mean(folder: Path) -> None:
