@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pydantic import JsonValue
 
 from skillc.optimize.observer import Seen
-from skillc.run.progress import Progress, RunFacts
+from skillc.run.progress import QUIET_FOR, Progress, RunFacts
 
 FORMAT_VERSION = 1
 _TENTHS = 10
@@ -36,6 +36,7 @@ class JsonLines(Progress):
         super().__init__(facts, spent=spent, clock=clock)
         self._write = write
         self._tenth = 0
+        self._waited = 0.0
 
     def event(self, name: str, **fields: JsonValue) -> None:
         """Write one event."""
@@ -85,7 +86,8 @@ class JsonLines(Progress):
             self.event("stage", stage=status.stage, total=status.total)
         elif what == "advance" and status.total:
             self._advanced(status.done * _TENTHS // status.total)
-        elif what == "waiting":
+        elif what == "waiting" or (what == "still waiting" and self._clock() - self._waited >= QUIET_FOR):
+            self._waited = self._clock()
             self.event("waiting", message=status.waiting)
 
     def _advanced(self, tenth: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import TracebackType
@@ -88,6 +89,7 @@ class Progress:
         self.facts = facts
         self.status = Status()
         self._snapshot = spent
+        self._spent = Spent()
         self._clock = clock
         self._time = TimeLeft(facts.expected, facts.budget, clock)
         self._open = False
@@ -139,8 +141,9 @@ class Progress:
 
     def waiting(self, text: str | None) -> None:
         """Keep what the whole run waits for; None where it goes on."""
+        goes_on = text is not None and self.status.waiting is not None
         self.status = replace(self.status, waiting=text)
-        self.changed("waiting")
+        self.changed("still waiting" if goes_on else "waiting")
 
     def note(self, message: str) -> None:
         """Drop it: a note stops nothing."""
@@ -157,13 +160,15 @@ class Progress:
         return None
 
     def changed(self, what: str) -> None:
-        """Show the status where it is shown; `what` names the method that changed it."""
+        """Show the status where it is shown; `what` names the method that changed it, or is `still waiting`."""
 
     # ---- figures ----
 
     def spent(self) -> Spent:
-        """Read what was spent so far."""
-        return read_spent(self._snapshot())
+        """Read what was spent so far; the live area reads it from a thread of its own."""
+        with suppress(RuntimeError):  # a stage of the ledger was added meanwhile
+            self._spent = read_spent(self._snapshot())
+        return self._spent
 
     def spent_parts(self) -> list[str]:
         """What was spent, against each cap: `1,204 of 3,000 calls`."""
@@ -245,9 +250,9 @@ class Lines(Progress):
             edits = sum(map(len, status.edits)) if status.stage == "gate" else 0
             more = [f"{edits} edit{'s' * (edits != 1)}"] if edits else []
             self._line(status.stage, [_work(status.stage, status.total), *more])
-        elif what == "waiting" and status.waiting:
-            self._line("waiting", [status.waiting])
-        elif what == "advance" and self._clock() - self._printed >= QUIET_FOR:
+        elif status.waiting and (what == "waiting" or (what == "still waiting" and self._quiet_for_long())):
+            self._line("waiting", [one_line(status.waiting)])
+        elif what == "advance" and self._quiet_for_long():
             far = f"{status.done:,} of {_work(status.stage, status.total)}"
             self._line(status.stage, [far, *(evidence_text(each, status) for each in status.seen), *self._figures()])
 
@@ -255,6 +260,9 @@ class Lines(Progress):
         """Print a line as it is, however long."""
         self._printed = self._clock()
         self._console.print(line, soft_wrap=True)
+
+    def _quiet_for_long(self) -> bool:
+        return self._clock() - self._printed >= QUIET_FOR
 
     def _figures(self) -> list[str]:
         left = self.left()

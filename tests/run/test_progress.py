@@ -178,6 +178,20 @@ def test_a_long_stage_prints_a_line_now_and_then():
     assert lines[1].startswith("  baseline       300 of 10,000 rollouts, spent ")
 
 
+def test_a_wait_whose_text_changes_all_the_time_prints_a_line_now_and_then():
+    out, lines, clock = io.StringIO(), [], Clock()
+    plain = Lines(Console(file=out, width=200), FACTS, spent=Ledger(), clock=clock)
+    told = JsonLines(lines.append, FACTS, spent=Ledger(), clock=clock)
+    for second in range(100):
+        clock.now = second
+        for shown in (plain, told):
+            shown.waiting(f"vLLM starts, {second} s")
+    for shown in (plain, told):
+        shown.waiting(None)
+    assert len(out.getvalue().splitlines()) == 4
+    assert [json.loads(line)["message"] for line in lines][::4] == ["vLLM starts, 0 s", None]
+
+
 def test_dumb_terminals_and_files_get_plain_lines_and_quiet_shows_nothing(monkeypatch):
     monkeypatch.setenv("TERM", "dumb")
     out = io.StringIO()
