@@ -7,10 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from skillc.models.rulebook.sentences import Rule, read_rules
+from skillc.models.rulebook.sentences import Rule, read_rules, reads_majority
 
 _ESCAPED = re.compile(r"&((?:amp;)*)lt;")
 _RULE = re.compile(r"^\s*(?:[-*+]\s+)?\[([\w-]+)\]\s+(.*)$")
+_RULE_ID = re.compile(r"^\s*\[[\w-]+\]\s+")
 _WHY = re.compile(r"^\s+why:\s*(.*)$")
 _HEADING = re.compile(r"^## (\S+) \((frozen|trainable|slow)\b")
 _TOPIC = re.compile(r"^### (.+)$")
@@ -36,13 +37,18 @@ class SkillRule:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One trajectory or pair: inputs by name, what was answered, and the right answer where it can be known."""
+    """One trajectory or pair: inputs by name, what was answered, and the right answer where it can be known.
+
+    `said` and `right` are both as the prompt shows them: with several outputs, or JSON, `answer` and `gold` are a part.
+    """
 
     tag: str
     kind: str
     inputs: Mapping[str, str]
     answer: str
     gold: str | None
+    said: str = ""
+    right: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +57,12 @@ class Brief:
 
     Attributes:
         inputs: names of the input fields.
+        outputs: the output fields, each with its type.
         labels: of the first output that has any; empty for free text.
         rules: of all trainable sections, in order.
         sections: names of the trainable sections.
         lines: what rulebook understands of the whole skill, in reading order: a rule's id ("" elsewhere) and the rule.
+        majority: whether the skill says that the answer with the most signs wins.
         rejected: the texts in the rejected-edit buffer.
         cases: trajectories or pairs.
         edits: proposed edits by patch, as JSON objects.
@@ -67,10 +75,12 @@ class Brief:
     """
 
     inputs: tuple[str, ...]
+    outputs: tuple[tuple[str, str], ...]
     labels: tuple[str, ...]
     rules: tuple[SkillRule, ...]
     sections: tuple[str, ...]
     lines: tuple[tuple[str, Rule], ...]
+    majority: bool
     rejected: tuple[str, ...]
     cases: tuple[Case, ...]
     edits: tuple[tuple[Mapping[str, object], ...], ...]
@@ -106,15 +116,18 @@ def read_brief(prompt: str) -> Brief:
     labelled = [labels for kind, _, text in fields if kind == "output" and (labels := _labels(text))]
     outputs = tuple(name for kind, name, _ in fields if kind == "output")
     labels = labelled[0] if labelled else ()
+    types = tuple((name, _type(text)) for kind, name, text in fields if kind == "output")
     skill = plain(_inside(prompt, "skill"))
     rules, sections, lines = _skill(skill, inputs)
     found = re.search(r"<request([^>]*)>", prompt)
     return Brief(
         inputs=inputs,
+        outputs=types,
         labels=labels,
         rules=rules,
         sections=sections or _section_names(prompt),
         lines=lines,
+        majority=any(reads_majority(_RULE_ID.sub("", line)) for line in skill.splitlines() if not _WHY.match(line)),
         rejected=tuple(plain(line[2:]) for line in _inside(prompt, "rejected").splitlines() if line.startswith("- ")),
         cases=tuple(_cases(prompt, labels, outputs)),
         edits=tuple(_patches(prompt)),
@@ -171,6 +184,12 @@ def _texts(skill: str) -> dict[str, str]:
     return {name: "" if text == "(empty)" else text for name, text in texts.items()}
 
 
+def _type(text: str) -> str:
+    """A type without what its field is about: `labels`, `text`, `number`, `list of text`."""
+    kind = "labels" if text.startswith('"') else text.partition(" (")[0].removesuffix(" | none").strip()
+    return plain(kind)
+
+
 def _labels(text: str) -> tuple[str, ...]:
     """The labels of a type such as `"billing" | "shipping"`."""
     if not text.startswith('"'):
@@ -217,10 +236,12 @@ def _cases(prompt: str, labels: Sequence[str], outputs: Sequence[str]) -> list[C
     for tag, answered in (("trajectory", "answer"), ("case", "after")):
         for attributes, body in _each(prompt, tag):
             inputs = {row["name"]: plain(value) for row, value in _each(body, "input") if "name" in row}
-            answer = value_of(plain(_inside(body, answered)), labels, outputs) or ""
+            said = plain(_inside(body, answered))
+            right = plain(_inside(body, "gold")) if "<gold>" in body else None
+            answer = value_of(said, labels, outputs) or ""
             gold = _gold(body, labels, outputs)
             kind = attributes.get("kind", "")
-            cases.append(Case(attributes.get("tag", ""), kind, inputs, answer, gold))
+            cases.append(Case(attributes.get("tag", ""), kind, inputs, answer, gold, said, right))
     return cases
 
 

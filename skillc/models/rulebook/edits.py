@@ -1,135 +1,113 @@
-"""Signs for a label, written as edits: into a rule that stands there already, or as a new one."""
+"""Edits from evidence: one rule for each answer, rewritten where its signs change."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 
-from skillc.models.rulebook.briefs import Brief, SkillRule
-from skillc.models.rulebook.induce import Book, Sign
-from skillc.models.rulebook.slots import CLEAR, HINTS, Slot, last_slot
-from skillc.models.rulebook.wording import evidence_text, ordered_signs, rule_text
+from skillc.models.rulebook.briefs import Brief
+from skillc.models.rulebook.induce import Book, Item, Key, chosen_signs, gathered, single_signs
+from skillc.models.rulebook.wording import Evidence, evidence_text, ordered_signs, rule_text
 
 Edit = dict[str, object]
-Counts = Mapping[Sign, int]
 
 MOST_SIGNS = 12
-ENOUGH = 2  # cases that make a sign clear
-DOUBT = 0.34  # the most evidence for other labels, as a share of a sign's own
-_WORTH_EXTENDING = 3
+ENOUGH_CASES = 2  # that a sentence must get right before it is proposed
+# Where the answer with the most signs wins, a rule is read whole and a weak sign does less harm.
+MOST_COUNTED_SIGNS = 20
+MOST_NEW_SIGNS = 4
+MOST_NEW_COUNTED = 8
+_TENTATIVE = 4
 _TRIED_OFTEN = 3
 _REMEMBERED = re.compile(r"^(\w+): (\d+) of (\d+) edits", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Signs found for a label: how many cases show each, the slot they need, the cases cited, and the support."""
+def edits_of(
+    brief: Brief, book: Book, items: Sequence[Item], misled: Mapping[Key, Sequence[str]], *, alone: bool
+) -> list[Edit]:
+    """For each answer the edit that brings its rule up to the evidence, those that cite most cases first.
 
-    label: str
-    counts: Counts
-    slot: Slot
-    cures: tuple[str, ...]
-    support: int = 1
-
-
-def strongest_first(counts: Counts) -> list[Sign]:
-    """Signs, the most seen first."""
-    return sorted(counts, key=lambda sign: (-counts[sign], sign))
-
-
-def without_repeats(counts: Counts) -> dict[Sign, int]:
-    """The signs without phrases that hold another sign which was seen as often."""
-    return {
-        sign: count
-        for sign, count in counts.items()
-        if not any(other != sign and other.trigger in sign.trigger and counts[other] >= count for other in counts)
-    }
-
-
-def write(brief: Brief, book: Book, finding: Finding) -> list[Edit]:
-    """The edits for a finding: at most one for clear signs and one for hints, field by field."""
-    edits: list[Edit] = []
-    urgent = finding.slot < last_slot(brief)
-    for field in sorted({sign.field for sign in finding.counts}):
-        mine = {sign: count for sign, count in finding.counts.items() if sign.field == field}
-        clear = {s: n for s, n in mine.items() if urgent or n + book.known(s, finding.label) >= ENOUGH}
-        hints = {s: n for s, n in mine.items() if s not in clear and not book.known(s, finding.label)}
-        edits += _tier(brief, book, finding, clear, CLEAR)
-        edits += _tier(brief, book, finding, hints, HINTS)
-    return edits
+    Args:
+        brief: the prompt.
+        book: the skill.
+        items: what was seen.
+        misled: cases that a rule decides wrongly, by what the rule is about.
+        alone: whether a sign of a single case may be written where there is no better one, so that a merge
+            learns of it.
+    """
+    evidence = gathered(book, items)
+    failing: dict[Key, list[Item]] = defaultdict(list)
+    for item in items:
+        if item.cures:
+            failing[item.key].append(item)
+    edits = []
+    for key in dict.fromkeys((*failing, *misled)):
+        edit = _edit(brief, book, key, evidence.get(key, {}), failing[key], misled.get(key, ()), alone=alone)
+        edits += [edit] if edit is not None else []
+    return sorted(edits, key=lambda edit: -len(names(edit["cures"])))
 
 
-def _tier(brief: Brief, book: Book, finding: Finding, counts: Counts, topic: str) -> list[Edit]:
-    left = dict(counts)
-    edits: list[Edit] = []
-    home = _home(brief, book, finding, counts, topic)
-    if home is not None:
-        taken = _fitting(book, finding.label, left, home)
-        grown = _extended(brief, book, finding, home, {sign: left.pop(sign) for sign in taken})
-        edits += [grown] if grown else []
-    added = _added(brief, finding, left, topic)
-    return edits + ([added] if added else [])
-
-
-def _home(brief: Brief, book: Book, finding: Finding, counts: Counts, topic: str) -> SkillRule | None:
-    """A rule for the label that stands where the signs are needed and has room for most of them."""
-    last = last_slot(brief)
-    for rule in brief.rules:
-        signs = book.signs.get(rule.id)
-        if rule.topic != topic or not signs or rule.read is None or rule.read.answer != finding.label:
-            continue
-        too_late = topic == CLEAR and finding.slot < last and book.index[rule.id] >= finding.slot.index
-        same_field = all(sign.field == signs[0].field for sign in counts)
-        enough = min(len(counts), _WORTH_EXTENDING)
-        if same_field and not too_late and 0 < enough <= len(_fitting(book, finding.label, counts, rule)):
-            return rule
-    return None
-
-
-def _fitting(book: Book, label: str, counts: Counts, rule: SkillRule) -> list[Sign]:
-    """The signs that a rule has room for and that override nothing stronger where it stands."""
-    room = MOST_SIGNS - len(book.signs[rule.id])
-    at = book.index[rule.id]
-    return [
-        sign
-        for sign in strongest_first(counts)
-        if sign not in book.signs[rule.id] and book.against(sign, label, at) <= counts[sign] * DOUBT
-    ][: max(0, room)]
-
-
-def _extended(brief: Brief, book: Book, finding: Finding, rule: SkillRule, new: Counts) -> Edit | None:
-    old = book.signs[rule.id]
-    total = Counter({sign.trigger: max(1, book.seen[rule.id][sign.trigger]) for sign in old})
-    for sign, count in new.items():
-        total[sign.trigger] += count
-    text = rule_text(old[0].field, ordered_signs(total, total), finding.label)
-    if is_rejected(brief, text):
+def _edit(
+    brief: Brief,
+    book: Book,
+    key: Key,
+    evidence: Evidence,
+    failing: Sequence[Item],
+    misled: Sequence[str],
+    *,
+    alone: bool,
+) -> Edit | None:
+    rule = book.rules.get(key)
+    old = book.signs[rule.id] if rule else ()
+    most, new_ones = (MOST_COUNTED_SIGNS, MOST_NEW_COUNTED) if brief.majority else (MOST_SIGNS, MOST_NEW_SIGNS)
+    signs = _gradually(chosen_signs(evidence, most), old, new_ones)
+    if alone and not set(signs) - set(old):
+        shown = [sign for item in failing for sign in item.counts]
+        signs += [s for s in single_signs(evidence, shown, _TENTATIVE) if s not in signs]
+    new = set(signs) - set(old)
+    cures = _cited(failing, new) if new else []
+    if set(old) - set(signs):
+        cures += [tag for tag in misled if tag not in cures]
+    if not cures:
         return None
-    return {"op": "replace", "rule": rule.id, "text": text, **_reasons(finding, total)}
-
-
-def _added(brief: Brief, finding: Finding, counts: Counts, topic: str) -> Edit | None:
-    signs = strongest_first(counts)[:MOST_SIGNS]
+    if not signs:
+        return (
+            {"op": "delete", "rule": rule.id, "rationale": f"misled: {len(misled)}", "cures": cures} if rule else None
+        )
     while signs:
-        total = {sign.trigger: counts[sign] for sign in signs}
-        text = rule_text(signs[0].field, ordered_signs(total, total), finding.label)
-        if not is_rejected(brief, text):
-            after = finding.slot.after if topic == CLEAR else "end"
-            where = {"section": brief.sections[0], "topic": topic, "after": after}
-            return {"op": "add", "text": text, **where, **_reasons(finding, total)}
+        text = rule_text(key[0], ordered_signs(signs, evidence), key[1])
+        where = {"op": "replace", "rule": rule.id} if rule else {"op": "add", "section": brief.sections[0]}
+        edit: Edit = {**where, "text": text}
+        if not is_rejected(brief, edit) and not (rule and rule.text == text):
+            place = {} if rule else {"after": "end"}
+            return {**edit, **place, "rationale": evidence_text(evidence), "cures": cures, "support": len(cures)}
         signs.pop()
     return None
 
 
-def _reasons(finding: Finding, total: Mapping[str, int]) -> Edit:
-    return {"rationale": evidence_text(total), "cures": list(finding.cures), "support": finding.support}
+def _gradually(signs: Sequence[str], old: Sequence[str], most: int) -> list[str]:
+    """The signs without the weakest new ones: what little evidence shows comes in step by step, past the gates."""
+    new = [sign for sign in signs if sign not in old][:most]
+    return [sign for sign in signs if sign in old or sign in new]
 
 
-def is_rejected(brief: Brief, text: str) -> bool:
-    """Whether the rejected-edit buffer holds this text."""
-    return any(text in line for line in brief.rejected)
+def _cited(failing: Sequence[Item], new: set[str]) -> list[str]:
+    """The cases of the items that hold new signs, those that hold most of them first."""
+    holding = sorted(failing, key=lambda item: -len(new & set(item.counts)))
+    return list(dict.fromkeys(tag for item in holding if new & set(item.counts) for tag in item.cures))
+
+
+def is_rejected(brief: Brief, edit: Mapping[str, object]) -> bool:
+    """Whether the rejected-edit buffer holds this edit by itself; a patch that failed says little of its parts."""
+    text = str(edit.get("text") or "")
+    head = {
+        "add": f"add to {edit.get('section')}: {text}",
+        "replace": f"replace {edit.get('rule')}: {text}",
+        "delete": f"delete {edit.get('rule')}",
+        "move": f"move {edit.get('rule')} after {edit.get('after') or 'all others'}",
+    }.get(str(edit.get("op")), text)
+    return any(line == head or line.startswith(f"{head} (") for line in brief.rejected)
 
 
 def first_edits(brief: Brief, edits: Sequence[Edit], budget: int) -> list[Edit]:
@@ -144,3 +122,14 @@ def ops_in_vain(memory: str) -> frozenset[str]:
     """What edits did that was tried often enough and never accepted, by the memory that `meta_skill` writes."""
     counts = ((m[1], int(m[2]), int(m[3])) for m in _REMEMBERED.finditer(memory))
     return frozenset(op for op, accepted, tried in counts if accepted == 0 and tried >= _TRIED_OFTEN)
+
+
+def names(value: object) -> list[str]:
+    """The names in a list of an edit."""
+    return [str(name) for name in value] if isinstance(value, list) else []
+
+
+def by_cures(edits: Sequence[Edit], cured: Callable[[Edit], list[str]]) -> list[Edit]:
+    """Edits that cure something, with what they cure, the most first."""
+    found = [{**edit, "cures": tags} for edit in edits if (tags := cured(edit))]
+    return sorted(found, key=lambda edit: -len(names(edit["cures"])))

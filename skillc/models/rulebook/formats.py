@@ -37,8 +37,8 @@ def format_edits(brief: Brief, cases: list[Case]) -> list[Edit]:
     edits: list[tuple[int, Edit]] = []
     for text, form in FORMS:
         cured = [case.tag for case in cases if case.answer != case.gold and form(case.answer) == case.gold]
-        if cured and text not in present and not is_rejected(brief, text):
+        add: Edit = {"op": "add", "section": brief.sections[0], "text": text, "topic": "form", "after": "end"}
+        if cured and text not in present and not is_rejected(brief, add):
             why = f"{len(cured)} of {len(cases)} wrong answers were right but for this"
-            add = {"op": "add", "section": brief.sections[0], "text": text, "topic": "form", "after": "end"}
             edits.append((len(cured), {**add, "rationale": why, "cures": cured}))
     return [edit for _, edit in sorted(edits, key=lambda item: -item[0])]

@@ -1,4 +1,4 @@
-"""English words that say nothing about a subject: rulebook's whole prior knowledge."""
+"""English words that carry no subject, all that the rulebook knows beforehand: function words and boilerplate."""
 
 _WORDS = """
 a about above after again against all also am an and another any anybody anyone anything are around as at away back be
@@ -13,4 +13,16 @@ together too two under until up upon us use used using ve very want wants was wa
 which while who whom whose why will with within without would yes yet you your yours
 """
 
+# Greetings, days, months and numbers stand in letters about anything.
+_BOILERPLATE = """
+hello hi hey dear greetings thanks thank cheers regards sincerely sir madam team sorry kind kindly best
+monday tuesday wednesday thursday friday saturday sunday weekend weekday
+january february march april june july august september october november december
+morning noon afternoon evening night midnight yesterday tomorrow tonight
+second seconds minute minutes hour hours day days week weeks month months year years ago
+zero three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
+nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand half dozen first third twice
+"""
+
 FUNCTION_WORDS = frozenset(_WORDS.split())
+NO_SIGNS = FUNCTION_WORDS | frozenset(_BOILERPLATE.split())

@@ -1,121 +1,97 @@
-"""How rulebook makes rules from cases: which words speak for a label.
+"""How the rulebook makes rules of cases: which words are signs of which answer.
 
-It knows no subject. Its prior is a list of English function words, and that a name in mid-sentence is seldom a sign.
+It knows no subject. Its prior is a list of English words that are signs of nothing.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skillc.models.rulebook.briefs import Brief, Case, SkillRule
-from skillc.models.rulebook.function_words import FUNCTION_WORDS
-from skillc.models.rulebook.sentences import Group, Rule, applies, normal
-from skillc.models.rulebook.wording import read_evidence
+from skillc.models.rulebook.function_words import NO_SIGNS
+from skillc.models.rulebook.sentences import Group, Rule, decide, normal, words
+from skillc.models.rulebook.wording import Evidence, Seen, read_evidence
 
-_TOKEN = re.compile(r"[^\W_]+|[.!?:;\n]")
-_NAME_PENALTY = 0.6
-_PHRASE_PENALTY = 0.5
-_OTHERS = 2.0
-_CLAIM = 1.5
-_LEAST_VALUE = 0.5
-SIGNS_A_CASE = 4
+ENOUGH = 2  # cases that make a word a sign
+PURE = 0.6  # the least share of a sign's cases that have the rule's answer
+_AGAINST = 1.5  # what a case with another answer weighs
+_REPEATED = 3  # words seen once that a case shares with earlier ones before it is taken for one of them
 
-
-@dataclass(frozen=True, slots=True, order=True)
-class Sign:
-    """A trigger in a field: normal text with a space on both sides."""
-
-    field: str
-    trigger: str
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What is known for a label at a place in the skill: the rule at `index` has shown `sign` to mean `label`."""
-
-    index: int
-    label: str
-    count: int
+Key = tuple[str, str]
+"""A field and an answer: what one rule is about."""
 
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """The skill's rules as lists of signs, where they have that form.
+    """What the skill's rules that are plain lists of signs hold.
 
     Attributes:
-        index: place of each rule, by id.
-        signs: by rule id, for rules of one positive group of mentions in one field, with no exceptions.
-        claims: by sign.
-        seen: evidence by rule id.
+        rules: by field and answer, the first of them.
+        signs: by rule id.
+        evidence: by field and answer. A sign without evidence was written by somebody else and counts as enough.
+        structured: whether an answer has several parts; then it begins with the name of its part.
     """
 
-    index: Mapping[str, int]
-    signs: Mapping[str, tuple[Sign, ...]]
-    claims: Mapping[Sign, tuple[Claim, ...]]
-    seen: Mapping[str, Counter[str]]
+    rules: Mapping[Key, SkillRule]
+    signs: Mapping[str, tuple[str, ...]]
+    evidence: Mapping[Key, Evidence]
+    structured: bool = False
 
-    def against(self, sign: Sign, label: str, index: int) -> int:
-        """Evidence for other labels that a rule with this sign, put at `index`, would override."""
-        return sum(c.count for c in self.claims.get(sign, ()) if c.label != label and c.index >= index)
+    def part(self, label: str) -> str:
+        """What part of an answer a label is about: `priority` for `priority with high`."""
+        return label.partition(" with ")[0] if self.structured else ""
 
-    def known(self, sign: Sign, label: str) -> int:
-        """Evidence that the skill holds for a sign to mean a label."""
-        return sum(c.count for c in self.claims.get(sign, ()) if c.label == label)
+    def known(self, key: Key, sign: str) -> Seen:
+        """What is known of a sign; where the rule holds nothing, what other rules saw counts against it."""
+        own = self.evidence.get(key, {}).get(sign)
+        if own is not None:
+            return own
+        others = (seen[sign].own for other, seen in self.evidence.items() if sign in seen and self.rivals(key, other))
+        return Seen(0, sum(others))
+
+    def rivals(self, one: Key, other: Key) -> bool:
+        """Whether two rules look at one field for one part of the answer."""
+        return one[0] == other[0] and self.part(one[1]) == self.part(other[1])
 
 
 def book_of(brief: Brief) -> Book:
     """What the skill holds."""
-    index = {rule.id: i for i, rule in enumerate(brief.rules)}
-    seen = {rule.id: read_evidence(rule.why) for rule in brief.rules}
-    signs: dict[str, tuple[Sign, ...]] = {}
-    claims: dict[Sign, list[Claim]] = defaultdict(list)
+    rules: dict[Key, SkillRule] = {}
+    signs: dict[str, tuple[str, ...]] = {}
+    evidence: dict[Key, dict[str, Seen]] = {}
     for rule in brief.rules:
-        group = _list_group(rule)
+        group = list_group(rule)
         if group is None or rule.read is None:
             continue
-        field = group.field or brief.inputs[0]
-        signs[rule.id] = tuple(Sign(field, trigger) for trigger in group.triggers)
-        for sign in signs[rule.id]:
-            claims[sign].append(Claim(index[rule.id], rule.read.answer, max(1, seen[rule.id][sign.trigger])))
-    return Book(index, signs, {sign: tuple(found) for sign, found in claims.items()}, seen)
+        key = (group.field or brief.inputs[0], rule.read.answer)
+        signs[rule.id] = group.triggers
+        noted = read_evidence(rule.why)
+        merged = evidence.setdefault(key, {})
+        rules.setdefault(key, rule)
+        for sign in (*group.triggers, *noted):
+            merged[sign] = max(merged.get(sign, Seen()), noted.get(sign, Seen(ENOUGH, ENOUGH)), key=lambda s: s.total)
+    structured = len(brief.outputs) > 1 or any(kind == "json" for _, kind in brief.outputs)
+    return Book(rules, signs, evidence, structured)
 
 
-def _list_group(rule: SkillRule) -> Group | None:
+def list_group(rule: SkillRule) -> Group | None:
+    """The signs of a rule that is nothing but a list of them."""
     read = rule.read
     if read is None or len(read.groups) != 1 or read.groups[0].negated or read.groups[0].kind != "mentions":
         return None
     return read.groups[0]
 
 
-def signs_of(inputs: Mapping[str, str]) -> dict[Sign, float]:
-    """The signs in the inputs, each with a prior weight: function words and digits are none, names weigh less."""
-    found: dict[Sign, float] = {}
-    for field, text in inputs.items():
-        shouting = text.upper() == text
-        starts, before = True, ""
-        for token in _TOKEN.findall(text):
-            if not token[0].isalnum():
-                starts, before = True, ""
-                continue
-            word = token.lower()
-            plain = not any(c.isdigit() for c in word)
-            content = word not in FUNCTION_WORDS and plain and len(word) > 1
-            weight = min(len(word), 8) / 8
-            if not shouting and not starts and token[0].isupper():
-                weight -= _NAME_PENALTY
-            if content:
-                _keep(found, Sign(field, f" {word} "), weight)
-            if before and plain and (content or before not in FUNCTION_WORDS):
-                _keep(found, Sign(field, f" {before} {word} "), (weight if content else 0.3) - _PHRASE_PENALTY)
-            starts, before = False, word if plain else ""
-    return found
+def is_sign(word: str) -> bool:
+    """Whether a word may be a sign: no function word, no boilerplate, no number, no single letter."""
+    return len(word) > 1 and word not in NO_SIGNS and not any(c.isdigit() for c in word)
 
 
-def _keep(found: dict[Sign, float], sign: Sign, weight: float) -> None:
-    found[sign] = max(weight, found.get(sign, weight))
+def signs_of(text: str) -> list[str]:
+    """The signs in a text, each once, as normal texts."""
+    return [f" {word} " for word in dict.fromkeys(words(text)) if is_sign(word)]
 
 
 def normals(case: Case) -> dict[str, str]:
@@ -123,44 +99,62 @@ def normals(case: Case) -> dict[str, str]:
     return {name: normal(value) for name, value in case.inputs.items()}
 
 
-def deciding(lines: Sequence[tuple[str, Rule]], inputs: Mapping[str, str]) -> tuple[str, Rule] | None:
-    """The line that decides: the first rule that applies, else the first default, else None."""
-    default = None
-    for line in lines:
-        if line[1].default:
-            default = default or line
-        elif applies(line[1], inputs):
-            return line
-    return default
+def deciding(brief: Brief, case: Case) -> tuple[str, Rule] | None:
+    """The line of the skill that decides a case, None where none does."""
+    at = decide([rule for _, rule in brief.lines], normals(case), majority=brief.majority)
+    return None if at is None else brief.lines[at]
 
 
-def tally(cases: Iterable[Case]) -> dict[str, Counter[Sign]]:
-    """How many cases of each right answer hold each sign."""
-    counts: dict[str, Counter[Sign]] = defaultdict(Counter)
-    for case in cases:
-        if case.gold is not None:
-            counts[case.gold].update(signs_of(case.inputs).keys())
-    return dict(counts)
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Cases of one answer: how many of them hold each sign of a field.
 
-
-def best_signs(case: Case, counts: Mapping[str, Counter[Sign]], book: Book, index: int) -> list[Sign]:
-    """The signs in a case that speak most for its right answer, for a rule that shall stand at `index`.
-
-    A sign's value is the other cases of the same answer that hold it, less twice those of other answers, less what the
-    rules that it would override know for other answers, plus its prior weight. A phrase is left out where one of its
-    words was taken.
+    Attributes:
+        cures: tags or ids of those that are wrong now; empty for cases that are right.
     """
-    label = case.gold or ""
 
-    def value(sign: Sign, weight: float) -> float:
-        others = sum(counts[other][sign] for other in counts if other != label)
-        return counts[label][sign] - 1 - _OTHERS * others - _CLAIM * book.against(sign, label, index) + weight
+    key: Key
+    counts: Mapping[str, int]
+    cures: tuple[str, ...] = ()
 
-    ranked = sorted((-value(sign, weight), sign) for sign, weight in signs_of(case.inputs).items())
-    chosen: list[Sign] = []
-    for worth, sign in ranked:
-        if len(chosen) == SIGNS_A_CASE or -worth <= _LEAST_VALUE:
-            break
-        if not any(other.trigger in sign.trigger for other in chosen):
-            chosen.append(sign)
-    return chosen
+
+def items_of(book: Book, cases: Sequence[Case], *, failed: bool) -> list[Item]:
+    """One item for each case and field. A word that is likely known from the very same case is not counted again."""
+    items = []
+    for case in cases:
+        for field, text in case.inputs.items():
+            key = (field, case.gold or "")
+            signs = signs_of(text)
+            once = {sign for sign in signs if book.evidence.get(key, {}).get(sign) == Seen(1, 1)}
+            again = once if len(once) >= _REPEATED else set()
+            items.append(Item(key, {s: 1 for s in signs if s not in again}, (case.tag,) if failed else ()))
+    return items
+
+
+def gathered(book: Book, items: Sequence[Item]) -> dict[Key, dict[str, Seen]]:
+    """What is known of every sign of every answer, by the skill's rules and the items together."""
+    own: dict[Key, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    total: dict[tuple[str, str, str], int] = defaultdict(int)
+    for item in items:
+        for sign, count in item.counts.items():
+            own[item.key][sign] += count
+            total[item.key[0], book.part(item.key[1]), sign] += count
+    found: dict[Key, dict[str, Seen]] = {}
+    for key in dict.fromkeys((*book.evidence, *own)):
+        signs = dict.fromkeys((*own.get(key, ()), *book.evidence.get(key, ())))
+        new = own.get(key, {})
+        found[key] = {s: book.known(key, s) + Seen(new.get(s, 0), total[key[0], book.part(key[1]), s]) for s in signs}
+    return found
+
+
+def chosen_signs(evidence: Evidence, most: int) -> list[str]:
+    """The best signs by evidence: enough cases, mostly of this answer; cases of others weigh more than its own."""
+    good = [s for s, seen in evidence.items() if seen.own >= ENOUGH and seen.own >= PURE * seen.total]
+    good.sort(key=lambda s: (_AGAINST * evidence[s].against - evidence[s].own, -len(s), s))
+    return good[:most]
+
+
+def single_signs(evidence: Evidence, among: Sequence[str], most: int) -> list[str]:
+    """Signs that a single case shows and no case of another answer, the longest words first."""
+    alone = [s for s in dict.fromkeys(among) if evidence[s] == Seen(1, 1)]
+    return sorted(alone, key=lambda s: (-len(s), s))[:most]

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skillc.models.rulebook.briefs import Brief, attributes_of, plain, value_of
-from skillc.models.rulebook.edits import DOUBT, Edit
+from skillc.models.rulebook.edits import Edit
+from skillc.models.rulebook.induce import PURE
 from skillc.models.rulebook.reading import texts
 from skillc.models.rulebook.sentences import Group, normal, read_sentence
-from skillc.models.rulebook.wording import evidence_text, ordered_signs, read_evidence, rule_text
+from skillc.models.rulebook.wording import Seen, evidence_text, ordered_signs, read_evidence, rule_text
 
 _FOUND = re.compile(r"<found>\n(.*?)\n</found>", re.DOTALL)
 _HIT = re.compile(r"<hit ([^>]*)>(.*?)</hit>", re.DOTALL)
@@ -85,11 +86,11 @@ def _checked(brief: Brief, edit: Edit, done: Sequence[Answered]) -> Edit | None:
         return edit
     seen = read_evidence(str(edit.get("rationale", "")))
     against = {normal(each.text): sum(answer != rule.answer for answer in each.right) for each in done}
-    kept = [sign for sign in group.triggers if against.get(sign, 0) <= max(1, seen[sign]) * DOUBT]
+    counts = {sign: seen.get(sign, Seen(1, 1)) + Seen(0, against.get(sign, 0)) for sign in group.triggers}
+    kept = [sign for sign in group.triggers if counts[sign].own >= PURE * counts[sign].total]
     if len(kept) == len(group.triggers):
         return edit
     if not kept:
         return None
-    counts = {sign: max(1, seen[sign]) for sign in kept}
     text = rule_text(group.field or brief.inputs[0], ordered_signs(kept, counts), rule.answer)
-    return {**edit, "text": text, "rationale": evidence_text(counts)}
+    return {**edit, "text": text, "rationale": evidence_text({**seen, **counts})}

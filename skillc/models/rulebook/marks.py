@@ -6,14 +6,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from skillc.models.rulebook.briefs import Brief, Case
-from skillc.models.rulebook.induce import deciding, normals
+from skillc.models.rulebook.induce import deciding
 
 
 def lapses_of(brief: Brief) -> list[tuple[str, str, list[Case]]]:
     """Cases that a rule decides rightly and that were answered otherwise, by rule: its id, its answer, the cases."""
     found: dict[tuple[str, str], list[Case]] = defaultdict(list)
     for case in brief.cases:
-        line = deciding(brief.lines, normals(case))
+        line = deciding(brief, case)
         if line and line[0] and case.gold is not None and line[1].answer == case.gold != case.answer:
             found[line[0], line[1].answer].append(case)
     return [(rule, answer, cases) for (rule, answer), cases in found.items()]
@@ -36,7 +36,7 @@ def marks_of(brief: Brief) -> list[dict[str, object]]:
     helped: dict[str, list[str]] = defaultdict(list)
     misled: dict[str, list[str]] = defaultdict(list)
     for case in brief.cases:
-        line = deciding(brief.lines, normals(case))
+        line = deciding(brief, case)
         if line is None or not line[0] or case.gold is None:
             continue
         if line[1].answer == case.gold:

@@ -1,107 +1,106 @@
-"""The reply to an aggregation: signs of all patches counted together, doubtful ones dropped, edits written anew."""
+"""The reply to an aggregation: the signs of all patches counted together, the rules written anew."""
 
 from __future__ import annotations
 
-import re
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from skillc.models.rulebook.briefs import Brief
-from skillc.models.rulebook.edits import DOUBT, Edit, Finding, first_edits, without_repeats, write
-from skillc.models.rulebook.induce import Book, Sign, book_of
-from skillc.models.rulebook.sentences import read_sentence
-from skillc.models.rulebook.slots import CLEAR, Slot, last_slot, slot_of
-from skillc.models.rulebook.wording import read_evidence
-
-_RIGHT = re.compile(r"right by (\S+) where ")
-_EVERYWHERE = 10**6
+from skillc.models.rulebook.edits import Edit, edits_of, first_edits, names
+from skillc.models.rulebook.induce import Book, Item, Key, book_of
+from skillc.models.rulebook.propose import RIGHT, right_text
+from skillc.models.rulebook.sentences import Rule, normal, read_sentence
+from skillc.models.rulebook.wording import Seen, read_evidence, rule_text
 
 
 @dataclass(slots=True)
-class _Evidence:
+class _Heard:
     """What the patches say.
 
     Attributes:
-        counts: cases of a label that show a sign.
-        slots: the last slot that was asked for, by label and sign.
-        cures: cited cases by label and slot, in order.
-        support: proposals by label.
-        right: what right answers showed: place of the rule that gave them, label, count.
-        others: edits that are not about signs.
+        items: evidence of all patches.
+        misled: cases that a rule decides wrongly.
+        right: of right cases, by field, label and sign.
+        tags: the right cases themselves.
+        others: edits that are about no signs.
     """
 
-    counts: dict[str, Counter[Sign]] = field(default_factory=lambda: defaultdict(Counter))
-    slots: dict[tuple[str, Sign], Slot] = field(default_factory=dict)
-    cures: dict[tuple[str, Slot], dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
-    support: Counter[str] = field(default_factory=Counter)
-    right: dict[Sign, list[tuple[int, str, int]]] = field(default_factory=lambda: defaultdict(list))
+    items: list[Item] = field(default_factory=list)
+    misled: dict[Key, list[str]] = field(default_factory=lambda: defaultdict(list))
+    right: dict[str, dict[str, Counter[str]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(Counter)))
+    tags: dict[str, None] = field(default_factory=dict)
     others: list[Edit] = field(default_factory=list)
 
 
 def aggregate(brief: Brief) -> dict[str, object]:
-    """One patch out of several."""
+    """One patch out of several.
+
+    A merge that sees right cases is the last one, so it writes only signs that two cases or more show.
+    """
     book = book_of(brief)
-    evidence = _Evidence()
+    heard = _Heard()
     for patch in brief.edits:
         for edit in patch:
-            _read(brief, book, edit, evidence)
-    edits: list[Edit] = []
-    for label in evidence.counts:
-        for slot, counts in sorted(_placed(brief, book, label, evidence).items(), reverse=True):
-            cited = evidence.cures.get((label, slot)) or evidence.cures.get((label, last_slot(brief))) or {}
-            if cited:
-                finding = Finding(label, without_repeats(counts), slot, tuple(cited), max(1, evidence.support[label]))
-                edits += write(brief, book, finding)
-    edits += _joined(evidence.others)
-    edits.sort(key=lambda edit: -len(_names(edit.get("cures"))))
+            _read(brief, book, edit, heard)
+    last = "successes" in brief.kinds
+    edits = edits_of(brief, book, heard.items, heard.misled, alone=not last)
+    edits += _joined(heard.others)
+    edits.sort(key=lambda edit: -len(names(edit.get("cures"))))
+    if not edits and set(brief.kinds) == {"successes"}:
+        edits = _right_again(brief, heard)
     return {"edits": first_edits(brief, edits, brief.budget)}
 
 
-def _read(brief: Brief, book: Book, edit: Mapping[str, object], evidence: _Evidence) -> None:
-    read = read_sentence(str(edit.get("text", "")), brief.inputs)
+def _read(brief: Brief, book: Book, edit: Mapping[str, object], heard: _Heard) -> None:
     why = str(edit.get("rationale", ""))
-    old = book.signs.get(str(edit.get("rule", "")), ())
-    new: list[Sign] = []
-    if read is not None and len(read.groups) == 1 and not read.groups[0].negated:
-        signs = [Sign(read.groups[0].field or brief.inputs[0], trigger) for trigger in read.groups[0].triggers]
-        new = [sign for sign in signs if sign not in old]
-    if read is None or not new or edit.get("op") not in ("add", "replace"):
-        evidence.others.append(dict(edit))
-        return
-    seen = read_evidence(why)
-    right = _RIGHT.match(why)
-    if right:
-        at = book.index.get(right[1], _EVERYWHERE)
-        for sign in new:
-            evidence.right[sign].append((at, read.answer, max(1, seen[sign.trigger])))
-        return
-    slot = last_slot(brief)
-    if edit.get("op") == "add" and edit.get("topic") == CLEAR:
-        slot = slot_of(brief, book, str(edit.get("after", "")))
-    for sign in new:
-        evidence.counts[read.answer][sign] += max(1, seen[sign.trigger])
-        evidence.slots[read.answer, sign] = max(slot, evidence.slots.get((read.answer, sign), slot))
-    cited = dict.fromkeys(_names(edit.get("cures")))
-    for place in {slot, *(evidence.slots[read.answer, sign] for sign in new)}:
-        evidence.cures[read.answer, place].update(cited)
-    support = edit.get("support", 1)
-    evidence.support[read.answer] += support if isinstance(support, int) else 1
+    read = read_sentence(str(edit.get("text", "")), brief.inputs)
+    cures = tuple(names(edit.get("cures")))
+    key = _key(brief, read)
+    if key is None or read is None or edit.get("op") not in ("add", "replace"):
+        heard.others.append(dict(edit))
+    elif why.startswith(RIGHT):
+        heard.tags.update(dict.fromkeys(cures))
+        for label, counts in _right(why).items():
+            heard.right[key[0]][label].update(counts)
+            heard.items.append(Item((key[0], label), counts))
+    else:
+        stated = {sign: Seen(1, 1) for sign in read.groups[0].triggers} | read_evidence(why)
+        known = book.evidence.get(key, {})
+        new = {sign: seen.own - known.get(sign, Seen()).own for sign, seen in stated.items()}
+        counts = {sign: count for sign, count in new.items() if count > 0}
+        if counts:
+            heard.items.append(Item(key, counts, cures))
+        if set(known) - set(read.groups[0].triggers):
+            heard.misled[key] += cures
 
 
-def _placed(brief: Brief, book: Book, label: str, evidence: _Evidence) -> dict[Slot, dict[Sign, int]]:
-    """The signs of a label by slot: the one they need, or the last one, or none where too much speaks against them."""
-    last = last_slot(brief)
-    placed: dict[Slot, dict[Sign, int]] = defaultdict(dict)
-    for sign, count in evidence.counts[label].items():
-        own = count + sum(n for _, of, n in evidence.right.get(sign, ()) if of == label)
-        others = sum(counts[sign] for of, counts in evidence.counts.items() if of != label)
-        for slot in dict.fromkeys((evidence.slots[label, sign], last)):
-            lost = sum(n for at, of, n in evidence.right.get(sign, ()) if of != label and at >= slot.index)
-            if others + lost + book.against(sign, label, slot.index) <= own * DOUBT:
-                placed[slot][sign] = count
-                break
-    return placed
+def _key(brief: Brief, read: Rule | None) -> Key | None:
+    """What a rule that is a plain list of signs is about."""
+    if read is None or len(read.groups) != 1 or read.groups[0].negated or read.groups[0].kind != "mentions":
+        return None
+    return read.groups[0].field or brief.inputs[0], read.answer
+
+
+def _right(why: str) -> dict[str, dict[str, int]]:
+    try:
+        told = json.loads(why.removeprefix(RIGHT))
+    except json.JSONDecodeError:
+        return {}
+    return {label: {normal(sign): count for sign, count in counts.items()} for label, counts in told.items()}
+
+
+def _right_again(brief: Brief, heard: _Heard) -> list[Edit]:
+    """The evidence of right cases, passed on to the next merge."""
+    edits: list[Edit] = []
+    for name, counts in heard.right.items():
+        label = max(counts, key=lambda label: (max(counts[label].values(), default=0), label))
+        signs = [sign for sign, _ in counts[label].most_common(4)]
+        text = rule_text(name, signs, label)
+        add = {"op": "add", "section": brief.sections[0], "text": text, "after": "end"}
+        edits.append({**add, "rationale": right_text(counts), "cures": list(heard.tags), "support": len(heard.tags)})
+    return edits
 
 
 def _joined(edits: Iterable[Edit]) -> list[Edit]:
@@ -110,10 +109,10 @@ def _joined(edits: Iterable[Edit]) -> list[Edit]:
     for edit in edits:
         key = tuple(str(edit.get(name)) for name in ("op", "rule", "text", "after"))
         known = by_text.setdefault(key, {**edit, "cures": [], "support": 0})
-        known["cures"] = list(dict.fromkeys([*_names(known["cures"]), *_names(edit.get("cures"))]))
+        known["cures"] = list(dict.fromkeys([*names(known["cures"]), *names(edit.get("cures"))]))
         known["support"] = _support(known) + max(1, _support(edit, 1))
     best: dict[object, Edit] = {}
-    for edit in sorted(by_text.values(), key=lambda e: -len(_names(e["cures"]))):
+    for edit in sorted(by_text.values(), key=lambda e: -len(names(e["cures"]))):
         best.setdefault(edit.get("rule") or edit.get("text"), edit)
     return list(best.values())
 
@@ -121,7 +120,3 @@ def _joined(edits: Iterable[Edit]) -> list[Edit]:
 def _support(edit: Edit, missing: int = 0) -> int:
     value = edit.get("support", missing)
     return value if isinstance(value, int) else missing
-
-
-def _names(value: object) -> list[str]:
-    return [str(name) for name in value] if isinstance(value, list) else []

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from skillc.models.rulebook.briefs import Brief, read_brief
-from skillc.models.rulebook.induce import deciding, normals
+from skillc.models.rulebook.induce import deciding
 from skillc.models.rulebook.lookups import with_lookups
 from skillc.models.rulebook.merge import aggregate
 from skillc.models.rulebook.one_shot import one_shot
@@ -50,7 +50,7 @@ def slow_update(brief: Brief) -> dict[str, object]:
     """The old guidance with a default: the answer that was missed most often where no rule applied."""
     missed: Counter[str] = Counter()
     for case in brief.cases:
-        line = deciding(brief.lines, normals(case))
+        line = deciding(brief, case)
         undecided = line is None or line[1].default
         if undecided and case.kind in ("still_failing", "regressed") and case.gold in brief.labels:
             missed[case.gold or ""] += 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,8 +9,7 @@ from skillc.models.rulebook.briefs import Brief, SkillRule
 from skillc.models.rulebook.edits import MOST_SIGNS
 from skillc.models.rulebook.induce import book_of
 from skillc.models.rulebook.sentences import read_sentence
-from skillc.models.rulebook.slots import CLEAR
-from skillc.models.rulebook.wording import evidence_text, ordered_signs, read_evidence, rule_text
+from skillc.models.rulebook.wording import Seen, evidence_text, ordered_signs, read_evidence, rule_text
 from skillc.tokens import count_tokens
 
 _NEW = "new"
@@ -92,7 +90,7 @@ def _tokens(lines: Sequence[_Line]) -> int:
 
 
 def _joined(brief: Brief, lines: Sequence[_Line]) -> list[_Line]:
-    """Clear signs that give one answer by words of one field as one rule, where the first of them stands."""
+    """Lists of signs in one field for one answer become one rule, at the place of the first."""
     joined: list[_Line] = []
     for line in lines:
         both = ((i, _both(brief, other, line)) for i, other in enumerate(joined))
@@ -106,14 +104,15 @@ def _joined(brief: Brief, lines: Sequence[_Line]) -> list[_Line]:
 
 def _both(brief: Brief, first: _Line, second: _Line) -> _Line | None:
     one, other = _signs(brief, first), _signs(brief, second)
-    if first.topic != second.topic or first.topic != CLEAR or one is None or other is None or one[:2] != other[:2]:
+    if first.topic != second.topic or one is None or other is None or one[:2] != other[:2]:
         return None
     field, answer, signs = one
     every = list(dict.fromkeys((*signs, *other[2])))
     if len(every) > MOST_SIGNS:
         return None
-    seen: Counter[str] = Counter(dict.fromkeys(every, 1)) | read_evidence(first.why) | read_evidence(second.why)
-    counts = {sign: seen[sign] for sign in every}
+    counts = dict.fromkeys(every, Seen(1, 1)) | read_evidence(first.why)
+    for sign, seen in read_evidence(second.why).items():
+        counts[sign] = max(counts.get(sign, Seen()), seen, key=lambda s: s.total)
     text = rule_text(field, ordered_signs(every, counts), answer)
     return _Line(first.id or second.id, first.topic, text, evidence_text(counts))
 
@@ -123,6 +122,7 @@ def _signs(brief: Brief, line: _Line) -> tuple[str, str, tuple[str, ...]] | None
     alone = SkillRule(_NEW, "", line.topic, line.text, line.why, read_sentence(line.text, brief.inputs))
     book = book_of(replace(brief, rules=(alone,)))
     signs = book.signs.get(_NEW)
-    if not signs or alone.read is None:
+    if not signs:
         return None
-    return signs[0].field, alone.read.answer, tuple(sign.trigger for sign in signs)
+    ((field, answer),) = book.rules
+    return field, answer, signs

@@ -8,7 +8,7 @@ an AND of groups, each group an OR of triggers; a group may be negated (`and not
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -43,6 +43,16 @@ _VERB = re.compile(
     re.IGNORECASE,
 )
 _GRAMMAR = re.compile(r"\b(?:if|when|where|then|otherwise|the|these|one|any|of|words?|phrases?)\b", re.IGNORECASE)
+_MAJORITY = re.compile(
+    r"(?:if|where|when|whenever)\s+(?:several|more than one|two or more|different)\b[^.]*"
+    r"\b(?:rules?|answers?|labels?)\b[^.]*\bmost\s+(?:of\s+(?:its|their)\s+)?(?:signs|words|matches)\b",
+    re.IGNORECASE,
+)
+# What `taking.py` reads names a place in an input, which is no answer.
+_TAKING = re.compile(
+    r"\b(?:with|from|to|as)\s+the\s+(?:\w+\s+)?(?:number|word|name|line|text\s+(?:between|that)|rest\s+of)\b",
+    re.IGNORECASE,
+)
 _JOIN = re.compile(r"\b(and|but|unless|or|not|nor)\b|,", re.IGNORECASE)
 
 
@@ -93,10 +103,11 @@ def needs_quotes(sign: str) -> bool:
 
 def applies(rule: Rule, inputs: Mapping[str, str]) -> bool:
     """Whether a rule's condition holds on inputs, each of which is a normal text. A default's always does."""
-    return all(_holds(group, inputs) for group in rule.groups)
+    return all(holds(group, inputs) for group in rule.groups)
 
 
-def _holds(group: Group, inputs: Mapping[str, str]) -> bool:
+def holds(group: Group, inputs: Mapping[str, str]) -> bool:
+    """Whether a group of a condition holds on inputs, each of which is a normal text."""
     one = inputs.get(group.field) if group.field else None
     texts = list(inputs.values()) if one is None else [one]
     return any(_in(group.kind, trigger, text) for trigger in group.triggers for text in texts) != group.negated
@@ -115,28 +126,53 @@ def fired(rule: Rule, inputs: Mapping[str, str]) -> tuple[str, ...]:
         for group in rule.groups
         if not group.negated
         for trigger in group.triggers
-        if _holds(Group((trigger,), False, group.kind, group.field), inputs)
+        if holds(Group((trigger,), False, group.kind, group.field), inputs)
     )
+
+
+def reads_majority(text: str) -> bool:
+    """Whether a text says that of several rules that apply the answer with the most signs wins."""
+    return any(_MAJORITY.match(sentence) for line in text.splitlines() for sentence in sentences_of(line))
+
+
+def decide(rules: Sequence[Rule], inputs: Mapping[str, str], *, majority: bool = False) -> int | None:
+    """The place of the rule that decides: the first that applies, else the first default, else None.
+
+    Args:
+        rules: in reading order.
+        inputs: normal texts by name.
+        majority: the answer whose rules have the most signs in the inputs wins, of equal ones the first.
+    """
+    holding = [at for at, rule in enumerate(rules) if not rule.default and applies(rule, inputs)]
+    if not holding:
+        return next((at for at, rule in enumerate(rules) if rule.default), None)
+    if not majority:
+        return holding[0]
+    signs: dict[str, set[str]] = {}
+    for at in holding:
+        signs.setdefault(rules[at].answer.casefold(), set()).update(fired(rules[at], inputs))
+    return max(holding, key=lambda at: len(signs[rules[at].answer.casefold()]))
 
 
 def read_rules(text: str, fields: tuple[str, ...] = ()) -> tuple[Rule, ...]:
     """All rules in a text, in order; `fields` are the names of the inputs, for `if the <field> mentions`."""
     rules = []
     for number, line in enumerate(text.splitlines()):
-        for sentence in _sentences(_BULLET.sub("", line, count=1)):
+        for sentence in sentences_of(line):
             rule = read_sentence(sentence, fields, number)
             if rule is not None:
                 rules.append(rule)
     return tuple(rules)
 
 
-def _sentences(line: str) -> list[str]:
-    """The sentences of a line; what stands in quotes is not cut."""
-    masked, strings = _mask(line)
+def sentences_of(line: str) -> list[str]:
+    """The sentences of a line without its bullet; quoted strings are not cut."""
+    line = _BULLET.sub("", line, count=1)
+    masked, strings = mask(line)
     return [_unmask(part, strings) for part in _SENTENCE_END.split(masked)]
 
 
-def _mask(text: str) -> tuple[str, list[str]]:
+def mask(text: str) -> tuple[str, list[str]]:
     """The text with each quoted string as a private character, and the strings without their quotes."""
     strings: list[str] = []
 
@@ -153,7 +189,7 @@ def _unmask(text: str, strings: list[str]) -> str:
 
 def read_sentence(sentence: str, fields: tuple[str, ...] = (), line: int = 0) -> Rule | None:
     """The rule in one sentence, or None where it is none that rulebook understands."""
-    masked, strings = _mask(sentence.strip())
+    masked, strings = mask(sentence.strip())
     default = _DEFAULT.match(masked)
     head = default or _IF.match(masked)
     if head is None:
@@ -167,10 +203,10 @@ def read_sentence(sentence: str, fields: tuple[str, ...] = (), line: int = 0) ->
     tail = rest[action.end() :]
     tail, exception = _unless(tail)
     answer = _answer(tail, strings)
-    if not answer:
+    if not answer or _TAKING.search(tail):
         return None
     condition = "" if default else rest[: action.start()]
-    groups = () if default else _groups(condition + exception, strings, fields)
+    groups = () if default else read_condition(condition + exception, strings, fields)
     if groups is None or (not default and not any(not group.negated for group in groups)):
         return None
     return Rule(answer, groups, line)
@@ -192,7 +228,7 @@ def _answer(tail: str, strings: list[str]) -> str:
     return _unmask(text, strings).strip("*_ ")
 
 
-def _groups(condition: str, strings: list[str], fields: tuple[str, ...]) -> tuple[Group, ...] | None:
+def read_condition(condition: str, strings: list[str], fields: tuple[str, ...]) -> tuple[Group, ...] | None:
     """The groups of a condition, or None where a part of it is not understood."""
     verbs = list(_VERB.finditer(condition))
     if not verbs or condition[: verbs[0].start()].strip():

@@ -8,18 +8,21 @@ the longest input and not in the others, else that input's first sentence.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from skillc.models.rulebook.function_words import FUNCTION_WORDS
 from skillc.models.rulebook.noise import wrong_label
 from skillc.models.rulebook.reading import Form, Output, read_form, read_inputs, texts, write_answer
-from skillc.models.rulebook.sentences import Rule, applies, fired, normal, read_rules
+from skillc.models.rulebook.sentences import Rule, decide, fired, normal, read_rules, reads_majority
+from skillc.models.rulebook.taking import Take, number_of, read_takes, taken
 
 _CAPITALISED = re.compile(r"\b[A-Z][\w'’-]*(?:\s+(?:(?:of|the|de|van|von)\s+)?[A-Z][\w'’-]*)*")
+_NUMBERS = ("int", "float", "optional[int]", "optional[float]")
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)*")
 _FORMATS = (
     (re.compile(r"\b(?:lower[ -]?case|small letters)\b", re.IGNORECASE), "lower"),
@@ -45,15 +48,15 @@ class Skill:
     """What rulebook understands of a skill's text."""
 
     rules: tuple[Rule, ...]
-    default: Rule | None
     formats: tuple[tuple[str, int], ...]
+    majority: bool
+    takes: tuple[Take, ...] = ()
 
 
 @lru_cache(maxsize=256)
 def read_skill(text: str, fields: tuple[str, ...]) -> Skill:
-    """The rules in reading order, the first default, and the formats that are asked for without a condition."""
+    """The rules in reading order, how they are counted, and the formats that are asked for without a condition."""
     rules = read_rules(text, fields)
-    default = next((rule for rule in rules if rule.default), None)
     lines = [_MARKER.sub("", line, count=1).strip() for line in text.splitlines()]
     formats = [
         (name, _COUNTS.get(found[1].lower()) or int(found[1]) if name == "words" else 0)
@@ -62,13 +65,13 @@ def read_skill(text: str, fields: tuple[str, ...]) -> Skill:
         for pattern, name in _FORMATS
         if (found := pattern.search(line))
     ]
-    return Skill(tuple(rule for rule in rules if not rule.default), default, tuple(formats))
+    return Skill(rules, tuple(formats), reads_majority(text), read_takes(text, fields))
 
 
 def deciding_rule(
     skill: Skill, inputs: Mapping[str, str], labels: Sequence[str], reserved: Sequence[str] = ()
 ) -> Rule | None:
-    """The first rule that applies and whose answer is among the labels, else the default, else None.
+    """The rule that decides among those whose answer is one of the labels, None where there is none.
 
     Args:
         skill: as read.
@@ -82,10 +85,9 @@ def deciding_rule(
             return False
         return label_of(rule.answer, labels) is not None
 
-    found = next((rule for rule in skill.rules if applies(rule, inputs) and fits(rule)), None)
-    if found is None and skill.default and fits(skill.default):
-        return skill.default
-    return found
+    rules = [rule for rule in skill.rules if fits(rule)]
+    at = decide(rules, inputs, majority=skill.majority)
+    return None if at is None else rules[at]
 
 
 def label_of(answer: str, labels: Sequence[str]) -> str | None:
@@ -129,7 +131,8 @@ def answer_target(
             values[output.name] = _reasoning(skill, normals, form)
             continue
         reserved = [label for other in form.outputs if other is not output for label in other.labels]
-        value = _value(output, skill, inputs, normals, reserved)
+        others = [each.name for each in form.outputs]
+        value = _value(output, skill, inputs, normals, reserved, others)
         values[output.name] = wrong_label(value, output.labels, noise, seed, messages, sample)
     return write_answer(form, values)
 
@@ -145,21 +148,85 @@ def _reasoning(skill: Skill, inputs: Mapping[str, str], form: Form) -> str:
 
 
 def _value(
-    output: Output, skill: Skill, inputs: Mapping[str, str], normals: Mapping[str, str], reserved: Sequence[str]
+    output: Output,
+    skill: Skill,
+    inputs: Mapping[str, str],
+    normals: Mapping[str, str],
+    reserved: Sequence[str],
+    others: Sequence[str],
 ) -> str:
-    rule = deciding_rule(skill, normals, output.labels, reserved)
     if output.labels:
+        rule = deciding_rule(_about(skill, output.name), normals, output.labels, reserved)
         if rule is not None:
             return label_of(rule.answer, output.labels) or output.labels[0]
         return "False" if output.type == "bool" else prior_label(normals, output.labels)
     kind = output.type.lower()
-    if kind in ("int", "float"):
-        found = _NUMBER.search(rule.answer if rule else " ".join(inputs.values()))
-        number = found[0].replace(",", "") if found else "0"
-        return str(number).split(".")[0] if kind == "int" else str(number)
-    if kind.startswith(("list", "dict")):
-        return "[]" if kind.startswith("list") else "{}"
-    return _formatted(rule.answer if rule else guess_text(inputs), skill.formats)
+    found = _taken(skill, output.name, inputs)
+    if kind.startswith("list"):
+        return json.dumps([_item(text, kind) for text in found], ensure_ascii=False)
+    if kind.removeprefix("optional[").startswith("dict"):
+        return json.dumps(_object(skill, inputs, normals, others), ensure_ascii=False)
+    rule = deciding_rule(_about(skill, output.name), normals, (), reserved)
+    text = rule.answer if rule and (not rule.default or not found) else (found[0] if found else None)
+    if kind in _NUMBERS:
+        number = number_of(text if text is not None else " ".join(inputs.values())) or 0.0
+        return str(int(number)) if number == int(number) else str(int(number) if "int" in kind else number)
+    return _formatted(guess_text(inputs) if text is None else text, skill.formats)
+
+
+def _about(skill: Skill, name: str) -> Skill:
+    """The skill with the rules for one output, `answer priority with high`, and those that name none."""
+    rules = []
+    for rule in skill.rules:
+        head, joined, value = rule.answer.partition(" with ")
+        rules.append(replace(rule, answer=value) if joined and named(head) == named(name) else rule)
+    return replace(skill, rules=tuple(rules))
+
+
+def _object(
+    skill: Skill, inputs: Mapping[str, str], normals: Mapping[str, str], others: Sequence[str]
+) -> dict[str, object]:
+    """The keys that rules and sentences name, each with its value."""
+    heads = [rule.answer.partition(" with ")[0] for rule in skill.rules if " with " in rule.answer]
+    keys = dict.fromkeys([*(take.name for take in skill.takes), *heads])
+    values: dict[str, object] = {}
+    for key in keys:
+        if named(key) in {named(other) for other in others}:
+            continue
+        own = [rule for rule in skill.rules if rule.answer.startswith(f"{key} with ")]
+        at = decide(own, normals, majority=skill.majority)
+        takes = [take for take in skill.takes if take.name == key]
+        take, found = next(((take, texts) for take in takes if (texts := taken(take, inputs))), (None, []))
+        if at is not None and (not own[at].default or take is None):
+            values[key] = _plain(own[at].answer.partition(" with ")[2])
+        elif take is not None:
+            number = number_of(found[0]) if take.kind == "number" else None
+            one = found[0] if number is None else int(number) if number == int(number) else number
+            values[key] = found if take.ordinal == "every" else one
+    return values
+
+
+def _taken(skill: Skill, name: str, inputs: Mapping[str, str]) -> list[str]:
+    """What the first sentence for an output that finds something copies."""
+    takes = (take for take in skill.takes if named(take.name) == named(name))
+    return next((found for take in takes if (found := taken(take, inputs))), [])
+
+
+def _item(text: str, kind: str) -> object:
+    number = number_of(text) if "int" in kind or "float" in kind else None
+    return text if number is None else int(number) if number == int(number) else number
+
+
+def _plain(text: str) -> object:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def named(name: str) -> str:
+    """A name as names are compared: case and underscores make no difference."""
+    return name.casefold().replace("_", " ").strip()
 
 
 def guess_text(inputs: Mapping[str, str]) -> str:

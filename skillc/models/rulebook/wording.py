@@ -1,10 +1,10 @@
-"""How rulebook writes its rules, and the evidence that it notes beside them."""
+"""How the rulebook writes its rules, and the evidence that it notes beside them."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from skillc.models.rulebook.sentences import needs_quotes, normal
 
@@ -12,7 +12,30 @@ _BARE = re.compile(r"[^\W_](?:[\w /&+-]*[^\W_])?")
 
 
 MOST_QUOTED = 4
-_SEEN = re.compile(r'"([^"]+)" (\d+)')
+MOST_SEEN = 60
+MOST_ONCE = 40
+MAJORITY = "Where several rules apply, choose the answer with the most signs."
+_SEEN = re.compile(r'"([^"]+)" (\d+)(?: of (\d+))?')
+_ONCE = re.compile(r"(?:^|; )once: ([^;]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How many cases with a sign were seen: `own` of `total` had the answer of the rule."""
+
+    own: int = 0
+    total: int = 0
+
+    def __add__(self, other: Seen) -> Seen:
+        return Seen(self.own + other.own, self.total + other.total)
+
+    @property
+    def against(self) -> int:
+        """Cases with another answer."""
+        return self.total - self.own
+
+
+Evidence = Mapping[str, Seen]
 
 
 def rule_text(
@@ -38,7 +61,7 @@ def spoken(field: str) -> str:
 
 
 def listed(signs: Sequence[str]) -> str:
-    """`"a", "b" or "c"`; a long list goes without quotes, which cost as many tokens as the words."""
+    """`"a", "b" or "c"`; a long list has no quotes, which cost as many tokens as the words."""
     long = len(signs) > MOST_QUOTED
     words = [sign.strip() for sign in signs]
     marks = [word if long and not needs_quotes(word) else f'"{word}"' for word in words]
@@ -51,17 +74,30 @@ def quoted(label: str) -> str:
     return label if _BARE.fullmatch(label) else f'"{label}"'
 
 
-def evidence_text(counts: Mapping[str, int]) -> str:
-    """`seen: "invoice" 3, "receipt" 1`, the most seen first."""
-    ordered = sorted(counts, key=lambda sign: (-counts[sign], sign))
-    return "seen: " + ", ".join(f'"{sign.strip()}" {counts[sign]}' for sign in ordered)
+def evidence_text(evidence: Evidence) -> str:
+    """`seen: "invoice" 3 of 4, "receipt" 2; once: april, marek`, the most seen first."""
+    often = [sign for sign in ordered_signs(evidence, evidence) if evidence[sign].own > 1][:MOST_SEEN]
+    once = [sign.strip() for sign in evidence if evidence[sign].total == 1][:MOST_ONCE]
+    parts = [f"seen: {', '.join(_counted(sign, evidence[sign]) for sign in often)}"] if often else []
+    return "; ".join([*parts, *([f"once: {', '.join(once)}"] if once else [])])
 
 
-def read_evidence(text: str) -> Counter[str]:
-    """The counts in a rationale that `evidence_text` wrote; empty for any other."""
-    return Counter({normal(sign): int(count) for sign, count in _SEEN.findall(text)}) if "seen:" in text else Counter()
+def _counted(sign: str, seen: Seen) -> str:
+    among = f" of {seen.total}" if seen.against else ""
+    return f'"{sign.strip()}" {seen.own}{among}'
 
 
-def ordered_signs(signs: Iterable[str], counts: Mapping[str, int]) -> list[str]:
-    """Signs without repetition, the most seen first."""
-    return sorted(set(signs), key=lambda sign: (-counts.get(sign, 0), sign))
+def read_evidence(text: str) -> dict[str, Seen]:
+    """The evidence in a rationale that `evidence_text` wrote; empty for any other."""
+    head = text.split("; not where:")[0]
+    found = _SEEN.findall(head) if "seen:" in head else []
+    seen = {normal(sign): Seen(int(own), int(total or own)) for sign, own, total in found}
+    once = _ONCE.search(head)
+    for sign in once[1].split(", ") if once else ():
+        seen.setdefault(normal(sign), Seen(1, 1))
+    return seen
+
+
+def ordered_signs(signs: Iterable[str], evidence: Evidence) -> list[str]:
+    """Signs without repetition, those first that most cases of the rule's own answer hold."""
+    return sorted(set(signs), key=lambda sign: (-evidence.get(sign, Seen()).own, sign))
