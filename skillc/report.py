@@ -69,7 +69,9 @@ def table(compiled: Compiled, goal: str) -> RenderableType:
             rows.add_row(f"  {metric}", *shown, style="dim")
     for name, mean in compiled.baselines.items():
         rows.add_row(f"{name} (no model)", "", percent(mean), style="dim")
-    return Group(Text(), rows, Text(), _verdict(tested.verdict), *_over_none(compiled), _facts(compiled))
+    return Group(
+        Text(), rows, Text(), _verdict(tested.verdict, _unbeaten(compiled)), *_over_none(compiled), _facts(compiled)
+    )
 
 
 def _part(arm: Arm, compiled: Compiled, metric: str) -> str:
@@ -126,9 +128,18 @@ def points(value: Fraction) -> str:
     return f"{float(value) * 100:+.1f}"
 
 
-def _verdict(verdict: Verdict) -> Text:
+def _unbeaten(compiled: Compiled) -> str:
+    """The best baseline without a model, where the compiled skill does not beat it on test."""
+    name, mean = max(compiled.baselines.items(), key=lambda item: item[1], default=("", Fraction(0)))
+    best = compiled.tested.test["best"].mean
+    return f"not above `{name}` (no model): {percent(mean)}" if best is not None and name and best <= mean else ""
+
+
+def _verdict(verdict: Verdict, unbeaten: str = "") -> Text:
     line = Text("verdict   ")
-    line.append(verdict.verdict, style=VERDICT_STYLE[verdict.verdict])
+    line.append(verdict.verdict, style="yellow" if unbeaten else VERDICT_STYLE[verdict.verdict])
+    if unbeaten:
+        line.append(f"   {unbeaten}")
     if verdict.interval is not None and verdict.gain is not None:
         low, high = verdict.interval
         level = float(1 - verdict.alpha) * 100

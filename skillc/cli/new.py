@@ -107,6 +107,8 @@ def _lines(target: Path, data: Path, started: Started, base: Path | None, existi
             yield f"  {section.mode:<11} {section.shown}: {section.why}"
         for what in existing.left_out:
             yield f"  {'left out':<11} {what}"
+    for limit in _limits(target):
+        yield f"note: {limit}"
     yield ""
     yield f"next: read it, then `skillc plan {target}` and `skillc compile {target}`"
 
@@ -124,3 +126,11 @@ def _values(target: Path, started: Started, existing: Existing | None) -> dict[s
         ]
         values["kept"], values["left_out"] = list(existing.kept), list(existing.left_out)
     return values
+
+
+def _limits(program: Path) -> list[str]:
+    """What the models of the program cannot learn."""
+    from skillc.frontend import plan_file
+    from skillc.plan.rulebook_limits import rulebook_limits
+
+    return rulebook_limits(plan_file(program).plan)

@@ -64,7 +64,8 @@ async def final_test(trained: Trained, *, look: int) -> Tested:
     elif digest(state.best) == digest(state.initial) and _is_open(state):
         verdict = without_test(_UNDECIDED)
     elif digest(state.best) == digest(state.initial):
-        verdict = without_test("the best skill is the initial one", same=True, look=look)
+        reason = "nothing could be proposed" if _proposed_nothing(trained) else "the best skill is the initial one"
+        verdict = without_test(reason, same=True, look=look)
     elif not test:
         verdict = without_test("the program has no test split")
     elif trained.stopped != "interrupted":
@@ -108,6 +109,13 @@ def _over_none(engine: Engine, best: Document, test: Sequence[Example]) -> Fract
     totals = [[engine.rollouts.total(skill, e, goal, samples=samples) for skill in (None, best)] for e in test]
     moved = [after - before for before, after in totals if before is not None and after is not None]
     return Fraction(sum(moved), len(moved) * samples * MICRO) if moved else None
+
+
+def _proposed_nothing(trained: Trained) -> bool:
+    """Whether there was something to learn and no edit that could be tried."""
+    state, own = trained.state, trained.engine.plan.optimize.method == "skillc"
+    tried = state.screened or state.rejected or state.accepted
+    return own and state.decisions > 0 and not tried and trained.stopped != "perfect"
 
 
 async def _judged(engine: Engine, initial: Document, best: Document, test: Sequence[Example], look: int) -> Verdict:

@@ -25,6 +25,7 @@ from skillc.optimize.rollouts import gather
 from skillc.optimize.rule_counts import counted, harmful, to_json
 from skillc.optimize.schedule import edit_budget
 from skillc.optimize.screen import screen
+from skillc.plan.rulebook_limits import rulebook_limits
 from skillc.plan.steps import scheduled_steps
 
 
@@ -104,6 +105,9 @@ def _empty(
         missing = "no example of the batch could be measured"
     result: Literal["undecided", "empty"] = "undecided" if missing else "empty"
     why = missing or ("no edit to try" if failing(engine, state.incumbent, batch) else "no failure in the batch")
+    if result == "empty" and state.decisions == 0:
+        for limit in rulebook_limits(engine.plan):
+            engine.observer.note(f"nothing was proposed: {limit}")
     engine.observer.decided({**entry(state, place, result=result, reason=why), **shown})
     mean_goal = mean(engine, state.incumbent, goal.name)
     patience = state.patience.after(result, mean_goal if mean_goal is not None else state.patience.reference)

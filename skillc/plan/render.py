@@ -19,6 +19,7 @@ from skillc.plan.digest import plan_digest
 from skillc.plan.evidence import grouped_by
 from skillc.plan.initial import sections_of
 from skillc.plan.methods import most_questions, most_rollouts
+from skillc.plan.rulebook_limits import rulebook_limits
 from skillc.plan.schema import FieldPlan, ModelPlan, OptimizePlan, Plan, PricePlan, SchedulePlan, TypePlan
 from skillc.plan.spend import Bound, Spend
 from skillc.plan.steps import merges_parents, scheduled_steps
@@ -51,7 +52,7 @@ def as_text(plan: Plan, bounds: Bounds) -> str:
 def notes_of(plan: Plan, bounds: Bounds) -> list[str]:
     """What is worth knowing before a compile and asks for nothing: the notes among the advice, hints included."""
     advice = (a for a in plan_advice(plan, bounds.sizes, bounds) if a.severity is Severity.NOTE)
-    return [f"{a.message}; {a.hint}" if a.hint else a.message for a in advice]
+    return [*(f"{a.message}; {a.hint}" if a.hint else a.message for a in advice), *rulebook_limits(plan)]
 
 
 def _wrapped(note: str) -> str:
