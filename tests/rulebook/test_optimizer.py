@@ -9,6 +9,7 @@ from skillc.document.render import for_optimizer, for_target
 from skillc.document.skill import Document, Rule, Section
 from skillc.models.rulebook.model import answer
 from skillc.models.rulebook.sentences import read_rules
+from skillc.models.rulebook.wording import MAJORITY
 from skillc.optimize.prompting import (
     DecisionView,
     EditView,
@@ -84,17 +85,56 @@ FAILURES = [
 
 
 def test_it_finds_what_failures_of_one_answer_share() -> None:
-    edits = reflect(skill(), FAILURES)
-    texts = {edit.text: edit for edit in edits if edit.topic == "Clear signs"}
+    texts = {edit.text: edit for edit in reflect(skill(), FAILURES)}
     assert texts['If the note mentions "kettle", answer green.'].cures == ("t1", "t2")
     assert texts['If the note mentions "lamp", answer blue.'].cures == ("t3", "t4")
-    assert all(edit.op == "add" and edit.section == "rules" and edit.rationale for edit in edits)
+    assert all(edit.op == "add" and edit.section == "rules" and edit.rationale for edit in texts.values())
 
 
-def test_it_overfits_to_single_failures_below_the_clear_signs() -> None:
-    hints = [edit for edit in reflect(skill(), FAILURES) if edit.topic == "Hints"]
-    assert any("leaks" in edit.text for edit in hints)
-    assert all(edit.after == "end" for edit in hints)
+def test_one_rule_for_each_answer_and_what_one_case_shows_is_only_remembered() -> None:
+    edits = reflect(skill(), FAILURES)
+    assert len(edits) == 2
+    assert not any("leaks" in edit.text for edit in edits)
+    assert edits[0].rationale == 'seen: "kettle" 2; once: leaks, loud'
+
+
+def test_what_was_seen_once_becomes_a_sign_with_the_second_case() -> None:
+    document = skill(("", 'If the note mentions "kettle", answer green.', 'seen: "kettle" 3; once: toaster'))
+    (edit,) = reflect(document, [case("t1", "a rusty toaster", "green")])
+    assert edit.text == 'If the note mentions "kettle" or "toaster", answer green.'
+    assert edit.rationale == 'seen: "kettle" 3, "toaster" 2; once: rusty'
+
+
+def test_a_case_that_comes_back_is_not_counted_twice() -> None:
+    known = 'seen: "kettle" 3; once: rusty, toaster, hums'
+    document = skill(("", 'If the note mentions "kettle", answer green.', known))
+    edits = reflect(document, [case("t1", "a rusty toaster hums", "green")])
+    assert not any("toaster" in edit.text for edit in edits)
+
+
+def test_weekdays_greetings_and_numbers_are_no_signs() -> None:
+    cases = [case(f"t{i}", "Hello, on Tuesday morning twenty kettles", "green") for i in (1, 2)]
+    (edit,) = reflect(skill(), cases)
+    assert edit.text == 'If the note mentions "kettles", answer green.'
+
+
+def test_contradictions_are_settled_by_counts() -> None:
+    document = skill(("", 'If the note mentions "kettle" or "box", answer green.', 'seen: "kettle" 9, "box" 2'))
+    cases = [case(f"t{i}", "a kettle in a box", "blue", "green") for i in (1, 2, 3)]
+    texts = {edit.text for edit in reflect(document, cases) if edit.rule == "a1"}
+    assert 'If the note mentions "kettle", answer green.' in texts
+
+
+def test_where_rules_get_in_each_others_way_the_answer_with_most_signs_may_win() -> None:
+    rules = (
+        ("", 'If the note mentions "water" or "leaks", answer red.', 'seen: "water" 9, "leaks" 3'),
+        ("", 'If the note mentions "kettle", "spout" or "lid", answer green.', 'seen: "kettle" 4, "spout" 4, "lid" 3'),
+        ("", 'If the note mentions "lamp", answer blue.', 'seen: "lamp" 4'),
+    )
+    edits = reflect(skill(*rules), [case("t1", "water in the kettle with the broken spout", "green")])
+    assert MAJORITY in {edit.text for edit in edits}
+    counting = skill(*rules, ("", MAJORITY, ""))
+    assert not any(edit.text == MAJORITY for edit in reflect(counting, [case("t1", "kettle spout water lamp", "blue")]))
 
 
 def test_function_words_and_shared_words_are_no_signs() -> None:
@@ -171,10 +211,11 @@ def test_every_edit_that_is_cited_cures_a_case_or_is_an_addition() -> None:
         edited(skill(), edit)
 
 
-def test_successes_tell_what_they_share_and_never_more_than_asked() -> None:
+def test_successes_pass_on_what_they_hold_and_never_more_than_asked() -> None:
     edits = reflect(skill(), FAILURES, kind="successes", budget=1)
     assert len(edits) == 1
-    assert edits[0].rationale.startswith("right by luck where seen:")
+    told = json.loads(edits[0].rationale.removeprefix("right where "))
+    assert told == {"green": {"kettle": 2, "leaks": 1, "loud": 1}, "blue": {"lamp": 2, "flickers": 1, "switch": 1}}
 
 
 def test_forms_of_free_text() -> None:
@@ -195,8 +236,7 @@ def cited(edits: Sequence[ProposedEdit], prefix: str) -> list[ProposedEdit]:
 def test_aggregate_adds_up_what_several_patches_found() -> None:
     one = cited(reflect(skill(), [case("t1", "the kettle leaks", "green")]), "x")
     two = cited(reflect(skill(), [case("t1", "a kettle hisses", "green")]), "y")
-    clear = [edit for edit in aggregate(skill(), one, two) if edit.topic == "Clear signs"]
-    assert [(e.text, e.cures, e.support) for e in clear] == [
+    assert [(e.text, e.cures, e.support) for e in aggregate(skill(), one, two)] == [
         ('If the note mentions "kettle", answer green.', ("xt1", "yt1"), 2)
     ]
 
@@ -343,7 +383,7 @@ def test_a_rewrite_makes_the_edits_and_joins_rules_of_one_answer() -> None:
             "rule": "a1",
             "text": 'If the note mentions "kettle" or "pan", answer green.',
             "topic": "Clear signs",
-            "rationale": 'seen: "kettle" 3, "pan" 1',
+            "rationale": 'seen: "kettle" 3; once: pan',
         },
         {"rule": "a2"},
     ]

@@ -117,11 +117,11 @@ def _said(case: Case, brief: Brief, name: str) -> list[str]:
 def _best(
     brief: Brief, cases: Sequence[tuple[Case, object]], name: str, skip: Sequence[Take | None]
 ) -> tuple[Take, int, int] | None:
-    """The sentence that gets most cases right, less those that it gets wrong, and the more general of equals."""
+    """The sentence that gets most cases right, less those that it gets wrong; of equals the least accidental one."""
     tried: Counter[Take] = Counter()
     for case, value in cases:
         tried.update(set(_candidates(brief, case, value, name)))
-    best, found = (0.0, 0, ""), None
+    best, found = (0.0, 0, 0, ""), None
     for take, seen in tried.most_common(_MOST_TRIED):
         if take in skip or seen < min(ENOUGH_CASES, len(cases)):
             continue
@@ -132,10 +132,17 @@ def _best(
         add: Edit = {"op": "add", "section": brief.sections[0], "text": text}
         if read_take(text, brief.inputs) != take or is_rejected(brief, add):
             continue
-        worth = (right - _AGAINST * wrong, -len(text), text)
+        worth = (right - _AGAINST * wrong, -_accident(take), -len(text), text)
         if (found is None and worth[0] > 0) or (found is not None and worth > best):
             best, found = worth, (take, right, wrong)
     return found
+
+
+def _accident(take: Take) -> int:
+    """How likely a place is right by accident: least by what it looks like, then by its surroundings, then by number."""
+    if take.kind == "shape":
+        return 0
+    return 1 if take.anchor else 2
 
 
 def _candidates(brief: Brief, case: Case, value: object, name: str) -> Iterator[Take]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -21,7 +21,7 @@ _QUOTE = "\ue000(?P<{}>\\d+)\ue001"
 _NAME = "(?P<name>\ue000\\d+\ue001|[\\w][\\w-]*(?: [\\w-]+){0,3}?)"
 _IN = r"(?:\s+(?:in|of)\s+the\s+(?P<field>[\w ]+?))?"
 _WHAT = (
-    rf"the\s+(?:(?P<ordinal>{'|'.join(ORDINALS)}|last|every)\s+)?"
+    rf"(?:the\s+(?:(?P<ordinal>{'|'.join(ORDINALS)}|last)\s+)?|(?P<every>every\s+))"
     rf"(?:(?P<kind>number|word|name|line)|text\s+that\s+looks\s+like\s+(?:{_QUOTE.format('shape')}|(?P<bare>\S+)))"
     rf"(?:\s+(?P<where>after|before)\s+{_QUOTE.format('anchor')})?{_IN}"
 )
@@ -78,6 +78,8 @@ def take_text(take: Take) -> str:
         return f'Take {name} from the rest of the line after "{take.anchor}"{inside}.'
     what = f'text that looks like "{take.shape}"' if take.kind == "shape" else take.kind
     near = f' {take.where} "{take.anchor}"' if take.where else ""
+    if take.ordinal == "every":
+        return f"Answer {name} with every {what}{near}{inside}."
     ordinal = "" if take.where and take.ordinal == "first" else f"{take.ordinal} "
     return f"Answer {name} with the {ordinal}{what}{near}{inside}."
 
@@ -114,7 +116,7 @@ def read_take(sentence: str, fields: tuple[str, ...] = ()) -> Take | None:
     if parts.get("rest"):
         return Take(name, "rest", anchor=string("rest"), field=field, groups=groups)
     kind = "shape" if shape else (parts["kind"] or "").lower()
-    ordinal = (parts["ordinal"] or "first").lower()
+    ordinal = "every" if parts["every"] else (parts["ordinal"] or "first").lower()
     where = (parts["where"] or "").lower()
     return Take(name, kind, ordinal, where, string("anchor"), shape=shape, field=field, groups=groups)
 
@@ -160,16 +162,27 @@ def taken(take: Take, inputs: Mapping[str, str]) -> list[str]:
 def _found(take: Take, text: str) -> list[str]:
     if take.kind in ("between", "rest"):
         return _span(take, text)
-    matches = list(pattern_of(take.kind, take.shape).finditer(text))
-    if take.where:
-        matches = _near(take, text, matches)
-    found = [match[0].strip() for match in matches]
+    found = [match[0].strip() for match in _matches(take, text)]
     if take.ordinal == "every" or not found:
         return found
     if take.ordinal == "last" or (take.where == "before" and take.ordinal == "first"):
         return found[-1:]
     at = ORDINALS.index(take.ordinal)
     return found[at : at + 1]
+
+
+def _matches(take: Take, text: str) -> list[re.Match[str]]:
+    """All texts of the kind: behind the first anchor, or before the first anchor that has some before it."""
+    pattern = pattern_of(take.kind, take.shape)
+    if not take.where:
+        return list(pattern.finditer(text))
+    for anchor in _anchor(take.anchor).finditer(text):
+        if take.where == "after":
+            return list(pattern.finditer(text, anchor.end()))
+        before = list(pattern.finditer(text, 0, anchor.start()))
+        if before:
+            return before
+    return []
 
 
 def _span(take: Take, text: str) -> list[str]:
@@ -186,17 +199,6 @@ def _span(take: Take, text: str) -> list[str]:
         end = stop.start()
     value = text[start.end() : end].strip()
     return [value] if value else []
-
-
-def _near(take: Take, text: str, matches: Sequence[re.Match[str]]) -> list[re.Match[str]]:
-    """The matches after the first anchor, or before the first anchor that has some before it."""
-    for anchor in _anchor(take.anchor).finditer(text):
-        if take.where == "after":
-            return [match for match in matches if match.start() >= anchor.end()]
-        before = [match for match in matches if match.end() <= anchor.start()]
-        if before:
-            return before
-    return []
 
 
 def number_of(text: str) -> float | None:

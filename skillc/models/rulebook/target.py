@@ -131,8 +131,7 @@ def answer_target(
             values[output.name] = _reasoning(skill, normals, form)
             continue
         reserved = [label for other in form.outputs if other is not output for label in other.labels]
-        others = [each.name for each in form.outputs]
-        value = _value(output, skill, inputs, normals, reserved, others)
+        value = _value(output, skill, inputs, normals, reserved, form)
         values[output.name] = wrong_label(value, output.labels, noise, seed, messages, sample)
     return write_answer(form, values)
 
@@ -153,10 +152,10 @@ def _value(
     inputs: Mapping[str, str],
     normals: Mapping[str, str],
     reserved: Sequence[str],
-    others: Sequence[str],
+    form: Form,
 ) -> str:
     if output.labels:
-        rule = deciding_rule(_about(skill, output.name), normals, output.labels, reserved)
+        rule = deciding_rule(_about(skill, output.name, form), normals, output.labels, reserved)
         if rule is not None:
             return label_of(rule.answer, output.labels) or output.labels[0]
         return "False" if output.type == "bool" else prior_label(normals, output.labels)
@@ -164,9 +163,9 @@ def _value(
     found = _taken(skill, output.name, inputs)
     if kind.startswith("list"):
         return json.dumps([_item(text, kind) for text in found], ensure_ascii=False)
-    if kind.removeprefix("optional[").startswith("dict"):
-        return json.dumps(_object(skill, inputs, normals, others), ensure_ascii=False)
-    rule = deciding_rule(_about(skill, output.name), normals, (), reserved)
+    if _is_json(output):
+        return json.dumps(_object(skill, inputs, normals, form), ensure_ascii=False)
+    rule = deciding_rule(_about(skill, output.name, form), normals, (), reserved)
     text = rule.answer if rule and (not rule.default or not found) else (found[0] if found else None)
     if kind in _NUMBERS:
         number = number_of(text if text is not None else " ".join(inputs.values())) or 0.0
@@ -174,24 +173,30 @@ def _value(
     return _formatted(guess_text(inputs) if text is None else text, skill.formats)
 
 
-def _about(skill: Skill, name: str) -> Skill:
-    """The skill with the rules for one output, `answer priority with high`, and those that name none."""
+def _is_json(output: Output) -> bool:
+    return output.type.lower().removeprefix("optional[").startswith("dict")
+
+
+def _about(skill: Skill, name: str, form: Form) -> Skill:
+    """The skill with the rules for one output, `answer priority with high`, and those that name no other output."""
     rules = []
+    others, keys = {named(other.name) for other in form.outputs}, any(map(_is_json, form.outputs))
     for rule in skill.rules:
         head, joined, value = rule.answer.partition(" with ")
-        rules.append(replace(rule, answer=value) if joined and named(head) == named(name) else rule)
+        if joined and named(head) == named(name):
+            rules.append(replace(rule, answer=value))
+        elif not joined or not (keys or named(head) in others):
+            rules.append(rule)
     return replace(skill, rules=tuple(rules))
 
 
-def _object(
-    skill: Skill, inputs: Mapping[str, str], normals: Mapping[str, str], others: Sequence[str]
-) -> dict[str, object]:
+def _object(skill: Skill, inputs: Mapping[str, str], normals: Mapping[str, str], form: Form) -> dict[str, object]:
     """The keys that rules and sentences name, each with its value."""
     heads = [rule.answer.partition(" with ")[0] for rule in skill.rules if " with " in rule.answer]
     keys = dict.fromkeys([*(take.name for take in skill.takes), *heads])
     values: dict[str, object] = {}
     for key in keys:
-        if named(key) in {named(other) for other in others}:
+        if named(key) in {named(output.name) for output in form.outputs}:
             continue
         own = [rule for rule in skill.rules if rule.answer.startswith(f"{key} with ")]
         at = decide(own, normals, majority=skill.majority)
