@@ -139,7 +139,7 @@ def _best(
 
 
 def _accident(take: Take) -> int:
-    """How likely a place is right by accident: least by what it looks like, then by its surroundings, then by number."""
+    """How likely a place is right by accident: least by its looks, then by its surroundings, then by number."""
     if take.kind == "shape":
         return 0
     return 1 if take.anchor else 2
