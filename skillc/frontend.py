@@ -13,7 +13,6 @@ from skillc.language.check import check
 from skillc.language.checked import Checked
 from skillc.language.diagnostics import Diagnostic, Label, Severity, Suppressed
 from skillc.language.files import read_source
-from skillc.language.later import needs
 from skillc.language.modules import Loader
 from skillc.language.source import Source
 
@@ -109,7 +108,7 @@ def plan_file(
     """The plan of a program, with `--model`, `--set` and `--offline` applied.
 
     `checked` is the program where it was checked before, such as one that an editor has not saved yet. `runnable`
-    refuses what this version can plan but not run. A plan that is not `complete` may lack what only a call of a model
+    refuses what only a later version can run; without it such a program can be compared and examined. A plan that is not `complete` may lack what only a call of a model
     needs: a name from the environment, a command's folder. Without `every_model` it holds those that a compile asks.
 
     Raises:
@@ -125,13 +124,12 @@ def plan_file(
     from skillc.plan.roles import asked
 
     checked = checked or check_file(path)
-    if checked.failed:
+    if checked.broken or (runnable and checked.failed):
         raise ProgramError(path, checked.diagnostics)
-    if runnable:
-        refuse_later(checked)
     resolved = resolve(checked)
     sifted = sift(resolved.diagnostics, checked.program, ())
-    diagnostics = (*checked.diagnostics, *sifted.kept)
+    # Where a later version is needed, that says enough.
+    diagnostics = checked.diagnostics if checked.failed else (*checked.diagnostics, *sifted.kept)
     if resolved.plan is None:
         raise ProgramError(path, diagnostics)
     plan = before = named(resolved.plan, os.environ)
@@ -175,20 +173,6 @@ def refuse_folders(checked: Checked, plan: Plan, root: Path) -> None:
             message = f"there is no folder `{model.exec.folder}` beside the program"
             hint = "make it, or leave `folder` out: each call has an empty one then"
             found.append(Diagnostic("SK624", message, Label(setting.source, setting.span), hint=hint))
-    if found:
-        raise ProgramError(Path(checked.program.source.name), found)
-
-
-def refuse_later(checked: Checked) -> None:
-    """Raises where a program needs a later version of skillc.
-
-    Raises:
-        ProgramError: with one diagnostic for each thing that it needs.
-    """
-    found = [
-        Diagnostic("SK605", f"{later.what} comes with skillc {later.version}", Label(later.source, later.span))
-        for later in needs(checked)
-    ]
     if found:
         raise ProgramError(Path(checked.program.source.name), found)
 

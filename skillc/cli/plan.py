@@ -32,7 +32,7 @@ def plan(program: Path, models: tuple[str, ...], settings: tuple[str, ...], offl
     from skillc.plan.render import as_json as to_json
     from skillc.plan.render import as_text
 
-    planned = plan_file(program, models=models, settings=settings, offline=offline, every_model=False)
+    planned = plan_file(program, models=models, settings=settings, offline=offline, runnable=True, every_model=False)
     estimated = estimate(planned)
     if as_json:
         click.echo(json.dumps(to_json(planned.plan, estimated.bounds), ensure_ascii=False, indent=2))

@@ -17,7 +17,6 @@ from skillc.doctor.servers import check_servers, check_vllm, servers_of
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned, estimate
 from skillc.language.diagnostics import Severity
-from skillc.language.later import needs
 from skillc.models.cache.sizes import in_bytes
 from skillc.models.prices import price_table
 
@@ -42,7 +41,7 @@ def read_program(planned: Planned) -> Patient:
     """The program with its data; what hinders a compile there is a finding."""
     findings = [
         Finding("program", "missing", "version", f"{later.what} comes with skillc {later.version}", "leave it out")
-        for later in needs(planned.checked)
+        for later in planned.checked.later
     ]
     try:
         estimated = estimate(planned)

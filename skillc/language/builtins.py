@@ -14,6 +14,8 @@ from typing import Literal
 from skillc.language.ranges import POSITIVE, UNIT, Range
 from skillc.language.types import Level
 
+_THIS = "0.1"
+
 Takes = Literal[
     "output",  # an output of the task
     "readable",  # a field that holds text
@@ -71,7 +73,12 @@ class Builtin:
     many: bool = False
     rest: Takes | None = None
     reads_candidate: bool = False
-    since: str = "0.1"
+    since: str = _THIS
+
+    @property
+    def later(self) -> bool:
+        """Whether only a later version of skillc runs it."""
+        return self.since != _THIS
 
     @property
     def positional(self) -> tuple[Parameter, ...]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NoReturn
 from skillc.language import nodes
 from skillc.language.arguments import READERS, is_none
 from skillc.language.builtins import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, Parameter, lookup
+from skillc.language.checked import Later
+from skillc.language.diagnostics import Label
 from skillc.language.functions import expand, own_function
 from skillc.language.ranges import OPEN, UNIT, Range, clamped, greatest, smallest
 from skillc.language.terms import CallTerm, Constant
@@ -16,6 +18,8 @@ from skillc.language.types import Column, Level, Quantity, Typed
 
 if TYPE_CHECKING:
     from skillc.language.expressions import Lowering
+
+_LATER_HINTS = {"judge": 'measure what code can measure: `python("module:function")`'}
 
 Given = list[tuple[Parameter, nodes.Argument, Typed]]
 
@@ -40,6 +44,10 @@ def lower_call(low: Lowering, node: nodes.Call) -> Typed:
     arguments = tuple(typed.term for parameter, _, typed in given if not parameter.named)
     options = tuple((parameter.name, typed.term) for parameter, _, typed in given if parameter.named)
     quantity = _result(low, node, builtin, given)
+    if builtin.later and not scope.generic:
+        hint = _LATER_HINTS.get(name, "leave it out")
+        place = scope.site or Label(scope.source, node.function.span)
+        scope.effort.later.append(Later(f"`{name}`", place.source, place.span, builtin.since, hint))
     return Typed(CallTerm(name, arguments, options), quantity)
 
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from skillc.language import nodes, rules
-from skillc.language.checked import Checked, CheckedGate, CheckedMetric, Entity
+from skillc.language.checked import Checked, CheckedGate, CheckedMetric, Entity, Later
 from skillc.language.commands import check_models
 from skillc.language.diagnostics import Diagnostic, Fix, Suppressed
 from skillc.language.entities import Entities
 from skillc.language.facts import fields_of, gather
+from skillc.language.later import needs, report_later
 from skillc.language.linking import Linker, main_module
 from skillc.language.lower import Lower
 from skillc.language.missing import check_missing, is_library
@@ -43,6 +44,7 @@ class Work:
     entities: tuple[Entity, ...] = ()
     metrics: tuple[CheckedMetric, ...] = ()
     gates: tuple[CheckedGate, ...] = ()
+    later: tuple[Later, ...] = ()
 
     @property
     def checked(self) -> Checked:
@@ -62,6 +64,7 @@ class Work:
             tuple(found),
             is_library(self.module),
             suppressed,
+            self.later,
         )
 
 
@@ -184,6 +187,7 @@ def _expressions(work: Work) -> None:
     lower.lower_metrics()
     work.gates = lower.lower_gates()
     work.metrics = tuple(lower.metrics.values())
+    work.later = needs(work.entities, lower.later)
 
 
 def _missing(work: Work) -> None:
@@ -198,6 +202,12 @@ def _notes(work: Work) -> None:
         leave_notes(work.report, work.module, work.entities, work.metrics, work.gates, work.program.statements)
 
 
+def _later(work: Work) -> None:
+    """What this version can't compile. A library is compiled by none: whoever uses it is told."""
+    if not is_library(work.module):
+        report_later(work.report, work.later)
+
+
 PASSES: tuple[Callable[[Work], None], ...] = (
     _language,
     _sort,
@@ -208,5 +218,6 @@ PASSES: tuple[Callable[[Work], None], ...] = (
     _expressions,
     _missing,
     _notes,
+    _later,
 )
 """In the order in which they run."""

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Literal
 
 from skillc.language import nodes
-from skillc.language.diagnostics import Diagnostic, Severity, Suppressed
+from skillc.language.diagnostics import LATER, Diagnostic, Severity, Suppressed
 from skillc.language.source import Source, Span
 from skillc.language.terms import Term
 
@@ -173,6 +173,17 @@ class CheckedGate:
 
 
 @dataclass(frozen=True, slots=True)
+class Later:
+    """A part of a program that this version can't run: what it is, its place, the version that runs it, the way out."""
+
+    what: str
+    source: Source
+    span: Span
+    version: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
 class Checked:
     """A program after checking.
 
@@ -185,6 +196,7 @@ class Checked:
         diagnostics: in the order of the file, those of other files behind.
         library: whether the file only declares what others use, so that there is nothing to compile.
         suppressed: what comments of the program keep out of `diagnostics`.
+        later: what this version can't compile; each is an error among the diagnostics, except in a library.
     """
 
     program: nodes.Program
@@ -195,8 +207,17 @@ class Checked:
     diagnostics: tuple[Diagnostic, ...]
     library: bool = False
     suppressed: tuple[Suppressed, ...] = ()
+    later: tuple[Later, ...] = ()
 
     @property
     def failed(self) -> bool:
-        """Whether an error was found, so that the program has no plan."""
+        """Whether an error was found, so that the program can't be compiled."""
         return any(d.severity is Severity.ERROR for d in self.diagnostics)
+
+    @property
+    def broken(self) -> bool:
+        """Whether an error leaves the meaning open, so that there is no plan.
+
+        What only a later version can run (SK605) has a meaning: such programs are compared and examined.
+        """
+        return any(d.severity is Severity.ERROR and d.code != LATER for d in self.diagnostics)

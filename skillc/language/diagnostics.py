@@ -8,6 +8,10 @@ from enum import Enum
 from skillc.language.source import Source, Span
 
 
+LATER = "SK605"
+"""The code of what only a later version can run. A program with such an error has a meaning all the same."""
+
+
 class Severity(Enum):
     """How much a diagnostic weighs: an error stops a compile, a warning and a note do not."""
 

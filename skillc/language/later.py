@@ -1,63 +1,56 @@
-"""What a program may say already, and only a later version of skillc can run."""
+"""Report what the language has and this version of skillc cannot run: SK605, for every verb and for editors."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 
-from skillc.language.builtins import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS
-from skillc.language.checked import Checked, CheckedGate, CheckedMetric, Entity, Invocation, Setting, Word
-from skillc.language.show import walk
-from skillc.language.source import Source, Span
-from skillc.language.terms import CallTerm
+from skillc.language.checked import Entity, Invocation, Later, Setting, Word
+from skillc.language.diagnostics import LATER
+from skillc.language.report import Report
 
 ROLLOUTS = {"environment": "0.5", "react": "0.5", "code": "0.5", "codex": "0.5", "command": "0.5"}
 SECOND_SKILL = "0.5"
 ON_DEMAND = "0.5"
-TRAINABLE_ABOUT = "0.5"
+
+_ROLLOUT_HINT = "this version compiles `predict` and `chain_of_thought`"
+_LOAD_HINT = "leave it out: this version has the target read the skill for every example"
+_SKILL_HINT = "move it into a program of its own; programs share models, budgets and sections by `use`"
 
 
-@dataclass(frozen=True, slots=True)
-class Later:
-    """A part of a program that this version can't run: what it is, where it stands, which version brings it."""
+def needs(entities: Sequence[Entity], called: Iterable[Later]) -> tuple[Later, ...]:
+    """List everything that waits for a later version, once for each place, in the order of the file.
 
-    what: str
-    source: Source
-    span: Span
-    version: str
-
-
-def needs(checked: Checked) -> tuple[Later, ...]:
-    """Everything in a program that waits for a later version, in the order of the file."""
-    found = [later for entity in checked.entities for later in _of_entity(entity)]
-    skills = [entity for entity in checked.entities if entity.kind == "skill"]
-    found += [Later("a second skill", skill.source, skill.span, SECOND_SKILL) for skill in skills[1:]]
-    expressions: tuple[CheckedMetric | CheckedGate, ...] = (*checked.metrics, *checked.gates)
-    for expression in expressions:
-        for term in walk(expression.term):
-            since = _since(term) if isinstance(term, CallTerm) else None
-            if since is not None and isinstance(term, CallTerm):
-                found.append(Later(f"`{term.function}`", expression.source, expression.span, since))
+    Args:
+        entities: the declarations of the program.
+        called: the functions that its metrics and gates call and this version does not have.
+    """
+    found = [later for entity in entities for later in _of_entity(entity)]
+    skills = [entity for entity in entities if entity.kind == "skill"]
+    found += [Later("a second skill", skill.source, skill.span, SECOND_SKILL, _SKILL_HINT) for skill in skills[1:]]
+    found += called
     unique = {(each.what, each.source.name, each.span): each for each in found}
     return tuple(sorted(unique.values(), key=lambda each: (each.source.name, each.span)))
 
 
-def _since(term: CallTerm) -> str | None:
-    builtin = EXAMPLE_FUNCTIONS.get(term.function) or RUN_FUNCTIONS.get(term.function)
-    return builtin.since if builtin is not None and builtin.since != "0.1" else None
+def report_later(report: Report, later: Iterable[Later]) -> None:
+    """Report each of them as an error."""
+    for each in later:
+        message = f"{each.what} comes with skillc {each.version}, so this version can't compile it"
+        report.add(LATER, each.source, each.span, message, hint=each.hint)
 
 
-def _of_entity(entity: Entity) -> list[Later]:
+def _of_entity(entity: Entity) -> Iterator[Later]:
     if entity.kind == "task":
-        return _chosen(entity, "rollout", ROLLOUTS)
-    return []
+        yield from _chosen(entity, "rollout", ROLLOUTS, _ROLLOUT_HINT)
+    elif entity.kind == "skill":
+        yield from _chosen(entity, "load", {"on_demand": ON_DEMAND}, _LOAD_HINT)
 
 
-def _chosen(entity: Entity, name: str, versions: dict[str, str]) -> list[Later]:
+def _chosen(entity: Entity, name: str, versions: dict[str, str], hint: str) -> Iterator[Later]:
     setting = entity.settings.get(name)
     word = _word(setting) if setting is not None else None
-    if setting is None or word is None or word not in versions:
-        return []
-    return [Later(f"`{name} = {word}`", setting.source, setting.span, versions[word])]
+    if setting is not None and word is not None and word in versions:
+        yield Later(f"`{name} = {word}`", setting.source, setting.span, versions[word], hint)
 
 
 def _word(setting: Setting) -> str | None:

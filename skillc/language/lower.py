@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Literal
 
 from skillc.language import nodes
-from skillc.language.checked import CheckedGate, CheckedMetric
+from skillc.language.checked import CheckedGate, CheckedMetric, Later
 from skillc.language.expressions import Lowering
 from skillc.language.functions import Function, verify
 from skillc.language.modules import Module
@@ -45,6 +45,11 @@ class Lower:
         self._scope = Scope(report, module, Level.EXAMPLE, facts, self, effort=Effort())
         self.names = frozenset(self._stated)
         self.metrics: dict[str, CheckedMetric] = {}
+
+    @property
+    def later(self) -> list[Later]:
+        """The calls of functions that this version can't run."""
+        return self._scope.effort.later
 
     # ---- functions ----
 
@@ -104,7 +109,9 @@ class Lower:
     def _lowered(self, name: str, stated: Stated, depth: int) -> CheckedMetric:
         node, goal = stated.node.value, stated.kind.word == "goal"
         assert node is not None
+        before = len(self.later)
         typed, quantity = Lowering(self._scope, depth).number(node)
+        self._say_once(before)
         self._small(node, typed.term)
         ends = quantity.range
         if not ends.finite and not self._reads_unbounded(typed.term):
@@ -140,6 +147,11 @@ class Lower:
             self.metrics[name] = CheckedMetric(name, term, unit, ends.low, ends.high, False, False, source, span)
         return self.metrics[name]
 
+    def _say_once(self, before: int) -> None:
+        """Keep one call of each function that this version can't run, of those in one expression."""
+        later = self._scope.effort.later
+        later[before:] = {each.what: each for each in reversed(later[before:])}.values()
+
     def _small(self, node: nodes.Expression, term: Term) -> None:
         if size(term) > _LARGEST:
             hint = "give the parts names, as metrics of their own"
@@ -163,7 +175,7 @@ class Lower:
         node, name = stated.node.value, stated.name
         assert node is not None
         assert name is not None
-        scope = replace(self._scope, level=Level.RUN)
+        scope, before = replace(self._scope, level=Level.RUN), len(self.later)
         low = Lowering(scope)
         typed = low.lower(node)
         if isinstance(typed.type, Quantity):
@@ -173,6 +185,7 @@ class Lower:
                 "SK309", node.span, f"the {stated.kind.word} `{name.text}` is a number, not a condition", hint
             )
         typed, _ = low.condition(node)
+        self._say_once(before)
         self._small(node, typed.term)
         kind: Literal["gate", "require"] = "gate" if stated.kind.word == "gate" else "require"
         self._speaks_of(kind, scope, stated, typed.term)

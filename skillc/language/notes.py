@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from skillc.language import nodes
+from skillc.language.builtins import EXAMPLE_FUNCTIONS
 from skillc.language.checked import CheckedGate, CheckedMetric, Entity, Items, Word
 from skillc.language.diagnostics import Fix
 from skillc.language.facts import amount, epoch_steps
@@ -21,6 +22,7 @@ from skillc.language.untrained import note_untrained
 from skillc.language.unused import note_unused
 
 _RELATED = ("change", "improved", "regressed", "worst", "tokens", "min", "max", "clamp")
+_JUDGES = EXAMPLE_FUNCTIONS["judge"].since
 _HEADING = 8
 """Tokens that are granted for the heading of a section."""
 
@@ -88,7 +90,7 @@ def _unused_roles(report: Report, module: Module, entities: Sequence[Entity], me
         if model.kind == "model" and model.name not in asked:
             message = f"no metric asks the model `{model.name}`"
             judged, tried = f"judge(answer, rubric, model = {model.name})", f"skillc eval --model {model.name}"
-            hint = f"a judge names it: `{judged}`; `{tried}` tries it as the target"
+            hint = f"remove it; `{tried}` tries it as the target, and `{judged}` comes with skillc {_JUDGES}"
             report.note("SK604", model.source, model.span, message, hint=hint)
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 from skillc.language.builtins import NAMES
-from skillc.language.checked import CheckedMetric
+from skillc.language.checked import CheckedMetric, Later
 from skillc.language.diagnostics import Fix, Label
 from skillc.language.modules import STATES, Module
 from skillc.language.report import Report, meant, mended
@@ -65,9 +65,15 @@ class Facts:
 
 @dataclass
 class Effort:
-    """How many calls have been expanded, so that no program can keep the checker busy for ever."""
+    """What lowering has come across.
+
+    Attributes:
+        expansions: calls expanded so far, so that no program can keep the checker busy for ever.
+        later: calls of functions that this version can't run.
+    """
 
     expansions: int = 0
+    later: list[Later] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from skillc.language import nodes
 from skillc.language.codes import CODES
-from skillc.language.diagnostics import Diagnostic, Fix, Label, Severity, Suppressed
+from skillc.language.diagnostics import LATER, Diagnostic, Fix, Label, Severity, Suppressed
 from skillc.language.source import Source, Span
 
 MARK = "skillc:"
@@ -68,7 +68,7 @@ def sift(found: Sequence[Diagnostic], program: nodes.Program, phases: Collection
     if program.source.name in read:
         own = read[program.source.name]
         wrong += [each for each in refused if each.primary.source == program.source]
-        if not any(each.severity is Severity.ERROR for each in kept):
+        if not any(each.severity is Severity.ERROR and each.code != LATER for each in kept):
             wrong += _unused(own, used, phases)
     return Sifted((*kept, *wrong), tuple(suppressed))
 

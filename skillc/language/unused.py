@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from skillc.language.builtins import EXAMPLE_FUNCTIONS
 from skillc.language.checked import CheckedGate, CheckedMetric, Entity, Invocation, Word
 from skillc.language.modules import Module
 from skillc.language.report import Report
 from skillc.language.show import walk
 from skillc.language.terms import CallTerm, FieldTerm, WordTerm
 
+_JUDGES = EXAMPLE_FUNCTIONS["judge"].since
 _MARKED = {
     "section": "write `frozen section rules = {name}` in the skill",
     "budget": "write `budget = {name}`",
@@ -34,7 +36,7 @@ def note_unused(
     for entity in entities:
         if entity.kind == "rubric" and WordTerm(entity.name or "") not in asked:
             message = f"no metric asks a judge by the rubric `{entity.name}`"
-            hint = f"`judge(answer, {entity.name}, model = referee)` does, or remove it"
+            hint = f"remove it; `judge(answer, {entity.name}, model = referee)` comes with skillc {_JUDGES}"
             report.note("SK416", entity.source, entity.span, message, hint=hint)
         elif entity.kind in _MARKED and entity.name and (entity.kind, entity.name) not in module.reached:
             message = f"nothing uses the {entity.kind} `{entity.name}`"

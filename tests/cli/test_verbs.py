@@ -79,10 +79,36 @@ def test_new_writes_a_program_that_compiles(shop):
     assert compiled.returncode == 0, compiled.stderr
 
 
-def test_a_program_for_a_later_version_checks_and_says_which(shop):
-    later = PROGRAM.replace('output kind: "fruit" | "tool" | "animal"', "output kind: text\n  rollout = codex")
-    (shop / "later.skill").write_text(later)
-    assert skillc("check", "later.skill", folder=shop).returncode == 0
-    done = skillc("compile", "later.skill", folder=shop)
-    assert done.returncode == 2
-    assert "comes with skillc 0.5" in done.stderr
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ('output kind: "fruit" | "tool" | "animal"', "output kind: text\n  rollout = codex", "`rollout = codex`"),
+        ('output kind: "fruit" | "tool" | "animal"', "output kind: text\n  rollout = react", "`rollout = react`"),
+        ("skill ", 'skill other { about = "Another."; trainable section rules }\nskill ', "a second skill"),
+        ("trainable section", "load = on_demand\n  trainable section", "`load = on_demand`"),
+        ("goal ", 'metric kind_one = judge(kind, "Is it kind?", model = target)\ngoal ', "`judge`"),
+    ],
+    ids=["codex", "react", "skills", "load", "judge"],
+)
+def test_every_verb_says_what_comes_with_a_later_version(shop, old, new, what):
+    assert old in PROGRAM
+    (shop / "later.skill").write_text(PROGRAM.replace(old, new, 1))
+    for verb, status in (("check", 1), ("plan", 2), ("compile", 2)):
+        done = skillc(verb, "later.skill", folder=shop)
+        assert done.returncode == status, done.stdout + done.stderr
+        said = done.stdout + done.stderr
+        assert said.count("error[SK605]") == 1, said
+        assert f"{what} comes with skillc 0.5, so this version can't compile it" in said
+
+
+def test_a_library_for_a_later_version_is_clean(shop):
+    library = 'language 1\nmetric good(x: text, m: model) = judge(x, "Is it good?", model = m)\n'
+    (shop / "house.skill").write_text(library)
+    done = skillc("check", "house.skill", folder=shop)
+    assert (done.returncode, "SK605" in done.stdout) == (0, False)
+    using = PROGRAM.replace("goal ", "metric good = house.good(kind, target)\ngoal ", 1)
+    using = using.replace("language 1\n", 'language 1\nuse "./house.skill" as house\n')
+    (shop / "using.skill").write_text(using)
+    done = skillc("check", "using.skill", "--format", "concise", folder=shop)
+    assert "using.skill:" in done.stdout
+    assert "SK605" in done.stdout

@@ -39,9 +39,9 @@ def run(text: str, root: Path | None = None, sections: Mapping[str, str] | None 
 
 
 def clean(text: str, root: Path | None = None, sections: Mapping[str, str] | None = None) -> Checked:
-    """The checked program, which has neither errors nor warnings."""
+    """The checked program, which has neither errors nor warnings, but for what only a later version can compile."""
     checked = run(text, root, sections)
-    assert [d for d in checked.diagnostics if d.severity is not Severity.NOTE] == []
+    assert [d for d in checked.diagnostics if d.severity is not Severity.NOTE and d.code != "SK605"] == []
     return checked
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from checking import clean, entity, gate, metric
 
-from skillc.language.checked import Amount, Invocation, Items, Shares, Word
-from skillc.language.later import needs
+from skillc.language.checked import Amount, Checked, Invocation, Items, Shares, Word
 from skillc.language.terms import (
     CallTerm,
     Constant,
@@ -161,18 +160,38 @@ def test_alfworld_has_an_environment_and_two_skills(root: Path) -> None:
     assert gate(alfworld, "triggers").doc.startswith("The heating skill")
 
 
+def later(checked: Checked) -> list[tuple[str, str]]:
+    """What waits for a later version: the message and what it points at."""
+    return [
+        (
+            d.message.removesuffix(", so this version can't compile it"),
+            d.primary.source.slice(d.primary.span).split()[0],
+        )
+        for d in checked.diagnostics
+        if d.code == "SK605"
+    ]
+
+
 def test_what_waits_for_a_later_version(root: Path) -> None:
-    assert needs(checked(root, "trivia")) == ()
-    assert {(each.what, each.version) for each in needs(checked(root, "alfworld"))} == {
-        ("`rollout = environment`", "0.5"),
-        ("a second skill", "0.5"),
-        ("`reward`", "0.5"),
-        ("`turns`", "0.5"),
-        ("`opened`", "0.5"),
-        ("`precision`", "0.5"),
-    }
+    assert later(checked(root, "trivia")) == []
+    assert later(checked(root, "alfworld")) == [
+        ("`rollout = environment` comes with skillc 0.5", "rollout"),
+        ("`load = on_demand` comes with skillc 0.5", "load"),
+        ("a second skill comes with skillc 0.5", "heat_and_cool"),
+        ("`load = on_demand` comes with skillc 0.5", "load"),
+        ("`reward` comes with skillc 0.5", "reward"),
+        ("`turns` comes with skillc 0.5", "turns"),
+        ("`opened` comes with skillc 0.5", "opened"),
+        ("`precision` comes with skillc 0.5", "precision"),
+    ]
+    assert [what for what, _ in later(checked(root, "replies"))] == [
+        "`judge` comes with skillc 0.5",
+        "`judge` comes with skillc 0.5",
+        "`flip_rate` comes with skillc 0.5",
+    ]
     spreadsheets = checked(root, "spreadsheets")
-    assert [each.what for each in needs(spreadsheets)] == ["`rollout = code`"]
+    assert [what for what, _ in later(spreadsheets)] == ["`rollout = code` comes with skillc 0.5"]
+    assert (spreadsheets.failed, spreadsheets.broken) == (True, False)
     sandbox = entity(spreadsheets, "task").settings["rollout"].block["sandbox"]
     assert sandbox.value == Word("bubblewrap")
     assert sandbox.block["memory"].value == Amount(Fraction(2 * 10**9), "bytes")

@@ -28,7 +28,7 @@ STAGES = {
 ELSEWHERE = ("internal", "versions")
 # Codes that no folder can show: a file that can't be read, and what `check` always says first under another code.
 PACKAGED = {"SK113", "SK114", "SK115", "SK116", "SK117", "SK119", "SK120"}  # `test_skill_packages.py` shows them
-UNSHOWN = {"SK040", "SK558", "SK564", "SK565", "SK566", "SK121", *PACKAGED}
+UNSHOWN = {"SK040", "SK558", "SK560", "SK564", "SK565", "SK566", "SK121", *PACKAGED}
 EXAMPLES = [laid_out(code) for code in CODES.values() if code.bad]
 
 

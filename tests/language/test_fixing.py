@@ -170,7 +170,7 @@ def test_damaged_programs_stay_fixed(text: str) -> None:
 def test_a_sound_program_keeps_its_meaning(text: str) -> None:
     before = examine(Source("main.skill", text))
     after = fix(Source("main.skill", text), examine).checked
-    assert not after.failed
+    assert not after.broken
     assert [gate.term for gate in after.gates] == [gate.term for gate in before.gates]
     assert [metric.term for metric in after.metrics] == [metric.term for metric in before.metrics]
     assert len(after.entities) == len(before.entities)

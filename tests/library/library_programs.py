@@ -70,9 +70,9 @@ def program(*statements):
 
 
 def checked(*statements):
-    """The checked program, which has neither errors nor warnings."""
+    """The checked program, which has neither errors nor warnings, but for judges, which a later version asks."""
     found = check(Source("work.skill", program(*statements)), Loader(Path()))
-    assert [d.message for d in found.diagnostics if d.severity is not Severity.NOTE] == []
+    assert [d.message for d in found.diagnostics if d.severity is not Severity.NOTE and d.code != "SK605"] == []
     return found
 
 

@@ -50,7 +50,7 @@ def resolved(folder, name, text=None):
         path = folder / f"changed_{name}"
         path.write_text(text, "utf-8")
     checked = check_file(path)
-    assert not checked.failed, [d.message for d in checked.diagnostics]
+    assert not checked.broken, [d.message for d in checked.diagnostics]
     return checked, resolve(checked)
 
 

@@ -11,7 +11,6 @@ _TARGET = 'model target    = "rulebook/v1"'
 _SMALL = "optimize { batch = 20 }"
 _CLOSE = "optimize { batch = 20 }\nmetric close = f1(answer)"
 _BETTER = "gate better = candidate.correct > incumbent.correct"
-_SECOND = "data { source"
 _OWN = 'model target    = "openai/own"'
 
 
@@ -35,6 +34,10 @@ def _code(
 
 def _with(target: str, budget: str = _BUDGET) -> str:
     return program(_SMALL).replace(_TARGET, target).replace(_BUDGET, budget)
+
+
+def _cheap(target: str) -> str:
+    return program(_SMALL, gate="cost(candidate) <= 1.1 * cost(incumbent)").replace(_TARGET, target)
 
 
 def _gold(split: str) -> str:
@@ -101,8 +104,8 @@ CODES: tuple[Code, ...] = (
         "A gate is decided as soon as no result that is still missing could change the answer. Time has no upper "
         "bound, so a gate that reads it can be decided on complete evidence only. What a rollout costs is bounded by "
         "the plan, but only where the target's price is known: without one a gate on `cost` is never decided.",
-        program(_SMALL, gate="latency(candidate) <= 1.1 * latency(incumbent)"),
-        program(_SMALL, gate="cost(candidate) <= 1.1 * cost(incumbent)"),
+        _cheap(_OWN),
+        _cheap(f"{_OWN} {{ price {{ input = $1; output = $4 }} }}"),
     ),
     _code(
         557,
@@ -133,9 +136,7 @@ CODES: tuple[Code, ...] = (
         560,
         "more than one skill",
         "This version trains one skill of a program. Write a program for each; they can share models, budgets and "
-        "sections by `use`.",
-        program(_SMALL).replace(_SECOND, f'skill other {{ about = "Another."; trainable section rules }}\n{_SECOND}'),
-        program(_SMALL),
+        "sections by `use`. `check` says so before, as SK605, so no program shows it.",
     ),
     _code(
         561,
@@ -219,10 +220,11 @@ CODES: tuple[Code, ...] = (
         605,
         "what a later version brings",
         "The language is whole from its first version, but some of it needs parts that this skillc does not have yet: "
-        "environments, agents, code, judges, other optimizers. Such a program can be checked and "
-        "planned; compiling it names the version that runs it.",
+        "environments, agents, code, judges, several skills, skills that the target opens on demand. Such a program "
+        "is checked like any other; it can't be planned or compiled by this version, and the message names the "
+        "version that can. A library may hold such declarations: the program that uses them is told.",
         program(_SMALL).replace("output answer: text", "output answer: text; rollout = codex"),
         program(_SMALL).replace("output answer: text", "output answer: text; rollout = chain_of_thought"),
-        found_by="compile",
+        found_by="check",
     ),
 )

@@ -12,7 +12,6 @@ def _code(number: int, title: str, explanation: str, bad: str, good: str) -> Cod
 
 _RULES = "trainable section rules"
 _SLOW = "trainable section rules; slow section guidance"
-_BY_RUBRIC = 'metric fair = judge(answer, right, model = referee)\nmodel referee = "rulebook/v1"'
 _RUBRIC = 'rubric right = """Is it right?"""\n'
 
 
@@ -62,9 +61,9 @@ CODES: tuple[Code, ...] = (
     _code(
         416,
         "a rubric that no judge is given",
-        "A rubric is what a judge judges by, and no metric names this one.",
+        "A rubric is what a judge judges by, and no metric names this one. Judges come with skillc 0.5.",
         program(_RUBRIC),
-        program(_RUBRIC + _BY_RUBRIC),
+        program(),
     ),
     _code(
         417,

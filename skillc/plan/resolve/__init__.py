@@ -39,7 +39,7 @@ def resolve(checked: Checked) -> Resolved:
 
     A program with errors has no plan, and nothing is added to what the checker said.
     """
-    if checked.failed:
+    if checked.broken:
         return Resolved(None)
     findings = Findings()
     found = {kind: tuple(e for e in checked.entities if e.kind == kind) for kind in (*_NEEDED, "model", "rubric")}
