@@ -108,8 +108,9 @@ def plan_file(
     """The plan of a program, with `--model`, `--set` and `--offline` applied.
 
     `checked` is the program where it was checked before, such as one that an editor has not saved yet. `runnable`
-    refuses what only a later version can run; without it such a program can be compared and examined. A plan that is not `complete` may lack what only a call of a model
-    needs: a name from the environment, a command's folder. Without `every_model` it holds those that a compile asks.
+    refuses what only a later version can run; without it such a program can be compared and examined. A plan that is
+    not `complete` may lack what only a call of a model needs: a name from the environment, a command's folder. Without
+    `every_model` it holds those that a compile asks.
 
     Raises:
         ProgramError: the program has errors.

@@ -70,11 +70,14 @@ def read_rows(path: Path, name: str, problems: Problems) -> Iterator[Row]:
     if path.is_dir():
         file.stop(0, "is a folder", f"name the file in it: {_READ}")
     if not path.is_file():
+        if path.exists():
+            file.stop(0, "is a device or a pipe, not a file", f"name a file: {_READ}")
         there = sorted(p.name for p in path.parent.glob("*") if p.suffix in _FORMATS) if path.parent.is_dir() else []
         file.stop(0, "there is no such file", f"beside it stand {listed(there)}" if there else None)
     kind = _FORMATS.get(path.suffix.lower())
     if kind is None:
-        file.stop(0, f"`{path.suffix}` files are not read", f"write {_READ}")
+        what = f"`{path.suffix}` files are not read" if path.suffix else "the name has no ending that says its format"
+        file.stop(0, what, f"write {_READ}")
     if kind == "parquet":
         yield from _of_table(file, parquet_rows(path, file.stop))
         return

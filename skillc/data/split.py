@@ -49,6 +49,11 @@ def split_groups(groups: Iterable[str], plan: SplitPlan, seed: int, *, file: str
     return sides
 
 
+def written(count: int) -> str:
+    """A number of examples as a program writes it: `1 example`, `1200 examples`."""
+    return "1 example" if count == 1 else f"{count} examples"
+
+
 def _by_share(sizes: Mapping[str, int], parts: Sequence[Fraction], seed: int) -> dict[str, Side]:
     total = sum(parts)
     bounds = [bound * 2**256 / total for bound in itertools.accumulate(parts)]
@@ -63,7 +68,7 @@ def _by_share(sizes: Mapping[str, int], parts: Sequence[Fraction], seed: int) ->
 def _by_count(sizes: Mapping[str, int], parts: Sequence[Fraction], seed: int, file: str) -> dict[str, Side]:
     there, needed = sum(sizes.values()), sum(parts)
     if there < needed:
-        counts = " : ".join(f"{part} examples" for part in parts if part)
+        counts = " : ".join(written(int(part)) for part in parts if part)
         raise SkillcError(
             f"`split = {counts}` needs {needed} examples, {file} has {there}",
             hint="count fewer, or split by shares: `split = 2 : 1 : 2`",
@@ -106,4 +111,4 @@ def _fix(plan: SplitPlan, parts: Sequence[Fraction], groups: int) -> str:
         return f"bring more data: each of the {sides} sides needs groups of its own"
     total = sum(parts)
     counts = [max(1, int(part * groups / total)) for part in parts if part]
-    return f"with few examples split by counts: `split = {' : '.join(f'{count} examples' for count in counts)}`"
+    return f"with few examples split by counts: `split = {' : '.join(written(count) for count in counts)}`"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from skillc.data.problems import alike, listed
 from skillc.data.profile import ColumnProfile, profile
+from skillc.data.split import written
 from skillc.errors import SkillcError
 from skillc.language.formatting import format_source
 from skillc.language.source import Source
@@ -491,7 +492,7 @@ def _split(guess: _Guess) -> str:
     validation = max(1, rows // 5)
     test = max(1, rows * 2 // 5)
     counts = (rows - validation - test, validation, test)
-    return f"split = {' : '.join(f'{n} examples' for n in counts)}    # train : validation : test"
+    return f"split = {' : '.join(written(n) for n in counts)}    # train : validation : test"
 
 
 def _goal(guess: _Guess, names: dict[str, str]) -> str:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from skillc.language import nodes
+from skillc.language.diagnostics import Fix
 from skillc.language.scope import STATES
 from skillc.language.terms import (
     Constant,
@@ -141,9 +142,14 @@ def candidate(low: Lowering, node: nodes.Expression) -> Typed:
 
 def claim(low: Lowering, node: nodes.Expression) -> Typed:
     """A written comparison of the means of one metric for two skills."""
+    hint = "write `candidate.metric > incumbent.metric`"
+    metric = _one_metric(low, node)
+    if metric is not None:
+        right = f"candidate.{metric} > incumbent.{metric}"
+        message = f"a claim is a written comparison, and `{low.scope.shown(node.span)}` is none"
+        raise low.scope.fail("SK316", node.span, message, f"write `{right}`", Fix(node.span, right, safe=False))
     typed = low.lower(node)
     term = typed.term
-    hint = "write `candidate.metric > incumbent.metric`"
     if not (isinstance(term, Operation) and term.operator in ("<", "<=", ">", ">=")):
         message = f"a claim is a written comparison, and `{low.scope.shown(node.span)}` is none"
         raise low.scope.fail("SK316", node.span, message, hint)
@@ -151,6 +157,14 @@ def claim(low: Lowering, node: nodes.Expression) -> Typed:
     if len(means) != 2 or means[0].metric != means[1].metric:
         raise low.scope.fail("SK316", node.span, "a claim compares one metric of two skills", hint)
     return typed
+
+
+def _one_metric(low: Lowering, node: nodes.Expression) -> str | None:
+    """The metric that stands alone where a comparison belongs: `correct`, or `candidate.correct`."""
+    name = node.name if isinstance(node, nodes.Reference) else None
+    if isinstance(node, nodes.Member) and isinstance(node.of, nodes.Reference) and node.of.name in STATES:
+        name = node.name.text
+    return name if name in low.scope.metrics.names and name not in (low.scope.parameters or {}) else None
 
 
 def group(low: Lowering, node: nodes.Expression) -> Typed:

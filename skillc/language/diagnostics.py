@@ -7,7 +7,6 @@ from enum import Enum
 
 from skillc.language.source import Source, Span
 
-
 LATER = "SK605"
 """The code of what only a later version can run. A program with such an error has a meaning all the same."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import NoReturn
 
 from skillc.language import nodes
@@ -15,13 +16,15 @@ from skillc.language.report import Report, meant, mended
 from skillc.language.source import Source, Span
 from skillc.language.statements import Sorter, StatedSetting
 from skillc.language.types import Broken
-from skillc.language.units import decimal, described
+from skillc.language.units import UNITS, decimal, described
 
 _SECRET = re.compile(
     r"(?:^|_)(?:api_?key|(?:access|secret)_key|secret|password|authorization|(?:access|auth|bearer)_token)$", re.I
 )
 _SWITCH = {"on": True, "off": False}
 _TURNED = {"true": "on", "yes": "on", "false": "off", "no": "off"}
+_WRITTEN_NUMBER = re.compile(r"\s*(?P<dollar>\$?)\s*(?P<number>\d[\d_]*(?:\.\d+)?)\s*(?P<unit>%|[A-Za-z]*)\s*")
+_WRITTEN_RATIO = re.compile(r"\s*\d[\d.]*(?:\s*[:/]\s*\d[\d.]*){1,2}\s*")
 _PLAIN_WORDS = {**_SWITCH, "true": True, "false": False}
 
 
@@ -217,14 +220,17 @@ class SettingReader:
         listed = [word for form in forms for word in form.words]
         hint: str | None = f"write `{name} = {_sample(forms[0])}`"
         fix: Fix | None = None
-        if isinstance(node, nodes.String | nodes.Text) and node.value in listed:
+        written = self._meant(forms, node)
+        if written is not None:
+            hint, fix = f"write `{name} = {written}`", Fix(node.span, written, safe=False)
+        elif isinstance(node, nodes.String | nodes.Text) and node.value in listed:
             hint, fix = f"write `{node.value}` without quotes", Fix(node.span, node.value)
         elif isinstance(node, nodes.Reference):
             hint = self._word_hint(name, forms, node, listed) or hint
             turned = _TURNED.get(node.name) if any(form.kind == "switch" for form in forms) else None
             fix = Fix(node.span, turned) if turned else mended(node.name, node.span, listed)
-        elif isinstance(node, nodes.Binary) and (written := hyphened(self._source, node.span, listed)) is not None:
-            self._report.add("SK022", self._source, node.span, written.message, hint=written.hint, fix=written.fix)
+        elif isinstance(node, nodes.Binary) and (whole := hyphened(self._source, node.span, listed)) is not None:
+            self._report.add("SK022", self._source, node.span, whole.message, hint=whole.hint, fix=whole.fix)
             raise Broken
         elif isinstance(node, nodes.Call) and isinstance(node.function, nodes.Reference):
             functions = [form.name for form in forms if form.kind == "call"]
@@ -238,6 +244,31 @@ class SettingReader:
             )
         self._report.add("SK313", self._source, node.span, f"`{name}` takes {wanted}", hint=hint, fix=fix)
         return Broken()
+
+    def _meant(self, forms: tuple[Form, ...], node: nodes.Expression) -> str | None:
+        """The number or the ratio that was written in quotes or with other signs, as it is to be written."""
+        for form in forms:
+            if form.kind == "number" and isinstance(node, nodes.String):
+                return _unquoted(form, node.value)
+            if form.kind == "ratio":
+                parts = self._parts(node)
+                return " : ".join(parts) if parts is not None and 2 <= len(parts) <= 3 else None
+        return None
+
+    def _parts(self, node: nodes.Expression) -> list[str] | None:
+        """The numbers of `60/20/20`, `[60, 20, 20]` or `"60:20:20"`."""
+        if isinstance(node, nodes.String):
+            return re.split(r"\s*[:/]\s*", node.value.strip()) if _WRITTEN_RATIO.fullmatch(node.value) else None
+        if isinstance(node, nodes.List):
+            operands: tuple[nodes.Expression, ...] = tuple(node.items)
+        elif isinstance(node, nodes.Binary) and node.operator == "/":
+            left = self._parts(node.left)
+            right = self._parts(node.right)
+            return [*left, *right] if left is not None and right is not None else None
+        else:
+            return [self._shown(node)] if isinstance(node, nodes.Quantity) else None
+        shown = [self._shown(each) for each in operands if isinstance(each, nodes.Quantity)]
+        return shown if len(shown) == len(operands) else None
 
     def _word_hint(self, name: str, forms: tuple[Form, ...], node: nodes.Reference, listed: list[str]) -> str | None:
         if any(form.kind == "switch" for form in forms):
@@ -282,8 +313,39 @@ def _fits(form: Form, node: nodes.Expression) -> bool:
     return shapes.get(type(node)) == form.kind
 
 
+def _unquoted(form: Form, text: str) -> str | None:
+    """What a text in quotes says, where that is a number of the form: `"1k"` as `1k`, `"3"` as `$3`."""
+    found = _WRITTEN_NUMBER.fullmatch(text)
+    if found is None:
+        return None
+    number, word = found["number"], found["unit"]
+    counts = word in _SCALES
+    unit, factor = ("", _SCALES[word]) if counts else UNITS.get(word, ("?", Fraction(1)))
+    if found["dollar"] and (not counts or form.unit != "$"):
+        return None
+    if form.unit == "$":
+        return f"${number}{word}" if counts else None
+    if (word == "%" and (form.whole or form.unit)) or (not counts and unit != form.unit):
+        return None
+    value = Fraction(number.replace("_", "")) * factor
+    if (form.whole and value.denominator != 1) or not (form.low or 0) <= value <= (form.high or value):
+        return None
+    if counts and not form.bare:
+        return f"{number}{word} {_UNITS_SHOWN.get(form.unit, form.unit)}"
+    space = "" if counts or word == "%" else " "
+    return f"{number}{space}{word}"
+
+
+_SCALES = {"": Fraction(1), "k": Fraction(1000), "M": Fraction(10**6)}
+_UNITS_SHOWN = {"s": "min", "bytes": "MB"}
+_SAMPLES = {"tokens": "1000", "$": "$3", "s": "90 min", "bytes": "2 GB"}
+"""Amounts that a program of people holds, for hints; a count of other things is 2."""
+
+
 def _sample(form: Form) -> str:
     """A value of a form, for a hint."""
+    if form.kind == "number" and form.unit in _SAMPLES:
+        return _SAMPLES[form.unit] + (" tokens" if form.unit == "tokens" and not form.bare else "")
     if form.kind == "number":
         number_ = str(max(2, form.low or 0) if form.whole else form.high or 1)
         return f"${number_}" if form.unit == "$" else f"{number_} {form.unit}" if not form.bare else number_

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -266,3 +267,22 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory,
         rows_of(path)
     except SkillcError as error:
         assert "any." in error.message
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("rows", "`rows`: the name has no ending that says its format"),
+        ("rows.xyz", "`rows.xyz`: `.xyz` files are not read"),
+        ("pipe.jsonl", "`pipe.jsonl`: is a device or a pipe, not a file"),
+        ("none.jsonl", "`none.jsonl`: there is no such file"),
+    ],
+)
+def test_a_file_that_is_not_read_is_called_what_it_is(tmp_path: Path, name: str, message: str) -> None:
+    (tmp_path / "rows").write_text("{}\n")
+    (tmp_path / "rows.xyz").write_text("{}\n")
+    # Opening it would wait for a writer.
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    with pytest.raises(SkillcError) as error:
+        list(read_rows(tmp_path / name, name, Problems()))
+    assert error.value.message == message

@@ -284,3 +284,8 @@ def test_baselines_on_the_example_beat_chance() -> None:
     ]
     assert right[0] < right[1]
     assert 2 * right[1] > len(dataset.test)
+
+
+def test_one_example_is_one() -> None:
+    with pytest.raises(SkillcError, match="`split = 1 example : 1 example : 3 examples` needs 5 examples"):
+        split_groups(["a", "b"], counts(1, 1, 3), 0, file="the data")

@@ -18,7 +18,7 @@ from skillc.language.check import check
 from skillc.language.checked import Checked
 from skillc.language.codes import CODES
 from skillc.language.diagnostics import Fix
-from skillc.language.fixing import fix, replaced
+from skillc.language.fixing import Fixed, fix, replaced
 from skillc.language.modules import Loader
 from skillc.language.source import Source, Span
 
@@ -32,6 +32,10 @@ def examine(source: Source) -> Checked:
 
 def mended(text: str, *, unsafe: bool = False) -> str:
     return fix(Source("main.skill", text), examine, unsafe=unsafe).source.text
+
+
+def fixed(text: str, *, unsafe: bool = False) -> Fixed:
+    return fix(Source("main.skill", text), examine, unsafe=unsafe)
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: str(path.relative_to(HERE)))
@@ -182,3 +186,40 @@ def test_whatever_is_fixed_stays_fixed(text: str, more: list[tuple[int, str]]) -
     for place, piece in more:
         text = text[:place] + piece + text[place:]
     stays_fixed(text)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ('model spare = "rulebook/v1" { max_tokens = "1k" }', "max_tokens = 1k"),
+        ('model spare = "rulebook/v1" { max_tokens = "1_000" }', "max_tokens = 1_000"),
+        ('model spare = "rulebook/v1" { temperature = "0.5" }', "temperature = 0.5"),
+        ('model spare = "rulebook/v1" { timeout = "2 min" }', "timeout = 2 min"),
+        ('model spare = "rulebook/v1" { timeout = "90" }', "timeout = 90 min"),
+        ('model spare = "rulebook/v1" { price { input = "$3"; output = "15" } }', "input = $3; output = $15"),
+        ('optimize { batch = "20" }', "batch = 20"),
+        ("gate sure = confidence(correct) >= 95%", "confidence(candidate.correct > incumbent.correct)"),
+        ("gate sure = confidence(best.correct) >= 95%", "confidence(candidate.correct > incumbent.correct)"),
+        ("gate sure = worst(correct, by = product) >= 50%", "worst(candidate.correct, by = product)"),
+    ],
+)
+def test_a_fix_says_what_was_meant_and_passes(wrong: str, right: str) -> None:
+    done = fixed(program(wrong), unsafe=True)
+    assert right in done.source.text
+    assert not done.refused
+    assert not done.checked.failed
+
+
+@pytest.mark.parametrize("wrong", ["60/20/20", "[60, 20, 20]", '"60:20:20"', '"60 / 20 / 20"'])
+def test_a_split_is_mended_from_what_was_written(wrong: str) -> None:
+    text = program().replace('"tickets.jsonl"', f'"tickets.jsonl"; split = {wrong}')
+    (found,) = fixed(text).checked.diagnostics
+    assert found.hint == "write `split = 60 : 20 : 20`"
+    assert "split = 60 : 20 : 20" in fixed(text, unsafe=True).source.text
+
+
+@pytest.mark.parametrize("wrong", ['"many"', '"1.5"', '"2 h"', '"$3"', "[1]"])
+def test_a_number_that_was_not_written_is_not_guessed(wrong: str) -> None:
+    done = fixed(program(f'model spare = "rulebook/v1" {{ max_tokens = {wrong} }}'))
+    (found,) = [each for each in done.checked.diagnostics if each.code == "SK313"]
+    assert (found.hint, found.fix) == ("write `max_tokens = 1000`", None)

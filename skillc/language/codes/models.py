@@ -41,7 +41,8 @@ CODES: tuple[Code, ...] = (
     _code(
         604,
         "a model that nothing asks",
-        "A note: besides `target` and `optimizer` a model is there to judge, and no metric names this one. Judges come with skillc 0.5.",
+        "A note: besides `target` and `optimizer` a model is there to judge, and no metric names this one. Judges "
+        "come with skillc 0.5.",
         program('model referee = "rulebook/v1"'),
         program(),
     ),
