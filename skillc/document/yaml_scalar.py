@@ -59,7 +59,7 @@ def read_frontmatter(lines: list[str]) -> Mapping[str, str]:
 def other_lines(lines: list[str], known: Collection[str]) -> list[str]:
     """The lines of a YAML mapping without those of some top-level keys."""
     kept: list[str] = []
-    keeps = True
+    keeps = False
     for line in lines:
         match = _KEY.fullmatch(line.rstrip())
         if match is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import dspy
@@ -10,8 +11,9 @@ import skills_ref
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_plans import plan_of
-from test_emitted_source import TEXTS, evaluate, tasks
+from test_emitted_source import TEXTS, tasks
 
+from skillc.artifact_paths import ArtifactPaths
 from skillc.document.edits import Add, apply_edits
 from skillc.document.render import for_optimizer, for_target
 from skillc.document.skill import digest, document_of, tokens
@@ -185,8 +187,9 @@ def test_the_text_counts_and_is_shown_as_frozen(tmp_path: Path) -> None:
 def test_the_target_reads_the_body_of_skill_md_and_nothing_else(tmp_path: Path) -> None:
     plan = plan_at(tmp_path, skill=RULES)
     document = initial_document(plan)
-    paths = write_artifact(tmp_path / "skills" / "route-tickets", plan, document)
-    body = paths[0].read_text(encoding="utf-8").partition("\n---\n")[2].strip()
+    paths = ArtifactPaths.beside(tmp_path, "route-tickets")
+    write_artifact(paths, plan, document)
+    body = paths.skill.read_text(encoding="utf-8").partition("\n---\n")[2].strip()
     told = instructions(plan.task, for_target(document))
     assert told == body
     module = build_module(plan.task, plan.skill.name, told)
@@ -215,10 +218,10 @@ def test_what_was_measured_is_what_the_emitted_module_says(
     parts = [("role", "frozen", text, None), ("rules", "trainable", "", None)]
     document = document_of("route-tickets", "x", parts, task=task_text(task), lead=FOLLOW)  # type: ignore[arg-type]
     document = apply_edits(document, [Add("rules", rule)]).document
-    folder = tmp_path_factory.mktemp("made")
-    _, module = write_artifact(folder, plan, document)
-    source = module.read_text(encoding="utf-8").replace("Path(__file__).with_name", f"Path({str(folder)!r}).joinpath")
-    assert evaluate(source)["INSTRUCTIONS"] == instructions(task, for_target(document))
+    paths = ArtifactPaths(tmp_path_factory.mktemp("made"), "route-tickets")
+    write_artifact(paths, plan, document)
+    emitted = runpy.run_path(str(paths.module))
+    assert emitted["INSTRUCTIONS"] == instructions(task, for_target(document))
     again = from_skill_md(to_skill_md(document))
     assert for_target(again) == for_target(document)
     assert digest(again) == digest(document)
@@ -265,11 +268,11 @@ def test_the_reference_validator_takes_every_artifact(
 ) -> None:
     if validate(name, about):
         return
-    folder = tmp_path_factory.mktemp("made") / name
+    paths = ArtifactPaths(tmp_path_factory.mktemp("made"), name)
     document = document_of(name, about, [("role", "frozen", "Be brief.", None)], task=task_text(task))
-    write_artifact(folder, plan_of(task=task), document)
-    assert skills_ref.validate(folder) == []
-    assert skills_ref.read_properties(folder).description == about.strip()
+    write_artifact(paths, plan_of(task=task), document)
+    assert skills_ref.validate(paths.folder) == []
+    assert skills_ref.read_properties(paths.folder).description == about.strip()
 
 
 @pytest.mark.parametrize("about", ["a --- b", "--- x", "-----", "yes", "- a", "key: value", "{a}", "#x", "a # b"])
@@ -284,6 +287,6 @@ def test_the_reference_validator_reads_awkward_descriptions(tmp_path: Path, abou
 @pytest.mark.parametrize("example", ["tickets/tickets.skill", "unicode/unicode.skill"])
 def test_the_reference_validator_takes_the_examples(tmp_path: Path, example: str) -> None:
     plan = plan_file(Path(__file__).parents[2] / "examples" / example, complete=False).plan
-    folder = tmp_path / ".claude" / "skills" / plan.skill.artifact
-    write_artifact(folder, plan, initial_document(plan))
-    assert skills_ref.validate(folder) == []
+    paths = ArtifactPaths(tmp_path / ".claude" / "skills", plan.skill.artifact)
+    write_artifact(paths, plan, initial_document(plan))
+    assert skills_ref.validate(paths.folder) == []
