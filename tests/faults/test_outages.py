@@ -52,7 +52,7 @@ def told(folder):
 
 
 def lock_of(folder):
-    return json.loads((folder / "skills" / "sort-things" / "skill.lock").read_text())
+    return json.loads((folder / "skills" / "sort-things.lock").read_text())
 
 
 def paid_of(folder):
@@ -157,8 +157,8 @@ def test_calls_wait_for_a_server_that_comes_back(nursery, tmp_path, whole):
     assert "its calls wait, for 1 min at most" in stderr
     assert f"note: model `target` (`openai/rulebook` at `{target.url}`) answers again after " in stderr
     ended = compiled(folder)
-    assert {name: ended[name] for name in ("SKILL.md", "history.jsonl")} == {
-        name: whole[1][name] for name in ("SKILL.md", "history.jsonl")
+    assert {name: ended[name] for name in ("sort-things/SKILL.md", "sort-things.history.jsonl")} == {
+        name: whole[1][name] for name in ("sort-things/SKILL.md", "sort-things.history.jsonl")
     }
 
 

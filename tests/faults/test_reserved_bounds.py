@@ -55,7 +55,7 @@ def test_figures_without_reported_usage_are_bounds_everywhere(nursery, tmp_path)
     bounds = re.search(r"of ([\d,]+) of ([\d,]+) calls the usage was not reported: ([\d,]+) tokens are reserved", table)
     assert spent and bounds, table
     assert bounds[2] == spent[1]
-    charged = json.loads((folder / "skills" / "sort-things" / "skill.lock").read_text())["charged"]
+    charged = json.loads((folder / "skills" / "sort-things.lock").read_text())["charged"]
     assert charged["bound_tokens"] == int(bounds[3].replace(",", ""))
     assert charged["bound_tokens"] < charged["prompt_tokens"] + charged["reply_tokens"]
     # From the record of the finished run, and from the cache, it is the same.
@@ -72,5 +72,5 @@ def test_figures_of_a_model_that_reports_are_no_bounds(nursery, tmp_path):
     folder = own(tmp_path / "things", reports=True)
     assert nursery.run(folder, "compile", "things.skill") == 0
     assert "at most" not in printed(folder).split("spent")[1].split("stopped")[0]
-    charged = json.loads((folder / "skills" / "sort-things" / "skill.lock").read_text())["charged"]
+    charged = json.loads((folder / "skills" / "sort-things.lock").read_text())["charged"]
     assert charged["bound_tokens"] == 0

@@ -144,6 +144,7 @@ def test_the_snapshot_is_json_by_role_and_stage() -> None:
             "reasoning": 0,
             "tokens": 30,
             "cost_nano": 2 * (10 * 10 + 5 * 100),
+            "bounds": {"calls": 0, "tokens": 0},
         }
     ]
     assert books["stopped"] is None
