@@ -48,6 +48,7 @@ class Condition:
         hits: how many rules hold on the input.
         change: `wrong` gives the deciding rule another label, `absent` leaves it out and still asks for its label.
         kind: all rules are of this kind.
+        prompt: as skillc sends it (`page`), as it sent it earlier (`chat`), or `plain`.
         unmet: how one rule's condition just fails to hold: `half` of two words, the word and the `excepted` one, the
             `exception alone`, a word that must not be `present`, a word `inside` a longer one, in the `other input`,
             or in another sentence `in the skill`.
@@ -67,7 +68,7 @@ class Condition:
     kind: Kind = "any"
     default: bool = False
     source: str = "new"
-    prompt: Prompt = "chat"
+    prompt: Prompt = "page"
     unmet: Unmet = ""
     instead: Literal["default", "rule"] = "default"
     section: str = ""
@@ -142,9 +143,9 @@ CONDITIONS = (
     Condition("rules in a table", _level(8, 1, 3), form="table"),
     Condition("labels in headings only", _level(8, 1, 3), form="headings"),
     Condition("several rules in a sentence", _level(8, 1, 2), form="series"),
-    # The prompt that begins with the task in words.
-    Condition("the task in words, 8 rules", _level(8, 1, 2), prompt="page"),
-    Condition("the task in words, the default", _level(8, 1, 2), hits=0, default=True, prompt="page"),
+    # The prompt that skillc sent earlier.
+    Condition("the task in one line, 8 rules", _level(8, 1, 2), prompt="chat"),
+    Condition("the task in one line, the default", _level(8, 1, 2), hits=0, default=True, prompt="chat"),
 )
 
 
