@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import dspy
 
     from skillc.document.skill import Document
+    from skillc.plan.lock import Lock
     from skillc.plan.schema import Plan
 
 SUFFIX = ".skill"
@@ -81,6 +82,7 @@ def load_program(path: Path) -> Loaded:
     from skillc.conflict import check_merged
     from skillc.document.skill_md import from_skill_md
     from skillc.frontend import plan_file
+    from skillc.owner import check_owner
     from skillc.plan.initial import initial_document
 
     plan = plan_file(path, complete=False).plan
@@ -92,7 +94,18 @@ def load_program(path: Path) -> Loaded:
     except (OSError, UnicodeDecodeError) as problem:
         raise SkillcError(f"the skill `{paths.skill}` cannot be read: {problem}") from problem
     check_merged(paths)
+    check_owner(path, paths, _lock(paths.lock))
     return Loaded(plan, path.parent, from_skill_md(text), compiled=True)
+
+
+def _lock(place: Path) -> Lock | None:
+    """The lock of a compiled skill; a skill may be shipped without one, and runs with a damaged one."""
+    from skillc.plan.lock import read_lock
+
+    try:
+        return read_lock(place)
+    except SkillcError:
+        return None
 
 
 def module_of(loaded: Loaded) -> dspy.Module:

@@ -20,6 +20,7 @@ from skillc.language.terms import TextConstant
 from skillc.optimize.final import Arm, Tested
 from skillc.optimize.loop import Trained
 from skillc.own_code import code_digest
+from skillc.owner import path_to
 from skillc.plan.digest import plan_digest
 from skillc.plan.evidence import calls
 from skillc.plan.lock import (
@@ -50,7 +51,7 @@ def lock_of(
     spent: dict[str, JsonValue],
     run: str,
     looks: tuple[LookLock, ...],
-    files: Mapping[str, Path],
+    files: Mapping[str, str],
     history: str,
 ) -> Lock:
     """Pure values only.
@@ -64,7 +65,7 @@ def lock_of(
         spent: the ledger's two books.
         run: the run's name.
         looks: at the test split, this one included.
-        files: the written files by their paths from the lock.
+        files: digests of the written files, by their paths from the lock.
         history: the link of the last decision.
     """
     verdict = tested.verdict
@@ -80,7 +81,7 @@ def lock_of(
             used=marks((*dataset.train, *dataset.validation)),
         ),
         skill=SkillLock(initial=digest(trained.state.initial), best=digest(trained.state.best)),
-        files={name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()},
+        files=dict(files),
         models={role: ModelLock(model=m.model, parameters=m.parameters) for role, m in plan.models.items()},
         verdict=verdict.verdict,
         reason=verdict.reason,
@@ -104,11 +105,17 @@ def lock_of(
     )
 
 
-def program_lock(planned: Planned) -> ProgramLock:
-    """The program, the options that changed its plan, and the user's own code behind it."""
+def program_lock(planned: Planned, base: Path) -> ProgramLock:
+    """The program, the options that changed its plan, and the user's own code behind it.
+
+    Args:
+        planned: the program.
+        base: the lock's folder.
+    """
     plan = planned.plan
     return ProgramLock(
         file=planned.path.name,
+        path=path_to(planned.path, base),
         plan=plan_digest(plan),
         options=planned.options,
         code=own_code_digest(plan, planned.root),

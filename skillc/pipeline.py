@@ -36,16 +36,10 @@ from skillc.optimize.rollouts import Rollouts
 from skillc.plan.call_sizes import dearest_rollout
 from skillc.plan.digest import run_id, run_parts
 from skillc.plan.initial import initial_document
-from skillc.plan.lock import (
-    Lock,
-    LookLock,
-    look_of,
-    read_lock,
-    write_lock,
-)
+from skillc.plan.lock import Lock, LookLock, look_of, union_of_looks, write_lock
 from skillc.plan.schema import Plan
 from skillc.plan.steps import decisions_of, wave_size
-from skillc.program.artifact import check_folder, write_artifact, write_attributes
+from skillc.program.artifact import artifact_texts, write_artifact, write_attributes
 from skillc.program.rollout import Runner
 from skillc.run.about import begin, changed_since_unfinished, finish
 from skillc.run.folder import RunFolder
@@ -53,6 +47,8 @@ from skillc.run.history import head_of, history_text, read_history, with_complet
 from skillc.run.journal import Journal, Record
 from skillc.run.replay import Replay
 from skillc.run.stop import Stop
+from skillc.run.written import Written
+from skillc.versions.hand_edits import Before, changed_since, free_paths, protect
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +58,7 @@ class Job:
     Attributes:
         output: the folder that gets the skill's folder and the files beside it.
         home: the `.skillc` folder.
-        force: write over a SKILL.md that skillc did not write.
+        force: overwrite a skill that was edited by hand, that skillc did not write or that another program owns.
         fresh: ask the models anew, whatever this or another run was answered.
     """
 
@@ -85,6 +81,7 @@ class Compiled:
 
     Attributes:
         baselines: the goal's mean of simple classifiers on test, by name.
+        kept: files that were edited while the compile ran; the skill was written to another folder because of them.
         served: what is to be said of the servers that skillc ran.
         interrupted: whether the user ended it, in the loop or in the final test.
         lost: the error of a model that stayed out of reach, in the loop or in the final test; None where none did.
@@ -96,6 +93,7 @@ class Compiled:
     artifact: Path
     spent: dict[str, JsonValue]
     baselines: dict[str, Fraction]
+    kept: tuple[Path, ...] = ()
     served: tuple[Served, ...] = ()
     interrupted: bool = False
     lost: EndpointAway | None = None
@@ -154,7 +152,9 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
         EndpointAway: a model stayed out of reach before the initial skill was measured.
     """
     plan, dataset = job.planned.plan, job.estimated.dataset
-    check_folder(job.paths, force=job.force)
+    before = protect(job.planned, job.paths, job.home, force=job.force)
+    for note in before.notes:
+        observer.note(note)
     check_starts(job.planned, dataset)
     initial = initial_document(plan)
     parts = run_parts(
@@ -176,7 +176,7 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
         client.keep_receipts(folder.ledger, about.salt)
         with closing(Journal(folder.decisions)) as journal, closing(Replay(folder.outcomes, client)) as replay:
             recorder = _Recorder(observer, journal, replay, stop)
-            old = read_lock(job.paths.lock) if job.paths.lock.exists() else None
+            old = before.lock
             engine = Engine(
                 plan=plan,
                 dataset=dataset,
@@ -194,7 +194,7 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
             client.make_ready()
             trained, tested = asyncio.run(_train_and_test(engine, initial, old, name, client, stop))
             replay.decided()
-        compiled = _write(job, trained, tested, recorder.decisions, client, name, old, meter)
+        compiled = _write(job, trained, tested, recorder.decisions, client, name, before, meter)
         if client.lost is not None:
             return replace(compiled, lost=client.lost)
         if stop.reason != "interrupted":
@@ -241,19 +241,25 @@ def _write(
     decisions: Sequence[Record],
     client: Client,
     name: str,
-    old: Lock | None,
+    before: Before,
     meter: Meter,
 ) -> Compiled:
-    paths = job.paths
-    write_artifact(paths, job.planned.plan, trained.state.best, force=job.force)
+    """Write the skill, its lock last; beside its place where files there were edited since the compile began."""
+    plan, dataset = job.planned.plan, job.estimated.dataset
+    now, kept = changed_since(before, job.planned.path, job.paths)
+    known = union_of_looks(before.lock.looks if before.lock else (), now.looks if now else ())
+    looks = look_of(known, _look(trained, name))[0] if tested.verdict.n else known
+    paths = free_paths(job.paths) if kept else job.paths
+    if kept and now is not None and now.looks != looks:
+        write_lock(job.paths.lock, now.model_copy(update={"looks": looks}))
+    written, texts = Written(job.home), artifact_texts(paths, plan, trained.state.best)
+    digests = written.begin(paths, texts)
+    write_artifact(paths, texts)
     write_history(paths.history, history_text(read_history(paths.history), name, decisions))
     write_attributes(paths)
     spent = client.ledger.snapshot()
-    known = old.looks if old else ()
-    looks = look_of(known, _look(trained, name))[0] if tested.verdict.n else known
-    plan, dataset = job.planned.plan, job.estimated.dataset
     lock = lock_of(
-        program_lock(job.planned),
+        program_lock(job.planned, paths.base),
         plan,
         dataset,
         trained,
@@ -261,9 +267,10 @@ def _write(
         spent,
         name,
         looks,
-        paths.files,
+        digests,
         history=head_of(name, decisions),
     )
     write_lock(paths.lock, lock)
+    written.end(paths)
     baselines = model_free_means(plan, dataset, dataset.test, meter)
-    return Compiled(trained, tested, lock, paths.skill, spent, baselines, client.servers.served())
+    return Compiled(trained, tested, lock, paths.skill, spent, baselines, kept, client.servers.served())

@@ -40,6 +40,7 @@ def summary(compiled: Compiled) -> dict[str, JsonValue]:
         "decisions": compiled.trained.state.decisions,
         "accepted": compiled.trained.state.accepted,
         "artifact": str(compiled.artifact),
+        "kept": [str(path) for path in compiled.kept],
     }
 
 
@@ -171,6 +172,9 @@ def _facts(compiled: Compiled) -> Text:
     ]
     if compiled.lost is not None:
         lines[-1:-1] = [f"lost      {compiled.lost.message}", f"          {compiled.lost.hint}"]
+    if compiled.kept:
+        names = " and ".join(str(path) for path in compiled.kept)
+        lines.append(f"kept      {names}: edited while the compile ran, so the new skill is in another folder")
     return Text("\n".join(lines))
 
 

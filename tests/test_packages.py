@@ -25,12 +25,12 @@ MAY_IMPORT = {
     "run": {"plan", "document", "models", "optimize"},
     "evaluate": {
         *("language", "document", "plan", "data", "models", "metrics", "program", "optimize", "run"),
-        *("frontend", "locking", "report"),
+        *("frontend", "locking", "owner", "report"),
     },
     "lsp": {"language", "document", "plan", "data", "frontend"},
     "versions": {
         *("language", "document", "plan", "data", "program", "run"),
-        *("frontend", "checking", "locking", "loading"),
+        *("frontend", "checking", "locking", "loading", "owner"),
     },
     "doctor": {"language", "document", "plan", "data", "models", "metrics", "program", "optimize", "run", "frontend"},
 }

@@ -27,7 +27,12 @@ _VERDICTS = ("improved",)
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Write the skill's folder into this one.")
 @click.option("--require", type=click.Choice(_VERDICTS), help="Exit with status 1 unless this is the verdict.")
 @click.option("--fresh", is_flag=True, help="Ask the models anew, whatever earlier runs were answered.")
-@click.option("--force", is_flag=True, help="Write over a SKILL.md that skillc did not write.")
+@click.option("--take-edits", is_flag=True, help="First write the edits made by hand in SKILL.md into the program.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Overwrite files that were edited by hand, that skillc did not write or that are another program's.",
+)
 @click.option("--sanity", is_flag=True, help="Only see whether feedback reaches the skill; writes nothing.")
 @progress_output
 def compile(  # noqa: A001 - the verb's name
@@ -38,6 +43,7 @@ def compile(  # noqa: A001 - the verb's name
     output: Path | None,
     require: str | None,
     fresh: bool,
+    take_edits: bool,
     force: bool,
     sanity: bool,
     as_json: bool,
@@ -45,6 +51,9 @@ def compile(  # noqa: A001 - the verb's name
     quiet: bool,
 ) -> int:
     """Improve the skill of PROGRAM, test it on held-out examples, and write it with its lock and history.
+
+    A SKILL.md that was edited by hand is never overwritten unasked: the compile stops before the first call and shows
+    the difference. With --take-edits the edits become part of PROGRAM, which this compile and later ones start from.
 
     With --sanity it trains and validates on the same few training examples, in two steps and a handful of calls, and
     says which stage is broken where the skill does not change: status 0 or 1. Nothing is written.
@@ -61,6 +70,8 @@ def compile(  # noqa: A001 - the verb's name
     from skillc.report import summary, table
 
     shown = shown_on(Console(stderr=True, highlight=False), quiet=quiet, as_json=as_json, json_lines=json_lines)
+    if take_edits:
+        _take_edits(program, output)
     planned = plan_file(program, models=models, settings=settings, offline=offline, runnable=True, every_model=False)
     estimated = estimate(planned)
     if sanity:
@@ -81,6 +92,25 @@ def compile(  # noqa: A001 - the verb's name
     if compiled.lost is not None or compiled.trained.stopped in ("calls", "tokens", "cost", "time"):
         return 3
     return 1 if require is not None and compiled.tested.verdict.verdict != require else 0
+
+
+def _take_edits(program: Path, output: Path | None) -> None:
+    """Write the edits made by hand in SKILL.md into the program, and print what changed in it."""
+    from skillc.artifact_paths import OUTPUT, ArtifactPaths
+    from skillc.frontend import plan_file
+    from skillc.versions.hand_edits import edit_of_skill
+    from skillc.versions.taking import take_edits
+
+    base = output or program.parent / OUTPUT
+    paths = ArtifactPaths(base, plan_file(program, complete=False).plan.skill.artifact)
+    edit = edit_of_skill(program, paths)
+    taken = take_edits(program, paths, edit) if edit is not None else None
+    if taken is None:
+        click.echo(f"`{paths.skill}` has no edits that `{program}` lacks", err=True)
+        return
+    click.echo(taken.difference, err=True)
+    parts = ", ".join(f"`{part}`" for part in taken.parts)
+    click.echo(f"took the edits of {parts} into `{program}`", err=True)
 
 
 def _sanity(planned: Planned, estimated: Estimated, shown: Shown, *, offline: bool, as_json: bool) -> int:

@@ -19,18 +19,22 @@ if TYPE_CHECKING:
 def report_error(problem: SkillcError) -> None:
     """Prints an expected error; with `--json` or `--json-lines` also as an object on standard output."""
     found = getattr(problem, "diagnostics", ())
+    difference = getattr(problem, "difference", "")
     if "--json" in sys.argv or "--json-lines" in sys.argv:
         import json
 
         from skillc.language.output.render import as_json
 
         error = {"message": problem.message, "hint": problem.hint, **as_json(found)}
+        error |= {"difference": difference} if difference else {}
         if "--json-lines" in sys.argv:
             click.echo(json.dumps({"event": "error", **error}, ensure_ascii=False))
         else:
             click.echo(json.dumps({"format_version": 1, "error": error}, ensure_ascii=False))
     if found:
         show_diagnostics(found)
+    if difference:
+        click.echo(_printable(difference), err=True)
     say_error(problem)
 
 

@@ -20,8 +20,9 @@ from skillc.cli.completing import ProgramPath
     type=click.Choice(["ours", "theirs", "better"]),
     help="The side to keep: `better` is the one with the higher goal on validation.",
 )
+@click.option("--force", is_flag=True, help="Overwrite files that were edited by hand since the merge.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def resolve(program: Path, keep: str, as_json: bool) -> int:
+def resolve(program: Path, keep: str, force: bool, as_json: bool) -> int:
     """Put the compiled skill of PROGRAM (or of a skill's folder) together after two branches compiled it.
 
     One side's SKILL.md, module and lock are written whole, never a mixture that no gate has seen. The history and the
@@ -36,6 +37,6 @@ def resolve(program: Path, keep: str, as_json: bool) -> int:
     from skillc.versions.resolve import as_text
     from skillc.versions.resolve import resolve as put_together
 
-    found = put_together(program, keep)  # type: ignore[arg-type]  # click has checked it
+    found = put_together(program, keep, force=force)  # type: ignore[arg-type]  # click has checked it
     click.echo(json.dumps(to_json(found), ensure_ascii=False, indent=2) if as_json else as_text(found))
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from skillc.document.markdown import heading, lines_of, prose, tidy, trim
 from skillc.document.render import for_target, title_of
@@ -113,6 +113,11 @@ def _outline(body: str) -> tuple[str | None, list[tuple[str | None, str]]]:
         else:
             whole[-1][1].extend(["", f"## {head}", ""])
     return title, [(head, "\n".join(trim(content))) for head, content in whole if trim(content)]
+
+
+def section_name(heading_text: str, taken: Collection[str] = ()) -> str:
+    """Return a free name for a section with a heading: `When to use` becomes `when_to_use`."""
+    return _unique(_slug(heading_text), set(taken))
 
 
 def _slug(heading_text: str) -> str:

@@ -26,9 +26,10 @@ from skillc.metrics.sources import metric_sources
 from skillc.models.backends import own_backend, own_sources
 from skillc.models.endpoint import Endpoint
 from skillc.models.prices import price_table
+from skillc.owner import check_owner
 from skillc.plan.digest import run_id, run_parts
 from skillc.plan.initial import initial_document
-from skillc.plan.lock import LookLock
+from skillc.plan.lock import LookLock, read_lock
 from skillc.plan.schema import ModelPlan, Plan
 from skillc.plan.spend import Bound
 
@@ -98,6 +99,7 @@ def prepared(planned: Planned, wanted: Wanted) -> Job:
     check_places(program, models, os.environ, root)
     plan = plan_with(program, models, samples=wanted.samples)
     paths = ArtifactPaths.beside(root, program.skill.artifact)
+    check_owner(planned.path, paths, read_lock(paths.lock) if paths.lock.exists() else None)
     arms = arms_of(plan, paths, wanted.skills, wanted.without, wanted.against)
     dataset = load_data(plan.task, plan.data, root)
     examples = {"train": dataset.train, "validation": dataset.validation, "test": dataset.test}[wanted.split]

@@ -63,15 +63,19 @@ class OptionsLock(_Part):
 
 
 class ProgramLock(_Part):
-    """The program: its file's name, and the digest of its plan.
+    """The program: its file, and the digest of its plan.
 
     Attributes:
+        file: its name.
+        path: from the lock's folder to it, or a digest of where it is; see `skillc/owner.py`. None in locks of before
+            it was written down.
         options: what changed the plan for this compile; None where nothing did, and in locks of before it was written
             down.
         code: of the user's own Python that it names; None as well.
     """
 
     file: str
+    path: str | None = None
     plan: Digest
     options: OptionsLock | None = None
     code: Digest | None = None

@@ -15,11 +15,11 @@ from skillc.plan.schema import Plan
 from skillc.program.emit import module_source
 
 
-def check_folder(paths: ArtifactPaths, *, force: bool = False) -> None:
-    """Refuse to write where something else is: a skill without a lock, or a file in place of a folder.
+def check_folder(paths: ArtifactPaths) -> None:
+    """Refuse places that no skill can be written to, or that a merge left open.
 
     Raises:
-        SkillcError: a file would be overwritten that skillc did not write, or a merge left the skill open.
+        SkillcError: a file is in the place of a folder, the layout is an older one, or a file holds conflict marks.
     """
     check_merged(paths)
     for folder in (paths.base, paths.folder):
@@ -29,15 +29,8 @@ def check_folder(paths: ArtifactPaths, *, force: bool = False) -> None:
         raise SkillcError(
             f"`{paths.folder}` has the layout of an earlier skillc, with lock and history inside",
             hint=f"move `skill.lock` to `{paths.lock}` and `history.jsonl` to `{paths.history}`, remove the other "
-            "files of the folder, and compile with `--force`",
+            "files of the folder, and compile again",
         )
-    if not force and not paths.lock.exists():
-        for file in (paths.skill, paths.module):
-            if file.exists():
-                raise SkillcError(
-                    f"`{file}` was not written by skillc and would be overwritten",
-                    hint="write elsewhere with `--output`, or overwrite it with `--force`",
-                )
 
 
 def attributes_of(paths: ArtifactPaths) -> Mapping[str, str]:
@@ -81,14 +74,12 @@ def artifact_texts(paths: ArtifactPaths, plan: Plan, document: Document) -> dict
     return {paths.skill: to_skill_md(document), paths.module: module_source(plan, document)}
 
 
-def write_artifact(paths: ArtifactPaths, plan: Plan, document: Document, *, force: bool = False) -> None:
-    """Write SKILL.md and the module; each file is there whole or not at all.
+def write_artifact(paths: ArtifactPaths, texts: Mapping[Path, str]) -> None:
+    """Write SKILL.md and the module over what is there; each file is there whole or not at all.
 
     Raises:
-        SkillcError: as `check_folder`, or a file cannot be written.
+        SkillcError: a file cannot be written.
     """
-    check_folder(paths, force=force)
-    texts = artifact_texts(paths, plan, document)
     try:
         paths.folder.mkdir(parents=True, exist_ok=True)
         for place, text in texts.items():

@@ -11,6 +11,8 @@ from filelock import FileLock, Timeout
 
 from skillc.errors import SkillcError
 
+HOME = ".skillc"
+
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:

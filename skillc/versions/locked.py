@@ -18,16 +18,18 @@ from skillc.frontend import Planned, check_file, plan_file
 from skillc.language.diagnostics import Diagnostic, Label, Severity
 from skillc.language.source import Source, Span
 from skillc.locking import own_code_digest
+from skillc.owner import check_owner, is_of
 from skillc.plan.digest import plan_digest
-from skillc.plan.lock import Lock, has_digest, parse_lock
+from skillc.plan.lock import Lock, has_digest, parse_lock, read_lock
 from skillc.plan.schema import Plan
+from skillc.run.folder import HOME
 from skillc.run.history import decisions_until, read_history
 from skillc.versions.git import repository_of
 from skillc.versions.places import first_line
 
 # Files beside SKILL.md that an agent could read as a part of the skill.
 _READ = (".md", ".py")
-_SKIPPED = frozenset({".git", ".skillc", ".tox", ".nox", "node_modules", "__pycache__"})
+_SKIPPED = frozenset({".git", HOME, ".tox", ".nox", "node_modules", "__pycache__"})
 _AGAIN = "compile again, or take back what changed"
 
 
@@ -70,7 +72,7 @@ def compiled_skills(usual: ArtifactPaths, program: Path) -> list[ArtifactPaths]:
     for place, folders, files in os.walk(program.parent):
         folders[:] = sorted(folder for folder in folders if _is_searched(Path(place, folder)))
         paths = ArtifactPaths(Path(place), usual.name)
-        if name in files and paths.base != usual.base and _speaks_of(paths.lock, program):
+        if name in files and paths.base != usual.base and _speaks_of(paths, program):
             found.append(paths)
     return found
 
@@ -81,12 +83,12 @@ def _is_searched(folder: Path) -> bool:
     return not (name in _SKIPPED or name.endswith("_cache") or (folder / "pyvenv.cfg").exists())
 
 
-def _speaks_of(lock: Path, program: Path) -> bool:
+def _speaks_of(paths: ArtifactPaths, program: Path) -> bool:
     try:
-        return parse_lock(lock.read_text(encoding="utf-8-sig"), lock).program.file == program.name
+        return is_of(program, paths, read_lock(paths.lock))
     except UnmergedError:
         return True
-    except (SkillcError, OSError, UnicodeDecodeError):
+    except SkillcError:
         return False
 
 
@@ -100,6 +102,12 @@ def _skill(planned: Planned, paths: ArtifactPaths) -> Iterator[Diagnostic]:
         return
     except (OSError, UnicodeDecodeError) as problem:
         raise SkillcError(f"the lock `{place}` cannot be read: {problem}") from problem
+    try:
+        check_owner(planned.path, paths, lock)
+    except SkillcError as problem:
+        at = _at(source, '"program"', '"path"')
+        yield Diagnostic("SK761", problem.message, _program(planned), secondary=(at,), hint=problem.hint)
+        return
     yield from _of_program(planned, lock, source, place)
     yield from _of_data(planned, lock, source)
     yield from _of_files(paths, lock, source)

@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Literal
 
 from skillc.artifact_paths import ArtifactPaths
+from skillc.conflict import has_marks
 from skillc.errors import SkillcError
 from skillc.files import write_whole
 from skillc.language.diagnostics import Diagnostic
 from skillc.loading import program_in
+from skillc.owner import program_of
 from skillc.plan.lock import Lock, has_digest, parse_lock, union_of_looks, write_lock
 from skillc.run.history import parse_history, text_of, union, write_history
 from skillc.run.journal import Record
 from skillc.versions.git import Repository, repository_of
+from skillc.versions.hand_edits import HandEdit, HandEditedError, content_of
 
 Keep = Literal["ours", "theirs", "better"]
 Side = Literal["ours", "theirs"]
@@ -72,6 +75,10 @@ class _Merge:
             return None if blob is None else self.repository.blob(blob)
         return self.repository.in_index(path)
 
+    def is_open(self, name: str) -> bool:
+        """Whether the merge left a file open."""
+        return posixpath.join(self.base, name) in self.open
+
     def with_digest(self, name: str, digest: str) -> bytes | None:
         """Return a file of either side that has a digest, wherever git holds it."""
         path = posixpath.join(self.base, name)
@@ -82,14 +89,16 @@ class _Merge:
         return None
 
 
-def resolve(path: Path, keep: Keep) -> Resolved:
+def resolve(path: Path, keep: Keep, *, force: bool = False) -> Resolved:
     """Write one side of a compiled skill that a merge left open.
 
     Args:
         path: the program, or the folder of its skill.
         keep: the side; `better` is that with the higher goal on validation, where both had one program and one data.
+        force: overwrite files that were edited by hand since the merge.
 
     Raises:
+        HandEditedError: a file is neither as a side has it nor as git left it.
         SkillcError: nothing is open there, a side has no skill, or the two cannot be compared.
     """
     paths, program = _skill_of(path)
@@ -100,6 +109,8 @@ def resolve(path: Path, keep: Keep) -> Resolved:
     if lock is None:
         raise SkillcError(f"`{kept}` has no compiled skill in `{paths.folder}`", hint="keep the other side")
     files, edited = _files(merge, kept, lock)
+    if not force:
+        _refuse_edits(merge, files, path)
     history = union(line for side in _STAGES for line in _history(merge, side))
     looks = union_of_looks(lock.looks, other.looks if other else ())
     whole = lock.model_copy(update={"looks": looks})
@@ -107,7 +118,7 @@ def resolve(path: Path, keep: Keep) -> Resolved:
     for name in other.files if other else ():
         if name not in lock.files:
             (paths.base / name).unlink(missing_ok=True)
-    program = program or _program_of(paths, lock)
+    program = program or program_of(paths, lock)
     findings = _locked(program) if program is not None else ()
     added = len(looks) - len(lock.looks)
     return Resolved(paths, program, kept, why, whole, added, len(history), edited, findings)
@@ -179,14 +190,33 @@ def _files(merge: _Merge, side: Side, lock: Lock) -> tuple[dict[str, bytes], tup
     """The artifact's files of a side, and those that are not as its lock says."""
     found, edited = dict[str, bytes](), list[str]()
     for name, digest in lock.files.items():
-        content = merge.with_digest(name, digest)
-        if content is None:
-            edited.append(name)
-            content = merge.of(side, name)
+        # An open file is the side's own, with what was edited by hand and committed there.
+        content = (merge.of(side, name) if merge.is_open(name) else None) or merge.with_digest(name, digest)
+        content = content or merge.of(side, name)
         if content is None:
             raise SkillcError(f"git holds no `{name}` of `{side}`", hint="keep the other side, or compile again")
         found[name] = content
+        if not has_digest(content, digest):
+            edited.append(name)
     return found, tuple(edited)
+
+
+def _refuse_edits(merge: _Merge, files: Mapping[str, bytes], path: Path) -> None:
+    """Refuse to overwrite a file that somebody edited since the merge left it open."""
+    edits = []
+    for name, content in files.items():
+        place = merge.paths.base / name
+        now = content_of(place)
+        known = (content, merge.of("ours", name), merge.of("theirs", name))
+        if now is None or any(_is_same(now, each) for each in known) or has_marks(now.decode(errors="replace")):
+            continue
+        edits.append(HandEdit(place, now, merge.of("ours", name)))
+    if edits:
+        raise HandEditedError(tuple(edits), path, hint="save them elsewhere, or overwrite them with `--force`")
+
+
+def _is_same(now: bytes, content: bytes | None) -> bool:
+    return content is not None and now.replace(b"\r\n", b"\n") == content.replace(b"\r\n", b"\n")
 
 
 def _history(merge: _Merge, side: Side) -> Sequence[Record]:
@@ -205,11 +235,6 @@ def _write(paths: ArtifactPaths, files: Mapping[str, bytes], history: str, lock:
         raise SkillcError(f"`{paths.folder}` cannot be written: {problem.strerror}") from problem
     write_history(paths.history, history)
     write_lock(paths.lock, lock)
-
-
-def _program_of(paths: ArtifactPaths, lock: Lock) -> Path | None:
-    place = paths.base.parent / lock.program.file
-    return place if place.is_file() else None
 
 
 def _locked(program: Path) -> tuple[Diagnostic, ...]:

@@ -15,7 +15,7 @@ from skillc.artifact_paths import ArtifactPaths, module_name
 from skillc.document.skill import document_of
 from skillc.errors import SkillcError
 from skillc.plan.schema import FieldPlan, RolloutPlan, SkillPlan, TaskPlan, TypePlan
-from skillc.program.artifact import check_folder, write_artifact
+from skillc.program.artifact import artifact_texts, check_folder, write_artifact
 from skillc.program.emit import literal, module_source
 from skillc.program.names import class_name, field_names
 
@@ -147,41 +147,20 @@ def test_names_that_python_can_import() -> None:
     assert module_name("json") == "skill_json"
 
 
-def test_a_skill_that_skillc_did_not_write_is_not_overwritten(tmp_path: Path) -> None:
-    paths = ArtifactPaths(tmp_path, "route-tickets")
-    paths.folder.mkdir()
-    document = document_of("route-tickets", "x", [])
-    for place in (paths.skill, paths.module):
-        place.write_text("by hand")
-        with pytest.raises(SkillcError, match="not written by skillc") as refused:
-            write_artifact(paths, plan_of(), document)
-        assert "--force" in str(refused.value.hint)
-        assert place.read_text() == "by hand"
-        place.unlink()
-    paths.skill.write_text("by hand")
-    paths.lock.write_text("{}")
-    check_folder(paths)
-    paths.lock.unlink()
-    write_artifact(paths, plan_of(), document, force=True)
-    assert paths.skill.read_text().startswith("---\nname: route-tickets\n")
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["route-tickets", "route_tickets.py"]
-    assert [file.name for file in paths.folder.iterdir()] == ["SKILL.md"]
-
-
 def test_a_skill_in_the_layout_of_before_says_what_to_move(tmp_path: Path) -> None:
     paths = ArtifactPaths(tmp_path, "route-tickets")
     paths.folder.mkdir()
     (paths.folder / "skill.lock").write_text("{}")
     with pytest.raises(SkillcError, match="layout of an earlier skillc") as refused:
-        check_folder(paths, force=True)
+        check_folder(paths)
     assert str(paths.lock) in str(refused.value.hint)
 
 
 def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(SkillcError, match="is a file"):
-        write_artifact(ArtifactPaths(tmp_path, "file"), plan_of(), document_of("a", "x", []))
-    with pytest.raises(SkillcError, match="is a file"):
-        write_artifact(ArtifactPaths(tmp_path / "file", "a"), plan_of(), document_of("a", "x", []))
+    for base, name in ((tmp_path, "file"), (tmp_path / "file", "a")):
+        with pytest.raises(SkillcError, match="is a file"):
+            check_folder(ArtifactPaths(base, name))
+    paths = ArtifactPaths(tmp_path / "file" / "sub", "a")
     with pytest.raises(SkillcError, match="cannot be written"):
-        write_artifact(ArtifactPaths(tmp_path / "file" / "sub", "a"), plan_of(), document_of("a", "x", []))
+        write_artifact(paths, artifact_texts(paths, plan_of(), document_of("a", "x", [])))

@@ -18,6 +18,7 @@ from skillc.conflict import UnmergedError
 from skillc.errors import SkillcError
 from skillc.plan.lock import parse_lock, read_lock, write_lock
 from skillc.run.history import decisions_until, read_history
+from skillc.versions.hand_edits import HandEditedError
 from skillc.versions.locked import locked_findings
 from skillc.versions.resolve import resolve
 
@@ -178,6 +179,38 @@ def test_a_merged_program_that_is_neither_s_asks_for_a_compile(merging):
     found = resolve(Path("things.skill"), "ours")
     assert "SK752" in codes(found.findings)
     assert "then      skillc compile things.skill" in as_text(found)
+
+
+def test_a_file_that_was_edited_since_the_merge_is_not_overwritten(merging, two):
+    skill = merging.folder / SKILL / "SKILL.md"
+    skill.write_bytes(skill.read_bytes().replace(b"\n", b"\r\n"))
+    edited_by_hand = skill.read_text() + "mine\n"
+    skill.write_text(edited_by_hand)
+    with pytest.raises(HandEditedError) as refused:
+        resolve(Path("things.skill"), "theirs")
+    assert "+mine\n" in refused.value.difference
+    assert skill.read_text() == edited_by_hand
+    assert resolve(Path("things.skill"), "theirs", force=True).kept == "theirs"
+    assert skill.read_bytes() == (two[1] / SKILL / "SKILL.md").read_bytes()
+
+
+def test_a_side_that_edited_its_skill_by_hand_keeps_the_edit(learnt, two):
+    repo = learnt
+    shutil.copytree(two[0] / SKILLS, repo.folder / SKILLS)
+    repo.commit("compiled")
+    repo.git("checkout", "-q", "-b", "side")
+    skill = repo.folder / SKILL / "SKILL.md"
+    skill.write_text(skill.read_text() + "mine\n")
+    repo.commit("edited")
+    repo.git("checkout", "-q", "main")
+    shutil.rmtree(repo.folder / SKILLS)
+    shutil.copytree(two[1] / SKILLS, repo.folder / SKILLS)
+    repo.commit("compiled again")
+    repo.git("merge", "side", fails=True)
+    found = resolve(Path("things.skill"), "theirs")
+    assert skill.read_text().endswith("mine\n")
+    assert found.edited == ("sort-things/SKILL.md",)
+    assert "SK755" in codes(found.findings)
 
 
 def test_an_open_program_comes_first_and_nothing_open_is_said(merging):

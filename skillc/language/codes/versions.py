@@ -235,4 +235,12 @@ CODES: tuple[Code, ...] = (
         "the history and the looks at the test split of both, and says whether the merged program asks for a new "
         "compile.",
     ),
+    _code(
+        "SK761",
+        "the compiled skill is another program's",
+        "Two programs have a skill of the same name, and so would share one folder, one lock and its looks at the test "
+        "split. The lock names the program that compiled it. Rename one of the skills, or give one compile a folder "
+        "with `--output`. A program that was renamed keeps its skill: once the old file is gone, or has no skill of "
+        "that name, the lock is the new one's.",
+    ),
 )

@@ -1,0 +1,52 @@
+"""`skillc install`: a compiled skill, copied to where an agent reads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from skillc.cli.completing import ProgramPath
+
+_AGENTS = ("claude-code", "codex", "opencode", "hermes")
+
+
+@click.command(
+    short_help="copy a compiled skill to where an agent reads it",
+    epilog="Example: skillc install tickets.skill --to claude-code --to codex --project .",
+)
+@click.argument("skill", type=ProgramPath())
+@click.option("--to", "agents", multiple=True, required=True, type=click.Choice(_AGENTS), help="The agent; may repeat.")
+@click.option("--project", type=click.Path(path_type=Path), help="Into this project (default: the current folder).")
+@click.option("--user", is_flag=True, help="Into your own folder of the agent, for all projects.")
+@click.option("--force", is_flag=True, help="Overwrite what was changed there.")
+@click.option("--dry-run", is_flag=True, help="Print what would be done.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def install(
+    skill: Path, agents: tuple[str, ...], project: Path | None, user: bool, force: bool, dry_run: bool, as_json: bool
+) -> int:
+    """Copy the compiled SKILL (a program, or the folder of a skill) to where an agent reads it.
+
+    The folder is copied whole or not at all, with files of your own in it such as `references/`. An earlier install
+    that nobody changed is updated. One that was changed, that another tool wrote, or that came from another skill of
+    that name is left as it is, and the difference is shown.
+
+    Exit status: 0 done, 2 an error.
+    """
+    import json
+    import os
+
+    from skillc.errors import SkillcError
+    from skillc.install import as_json as to_json
+    from skillc.install import as_text
+    from skillc.install import install as copy
+
+    if user and project is not None:
+        raise SkillcError("`--user` and `--project` name two places", hint="leave one out")
+    where = None if user else project or Path()
+    done = copy(skill, agents, project=where, environment=os.environ, force=force, dry_run=dry_run)
+    if as_json:
+        click.echo(json.dumps(to_json(done, dry_run=dry_run), ensure_ascii=False, indent=2))
+    else:
+        click.echo(as_text(done, dry_run=dry_run))
+    return 0

@@ -1,0 +1,307 @@
+"""Take edits made by hand in SKILL.md into the program, which stays the one source of what a compile starts from.
+
+SKILL.md is compared with what the last compile wrote, section by section. A section that was edited gets its new text
+in the program: a frozen one as it is, a trainable or slow one as the text that training starts from. A heading that the
+program does not know becomes a frozen section. What has no place in the program is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillc.artifact_paths import ArtifactPaths
+from skillc.document.render import body, section_title, title_of
+from skillc.document.skill import Section
+from skillc.document.skill_md import from_skill_md, section_name, to_skill_md
+from skillc.errors import SkillcError
+from skillc.frontend import ProgramError, check_source, plan_file
+from skillc.language import nodes
+from skillc.language.diagnostics import Fix
+from skillc.language.files import read_source, write_source
+from skillc.language.fixing import replaced
+from skillc.language.formatting.fences import FENCE, STEP
+from skillc.language.output.differences import difference
+from skillc.language.source import Source, Span
+from skillc.language.texts import quote
+from skillc.plan.initial import initial_document
+from skillc.plan.schema import Plan
+
+if TYPE_CHECKING:
+    from skillc.versions.hand_edits import HandEdit
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What was taken into a program.
+
+    Attributes:
+        program: the program.
+        parts: names of what changed: `about`, sections.
+        difference: of the program's text, as a unified diff.
+    """
+
+    program: Path
+    parts: tuple[str, ...]
+    difference: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """A SKILL.md by the sections of a program.
+
+    Attributes:
+        name: of the frontmatter.
+        about: the description.
+        title: the first heading.
+        lead: what is before the first known section.
+        texts: of known sections, by name.
+        added: further headings.
+    """
+
+    name: str
+    about: str
+    title: str
+    lead: str
+    texts: Mapping[str, str]
+    added: tuple[_Added, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Added:
+    """A heading that no section of the program has, its text, and the section that it follows."""
+
+    heading: str
+    text: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """What of a SKILL.md is not in the program yet.
+
+    Attributes:
+        about: the new description, None for the old one.
+        texts: new texts of sections, by name.
+        added: new sections.
+        refused: edits that have no place in a program, in words.
+    """
+
+    about: str | None
+    texts: Mapping[str, str]
+    added: tuple[_Added, ...]
+    refused: tuple[str, ...]
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is left to take or to refuse."""
+        return bool(self.about is not None or self.texts or self.added or self.refused)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of what changed."""
+        return (*(["about"] if self.about is not None else []), *self.texts, *(added.heading for added in self.added))
+
+
+def is_taken(plan: Plan, paths: ArtifactPaths, edit: HandEdit) -> bool:
+    """Whether a program holds all that was edited in its SKILL.md, so that writing the file again loses nothing."""
+    if edit.path != paths.skill or edit.foreign:
+        return False
+    try:
+        return not _changes(plan, edit).any
+    except (SkillcError, UnicodeDecodeError):
+        return False
+
+
+def take_edits(program: Path, paths: ArtifactPaths, edit: HandEdit) -> Taken | None:
+    """Write the edits of a SKILL.md into its program; None if the program holds them already.
+
+    Raises:
+        SkillcError: an edit has no place in the program, or the program can't be written. Nothing is changed then.
+    """
+    planned = plan_file(program, complete=False)
+    try:
+        changes = _changes(planned.plan, edit)
+    except UnicodeDecodeError as problem:
+        raise SkillcError(f"`{paths.skill}` is not UTF-8", hint="save it as UTF-8") from problem
+    if not changes.any:
+        return None
+    fixes, refused = _fixes(planned.checked.program, planned.plan, changes)
+    refused = [*changes.refused, *refused]
+    if refused:
+        raise SkillcError(
+            f"`{paths.skill}` has edits that the program can't take: {'; '.join(refused)}",
+            hint="take these back or write them into the program by hand; `--force` overwrites all edits",
+        )
+    source = read_source(program)
+    after = replaced(source, fixes)
+    _prove(program, after, edit)
+    write_source(program, after.text)
+    return Taken(program, changes.parts, difference(str(program), source.text, after.text))
+
+
+def _prove(program: Path, after: Source, edit: HandEdit) -> None:
+    """Refuse a rewritten program that has errors or does not say what SKILL.md says."""
+    checked = check_source(after, program.parent)
+    try:
+        left = _changes(plan_file(program, checked=checked, complete=False).plan, edit)
+    except ProgramError as problem:
+        raise ProgramError(program, problem.diagnostics) from None
+    if left.any:
+        names = ", ".join(f"`{name}`" for name in left.parts) or "some parts"
+        raise SkillcError(
+            f"the edits of {names} can't be written so that the program says the same",
+            hint=f"write them into `{program}` by hand",
+        )
+
+
+# ---- what changed ---------------------------------------------------------------------------------
+
+
+def _changes(plan: Plan, edit: HandEdit) -> _Changes:
+    """Compare a SKILL.md with what was compiled, or with the program where that is not known."""
+    initial = initial_document(plan)
+    names = {title_of(section.name): section.name for section in initial.sections}
+    written = edit.written.decode("utf-8-sig") if edit.written is not None else to_skill_md(initial)
+    before = _parts(written, names)
+    # Headings within the text of a section are a part of it; only new ones are sections of their own.
+    known = {added.heading for added in before.added}
+    before, now = _parts(written, names, known), _parts(edit.content.decode("utf-8-sig"), names, known)
+    declared = {section.name for section in plan.skill.sections}
+    texts, refused = dict[str, str](), list[str]()
+    for section in initial.sections:
+        text = now.texts.get(section.name, "")
+        if text == before.texts.get(section.name, "") or _reads_alike(section, text):
+            continue
+        if section.name not in declared:
+            refused.append(f"the section `{section.name}`, which the program does not declare")
+        elif not text and section.mode == "frozen":
+            refused.append(f"the frozen section `{section.name}` was removed")
+        else:
+            texts[section.name] = text
+    if now.name != before.name:
+        refused.append(f"the name `{now.name}`: the program names the skill")
+    if now.title != before.title or now.lead not in (before.lead, _lead_with(plan, now.texts, names)):
+        refused.append("text above the first section, which a compile writes from the program's `task`")
+    about = now.about if now.about not in (before.about, initial.about) else None
+    return _Changes(about, texts, now.added, tuple(refused))
+
+
+def _lead_with(plan: Plan, texts: Mapping[str, str], names: Mapping[str, str]) -> str:
+    """What a compile writes above the first section of a skill with other texts."""
+    sections = tuple(each.model_copy(update={"text": texts.get(each.name, "")}) for each in plan.skill.sections)
+    other = plan.model_copy(update={"skill": plan.skill.model_copy(update={"sections": sections})})
+    return _parts(to_skill_md(initial_document(other)), names).lead
+
+
+def _reads_alike(section: Section, text: str) -> bool:
+    """Whether a text says what a section of the program says already."""
+    return body(Section(section.name, section.mode, text)) == body(section)
+
+
+def _parts(text: str, names: Mapping[str, str], inner: Collection[str] = ()) -> _Parts:
+    """Take a SKILL.md apart.
+
+    Args:
+        text: of the file.
+        names: known sections, by heading.
+        inner: headings that belong to the text of the section above them.
+    """
+    document = from_skill_md(text)
+    lead, texts, added = list[str](), dict[str, str](), list[_Added]()
+    last = ""
+    for section in document.sections:
+        heading = section_title(section)
+        whole = f"## {heading}\n\n{section.text}" if heading else section.text
+        if heading in names and names[heading] not in texts:
+            last = names[heading]
+            texts[last] = section.text
+        elif not last:
+            lead.append(whole)
+        elif heading in inner:
+            texts[last] += f"\n\n{whole}"
+        else:
+            added.append(_Added(heading, section.text, last))
+    title = title_of(document.name) if document.title is None else document.title
+    return _Parts(document.name, document.about, title, "\n\n".join(lead), texts, tuple(added))
+
+
+# ---- where it goes --------------------------------------------------------------------------------
+
+
+def _fixes(program: nodes.Program, plan: Plan, changes: _Changes) -> tuple[list[Fix], list[str]]:
+    """Return the replacements in the program's text, and what has no place there, in words."""
+    source, fixes, refused = program.source, list[Fix](), list[str]()
+    skill = next(
+        each for each in program.statements if isinstance(each, nodes.Declaration) and _words(each)[:1] == ["skill"]
+    )
+    block = skill.block.statements if skill.block is not None else ()
+    inside = [each for each in block if isinstance(each, nodes.Declaration)]
+    sections = {_words(each)[-1]: each for each in inside if "section" in _words(each)}
+    if changes.about is not None:
+        about = next((each for each in inside if _words(each)[-1] == "about"), None)
+        value = about.value if about is not None else None
+        if isinstance(value, nodes.String | nodes.Text):
+            fixes.append(Fix(value.span, quote(changes.about)))
+        else:
+            refused.append("the description, whose text is in another file")
+    for name, text in changes.texts.items():
+        found = sections.get(name)
+        if found is None or not isinstance(found.value, nodes.String | nodes.Text | None):
+            refused.append(f"the section `{name}`, whose text is in another file")
+        else:
+            fixes.append(_text_fix(source, found, text))
+    new: dict[str, list[str]] = {}
+    taken = {section.name for section in plan.skill.sections}
+    for added in changes.added:
+        name = section_name(added.heading, taken)
+        if title_of(name) != added.heading:
+            refused.append(f"the heading `{added.heading}`: the name of a section can only give `{title_of(name)}`")
+            continue
+        taken.add(name)
+        new.setdefault(added.after, []).append(f"frozen section {name} = {_fenced(source, skill, added.text, STEP)}")
+    for after, lines in new.items():
+        if after not in sections:
+            refused.append(f"a heading below `{after}`, which the program does not declare")
+            continue
+        end = sections[after].span.end
+        margin = "\n" + " " * _indent(source, sections[after].span)
+        # A fix of the section's own text may end where the new sections begin.
+        at = next((i for i, fix in enumerate(fixes) if fix.span.end == end), None)
+        told = "".join(margin + line for line in lines)
+        if at is not None:
+            fixes[at] = Fix(fixes[at].span, fixes[at].text + told)
+        else:
+            fixes.append(Fix(Span(end, end), told))
+    return fixes, refused
+
+
+def _text_fix(source: Source, section: nodes.Declaration, text: str) -> Fix:
+    """The replacement that gives a declared section a text, or takes its text away."""
+    end = section.words[-1].span.end
+    if not text:
+        return Fix(Span(end, section.value.span.end if section.value is not None else end), "")
+    literal = _fenced(source, section, text)
+    if section.value is not None:
+        return Fix(section.value.span, literal)
+    return Fix(Span(end, end), f" = {literal}")
+
+
+def _fenced(source: Source, beside: nodes.Node, text: str, deeper: int = 0) -> str:
+    """A text in fences, indented below the line of a node as `fmt` does it."""
+    indent = _indent(source, beside.span) + deeper
+    margin = " " * (indent + STEP)
+    lines = text.replace(FENCE, f"\\{FENCE}").split("\n")
+    return "\n".join([FENCE, *(margin + line if line.strip() else "" for line in lines), " " * indent + FENCE])
+
+
+def _indent(source: Source, span: Span) -> int:
+    start = source.text.rfind("\n", 0, span.start) + 1
+    line = source.text[start : span.start]
+    return len(line) if not line.strip() else len(line) - len(line.lstrip())
+
+
+def _words(declaration: nodes.Declaration) -> list[str]:
+    return [word.text for word in declaration.words]
