@@ -195,7 +195,7 @@ def test_the_clock_and_the_user_end_a_method(tmp_path, method, why):
 @every_method
 def test_ctrl_c_ends_a_method_and_writes_what_there_is(tmp_path, method):
     stop = Stop()
-    after = 24 + (5 if method == "one_shot" else 40)
+    after = 24 + (5 if method == "one_shot" else 20)
     result, spy, _, _ = compiled(tmp_path, method, observer=Presser(after, stop), stop=stop)
     assert result.trained.stopped == "interrupted"
     assert result.lock.verdict in ("unverified", "no significant gain")
