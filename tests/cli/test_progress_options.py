@@ -33,7 +33,7 @@ def test_each_line_is_an_event_and_the_result_is_the_last(weighted: Ran) -> None
     assert names[-1] == "result"
     assert {"step", "stage", "progress", "candidates", "evidence", "decision"} <= {*names}
     assert events[0]["goal"] == "score"
-    history = [json.loads(line) for line in (folder / "skills/sort-things/history.jsonl").read_text().splitlines()]
+    history = [json.loads(line) for line in (folder / "skills/sort-things.history.jsonl").read_text().splitlines()]
     decisions = [event for event in events if event["event"] == "decision"]
     assert [each["decision"] for each in decisions] == [line["decision"] for line in history]
     assert "step 1/3" not in stderr
