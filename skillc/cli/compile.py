@@ -79,7 +79,8 @@ def compile(  # noqa: A001 - the verb's name
             raise SkillcError("`--sanity` proves nothing, so `--require` has nothing to ask", hint="leave one out")
         return _sanity(planned, estimated, shown, offline=offline, as_json=as_json)
     if not quiet:
-        show_diagnostics([*planned.diagnostics, *estimated.diagnostics])
+        # Those of a budget that can't pay are shown with the error that they are.
+        show_diagnostics([*planned.diagnostics, *(() if estimated.failed else estimated.diagnostics)])
     compiled = run_job(planned, estimated, shown, output=output, offline=offline, fresh=fresh, force=force)
     print_result(
         lambda: summary(compiled),

@@ -14,7 +14,7 @@ from skillc.language.diagnostics import Label
 from skillc.language.functions import expand, own_function
 from skillc.language.ranges import OPEN, UNIT, Range, clamped, greatest, smallest
 from skillc.language.terms import CallTerm, Constant
-from skillc.language.types import Column, Level, Quantity, Typed
+from skillc.language.types import Broken, Column, Level, Quantity, Typed
 
 if TYPE_CHECKING:
     from skillc.language.expressions import Lowering
@@ -83,10 +83,17 @@ def _arguments(low: Lowering, node: nodes.Call, builtin: Builtin) -> Given:
         _count(low, node, builtin, len(positional))
     pairs = list(zip(wanted, positional, strict=True)) + _options(low, node, builtin)
     given: Given = []
+    broken = False
     for parameter, argument in pairs:
         if parameter.named and not parameter.required and _left_out(low, argument.value):
             continue
-        given.append((parameter, argument, READERS[parameter.takes](low, argument.value)))
+        try:
+            given.append((parameter, argument, READERS[parameter.takes](low, argument.value)))
+        except Broken:
+            # The others may have a mistake of their own.
+            broken = True
+    if broken:
+        raise Broken
     return given
 
 

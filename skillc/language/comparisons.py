@@ -42,12 +42,13 @@ def lower_comparison(low: Lowering, node: nodes.Compare) -> Typed:
         first, middle, last = (scope.shown(operand.span) for operand in node.operands[:3])
         hint = f"write `{first} {node.operators[0]} {middle} and {middle} {node.operators[1]} {last}`"
         raise scope.fail("SK312", node.span, "comparisons don't chain", hint, _unchained(low, node))
-    left, right = (low.lower(operand) for operand in node.operands)
+    left, right = low.every(low.lower, node.operands)
     operator = cast(_Comparison, node.operators[0])
     term = Operation(cast(Operator, operator), (left.term, right.term))
     if as_prose(left) is not None or as_prose(right) is not None:
         return Typed(term, _texts(low, node, left, right))
-    a, b = low.as_number(node.operands[0], left), low.as_number(node.operands[1], right)
+    sides = dict(zip(node.operands, (left, right), strict=True))
+    a, b = low.every(lambda operand: low.as_number(operand, sides[operand]), node.operands)
     low.one_unit([(node.operands[0], a), (node.operands[1], b)])
     _must_be_open(low, node, operator, (left, a), (right, b))
     return Typed(term, Truth(max(a.level, b.level)))

@@ -88,6 +88,7 @@ class Entities:
             right = False
         sorted_ = self._sorted(module, kind, node.block)
         own = SettingReader(self._report, module.source).read_all(sorted_.settings)
+        self.broken |= {each.name.text for each in sorted_.settings} - own.keys()
         settings = {**(base.settings if base else {}), **own}
         children = [*(base.children if base else ()), *self._children(module, sorted_)]
         if kind.word == "skill" and (about := own.get("about")) and about.words:
@@ -116,6 +117,7 @@ class Entities:
             try:
                 found.append(self._entity(module, stated))
             except Broken:
+                self.broken.add(stated.kind.word)
                 if stated.name is not None:
                     self.broken.add(stated.name.text)
         return found

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from skillc.language import nodes
 from skillc.language.amounts import bare, base_amount
@@ -18,11 +19,12 @@ from skillc.language.scope import Scope
 from skillc.language.show import show_term
 from skillc.language.source import Span
 from skillc.language.terms import Constant, MetricTerm, Operation, TextConstant
-from skillc.language.types import Column, Level, Prose, Quantity, Thing, Truth, Typed, as_quantity, as_truth
+from skillc.language.types import Broken, Column, Level, Prose, Quantity, Thing, Truth, Typed, as_quantity, as_truth
 from skillc.language.units import described
 from skillc.language.values import ANY_UNIT, literal
 
 _DEEPEST = 120
+_Read = TypeVar("_Read")
 
 
 class Lowering:
@@ -35,6 +37,24 @@ class Lowering:
     def at(self, level: Level) -> Lowering:
         """The same scope at another level."""
         return Lowering(replace(self.scope, level=level), self.depth)
+
+    @staticmethod
+    def every(read: Callable[[nodes.Expression], _Read], parts: Iterable[nodes.Expression]) -> list[_Read]:
+        """Read each part, also where one before it is broken: that must not hide what is wrong with the others.
+
+        Raises:
+            Broken: one of them is; each that is has been reported.
+        """
+        found: list[_Read] = []
+        broken = False
+        for part in parts:
+            try:
+                found.append(read(part))
+            except Broken:
+                broken = True
+        if broken:
+            raise Broken
+        return found
 
     # ---- what is asked of an expression ----
 
@@ -128,7 +148,7 @@ class Lowering:
         if isinstance(node, nodes.Compare):
             return lower_comparison(self, node)
         if isinstance(node, nodes.Logic):
-            parts = [self.condition(operand) for operand in node.operands]
+            parts = self.every(self.condition, node.operands)
             level = max(truth.level for _, truth in parts)
             return Typed(Operation(node.operator, tuple(typed.term for typed, _ in parts)), Truth(level))
         what = "a ratio" if isinstance(node, nodes.Ratio) else "a list"
@@ -172,7 +192,20 @@ class Lowering:
         return Typed(Operation("negate", (typed.term,)), negated)
 
     def _binary(self, node: nodes.Binary) -> Typed:
-        (left, a), (right, b) = self.number(node.left), self.number(node.right)
+        """A chain such as `a + b - c`, from its first operand on: it is as long as it is, and no deeper than one."""
+        chain = [node]
+        while isinstance(chain[-1].left, nodes.Binary):
+            chain.append(chain[-1].left)
+        chain.reverse()
+        operands = self.every(self.number, [chain[0].left, *(each.right for each in chain)])
+        left = operands[0]
+        for each, right in zip(chain, operands[1:], strict=True):
+            typed = self._joined(each, left, right)
+            left = typed, self.as_number(each, typed)
+        return left[0]
+
+    def _joined(self, node: nodes.Binary, first: tuple[Typed, Quantity], second: tuple[Typed, Quantity]) -> Typed:
+        (left, a), (right, b) = first, second
         level = max(a.level, b.level)
         term = Operation(node.operator, (left.term, right.term))
         if node.operator in ("+", "-"):

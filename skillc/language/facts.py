@@ -32,6 +32,7 @@ def gather(entities: Iterable[Entity], module: Module, broken: Iterable[str]) ->
         rubrics=tuple(module.named("rubric")),
         skills=tuple(module.named("skill")),
         turns=_turns(tasks[0]) if tasks else None,
+        without=frozenset({"data", "goal"} - {stated.kind.word for stated in module.stated}),
         change=most_change(skills),
     )
 

@@ -29,6 +29,25 @@ _OTHER_FILES = {
     b"\x7fELF": "an executable",
     b"SQLite format 3\0": "a database",
 }
+_DATA_HINT = 'write a first program for it with `skillc new {name}`, or name it in one: `data {{ source = "{file}" }}`'
+_TEXT_HINT = 'take its sections over in a program: `use "./{file}" as today`'
+_LOCK_HINT = "`skillc check --locked` holds a program against the lock beside its skill"
+_OTHER_SUFFIXES = {
+    ".md": ("a markdown document", _TEXT_HINT),
+    ".csv": ("a data file", _DATA_HINT),
+    ".tsv": ("a data file", _DATA_HINT),
+    ".json": ("a data file", _DATA_HINT),
+    ".jsonl": ("a data file", _DATA_HINT),
+    ".ndjson": ("a data file", _DATA_HINT),
+    ".parquet": ("a data file", _DATA_HINT),
+    ".py": ("a Python file", 'a program calls its functions: `metric m = python("module:function")`'),
+}
+_OTHER_NAMES = {
+    "SKILL.md": ("a skill", _TEXT_HINT),
+    "skill.lock": ("a lock", _LOCK_HINT),
+    "history.jsonl": ("the history of a skill", "`skillc report` and git read it; check the program instead"),
+}
+"""Files that people name in place of a program: what they are, and the verb that reads them."""
 _WIDE = re.compile(rb"(?:\0[^\0]){3}|(?:[^\0]\0){3}")
 
 
@@ -42,8 +61,21 @@ def read_source(path: Path) -> Source:
     Raises:
         SourceError: there is no such file, it can't be read, or what it holds is not a text.
     """
-    name = str(path)
-    return Source(name, decode(name, read_bytes(path)))
+    return Source(str(path), decode(str(path), read_program(path)))
+
+
+def read_program(path: Path) -> bytes:
+    """The bytes of a program's file.
+
+    Raises:
+        SourceError: there is no such file, it can't be read, or its name says that it is something else.
+    """
+    data = read_bytes(path)
+    other = _OTHER_NAMES.get(path.name) or _OTHER_SUFFIXES.get(path.suffix.lower())
+    if other is None:
+        return data
+    what, hint = other
+    raise SourceError(f"`{path}` is {what}, not a program", hint=hint.format(name=path, file=path.name))
 
 
 def write_source(path: Path, text: str, *, keep_mark: bool = True) -> None:

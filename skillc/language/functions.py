@@ -333,17 +333,23 @@ def _wrong_level(scope: Scope, node: nodes.Call, function: Function) -> NoReturn
 def _bindings(low: Lowering, node: nodes.Call, function: Function) -> dict[str, Bound]:
     given = _given(low.scope, node, function)
     bound: dict[str, Bound] = {}
+    broken = False
     for parameter in function.parameters:
         name = parameter.name.text
         if name in given:
-            # Twice as deep as other operands lie: a call of an own function takes twice the stack.
-            bound[name] = _bind(low.scope, function, parameter, given[name], low.depth + 1)
+            try:
+                # Twice as deep as other operands lie: a call of an own function takes twice the stack.
+                bound[name] = _bind(low.scope, function, parameter, given[name], low.depth + 1)
+            except Broken:
+                broken = True
         elif parameter.default is not None:
             inside = replace(low.scope, module=function.module, parameters={})
             bound[name] = _bind(inside, function, parameter, parameter.default)
         else:
             message = f"`{function.shown}` needs `{name}`"
             raise low.scope.fail("SK310", node.span, message, f"write `{_usage(function)}`")
+    if broken:
+        raise Broken
     return bound
 
 

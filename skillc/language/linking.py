@@ -75,6 +75,13 @@ class Linker:
             module.uses[alias.text] = self._load(module, use)
         except Broken:
             module.uses[alias.text] = None
+            if use.path is not None and use.alias is None and use.path[0].text == STD:
+                # Its right name, by which the rest of the file may well speak of it.
+                from skillc.language.suggest import suggest
+
+                near = suggest(alias.text, self._loader.standard_names())
+                if near is not None:
+                    module.uses.setdefault(near, None)
 
     def _nameless(self, module: Module, use: nodes.Use) -> None:
         assert use.file is not None

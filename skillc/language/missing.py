@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection
+from dataclasses import replace
+from itertools import islice
 
+from skillc.language.diagnostics import Label
 from skillc.language.modules import Module
 from skillc.language.report import Report, meant
 from skillc.language.source import Span
 
 _LIBRARY = ("task", "skill", "data", "goal")
+_LOST_SEARCHED = 2000
 _ROLES = ("target", "optimizer")
 _NEEDED = {
     "task": "add `task { input question: text; output answer: text }`",
@@ -28,11 +32,14 @@ def is_library(module: Module) -> bool:
     return not kinds & {*_LIBRARY} and not in_force & {"budget", "optimize"} and not gates
 
 
-def check_missing(report: Report, module: Module, flawed: Container[str]) -> None:
-    """Reports what a program lacks; what was written and could not be read is not lacking."""
+def check_missing(report: Report, module: Module, lost: Collection[str]) -> None:
+    """Report what a program lacks.
+
+    `lost` are the words of statements that could not be read: what one of them may have been is not lacking.
+    """
     place = _place(module)
     for kind, hint in _NEEDED.items():
-        if kind in flawed or _has(module, kind):
+        if _has(module, kind) or _lost(kind, lost):
             continue
         named = next((s for s in module.stated if s.kind.word == kind and s.kind.name == "optional" and s.name), None)
         if named is not None and named.name is not None:
@@ -40,12 +47,22 @@ def check_missing(report: Report, module: Module, flawed: Container[str]) -> Non
             hint = f"remove its name, or add `{kind} = {named.name.text}`"
             report.add("SK206", module.source, named.span, message, hint=hint)
         else:
-            report.add("SK206", module.source, place, f"the program has no {kind}", hint=hint)
+            read = report.missing_metric() if kind == "goal" else None
+            secondary: tuple[Label, ...] = ()
+            if read is not None:
+                name, label = read
+                hint = f"add `goal {name} = ...`, which the gates read"
+                secondary = (replace(label, text=f"`{name}` is read here"),)
+            report.add("SK206", module.source, place, f"the program has no {kind}", hint=hint, secondary=secondary)
     roles = module.named("model")
     for role in _ROLES:
-        if role not in roles:
+        if role not in roles and not _lost(role, lost):
             hint = meant(role, roles) or f'add `model {role} = "provider/name"`'
             report.add("SK206", module.source, place, f"the program has no model for `{role}`", hint=hint)
+
+
+def _lost(word: str, lost: Collection[str]) -> bool:
+    return word in lost or any(meant(each, [word]) is not None for each in islice(lost, _LOST_SEARCHED))
 
 
 def _has(module: Module, kind: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from skillc.language.source import Source, Span
 _ZIP = "PK\x03\x04"
 _MERGED = "<<<<<<< "
 _CONFLICTS_SHOWN = 20
+_NAME = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,9 @@ def parse(source: Source) -> Parsed:
             recovered = recover(source, text, scanned)
             statements = tuple(recovered.statements)
             diagnostics, dropped = [*faults, *recovered.diagnostics], frozenset(recovered.dropped)
+        # Whatever an open text has swallowed may have been declared.
+        swallowed = (fault.span for fault in scanned.faults if fault.kind == "unclosed")
+        dropped = dropped.union(*(_NAME.findall(source.text, span.start, span.end) for span in swallowed))
     diagnostics.sort(key=lambda each: each.primary.span)
     program = nodes.Program(Span(0, len(text)), source, statements, scanned.trivia)
     return Parsed(program, tuple(diagnostics), dropped)

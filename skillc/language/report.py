@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from skillc.language.diagnostics import Diagnostic, Fix, Label, Severity
 from skillc.language.source import Source, Span
 
 _SEARCH_LIMIT = 2_000_000
 """Letters compared in search of the words that were meant, a second or two; a program of people needs few of them."""
+
+
+_ALSO_SHOWN = 3
+"""Further places that are shown of a name that is nowhere declared."""
 
 
 class Report:
@@ -20,6 +25,7 @@ class Report:
 
     def __init__(self, found: Iterable[Diagnostic] = ()) -> None:
         self._found: dict[tuple[str, str, Span, str], Diagnostic] = {}
+        self._nowhere: dict[str, tuple[tuple[str, str, Span, str], bool]] = {}
         self._searched = 0
         self.errors = 0
         for each in found:
@@ -68,6 +74,38 @@ class Report:
     ) -> None:
         """Report what is probably a mistake."""
         self.add(code, source, span, message, label=label, hint=hint, severity=Severity.WARNING)
+
+    def places(self, code: str, source: Source) -> list[int]:
+        """Where a source has findings of a code."""
+        return [
+            found.primary.span.start
+            for found in self._found.values()
+            if found.code == code and found.primary.source is source
+        ]
+
+    def again(self, code: str, source: Source, span: Span, name: str) -> bool:
+        """Whether a name that nothing declares was reported already; this place is then shown with the first."""
+        known = self._nowhere.get(name)
+        if known is None:
+            return False
+        found = self._found[known[0]]
+        if (found.primary.source, found.primary.span) != (source, span) and len(found.secondary) < _ALSO_SHOWN:
+            self._found[known[0]] = replace(found, secondary=(*found.secondary, Label(source, span, "and here")))
+        return True
+
+    def nowhere(self, source: Source, span: Span, message: str, name: str, hint: str | None, *, in_gate: bool) -> None:
+        """Report a name that nothing declares and that is like no other; each further place is shown with the first."""
+        self.add("SK204", source, span, message, hint=hint)
+        self._nowhere[name] = ("SK204", source.name, span, message), in_gate
+
+    def missing_metric(self) -> tuple[str, Label] | None:
+        """Take back the name that gates alone read most and nothing declares: it names the goal that is missing."""
+        read = {name: key for name, (key, in_gate) in self._nowhere.items() if in_gate and key in self._found}
+        if not read:
+            return None
+        name = max(read, key=lambda each: len(self._found[read[each]].secondary))
+        self.errors -= 1
+        return name, self._found.pop(read[name]).primary
 
     def searchable(self, word: str, known: Iterable[str], *, ordered: bool = False) -> list[str]:
         """The known words among which the one that was meant is to be looked for, in the alphabet's order if asked.

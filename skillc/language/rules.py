@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from skillc.language.arguments import GROUPS
 from skillc.language.builtins import NAMES
-from skillc.language.checked import Entity, Shares, Word
+from skillc.language.checked import Entity, Setting, Shares, Word
 from skillc.language.diagnostics import Label
 from skillc.language.kinds import CAPS
 from skillc.language.modules import Module
@@ -86,32 +86,33 @@ def check_fields(report: Report, entities: Iterable[Entity], module: Module) -> 
 # ---- task and skill -------------------------------------------------------------------------------
 
 
-def check_whole(report: Report, entity: Entity) -> None:
-    """What a declaration lacks; only for one of which everything could be read."""
+def check_whole(report: Report, entity: Entity, lost: frozenset[str] | set[str]) -> None:
+    """Report what a declaration lacks, unless it may be what could not be read: `lost` are the words of that."""
     if entity.kind == "task":
-        _check_task(report, entity)
+        _check_task(report, entity, lost)
     elif entity.kind == "skill":
-        _check_skill(report, entity)
-    elif entity.kind == "data":
+        _check_skill(report, entity, lost)
+    elif entity.kind == "data" and lost.isdisjoint(_FILES):
         _check_files(report, entity)
-    elif entity.kind == "budget" and entity.name is None:
+    elif entity.kind == "budget" and entity.name is None and lost.isdisjoint(CAPS):
         _check_budget(report, entity)
 
 
-def _check_task(report: Report, task: Entity) -> None:
+def _check_task(report: Report, task: Entity, lost: frozenset[str] | set[str]) -> None:
     """A task has something to read and something to answer."""
-    for kind, article in (("input", "an"), ("output", "an")):
-        if not any(child.kind == kind for child in task.children):
+    for kind in ("input", "output"):
+        if kind not in lost and not any(child.kind == kind for child in task.children):
             hint = f"add `{kind} name: text`"
-            report.add("SK405", task.source, task.span, f"the task needs {article} {kind}", hint=hint)
+            report.add("SK405", task.source, task.span, f"the task needs an {kind}", hint=hint)
 
 
-def _check_skill(report: Report, skill: Entity) -> None:
+def _check_skill(report: Report, skill: Entity, lost: frozenset[str] | set[str]) -> None:
     """A skill says what it is for, and has something to train."""
-    if "about" not in skill.settings:
+    if "about" not in skill.settings and "about" not in lost:
         hint = 'add `about = "what it is for, and when to use it"`'
         report.add("SK407", skill.source, skill.span, f"`{skill.name}` does not say what it is about", hint=hint)
-    if not any("trainable" in child.words or "slow" in child.words for child in skill.children):
+    trained = any("trainable" in child.words or "slow" in child.words for child in skill.children)
+    if "section" not in lost and not trained:
         hint = "add `trainable section rules`"
         report.add("SK408", skill.source, skill.span, f"nothing of `{skill.name}` may be trained", hint=hint)
 
@@ -119,6 +120,10 @@ def _check_skill(report: Report, skill: Entity) -> None:
 def check_skill(report: Report, skill: Entity) -> None:
     """Names that an agent can load, sections that differ, and texts that keep their limits."""
     _check_about(report, skill)
+    name = skill.name or ""
+    if not (name.isascii() and name.replace("_", "")):
+        hint = "use the letters a to z, digits and `_`"
+        report.add("SK563", skill.source, skill.span, f"an agent can't load a skill named `{skill.name}`", hint=hint)
     if skill.name is not None and len(skill.name) > NAME_CHARACTERS:
         message = f"the name has {len(skill.name)} characters, and an agent loads at most {NAME_CHARACTERS}"
         report.add("SK218", skill.source, skill.span, message, hint="choose a shorter one")
@@ -142,14 +147,25 @@ def _check_about(report: Report, skill: Entity) -> None:
     if length > ABOUT_CHARACTERS:
         message = f"`about` has {length} characters, and an agent reads at most {ABOUT_CHARACTERS}"
         report.add("SK407", about.source, about.span, message, hint="say what it is for and when to use it, no more")
-    elif not length or not str(about.value).strip():
+    elif (not length or not str(about.value).strip()) and not _ends_open(report, about):
         report.add("SK407", about.source, about.span, "`about` is empty", hint="say what the skill is for")
+
+
+def _ends_open(report: Report, setting: Setting) -> bool:
+    """Whether the text of a setting has no end, which has been reported."""
+    return any(setting.span.start <= start < setting.span.end for start in report.places("SK006", setting.source))
+
+
+def _open_text(report: Report, declared: Entity) -> bool:
+    """Whether the text of a declaration is one without an end, which has been reported."""
+    starts = report.places("SK006", declared.source)
+    return any(not declared.source.text[declared.span.end : start].strip(" =\t\r\n") for start in starts)
 
 
 def check_section(report: Report, section: Entity) -> None:
     """A frozen section has a text, and a text keeps its own limit."""
     text = section.value if isinstance(section.value, str) else ""
-    if "frozen" in section.words and not text.strip():
+    if "frozen" in section.words and not text.strip() and not _open_text(report, section):
         hint = 'give it one: `= """..."""`, or make it trainable'
         report.add("SK406", section.source, section.span, f"the frozen section `{section.name}` has no text", hint=hint)
     limit = section.settings.get("limit")
@@ -168,6 +184,9 @@ def check_section(report: Report, section: Entity) -> None:
 # ---- data and budget ------------------------------------------------------------------------------
 
 
+_FILES = ("source", "train", "validation", "test")
+
+
 def _check_files(report: Report, data: Entity) -> None:
     """There is a source that is split, or a file for each side."""
     given = _files(data)
@@ -182,7 +201,7 @@ def _check_files(report: Report, data: Entity) -> None:
 
 
 def _files(data: Entity) -> list[str]:
-    return [name for name in ("source", "train", "validation", "test") if name in data.settings]
+    return [name for name in _FILES if name in data.settings]
 
 
 def check_data(report: Report, data: Entity, fields: Mapping[str, Entity | None]) -> None:

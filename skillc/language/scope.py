@@ -51,6 +51,7 @@ class Facts:
         rubrics: names of rubrics.
         skills: names of skills.
         turns: the declared most turns of a rollout.
+        without: kinds that the program does not have at all, which is reported once and not for each use.
         change: the most that `change(candidate)` can be, where the sections' limits bound it.
     """
 
@@ -60,6 +61,7 @@ class Facts:
     rubrics: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
     turns: Fraction | None = None
+    without: frozenset[str] = frozenset()
     change: Fraction | None = None
 
 
@@ -171,9 +173,17 @@ class Scope:
         if written is not None:
             return self.fail("SK022", written.span, written.message, written.hint, written.fix)
         hint = meant(name, names)
+        if code == "SK403" and "data" in self.facts.without:
+            return Broken()
+        nowhere = code == "SK204" and what in ("metric", "name") and hint is None and self.site is None
+        if nowhere and self.report.again(code, self.source, span, name):
+            return Broken()
         if hint is None and otherwise is not None:
             hint = otherwise
         elif hint is None and names:
             more = ", ..." if len(names) > 8 else ""
             hint = f"there is {', '.join(f'`{each}`' for each in names[:8])}{more}"
+        if nowhere:
+            self.report.nowhere(self.source, span, message, name, hint, in_gate=self.level is Level.RUN)
+            return Broken()
         return self.fail(code, span, message, hint, mended(name, span, names))

@@ -40,11 +40,22 @@ log = logging.getLogger("skillc.lsp")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def told_shortly(record: logging.LogRecord) -> bool:
+    """Log a refused request, such as a rename, as its reason alone: it is no failure of the server."""
+    problem = record.exc_info[1] if record.exc_info else None
+    if isinstance(problem, JsonRpcException) and problem.code == _REQUEST_FAILED:
+        record.msg, record.args = "refused: %s", (problem.message,)
+        record.exc_info, record.exc_text = None, None
+        record.levelno, record.levelname = logging.INFO, "INFO"
+    return True
+
+
 class SkillServer(LanguageServer):
     """The server with what it knows of the workspace."""
 
     def __init__(self) -> None:
         super().__init__("skillc", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+        logging.getLogger("pygls.protocol.json_rpc").addFilter(told_shortly)
         self.project = Project()
         self.findings = Findings(self.project)
         self.estimates = Estimates()

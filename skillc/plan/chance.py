@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
-from math import sqrt
+from math import log, sqrt
 from statistics import NormalDist
 
 from skillc.language.terms import CallTerm, Constant, MeanTerm, Operation, Term, WordTerm
@@ -24,10 +24,20 @@ _REACH = 8.0
 _COARSE = 160
 _MOST_FOLLOWED = 1_000
 
+_SUMMED = 1_000
+_EULER = 0.5772156649015329
+
 LEVEL = 0.05
 POWER = 0.8
 # The share of test examples on which two skills are taken to differ before anything was run.
 DIFFERING = 0.25
+
+
+def _harmonic(number: int) -> float:
+    """1 + 1/2 + ... + 1/n; from a thousand on by Euler's expansion, which is exact to 12 digits there."""
+    if number <= _SUMMED:
+        return sum(1 / i for i in range(1, number + 1))
+    return log(number) + _EULER + 1 / (2 * number) - 1 / (12 * number**2)
 
 
 def chance_of_accept(candidates: int, margin: float) -> float:
@@ -86,7 +96,7 @@ def null_run(candidates: int, margin: float) -> NullRun:
         held = [mass * stay + new * low for mass, stay, new, low in zip(held, stays, drawn, passed, strict=True)]
         untouched = [mass * stay for mass, stay in zip(untouched, stays, strict=True)]
     if margin == 0:
-        accepts = sum(1 / (i + 1) for i in range(1, candidates + 1))
+        accepts = _harmonic(candidates + 1) - 1
     changed = [mass - same for mass, same in zip(held, untouched, strict=True)]
     return NullRun(accepts, sum(u * mass for u, mass in zip(grid, changed, strict=True)) / max(sum(changed), 1e-12))
 

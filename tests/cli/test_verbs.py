@@ -112,3 +112,10 @@ def test_a_library_for_a_later_version_is_clean(shop):
     done = skillc("check", "using.skill", "--format", "concise", folder=shop)
     assert "using.skill:" in done.stdout
     assert "SK605" in done.stdout
+
+
+def test_a_budget_that_cannot_pay_is_told_once(shop):
+    (shop / "poor.skill").write_text(PROGRAM.replace("epochs = 2;", "epochs = 2; calls = 60;"))
+    done = skillc("compile", "poor.skill", "--offline", folder=shop)
+    assert done.returncode == 2
+    assert done.stderr.count("error[SK501]") == 1, done.stderr

@@ -340,3 +340,8 @@ def test_a_parameter_stands_where_a_literal_may(declared: str, call: str, shown:
 )
 def test_what_the_new_functions_refuse(more: str, code: str) -> None:
     assert code in codes(program(more))
+
+
+@pytest.mark.parametrize("name", ["選択_label", "répondre", "_"])
+def test_a_skill_that_no_agent_can_load_is_found_by_check(name: str) -> None:
+    assert codes(program().replace("skill route", f"skill {name}")) == ["SK563"]

@@ -287,3 +287,10 @@ def test_gates_are_judged_alike_in_any_order(conditions: list[str]) -> None:
         return
     for code in ("SK510", "SK511", "SK512"):
         assert any(d.code == code for d in one.diagnostics) == any(d.code == code for d in other.diagnostics)
+
+
+def test_gates_in_their_thousands_are_checked_and_the_end_of_the_reasoning_is_told() -> None:
+    # All of them against all others took more than a minute.
+    gates = "\n".join(f"gate g{i} = candidate.correct >= incumbent.correct - {i + 1} / 10000" for i in range(2000))
+    found = [d for d in run(program(gates)).diagnostics if d.code == "SK518"]
+    assert [d.message for d in found] == ["only the first 64 of 2,001 gates were held against each other"]

@@ -78,3 +78,22 @@ def test_devices(tmp_path: Path) -> None:
 
 def test_a_name_with_a_zero_byte() -> None:
     assert "can't be read" in message(Path("a\0b"))
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "hint"),
+    [
+        ("notes.md", "a markdown document", 'use "./notes.md" as today'),
+        ("SKILL.md", "a skill", 'use "./SKILL.md" as today'),
+        ("rows.csv", "a data file", "skillc new"),
+        ("rows.jsonl", "a data file", 'data { source = "rows.jsonl" }'),
+        ("own.py", "a Python file", 'python("module:function")'),
+        ("skill.lock", "a lock", "--locked"),
+    ],
+)
+def test_another_file_is_called_what_it_is(tmp_path: Path, name: str, what: str, hint: str) -> None:
+    (tmp_path / name).write_text("# Rules\n\n- Be brief.\n")
+    with pytest.raises(SourceError) as error:
+        read_source(tmp_path / name)
+    assert error.value.message == f"`{tmp_path / name}` is {what}, not a program"
+    assert hint in str(error.value.hint)

@@ -10,3 +10,4 @@ def editor(tmp_path_factory):
     assert editor.stop() == 0
     assert not editor.messages
     assert "this is a bug" not in editor.errors, editor.errors
+    assert "Traceback" not in editor.errors, editor.errors

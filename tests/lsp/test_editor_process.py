@@ -1,6 +1,7 @@
 """The process: what it prints, how it ends, and what it says where pygls is missing."""
 
 import json
+import logging
 import subprocess
 import sys
 
@@ -103,3 +104,22 @@ def test_no_other_verb_loads_it(verb):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip().splitlines()[-1] == "[]"
+
+
+def test_a_refused_request_is_logged_without_a_traceback(caplog):
+    from pygls.exceptions import JsonRpcException
+
+    from skillc.lsp.server import build
+
+    build()
+    log = logging.getLogger("pygls.protocol.json_rpc")
+    with caplog.at_level(logging.INFO):
+        for problem in (JsonRpcException("`target` has its name from the language", -32803), ValueError("a bug")):
+            try:
+                raise problem
+            except Exception:
+                log.exception("Failed to handle request")
+    refused, failed = caplog.records
+    assert refused.getMessage() == "refused: `target` has its name from the language"
+    assert refused.exc_info is None
+    assert failed.exc_info is not None

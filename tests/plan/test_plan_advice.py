@@ -259,3 +259,11 @@ def test_a_setting_that_another_one_leaves_without_effect():
         "draws its parent anew"
         in found(plan(optimize={**back, "accept": "always", "parents": "pareto"}))["SK569"].message
     )
+
+
+def test_a_billion_candidates_are_reckoned_at_once():
+    from skillc.plan.chance import null_run
+
+    exact = sum(1 / i for i in range(2, 5002))
+    assert abs(null_run(5000, 0).accepts - exact) < 1e-9
+    assert 20 < null_run(10**18, 0).accepts < 50

@@ -12,6 +12,11 @@ def _code(number: int, title: str, explanation: str, bad: str, good: str) -> Cod
 
 _BETTER = "gate better = candidate.correct > incumbent.correct"
 
+
+def _many(count: int) -> str:
+    return "\n".join(f"gate g{i} = candidate.correct >= incumbent.correct - {i + 1}%" for i in range(count))
+
+
 CODES: tuple[Code, ...] = (
     _code(
         510,
@@ -78,5 +83,14 @@ CODES: tuple[Code, ...] = (
         "range is narrower than that. Most often a `%` is missing.",
         program().replace("epochs = 4", "epochs = 4; patience = 8 steps; min_gain = 2"),
         program().replace("epochs = 4", "epochs = 4; patience = 8 steps; min_gain = 2%"),
+    ),
+    _code(
+        518,
+        "more gates than are held against each other",
+        "`check` holds each gate against all others together, to find what excludes or repeats what. That takes time "
+        "which grows faster than the number of gates, so it ends after the first 64; the others are checked alone. "
+        "People write a handful of gates: hundreds of them are made by a program, and one expression says the same.",
+        program(_many(65)),
+        program(_many(4)),
     ),
 )

@@ -161,6 +161,7 @@ CODES: tuple[Code, ...] = (
         "`route_tickets` becomes `route-tickets`.",
         program(_SMALL).replace("answer_trivia", "répondre"),
         program(_SMALL),
+        found_by="check",
     ),
     _code(
         564,

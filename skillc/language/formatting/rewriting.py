@@ -7,7 +7,7 @@ from pathlib import Path
 
 from skillc.errors import SkillcError
 from skillc.language.diagnostics import Diagnostic
-from skillc.language.files import SourceError, decode, read_bytes, write_source
+from skillc.language.files import SourceError, decode, read_program, write_source
 from skillc.language.formatting.format import format_source
 from skillc.language.source import Source
 
@@ -54,7 +54,7 @@ def format_bytes(name: str, data: bytes) -> Outcome:
 def format_file(path: Path) -> Outcome:
     """Format a file, without writing it."""
     try:
-        data = read_bytes(path)
+        data = read_program(path)
     except SourceError as problem:
         return Outcome(str(path), b"", None, problem=problem)
     return format_bytes(str(path), data)

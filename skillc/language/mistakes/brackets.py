@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from skillc.language.draft import Draft, Edit
 from skillc.language.mistakes.situation import Mistake, Situation
 from skillc.language.newlines import GOES_ON
@@ -10,6 +12,7 @@ from skillc.language.reader import Lexeme
 from skillc.language.texts import quote
 
 _CLOSERS = {"LPAR": ")", "LSQB": "]", "LBRACE": "}"}
+_ENDS = re.compile(r"\s*;|\s*[)\]}][)\]}\s]*$")
 _OPENERS = {"RPAR": "LPAR", "RSQB": "LSQB", "RBRACE": "LBRACE"}
 
 
@@ -27,10 +30,18 @@ def open_string(s: Situation) -> Mistake | None:
         return s.mistake("SK018", message, place, hint=f"write `{right}`", mend=mend, safe=True)
     stripped = word.rstrip()
     hint = 'end it with `"`; a text of several lines stands between two `"""`'
-    mend = [Edit(start, start + len(word), quote(stripped[1:]))]
-    return s.mistake(
-        "SK005", "this string has no end", (start, start + len(stripped)), hint=hint, mend=mend, safe=False
-    )
+    ended = stripped[: _end(s, stripped)]
+    mend = [Edit(start, start + len(ended), quote(ended[1:]))]
+    return s.mistake("SK005", "this string has no end", (start, start + len(ended)), hint=hint, mend=mend, safe=False)
+
+
+def _end(s: Situation, stripped: str) -> int:
+    """Where a string without an end had better end: before what closes the bracket that its line opens."""
+    opened = s.failure.opened
+    if not opened or "\n" in s.draft.text[opened[-1].start : s.start]:
+        return len(stripped)
+    found = _ENDS.search(stripped)
+    return found.start() if found is not None and found.start() > 0 else len(stripped)
 
 
 def nesting(s: Situation) -> Mistake | None:

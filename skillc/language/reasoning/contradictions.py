@@ -23,6 +23,8 @@ from skillc.language.show import show_term
 from skillc.language.terms import CallTerm, Operation, StateTerm, Term
 
 _MOST = 128
+_MOST_GATES = 64
+"""Gates that are held against each other: each is, with all others, so that the time grows with the square."""
 _MOST_TRIED = 200
 """Combinations of alternatives that one program is tried for, so that `check` stays quick."""
 _CHANGED = Demand(
@@ -40,6 +42,7 @@ def judge_gates(
     skills = [entity for entity in entities if entity.kind == "skill"]
     frozen = _frozen_tokens(skills)
     judge = _Judge(report, Axioms(metrics, most_change(skills), frozen), frozen)
+    gates = _first(report, gates)
     settled = {gate.name for gate in gates if judge.settled(gate)}
     standing = [gate for gate in gates if gate.name not in settled]
     requires = [gate for gate in standing if gate.kind == "require"]
@@ -49,6 +52,17 @@ def judge_gates(
         for together in judge.related([*requires, *group]):
             if not judge.exclusive(together):
                 judge.implied(together)
+
+
+def _first(report: Report, gates: Sequence[CheckedGate]) -> Sequence[CheckedGate]:
+    """The gates that are held against each other; says where those end."""
+    if len(gates) <= _MOST_GATES:
+        return gates
+    after = gates[_MOST_GATES]
+    message = f"only the first {_MOST_GATES} of {len(gates):,} gates were held against each other"
+    hint = "from here on no contradiction and no repetition is looked for; join gates that ask for the same"
+    report.note("SK518", after.source, after.span, message, hint=hint)
+    return gates[:_MOST_GATES]
 
 
 def _frozen_tokens(skills: Sequence[Entity]) -> int:
