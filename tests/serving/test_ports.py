@@ -138,7 +138,7 @@ def test_a_kept_server_on_the_port_is_named_with_the_command_that_stops_it(place
     with client(place, keep=True, port=free, max_len=99) as made:
         problem = refused(made)
     assert f"port {free} for" in problem.message
-    assert "`skillc serve PROGRAM --stop` stops it" in problem.hint
+    assert problem.hint.startswith("stop that server with `skillc serve PROGRAM --stop`, or change `port`")
     stop_all(place)
 
 

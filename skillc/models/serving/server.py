@@ -438,7 +438,7 @@ class Server:
         hint = "stop that process" if found else f"stop what listens there (`ss -ltnp 'sport = :{port}'` shows it)"
         ours = [told for _, told in all_published(self._home) if port_of(told.address.url) == port]
         if ours:
-            hint = f"`skillc serve PROGRAM --stop` stops it: it is vLLM with {', '.join(ours[0].names)}"
+            hint = "stop that server with `skillc serve PROGRAM --stop`"
         where = "`base_url`" if self.launch.address is not None else "`port` in its `serve` block"
         return PermanentFailure(
             f"port {port} for {self._what()} is in use {who}",
