@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # verb -> what it does, in the order of a user's first day
 VERBS = {
-    "new": "write a first program from a CSV, JSON or JSONL file",
+    "new": "write a first program from a data file",
     "check": "find mistakes in a program, without opening its data",
     "fmt": "lay programs out in the one canonical form",
     "plan": "show what a compile would use and what it may spend",
