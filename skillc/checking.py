@@ -10,7 +10,7 @@ from typing import Literal
 from skillc.errors import SkillcError
 from skillc.frontend import check_source
 from skillc.language.diagnostics import Diagnostic, Label, Severity, Suppressed
-from skillc.language.files import read_source
+from skillc.language.files import read_main
 from skillc.language.source import Source, Span
 
 Fixes = Literal["none", "safe", "unsafe"]
@@ -43,7 +43,7 @@ class Looked:
 def look(path: Path, fixes: Fixes = "none") -> Looked:
     """What is to be said about a file, after the fixes that are asked for. Nothing is written."""
     try:
-        source = read_source(path)
+        source = read_main(path)
     except SkillcError as error:
         return Looked(path, (unreadable(path, error),), readable=False)
     if fixes == "none":

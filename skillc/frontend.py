@@ -12,7 +12,7 @@ from skillc.errors import SkillcError
 from skillc.language.check import check
 from skillc.language.checked import Checked
 from skillc.language.diagnostics import Diagnostic, Label, Severity, Suppressed
-from skillc.language.files import read_source
+from skillc.language.files import read_main
 from skillc.language.modules import Loader
 from skillc.language.source import Source
 
@@ -80,7 +80,7 @@ def check_file(path: Path) -> Checked:
     Raises:
         SkillcError: the file cannot be read.
     """
-    return check_source(read_source(path), path.parent)
+    return check_source(read_main(path), path.parent)
 
 
 def check_source(source: Source, folder: Path) -> Checked:

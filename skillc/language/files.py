@@ -61,6 +61,15 @@ def read_source(path: Path) -> Source:
     Raises:
         SourceError: there is no such file, it can't be read, or what it holds is not a text.
     """
+    return Source(str(path), decode(str(path), read_bytes(path)))
+
+
+def read_main(path: Path) -> Source:
+    """The program that a command line names.
+
+    Raises:
+        SourceError: as `read_source`, and where its name says that it is something else.
+    """
     return Source(str(path), decode(str(path), read_program(path)))
 
 

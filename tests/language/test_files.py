@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from skillc.language import files
-from skillc.language.files import SourceError, read_source
+from skillc.language.files import SourceError, read_main, read_source
 
 
 def message(path: Path) -> str:
@@ -94,6 +94,6 @@ def test_a_name_with_a_zero_byte() -> None:
 def test_another_file_is_called_what_it_is(tmp_path: Path, name: str, what: str, hint: str) -> None:
     (tmp_path / name).write_text("# Rules\n\n- Be brief.\n")
     with pytest.raises(SourceError) as error:
-        read_source(tmp_path / name)
+        read_main(tmp_path / name)
     assert error.value.message == f"`{tmp_path / name}` is {what}, not a program"
     assert hint in str(error.value.hint)

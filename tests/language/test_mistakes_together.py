@@ -108,14 +108,8 @@ MISTAKES = {
 }
 
 HIDES = {
-    "task misspelt",
-    "skill misspelt",
-    "data misspelt",
-    "data removed",
-    "use",
-    "use removed",
-    "unclosed text",
-    "gate cmp",
+    *("task misspelt", "skill misspelt", "data misspelt", "data removed", "use", "use removed"),
+    *("unclosed text", "gate cmp"),
 }
 """Mistakes after which a part of the program is unknown, or a comparison has a side that is no number."""
 
