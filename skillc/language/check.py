@@ -13,7 +13,6 @@ from skillc.language.commands import check_models
 from skillc.language.diagnostics import Diagnostic, Fix, Suppressed
 from skillc.language.entities import Entities
 from skillc.language.facts import fields_of, gather
-from skillc.language.kinds import KINDS
 from skillc.language.later import needs, report_later
 from skillc.language.linking import Linker, main_module
 from skillc.language.lower import Lower
@@ -115,7 +114,7 @@ def _language(work: Work) -> None:
     """The version of the language, which every file says."""
     headers = [s for s in work.program.statements if isinstance(s, nodes.Header) and is_language(s)]
     if not headers:
-        if not work.unread or _programs(work):
+        if not work.unread:
             first = work.program.statements[0].span if work.program.statements else Span(0, 0)
             place = Span(first.start, min(first.end, work.source.line_end(first.start)))
             hint = f"begin it with `language {NEWEST}`"
@@ -135,12 +134,6 @@ def _language(work: Work) -> None:
     else:
         message = f"there is no `language {shown}`"
         work.report.add("SK208", work.source, headers[0].span, message, hint=f"write `language {NEWEST}`")
-
-
-def _programs(work: Work) -> bool:
-    """Whether a text with errors of syntax is a program all the same, in which no broken statement was the first."""
-    words = (s.words[0].text for s in work.program.statements if isinstance(s, nodes.Declaration))
-    return "language" not in work.module.dropped and any(word in KINDS for word in words)
 
 
 def _sort(work: Work) -> None:

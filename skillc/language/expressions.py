@@ -197,7 +197,10 @@ class Lowering:
         while isinstance(chain[-1].left, nodes.Binary):
             chain.append(chain[-1].left)
         chain.reverse()
-        operands = self.every(self.number, [chain[0].left, *(each.right for each in chain)])
+        parts = [chain[0].left, *(each.right for each in chain)]
+        # `no-such` is one name with a hyphen as likely as a difference: of it the first fault is enough.
+        hyphens = any(self.scope.source.text[each.right.span.start - 1] == "-" for each in chain)
+        operands = [self.number(part) for part in parts] if hyphens else self.every(self.number, parts)
         left = operands[0]
         for each, right in zip(chain, operands[1:], strict=True):
             typed = self._joined(each, left, right)

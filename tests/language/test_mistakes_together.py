@@ -109,7 +109,7 @@ MISTAKES = {
 
 HIDES = {
     *("task misspelt", "skill misspelt", "data misspelt", "data removed", "use", "use removed"),
-    *("unclosed text", "gate cmp"),
+    *("unclosed text", "gate cmp", "language"),
 }
 """Mistakes after which a part of the program is unknown, or a comparison has a side that is no number."""
 
