@@ -413,8 +413,16 @@ def as_text(done: Installed, *, dry_run: bool) -> str:
     """The result for people, a line for each place."""
     said: Callable[[Action], str] = (_WOULD if dry_run else _DID).__getitem__
     width = max(len(each.agent) for each in done.targets)
-    lines = [f"{each.agent:<{width}}  {each.folder}   {said(each.action)}" for each in done.targets]
+    lines = [f"{each.agent:<{width}}  {_shown(each.folder)}   {said(each.action)}" for each in done.targets]
     return "\n".join([*(f"note: {note}" for note in done.notes), *lines])
+
+
+def _shown(folder: Path) -> str:
+    """A folder as a shell takes it, with `~` for the home."""
+    try:
+        return f"~/{folder.relative_to(Path.home()).as_posix()}"
+    except (ValueError, RuntimeError):
+        return str(folder)
 
 
 _DID: Mapping[Action, str] = {

@@ -108,7 +108,8 @@ def test_the_folder_is_copied_into_the_project_and_nothing_else(project, agent, 
 def test_the_users_own_folder_is_where_the_agent_looks(project, monkeypatch, agent, variables, place):
     for name, value in variables.items():
         monkeypatch.setenv(name, str(project.parent / value))
-    run("tickets.skill", "--to", agent, "--user")
+    told = run("tickets.skill", "--to", agent, "--user").stdout
+    assert f"{agent}  ~/{place}/route-tickets   installed" in told
     assert held(project.parent / place / "route-tickets") == WHOLE
 
 
