@@ -1,9 +1,11 @@
-"""Numbers as people read them."""
+"""Numbers and texts as a terminal shows them."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil
+
+from skillc.language.output.excerpt import printable
 
 
 def count(value: int) -> str:
@@ -54,3 +56,8 @@ def cents_up(value: Fraction) -> str:
     """Dollars in whole cents, never less than they are: `0.43`."""
     cents = max(1, ceil(value * 100))
     return f"{cents // 100}.{cents % 100:02}" if cents % 100 else str(cents // 100)
+
+
+def one_line(text: str) -> str:
+    """Return a text from a model or a file as one line that cannot move the cursor."""
+    return printable(" ".join(text.split()))

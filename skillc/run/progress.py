@@ -251,7 +251,7 @@ class Lines(Progress):
             more = [f"{edits} edit{'s' * (edits != 1)}"] if edits else []
             self._line(status.stage, [_work(status.stage, status.total), *more])
         elif status.waiting and (what == "waiting" or (what == "still waiting" and self._quiet_for_long())):
-            self._line("waiting", [one_line(status.waiting)])
+            self._line("waiting", [figures.one_line(status.waiting)])
         elif what == "advance" and self._quiet_for_long():
             far = f"{status.done:,} of {_work(status.stage, status.total)}"
             self._line(status.stage, [far, *(evidence_text(each, status) for each in status.seen), *self._figures()])
@@ -309,7 +309,7 @@ class Terminal(Lines):
             lines.append(_fact("score", evidence_text(each, status)))
         edits = [edit for each in status.edits for edit in each]
         if edits:
-            lines.append(_fact("edits", f"{len(edits)}: " + "; ".join(one_line(edit) for edit in edits)))
+            lines.append(_fact("edits", f"{len(edits)}: " + "; ".join(figures.one_line(edit) for edit in edits)))
         lines.append(_fact("spent", ", ".join(self.spent_parts())))
         if left:
             lines.append(_fact("left", left.removesuffix(" left")))
@@ -321,7 +321,7 @@ class Terminal(Lines):
         head = Table.grid(padding=(0, 1), expand=True)
         head.add_column(no_wrap=True, overflow="ellipsis")
         if status.waiting or not status.total:
-            head.add_row(Text(where + one_line(status.waiting or status.stage), style="bold"))
+            head.add_row(Text(where + figures.one_line(status.waiting or status.stage), style="bold"))
             return head
         head.add_column(ratio=1)
         head.add_column(no_wrap=True, justify="right")
@@ -383,13 +383,6 @@ def _work(stage: str, total: int) -> str:
 
 def _fact(name: str, text: str) -> Text:
     return Text(f"{name:<9} ", style="dim", no_wrap=True, overflow="ellipsis").append(text, style="not dim")
-
-
-def one_line(text: str) -> str:
-    """A text from a model or a file as one line that cannot move the cursor."""
-    from skillc.language.output.excerpt import printable
-
-    return printable(" ".join(text.split()))
 
 
 def evidence_text(seen: Seen, status: Status) -> str:
