@@ -9,8 +9,19 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 LEAVES = {
-    *("tokens", "errors", "resources", "files", "line_file", "user_code", "own_code", "conflict", "skill_packages"),
-    "artifact_paths",
+    *(
+        "tokens",
+        "errors",
+        "resources",
+        "files",
+        "line_file",
+        "fences",
+        "user_code",
+        "own_code",
+        "conflict",
+        "skill_packages",
+    ),
+    *("artifact_paths", "fences"),
 }
 MAY_IMPORT = {
     "language": set(),

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from skillc.document.lint import Refused, hidden_character, rule_text, same_words, topic_text, unclosed
-from skillc.document.markdown import heading, items_of, lines_of, prose, trim_text
+from skillc.document.lint import Refused, hidden_character, rule_text, same_words, topic_text
+from skillc.document.markdown import below_section, items_of
 from skillc.document.skill import ABOUT_CHARACTERS, Document, Rule, Section, new_id
 from skillc.errors import SkillcError
+from skillc.fences import unclosed
 
 START = "start"
 
@@ -306,7 +307,7 @@ def _rewritten(document: Document, old: Section, text: str, rationale: str) -> S
     if reason:
         return Refused(reason)
     if old.mode == "slow":
-        return replace(old, text=_below_section(text))
+        return replace(old, text=below_section(text))
     known = {same_words(rule.text): rule for rule in old.rules}
     seen = {same_words(rule.text) for s in document.sections if s.name != old.name for rule in s.rules}
     kept_ids = set(document.ids)
@@ -327,14 +328,6 @@ def _rewritten(document: Document, old: Section, text: str, rationale: str) -> S
     if not rules:
         return Refused("the text holds no rule")
     return replace(old, rules=tuple(rules))
-
-
-def _below_section(text: str) -> str:
-    lines = []
-    for line, is_prose in prose(lines_of(text)):
-        found = heading(line) if is_prose else None
-        lines.append(f"### {found.title}".rstrip() if found and found.level < 3 else line)
-    return trim_text("\n".join(lines))
 
 
 # ---- JSON -----------------------------------------------------------------------------------------

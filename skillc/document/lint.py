@@ -6,7 +6,8 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from skillc.document.markdown import Fences, bullet, heading, is_item, items_of, lines_of, prose, trim
+from skillc.document.markdown import bullet, heading, is_item, items_of, lines_of, prose, trim
+from skillc.fences import unclosed
 
 TOPIC_CHARACTERS = 80
 RULE_CHARACTERS = 10_000
@@ -54,21 +55,6 @@ def _broken(lines: list[str]) -> str | None:
         if is_prose and _UNDERLINE.fullmatch(line):
             return f"a rule cannot hold the line `{line.strip()}`, which markdown reads as a heading or a break"
     return unclosed("\n".join(lines))
-
-
-def unclosed(text: str) -> str | None:
-    """Says what would swallow the text behind: an open code fence or an open comment."""
-    fences = Fences()
-    words = []
-    for line in lines_of(text):
-        if not fences.code(line):
-            words.append(re.sub(r"`[^`\n]*`", "", line))
-    if fences.open:
-        return "the text opens a code block and does not close it"
-    plain = "\n".join(words)
-    if plain.count("<!--") > plain.count("-->"):
-        return "the text opens a comment `<!--` and does not close it"
-    return None
 
 
 def topic_text(topic: str | None) -> str | Refused | None:

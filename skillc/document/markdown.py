@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from skillc.fences import Fences
+
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
 _HEADING = re.compile(r"(#{1,6})(?:[ \t]+(.*))?")
 _BULLET = re.compile(r"([ \t]*)([-*+]|\d{1,3}[.)])([ \t]+|$)(.*)", re.DOTALL)
@@ -51,30 +53,6 @@ def trim_text(text: str) -> str:
     return "\n".join(trim(lines_of(text)))
 
 
-class Fences:
-    """Follows code fences from line to line."""
-
-    def __init__(self) -> None:
-        self._open: str | None = None
-
-    @property
-    def open(self) -> bool:
-        """Whether the last line left a fence open."""
-        return self._open is not None
-
-    def code(self, line: str) -> bool:
-        """Whether the line belongs to a fenced block, its fences included. To be called once a line, in order."""
-        found = _FENCE.fullmatch(line)
-        if self._open is None:
-            if found is None or ("`" in found[1] and "`" in found[2]):
-                return False
-            self._open = found[1]
-            return True
-        if found and found[1][0] == self._open[0] and len(found[1]) >= len(self._open) and not found[2].strip():
-            self._open = None
-        return True
-
-
 def prose(lines: list[str]) -> Iterator[tuple[str, bool]]:
     """Each line, and whether it is prose and not code."""
     fences = Fences()
@@ -113,6 +91,18 @@ def tidy(text: str) -> str:
             done.append(line)
             after_heading = False
     return "\n".join(trim(done)) + "\n" if trim(done) else ""
+
+
+def below_section(text: str) -> str:
+    """Return the text of a section with its `#` and `##` headings as `###`, below the heading of the section.
+
+    The headings of the sections are `##`, so one of them within a text would begin another section.
+    """
+    lines = []
+    for line, is_prose in prose(lines_of(text)):
+        found = heading(line) if is_prose else None
+        lines.append(f"### {found.title}".rstrip() if found and found.level < 3 else line)
+    return trim_text("\n".join(lines))
 
 
 def trim_end(lines: list[str]) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from skillc.document import render
-from skillc.document.markdown import items_of, trim_text
+from skillc.document.markdown import below_section, items_of, trim_text
 from skillc.tokens import count_tokens
 
 Mode = Literal["frozen", "trainable", "slow"]
@@ -179,7 +179,7 @@ def split_rules(text: str, section: str, taken: Collection[str] = ()) -> tuple[R
 def document_of(
     name: str, about: str, parts: Iterable[tuple[str, Mode, str, int | None]], *, task: str = "", lead: str = ""
 ) -> Document:
-    """A document from its declaration.
+    """A document from its declaration. Headings in a text become `###`: the sections' own are `##`.
 
     Args:
         name: the artifact's name, `route-tickets`.
@@ -193,7 +193,7 @@ def document_of(
     for section, mode, text, limit in parts:
         rules = split_rules(text, section, taken) if mode == "trainable" else ()
         taken.update(rule.id for rule in rules)
-        sections.append(Section(section, mode, "" if mode == "trainable" else text, rules, limit))
+        sections.append(Section(section, mode, "" if mode == "trainable" else below_section(text), rules, limit))
     return Document(name, about, tuple(sections), task=task, lead=lead)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from skillc.fences import unclosed
 from skillc.language.arguments import GROUPS
 from skillc.language.builtins import NAMES
 from skillc.language.checked import Entity, Setting, Shares, Word
@@ -168,6 +169,14 @@ def check_section(report: Report, section: Entity) -> None:
     if "frozen" in section.words and not text.strip() and not _open_text(report, section):
         hint = 'give it one: `= """..."""`, or make it trainable'
         report.add("SK406", section.source, section.span, f"the frozen section `{section.name}` has no text", hint=hint)
+    problem = unclosed(text)
+    if problem is not None:
+        in_code = "code block" in problem
+        hint = (
+            "close it with a line of the same fence" if in_code else "close it with `-->`, or put `<!--` in backticks"
+        )
+        message = f"the text of `{section.name}`{problem.removeprefix('the text')}"
+        report.add("SK420", section.source, section.span, message, hint=hint)
     limit = section.settings.get("limit")
     amount = getattr(limit.value, "value", None) if limit is not None else None
     # A token has at least one character.

@@ -14,6 +14,7 @@ from skillc.document.skill import ABOUT_CHARACTERS, Section, document_of
 from skillc.document.skill_md import PREAMBLE, from_skill_md
 from skillc.document.yaml_scalar import other_lines, read_frontmatter
 from skillc.errors import SkillcError
+from skillc.fences import closed
 from skillc.language.files import read_source
 from skillc.language.suggest import suggest
 from skillc.plan.resolve.skill import artifact_name
@@ -131,6 +132,8 @@ def _named(title: str, sections: Sequence[Section]) -> str:
 
 def _section(section: Section, frozen: bool) -> ExistingSection:
     text, why = section.text, _no_rules(section)
+    # An open fence ends with the file; in a program it would swallow the sections behind.
+    text = closed(text)
     shown = section_title(section) or "the text above the first `## ` heading"
     if frozen or why:
         why = "named by --freeze" if frozen else why or ""

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillc.artifact_paths import ArtifactPaths
+from skillc.document.markdown import below_section
 from skillc.document.render import body, section_title, title_of
 from skillc.document.skill import Section
 from skillc.document.skill_md import from_skill_md, section_name, to_skill_md
 from skillc.errors import SkillcError
+from skillc.fences import unclosed
 from skillc.frontend import ProgramError, check_source, plan_file
 from skillc.language import nodes
 from skillc.language.diagnostics import Fix
@@ -179,8 +181,10 @@ def _changes(plan: Plan, edit: HandEdit) -> _Changes:
             refused.append(f"the section `{section.name}`, which the program does not declare")
         elif not text and section.mode == "frozen":
             refused.append(f"the frozen section `{section.name}` was removed")
+        elif problem := unclosed(text):
+            refused.append(f"the section `{section.name}`: {problem}")
         else:
-            texts[section.name] = text
+            texts[section.name] = text if section.mode == "trainable" else below_section(text)
     if now.name != before.name:
         refused.append(f"the name `{now.name}`: the program names the skill")
     if now.title != before.title or now.lead not in (before.lead, _lead_with(plan, now.texts, names)):
@@ -198,7 +202,7 @@ def _lead_with(plan: Plan, texts: Mapping[str, str], names: Mapping[str, str]) -
 
 def _reads_alike(section: Section, text: str) -> bool:
     """Whether a text says what a section of the program says already."""
-    return body(Section(section.name, section.mode, text)) == body(section)
+    return body(Section(section.name, section.mode, below_section(text))) == body(section)
 
 
 def _parts(text: str, names: Mapping[str, str], inner: Collection[str] = ()) -> _Parts:

@@ -1,6 +1,7 @@
 """`skillc new`: what it guesses and why, columns that the user names, and a skill to start from."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skillc.data.starter import Choice, start
+from skillc.document.markdown import below_section
 from skillc.document.render import for_target
 from skillc.document.skill_md import from_skill_md, to_skill_md
 from skillc.errors import SkillcError
@@ -224,7 +226,10 @@ def test_any_skill_keeps_its_text(place: Path, lines: list[str]) -> None:
     text = "\n".join(lines)
     if text.count("```") % 2:
         text += "\n```"
-    before = for_target(from_skill_md(text)).strip("\n")
+    read = from_skill_md(text)
+    # Headings that begin no section of their own come below the section's heading.
+    sections = tuple(replace(section, text=below_section(section.text)) for section in read.sections)
+    before = for_target(replace(read, sections=sections)).strip("\n")
     try:
         after = body_without_task(taken_over(place, text))
     except SkillcError as refused:
@@ -235,6 +240,11 @@ def test_any_skill_keeps_its_text(place: Path, lines: list[str]) -> None:
         return [line.replace("* star", "- star").rstrip() for line in text.splitlines() if line.strip()]
 
     assert plain(after) == plain(before)
+
+
+def test_an_open_fence_of_a_skill_is_closed(place: Path) -> None:
+    document = taken_over(place, "# Things\n\n## Shape\n\nAnswer so:\n\n```\nfruit\n")
+    assert body_without_task(document) == "# Things\n\n## Shape\n\nAnswer so:\n\n```\nfruit\n```"
 
 
 def test_a_compile_from_a_skill_keeps_its_frozen_parts(place: Path) -> None:

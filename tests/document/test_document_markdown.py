@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from skillc.document.change import change, common_tokens
 from skillc.document.edits import Add, Delete, Move, Replace, apply_edits
-from skillc.document.markdown import items_of
+from skillc.document.markdown import items_of, trim_text
 from skillc.document.render import body, for_optimizer, for_target
 from skillc.document.skill import Document, Rule, Section, digest, document_of, split_rules, tokens
 from skillc.document.skill_md import from_skill_md, sections_of, to_skill_md, validate
 from skillc.errors import SkillcError
+from skillc.fences import closed, unclosed
 from skillc.tokens import count_tokens, split_tokens
 
 RULES = """
@@ -275,6 +276,49 @@ def test_a_written_document_reads_back_to_the_same_bytes(role: str, rules: str, 
     assert for_target(from_skill_md(to_skill_md(document))) == for_target(document)
 
 
+@settings(max_examples=500, deadline=None)
+@given(ANY, ANY, ANY)
+def test_texts_that_close_what_they_open_come_back_as_the_same_sections(role: str, rules: str, slow: str) -> None:
+    assume(not any(unclosed(text) for text in (role, rules, slow)))
+    parts = [("role", "frozen", role, None), ("rules", "trainable", rules, None), ("guidance", "slow", slow, 9)]
+    document = document_of("route-tickets", "x", [*parts, ("last", "frozen", "The end.", None)])  # type: ignore[arg-type]
+    written = {section.name: trim_text(section.body) for section in document.sections if section.body.strip()}
+    assert sections_of(to_skill_md(document)) == written
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("A.\n\n## Tone\n\nBe kind.", "A.\n\n### Tone\n\nBe kind."),
+        ("# Tone\n\nBe kind.", "### Tone\n\nBe kind."),
+        ("### Tone\n\nBe kind.", "### Tone\n\nBe kind."),
+        ("```md\n## Not a heading\n```", "```md\n## Not a heading\n```"),
+        ("- ```md\n  ## Not a heading\n  ```\n- b", "- ```md\n  ## Not a heading\n  ```\n- b"),
+        ("Title\n---\n\nBe kind.", "Title\n---\n\nBe kind."),
+        ("<!--\n## Hidden\n-->\nBe kind.", "<!--\n### Hidden\n-->\nBe kind."),
+    ],
+)
+@pytest.mark.parametrize("mode", ["frozen", "slow"])
+def test_a_heading_in_a_text_begins_no_section(mode: str, text: str, shown: str) -> None:
+    parts = [("role", mode, text, None), ("tone", "frozen", "Be brief.", None)]
+    document = document_of("x", "y", parts)  # type: ignore[arg-type]
+    assert sections_of(to_skill_md(document)) == {"role": shown, "tone": "Be brief."}
+
+
+@pytest.mark.parametrize("fence", ["```", "~~~~", "- ```py", "  ```"])
+def test_an_open_fence_is_named_and_can_be_closed(fence: str) -> None:
+    text = f"Answer so:\n{fence}\nyes"
+    assert unclosed(text) == "the text opens a code block and does not close it"
+    assert unclosed(closed(text)) is None
+    assert closed(closed(text)) == closed(text)
+
+
+def test_a_rule_that_begins_with_code_swallows_nothing() -> None:
+    parts = [("rules", "trainable", "- ```py\n  x = 1\n  ```", None), ("tone", "frozen", "Be brief.", None)]
+    document = document_of("x", "y", parts)  # type: ignore[arg-type]
+    assert sections_of(to_skill_md(document))["tone"] == "Be brief."
+
+
 def test_trained_rules_come_back_through_a_file() -> None:
     document = document_of("x", "y", [("rules", "trainable", RULES, None)])
     again = split_rules(sections_of(to_skill_md(document))["rules"], "rules")
@@ -370,7 +414,9 @@ def test_document_imports_no_dspy_no_litellm_no_sockets() -> None:
     )
     out = run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     modules = json.loads(out.stdout)
-    assert all(m.startswith(("skillc.document", "skillc.tokens", "skillc.errors")) for m in modules), modules
+    assert all(m.startswith(("skillc.document", "skillc.tokens", "skillc.errors", "skillc.fences")) for m in modules), (
+        modules
+    )
 
 
 def test_body_is_what_the_limit_speaks_of() -> None:

@@ -345,3 +345,20 @@ def test_what_the_new_functions_refuse(more: str, code: str) -> None:
 @pytest.mark.parametrize("name", ["選択_label", "répondre", "_"])
 def test_a_skill_that_no_agent_can_load_is_found_by_check(name: str) -> None:
     assert codes(program().replace("skill route", f"skill {name}")) == ["SK563"]
+
+
+@pytest.mark.parametrize("kind", ["frozen", "trainable", "slow"])
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("A.\\n```\\nb", ["SK420"]),
+        ("A.\\n~~~ py\\nb\\n```", ["SK420"]),
+        ("- ```\\n  b", ["SK420"]),
+        ("A. <!-- b", ["SK420"]),
+        ("A.\\n```\\n<!-- b\\n```", []),
+        ("A `<!--` b", []),
+        ("A.\\n```\\n# b\\n```\\n## C", []),
+    ],
+)
+def test_a_text_that_would_swallow_the_next_section_is_an_error(kind: str, text: str, found: list[str]) -> None:
+    assert codes(program().replace("trainable section", f'{kind} section extra = "{text}"; trainable section')) == found

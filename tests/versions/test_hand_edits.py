@@ -356,6 +356,24 @@ def test_description_new_headings_and_removed_rules_are_taken(shop):
     assert guarded().notes == ()
 
 
+def test_a_heading_above_the_sections_is_taken_below_them(shop):
+    edit(PATHS.skill, ROLE, f"{ROLE}\n\n# Tone\n\nBe brief.\n\n```\n## no heading\n```")
+    done, skill = taken()
+    assert done is not None
+    assert done.parts == ("role",)
+    assert skill.sections[0].text.strip().endswith("### Tone\n\nBe brief.\n\n```\n## no heading\n```")
+    assert guarded().notes == ()
+
+
+def test_an_open_fence_is_refused_and_changes_nothing(shop):
+    before = Path("things.skill").read_bytes()
+    edit(PATHS.skill, "One answer for each.", "One answer for each.\n\n```\nfruit")
+    done = run("compile", "things.skill", "--take-edits")
+    assert isinstance(done.problem, SkillcError)
+    assert "the section `role`: the text opens a code block and does not close it" in done.problem.message
+    assert Path("things.skill").read_bytes() == before
+
+
 def test_edits_that_are_in_the_program_already_stop_nothing(shop):
     edit(PATHS.skill, "One answer", "One short answer")
     done, _ = taken()

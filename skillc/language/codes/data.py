@@ -88,4 +88,13 @@ CODES: tuple[Code, ...] = (
         program().replace(_RULES, f'{_RULES} = "Say what you know, and no more." {{ limit = 3 tokens }}'),
         program().replace(_RULES, f'{_RULES} = "Say what you know, and no more." {{ limit = 300 tokens }}'),
     ),
+    _code(
+        420,
+        "a text that opens a fence and does not close it",
+        "Markdown reads all that follows an open code fence, or an open comment `<!--`, as part of it. In SKILL.md "
+        "that would be the sections behind. Headings need no care: `#` and `##` in a text become `###`, since the "
+        "headings of the sections are `##`.",
+        program().replace(_RULES, f'frozen section role = "Answer so:\\n```\\nyes"; {_RULES}'),
+        program().replace(_RULES, f'frozen section role = "Answer so:\\n```\\nyes\\n```"; {_RULES}'),
+    ),
 )

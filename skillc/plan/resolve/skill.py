@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, cast
 
+from skillc.document.markdown import heading
 from skillc.document.yaml_scalar import further_keys
 from skillc.language.checked import Entity
 from skillc.plan.resolve.values import Findings, count_of, text_of, word_of
@@ -74,9 +75,12 @@ def _section(section: Entity) -> SectionPlan:
 
 
 def _title(entity: Entity) -> str | None:
-    """A heading on one line; None where the name makes it."""
+    """A heading on one line, as markdown reads it back; None where the name makes it."""
     title = text_of(entity, "title")
-    return None if title is None else " ".join(title.split())
+    if title is None:
+        return None
+    found = heading(f"## {' '.join(title.split())}")
+    return found.title if found else None
 
 
 def _frontmatter(findings: Findings, skill: Entity) -> str:
