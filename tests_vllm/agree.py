@@ -21,6 +21,10 @@ def main():
     torch.manual_seed(3)
     made.MATRICES = torch.float32
     own = made.Network(made.Shape(vocabulary=9291)).eval()
+    # A fresh network's layers add nothing yet.
+    for layer in own.layers:
+        for weight in (layer.o_proj, layer.down_proj):
+            torch.nn.init.normal_(weight, std=weight.shape[1] ** -0.5)
     theirs = whole(own)
     skills, inputs = torch.randint(9, 9000, (2, 40)), torch.randint(9, 9000, (2, 3, 20))
     lengths = torch.tensor([40, 31])
