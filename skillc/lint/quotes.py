@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from itertools import accumulate
 
 from skillc.data.dataset import Dataset
 from skillc.data.example import Example
@@ -14,13 +14,14 @@ from skillc.data.problems import counted, shown
 from skillc.data.split import SIDES, Side
 from skillc.language.diagnostics import Severity
 from skillc.lint.places import place_of
+from skillc.lint.twins import normal
 from skillc.optimize.overlap import RUN, Words, said, words
 from skillc.plan.advice import Advice, Place
 from skillc.plan.schema import Plan
 
 _PART = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+#]|\d+[.)])\s)")
-# What so many examples say is the task's own wording, and no quote of any.
-_FEW, _COMMON = 3, Fraction(1, 50)
+# Words that more different inputs share, or half of all examples, are wording of the task and no quote of any of them.
+_FEW = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,18 @@ class Text:
     name: str
     text: str
     at: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """Words of an example."""
+
+    run: Words
+    side: Side
+    example: Example
+
+
+Found = Mapping[Words, Sequence[tuple[Side, Example]]]
 
 
 def quotes(plan: Plan, dataset: Dataset, compiled: Mapping[str, str]) -> Iterator[Advice]:
@@ -42,22 +55,56 @@ def quotes(plan: Plan, dataset: Dataset, compiled: Mapping[str, str]) -> Iterato
     """
     texts = [Text(f"the section `{s.name}`", s.text, ("section", s.name, None)) for s in plan.skill.sections if s.text]
     texts += [Text(name, text, ("skill", plan.skill.name, None)) for name, text in compiled.items()]
-    standing = [_runs(text.text) for text in texts]
-    found = _examples_of(plan, dataset, {run for runs in standing for run in runs})
+    parts = [[words(part) for part in _PART.split(text.text)] for text in texts]
+    found = _examples_of(plan, dataset, {run for each in parts for part in each for run in _runs(part)})
     every = sum(len(getattr(dataset, side)) for side in SIDES)
-    most = max(Fraction(_FEW), _COMMON * every)
-    rare = {run: where for run, where in found.items() if len(where) <= most}
-    for text, runs in zip(texts, standing, strict=True):
-        yield from _told(dataset, text, {run: rare[run] for run in runs if run in rare})
+    common = {run for run, where in found.items() if _is_common(where, every)}
+    for text, each in zip(texts, parts, strict=True):
+        quoted: dict[str, Quote] = {}
+        for part in each:
+            for quote in _quotes(part, found, common):
+                quoted.setdefault(quote.example.id, quote)
+        yield from _told(dataset, text, quoted)
 
 
-def _runs(text: str) -> set[Words]:
-    """Each five words in a row of a paragraph or a rule."""
-    parts = (words(part) for part in _PART.split(text))
-    return {part[i : i + RUN] for part in parts for i in range(len(part) - RUN + 1)}
+def _runs(part: Words) -> list[Words]:
+    """Each five words in a row of a paragraph or a rule, in order."""
+    return [part[i : i + RUN] for i in range(len(part) - RUN + 1)]
 
 
-def _examples_of(plan: Plan, dataset: Dataset, wanted: set[Words]) -> Mapping[Words, list[tuple[Side, Example]]]:
+def _is_common(where: Sequence[tuple[Side, Example]], every: int) -> bool:
+    """Whether so many examples contain a run that it is part of the task's wording; equal inputs count once."""
+    inputs = len({normal(example.inputs) for _, example in where})
+    return inputs > _FEW or (inputs > 1 and 2 * inputs >= every)
+
+
+def _quotes(part: Words, found: Found, common: set[Words]) -> Iterator[Quote]:
+    """The examples that a paragraph quotes: five words or more of a stretch belong to that example.
+
+    A stretch goes on through the wording that examples share, but those words don't count. One word that follows the
+    shared wording by chance both here and in an example is no quote.
+    """
+    runs = _runs(part)
+    shared = {i + j for i, run in enumerate(runs) if run in common for j in range(RUN)}
+    places: dict[str, list[int]] = defaultdict(list)
+    examples = {e.id: (side, e) for run in runs if run not in common for side, e in found.get(run, ())}
+    for i, run in enumerate(runs):
+        for _, example in found.get(run, ()):
+            if example.id in examples:
+                places[example.id].append(i)
+    # How many words before each place are not shared.
+    own = [0, *accumulate(i not in shared for i in range(len(part)))]
+    for name, at in places.items():
+        start = before = -2
+        for i in dict.fromkeys(at):
+            start, before = (start if i == before + 1 else i), i
+            if own[i + RUN] - own[start] >= RUN:
+                best = max(range(start, i + 1), key=lambda k: own[k + RUN] - own[k])
+                yield Quote(runs[best], *examples[name])
+                break
+
+
+def _examples_of(plan: Plan, dataset: Dataset, wanted: set[Words]) -> Found:
     """The examples in which runs stand."""
     found: dict[Words, list[tuple[Side, Example]]] = defaultdict(list)
     if not wanted:
@@ -77,24 +124,19 @@ def _examples_of(plan: Plan, dataset: Dataset, wanted: set[Words]) -> Mapping[Wo
     return found
 
 
-def _told(dataset: Dataset, text: Text, runs: Mapping[Words, Sequence[tuple[Side, Example]]]) -> Iterator[Advice]:
+def _told(dataset: Dataset, text: Text, found: Mapping[str, Quote]) -> Iterator[Advice]:
     for sides, code, severity in (
         (("validation", "test"), "SK433", Severity.WARNING),
         (("train",), "SK432", Severity.NOTE),
     ):
-        quoted = {
-            example.id: (run, side, example)
-            for run, where in sorted(runs.items(), reverse=True)
-            for side, example in where
-            if side in sides
-        }
+        quoted = [quote for quote in found.values() if quote.side in sides]
         if not quoted:
             continue
-        run, _, example = min(quoted.values(), key=lambda each: dataset.places.get(each[2].id, ("", 0)))
-        what = " and ".join(sorted({where for _, where, _ in quoted.values()}, reverse=True))
+        first = min(quoted, key=lambda quote: dataset.places.get(quote.example.id, ("", 0)))
+        what = " and ".join(sorted({quote.side for quote in quoted}, reverse=True))
         message = (
-            f"{text.name} has words of {counted(len(quoted), 'example')} of {what}: {shown(' '.join(run))} stands in "
-            f"{place_of(dataset, example)}"
+            f"{text.name} has words of {counted(len(quoted), 'example')} of {what}: "
+            f"{shown(' '.join(first.run))} stands in {place_of(dataset, first.example)}"
         )
         hint = "say it in words of your own: what is tested must not stand in the skill"
         if code == "SK432":

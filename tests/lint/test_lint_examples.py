@@ -169,6 +169,45 @@ def test_what_many_examples_say_is_no_quote_of_any(tmp_path):
     assert quoting(tmp_path, "Customers who would like to know: and I would like to know", **sides) == []
 
 
+_ASK = "Answer with one of: billing, shipping."
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 40, 400])
+def test_an_instruction_that_rows_share_is_no_quote(tmp_path, size):
+    sides = {side: [(f"{_ASK} {t}", team) for t, team in numbered(side, size)] for side in SIDES}
+    assert [code for code, _ in quoting(tmp_path, f"{_ASK} Say no more.", **sides) if code in ("SK432", "SK433")] == []
+
+
+def test_an_instruction_of_a_few_rows_among_many_is_no_quote(tmp_path):
+    asked = [(f"{_ASK} Case {i} of many others", "billing") for i in range(3)]
+    sides = {side: numbered(side, 300) for side in SIDES}
+    assert quoting(tmp_path, _ASK, **{**sides, "test": [*sides["test"], *asked]}) == []
+
+
+def test_a_word_that_follows_an_instruction_by_chance_is_no_quote(tmp_path):
+    sides = {side: [(f"{_ASK} {t}", team) for t, team in rows] for side, rows in SIDES.items()}
+    sides["test"].append((f"{_ASK} Never mind the box", "shipping"))
+    assert quoting(tmp_path, f"{_ASK} Never mind what comes first.", **sides) == []
+
+
+@pytest.mark.parametrize("text", [f"{_ASK} {_LONG}", f"{_LONG}. {_ASK}", f"My parcel was {_ASK} left with a neighbour"])
+def test_a_quote_beside_an_instruction_is_found(tmp_path, text):
+    sides = {side: [(f"{_ASK} {t}", team) for t, team in rows] for side, rows in SIDES.items()}
+    sides["test"].append((text, "shipping"))
+    ((code, message),) = quoting(tmp_path, text, **sides)
+    assert code == "SK433"
+    assert message.startswith("the section `role` has words of 1 example of test")
+    assert "answer with one of billing`" not in message
+
+
+def test_equal_rows_count_once(tmp_path):
+    ((code, message),) = quoting(
+        tmp_path, _LONG, test=[*SIDES["test"], *[(_LONG + "!" * i, "shipping") for i in range(4)]]
+    )
+    assert code == "SK433"
+    assert "4 examples of test" in message
+
+
 def test_no_quote_goes_from_one_rule_to_the_next(tmp_path):
     sections = 'frozen section role = """\n  - My parcel was left\n  - with a neighbour whom\n""";'
     program = write(tmp_path, sections=sections.replace(";", ""), test=[*SIDES["test"], (_LONG, "shipping")])

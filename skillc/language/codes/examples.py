@@ -98,7 +98,8 @@ CODES: tuple[Code, ...] = (
         "a text that quotes what it is measured on",
         "Five or more words in a row of a section, or of the skill that was "
         "compiled beside the program, stand in inputs or answers of the validation or test split. The score then says "
-        "nothing about new inputs.",
+        "nothing about new inputs. Words that more than two different inputs share are wording of the task, such as an "
+        "instruction in each row, and don't count.",
         (_role("The wrong name and address is for billing."), _role("What is on an invoice is for billing.")),
         _files(),
     ),
