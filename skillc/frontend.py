@@ -34,6 +34,15 @@ class ProgramError(SkillcError):
         self.diagnostics = tuple(diagnostics)
 
 
+class UnfitDataError(ProgramError):
+    """A program whose data can't be used; the diagnostics say why."""
+
+    def __init__(self, path: Path, diagnostics: Sequence[Diagnostic]) -> None:
+        super().__init__(path, diagnostics)
+        self.message = f"the data of `{path}` does not fit the program"
+        self.args = (self.message,)
+
+
 @dataclass(frozen=True, slots=True)
 class Planned:
     """A program's plan, the folder that its paths start from, and what is to be said about it.
@@ -182,16 +191,21 @@ def estimate(planned: Planned) -> Estimated:
     """The data of a plan, and its bounds.
 
     Raises:
-        SkillcError: the data cannot be read, or does not fit the program.
+        UnfitDataError: the data cannot be read, or does not fit the program.
+        SkillcError: another obstacle.
     """
     from skillc.data.dataset import load
+    from skillc.data.problems import DataError
     from skillc.data.sizes import sizes_of
     from skillc.language.suppress import sift
     from skillc.models.prices import price_table
     from skillc.plan.bounds import bounds
     from skillc.plan.estimate import findings
 
-    dataset = load(planned.plan.task, planned.plan.data, planned.root)
+    try:
+        dataset = load(planned.plan.task, planned.plan.data, planned.root)
+    except DataError as problem:
+        raise UnfitDataError(planned.path, _unusable(planned, problem)) from None
     sizes = sizes_of(planned.plan, dataset)
     spent = bounds(planned.plan, sizes, price_table(planned.plan))
     found = findings(planned.plan, sizes, spent, planned.checked)
@@ -231,6 +245,8 @@ def look_at_data(path: Path) -> Sifted:
     try:
         estimated = estimate(planned)
         compiled = _compiled(planned)
+    except UnfitDataError as problem:
+        return Sifted((*planned.diagnostics, *problem.diagnostics), planned.suppressed)
     except SkillcError as problem:
         return Sifted((*planned.diagnostics, *_unusable(planned, problem)), planned.suppressed)
     advice = lint(planned.plan, estimated.dataset, estimated.sizes, compiled)
@@ -248,7 +264,10 @@ def _unusable(planned: Planned, problem: SkillcError) -> list[Diagnostic]:
     place = label_at(planned.checked, ("data", None, "source" if planned.plan.data.source else "train"))
     if not isinstance(problem, DataError):
         return [Diagnostic("SK437", problem.message, place, hint=problem.hint)]
-    found = [Diagnostic("SK437", str(each), place, hint=each.hint) for each in problem.problems]
+    found = [
+        Diagnostic("SK437", str(each), label_at(planned.checked, each.at) if each.at else place, hint=each.hint)
+        for each in problem.problems
+    ]
     if problem.more:
         found.append(Diagnostic("SK437", f"the data has {problem.more:,} more such problems", place))
     return found

@@ -57,11 +57,12 @@ class Place:
 
 
 class BadValue(ValueError):  # noqa: N818
-    """A value that does not fit its type; `hint` is the fix."""
+    """A value that does not fit its type; `hint` is the fix, `kind` the message for several such values."""
 
-    def __init__(self, message: str, hint: str | None = None) -> None:
+    def __init__(self, message: str, hint: str | None = None, kind: str | None = None) -> None:
         super().__init__(message)
         self.hint = hint
+        self.kind = kind
 
 
 def columns_of(task: TaskPlan, data: DataPlan) -> tuple[Column, ...]:
@@ -81,7 +82,8 @@ def convert_row(row: Row, columns: tuple[Column, ...], place: Place, problems: P
         try:
             values[column.role][column.field.name] = _value(row, column, place)
         except BadValue as bad:
-            problems.add(place.name, row.line, str(bad), bad.hint)
+            at = (column.role, column.field.name, None)
+            problems.add(place.name, row.line, str(bad), bad.hint, at=at, kind=bad.kind)
             good = False
     return Converted(values["input"], values["output"], values["field"]) if good else None
 
@@ -240,7 +242,8 @@ def _path(value: JsonValue, field: FieldPlan, place: Place) -> JsonValue:
 
 
 def _wrong(value: JsonValue, field: FieldPlan, what: str, hint: str) -> BadValue:
-    return BadValue(f"{shown(json.dumps(value, ensure_ascii=False))} in `{field.column}` is not {what}", hint)
+    message = f"{shown(json.dumps(value, ensure_ascii=False))} in `{field.column}` is not {what}"
+    return BadValue(message, hint, f"values in `{field.column}` are not {what}")
 
 
 _CONVERT: dict[str, Callable[[JsonValue, FieldPlan, Place], JsonValue]] = {

@@ -173,7 +173,8 @@ def _draft(row: Row, columns: tuple[Column, ...], data: DataPlan, place: Place, 
     if data.group is not None:
         named = {**row.values, **values.gold, **values.inputs, **values.fields}.get(data.group)
         if named is None or named == "":
-            problems.add(place.name, row.line, f"no value for the group `{data.group}`", "give each row its group")
+            message, hint = f"no value for the group `{data.group}`", "give each row its group"
+            problems.add(place.name, row.line, message, hint, at=("data", None, "group"))
             return None
         group = named if isinstance(named, str) else _canonical(named)
     identity = str(own) if own is not None and own != "" else None

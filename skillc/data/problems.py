@@ -4,40 +4,61 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skillc.errors import SkillcError
 
 SHOWN = 5
+LINES = 3
+
+
+# Where in the program: kind, name, setting; as `plan.advice.Place`.
+Where = tuple[str, str | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One finding at a line of a file (0: the file as a whole), with its fix."""
+    """One finding in a file, with its fix.
+
+    Attributes:
+        lines: the first few lines that have it; 0 is the file as a whole.
+        rows: how many lines have it.
+        at: the declaration in the program that the data does not fit; None where there is none.
+    """
 
     file: str
-    line: int
+    lines: tuple[int, ...]
     message: str
     hint: str | None = None
+    rows: int = 1
+    at: Where | None = None
 
     def __str__(self) -> str:
-        return f"{located(self.file, self.line)}: {self.message}"
+        if self.rows == 1:
+            return f"{located(self.file, self.lines[0])}: {self.message}"
+        first = "first " if self.rows > len(self.lines) else ""
+        where = f"{counted(self.rows, 'row')}, {first}{', '.join(str(line) for line in self.lines)}"
+        return f"`{self.file}` ({where}): {self.message}"
 
 
 class DataError(SkillcError):
-    """Data that can't be used; `problems` are the first few findings, `more` how many there are besides."""
+    """Data that can't be used; `problems` are the first few kinds, `more` how many problems there are besides.
 
-    def __init__(self, message: str, problems: Sequence[Problem], more: int, *, hint: str | None = None) -> None:
+    `count` is the number of all problems.
+    """
+
+    def __init__(self, message: str, problems: Sequence[Problem], count: int, *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.problems = tuple(problems)
-        self.more = more
+        self.count = count
+        self.more = count - sum(problem.rows for problem in problems)
 
 
 class Problems:
-    """Collects problems; keeps the first few and counts the rest."""
+    """Collect problems: one entry for each kind. Keep the first few kinds and count the rest."""
 
     def __init__(self) -> None:
-        self._first: list[Problem] = []
+        self._first: dict[tuple[str, str], Problem] = {}
         self._count = 0
 
     @property
@@ -45,28 +66,56 @@ class Problems:
         """Whether there is a problem."""
         return self._count > 0
 
-    def add(self, file: str, line: int, message: str, hint: str | None = None) -> None:
-        """Notes a problem."""
+    def add(
+        self,
+        file: str,
+        line: int,
+        message: str,
+        hint: str | None = None,
+        *,
+        at: Where | None = None,
+        kind: str | None = None,
+    ) -> None:
+        """Note a problem.
+
+        Args:
+            file: the data file.
+            line: where it is.
+            message: what is wrong. Rows with the same message are one problem.
+            hint: the fix.
+            at: the declaration that it is about.
+            kind: the message for rows whose values differ and that have the same fault; None keeps them apart.
+        """
         self._count += 1
-        if len(self._first) < SHOWN:
-            self._first.append(Problem(file, line, message, hint))
+        key = (file, kind or message)
+        known = self._first.get(key)
+        if known is not None:
+            lines = known.lines if len(known.lines) == LINES else (*known.lines, line)
+            told = message if message == known.message else kind or message
+            self._first[key] = replace(known, lines=lines, message=told, rows=known.rows + 1)
+        elif len(self._first) < SHOWN:
+            self._first[key] = Problem(file, (line,), message, hint, at=at)
 
     def fatal(self, file: str, line: int, message: str, hint: str | None = None) -> SkillcError:
         """The error for a file that cannot be read on; what was found before comes first."""
         self._count += 1
-        self._first = [*self._first[: SHOWN - 1], Problem(file, line, message, hint)]
+        self._first = {
+            **dict(list(self._first.items())[: SHOWN - 1]),
+            (file, ""): Problem(file, (line,), message, hint),
+        }
         return self.error()
 
     def error(self) -> SkillcError:
         """All problems as one error."""
-        if self._count == 1:
-            return DataError(str(self._first[0]), self._first, 0, hint=self._first[0].hint)
-        lines = [f"{p}; {p.hint}" if p.hint else str(p) for p in self._first]
-        rest = self._count - len(lines)
+        first = list(self._first.values())
+        rest = self._count - sum(problem.rows for problem in first)
+        if len(first) == 1 and not rest:
+            return DataError(str(first[0]), first, self._count, hint=first[0].hint)
+        lines = [f"{p}; {p.hint}" if p.hint else str(p) for p in first]
         if rest:
             lines.append(f"and {rest:,} more")
         message = "\n".join([f"the data has {self._count:,} problems", *(f"  {line}" for line in lines)])
-        return DataError(message, self._first, rest)
+        return DataError(message, first, self._count)
 
     def check(self) -> None:
         """Raises what was found.

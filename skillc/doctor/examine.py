@@ -15,7 +15,7 @@ from skillc.doctor.money import check_prices, check_spend
 from skillc.doctor.reach import Reached, Ready, prepare
 from skillc.doctor.servers import check_servers, check_vllm, servers_of
 from skillc.errors import SkillcError
-from skillc.frontend import Estimated, Planned, estimate
+from skillc.frontend import Estimated, Planned, UnfitDataError, estimate
 from skillc.language.diagnostics import Severity
 from skillc.models.cache.sizes import in_bytes
 from skillc.models.prices import price_table
@@ -45,6 +45,9 @@ def read_program(planned: Planned) -> Patient:
     ]
     try:
         estimated = estimate(planned)
+    except UnfitDataError as problem:
+        findings += [Finding("program", "missing", "data", found.message, found.hint) for found in problem.diagnostics]
+        return Patient(planned, None, tuple(findings))
     except SkillcError as problem:
         return Patient(planned, None, (*findings, Finding("program", "missing", "data", problem.message, problem.hint)))
     findings += [

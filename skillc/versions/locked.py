@@ -205,7 +205,7 @@ def _of_data(planned: Planned, lock: Lock, source: Source) -> Iterator[Diagnosti
     try:
         dataset = load(plan.task, plan.data, planned.root)
     except DataError as problem:
-        more = len(problem.problems) + problem.more - 1
+        more = problem.count - problem.problems[0].rows
         first = f"{problem.problems[0]}" + (f" (and {more} more)" if more else "")
         hint = f"`skillc check --data {planned.path}` tells what program and data disagree on"
         yield Diagnostic("SK753", f"the data does not fit the program: {first}", label, hint=hint)

@@ -152,10 +152,24 @@ def test_no_file_and_a_folder(tmp_path: Path) -> None:
         load(TASK, DataPlan(source="folder"), tmp_path)
 
 
-def test_the_first_five_problems_are_told_and_the_rest_counted(tmp_path: Path) -> None:
+def test_rows_with_one_fault_are_one_problem(tmp_path: Path) -> None:
     said = refusal(tmp_path, "a.jsonl", A + '{"ticket": "b"}\n' * 1200)
+    assert said == "`a.jsonl` (1,200 rows, first 2, 3, 4): no `team`; the row has `ticket`\n"
+    two = A + '{"ticket": "b", "team": "sales"}\n' + A + '{"ticket": "c", "team": "sales"}\n'
+    assert refusal(tmp_path, "a.jsonl", two).startswith("`a.jsonl` (2 rows, 2, 4): `sales` in `team` is not a declared")
+
+
+def test_other_values_of_a_wrong_type_are_one_problem(tmp_path: Path) -> None:
+    rows = "".join(f'{{"ticket": {n}.5, "team": "billing"}}\n' for n in range(45))
+    said = refusal(tmp_path, "a.jsonl", rows)
+    assert said == "`a.jsonl` (45 rows, first 1, 2, 3): values in `ticket` are not text\nput it in quotes"
+
+
+def test_the_first_five_problems_are_told_and_the_rest_counted(tmp_path: Path) -> None:
+    rows = "".join(f'{{"ticket": "b", "team": "wrong {n}"}}\n' for n in range(1200))
+    said = refusal(tmp_path, "a.jsonl", A + rows)
     assert "1,200 problems" in said and "and 1,195 more" in said
-    assert said.count("no `team`") == 5
+    assert said.count("is not a declared label") == 5
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.csv", "quoted.csv"])

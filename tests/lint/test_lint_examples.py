@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lint_samples import FILES, SIDES, codes, found, numbered, write
 
-from skillc.frontend import check_data
+from skillc.frontend import UnfitDataError, check_data
 from skillc.language.diagnostics import Severity
 from skillc.lint.twins import normal
 
@@ -240,7 +240,35 @@ def test_each_problem_of_the_data_is_a_finding_with_its_line(tmp_path):
     told = [each for each in check_data(program) if each.code == "SK437"]
     assert [each.message.split(":")[0] for each in told] == [f"`train.jsonl` line {n}" for n in (41, 42, 43)]
     assert told[0].hint == "did you mean `billing`?"
-    assert all(each.primary.source.slice(each.primary.span).startswith("train =") for each in told)
+    assert [each.primary.source.slice(each.primary.span) for each in told] == ["team", "ticket", "ticket"]
+
+
+def test_rows_with_one_wrong_label_are_one_finding_at_the_labels(tmp_path):
+    wrong = [(f"lost parcel {i}", "biling") for i in range(45)]
+    program = write(tmp_path, train=[*SIDES["train"], *wrong], test=[*SIDES["test"], *wrong[:1]])
+    told = [each for each in check_data(program) if each.code == "SK437"]
+    message = "`biling` in `team` is not a declared label of `team`: `billing`, `shipping`"
+    assert [each.message for each in told] == [
+        f"`train.jsonl` (45 rows, first 41, 42, 43): {message}",
+        f"`test.jsonl` line 41: {message}",
+    ]
+    assert {each.primary.span.start for each in told} == {program.read_text().index("team:")}
+
+
+@pytest.mark.parametrize("verb", ["plan", "compile"])
+def test_plan_and_compile_point_at_the_same_line(tmp_path, verb):
+    from click.testing import CliRunner
+
+    from skillc.cli import skillc
+
+    wrong = [(f"lost parcel {i}", "biling") for i in range(45)]
+    program = write(tmp_path, train=[*SIDES["train"], *wrong])
+    problem = CliRunner().invoke(skillc, [verb, str(program)], standalone_mode=False).exception
+    assert isinstance(problem, UnfitDataError)
+    assert problem.message == f"the data of `{program}` does not fit the program"
+    assert [(each.code, each.primary.source.slice(each.primary.span)) for each in problem.diagnostics] == [
+        ("SK437", "team")
+    ]
 
 
 def test_of_many_problems_the_first_are_told_and_the_rest_counted(tmp_path):

@@ -88,8 +88,8 @@ CODES: tuple[Code, ...] = (
         "a text that quotes training examples",
         "Five or more words in a row of a section, or of the skill that was compiled "
         "beside the program, stand in inputs or answers of the training split. What is learnt by heart does not help "
-        "with other inputs. Words that more than one in fifty examples have are the task's own wording, and don't "
-        "count; nor do declared labels.",
+        "with other inputs. Words that more than two different inputs share are wording of the task, and don't count; "
+        "nor do declared labels.",
         (_role("Who says I was charged twice today means billing."), _role("A double charge is for billing.")),
         _files(train=(("I was charged twice today", "billing"), *_TRAIN[1:])),
     ),
