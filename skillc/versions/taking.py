@@ -2,7 +2,8 @@
 
 SKILL.md is compared with what the last compile wrote, section by section. A section that was edited gets its new text
 in the program: a frozen one as it is, a trainable or slow one as the text that training starts from. A heading that the
-program does not know becomes a frozen section. What has no place in the program is refused by name.
+program does not know becomes a frozen section; further keys of the frontmatter become the setting `frontmatter`. What
+has no place in the program is refused by name.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from skillc.document.markdown import below_section
 from skillc.document.render import body, section_title, title_of
 from skillc.document.skill import Section
 from skillc.document.skill_md import from_skill_md, section_name, to_skill_md
+from skillc.document.yaml_scalar import further_keys, read_frontmatter
 from skillc.errors import SkillcError
 from skillc.fences import unclosed
 from skillc.frontend import ProgramError, check_source, plan_file
@@ -28,6 +30,7 @@ from skillc.language.formatting.fences import FENCE, STEP
 from skillc.language.output.differences import difference
 from skillc.language.source import Source, Span
 from skillc.language.texts import quote
+from skillc.plan.existing import SPEC_KEYS
 from skillc.plan.initial import initial_document
 from skillc.plan.schema import Plan
 
@@ -61,6 +64,7 @@ class _Parts:
         lead: what is before the first known section.
         texts: of known sections, by name.
         added: further headings.
+        frontmatter: keys besides `name` and `description`, as YAML.
     """
 
     name: str
@@ -69,6 +73,7 @@ class _Parts:
     lead: str
     texts: Mapping[str, str]
     added: tuple[_Added, ...]
+    frontmatter: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,22 +94,26 @@ class _Changes:
         texts: new texts of sections, by name.
         added: new sections.
         refused: edits that have no place in a program, in words.
+        frontmatter: the new further keys, None for the old ones.
     """
 
     about: str | None
     texts: Mapping[str, str]
     added: tuple[_Added, ...]
     refused: tuple[str, ...]
+    frontmatter: str | None
 
     @property
     def any(self) -> bool:
         """Whether anything is left to take or to refuse."""
-        return bool(self.about is not None or self.texts or self.added or self.refused)
+        return bool(self.parts or self.refused)
 
     @property
     def parts(self) -> tuple[str, ...]:
         """Names of what changed."""
-        return (*(["about"] if self.about is not None else []), *self.texts, *(added.heading for added in self.added))
+        settings = {"about": self.about, "frontmatter": self.frontmatter}
+        changed = [name for name, value in settings.items() if value is not None]
+        return (*changed, *self.texts, *(added.heading for added in self.added))
 
 
 def is_taken(plan: Plan, paths: ArtifactPaths, edit: HandEdit) -> bool:
@@ -190,7 +199,19 @@ def _changes(plan: Plan, edit: HandEdit) -> _Changes:
     if now.title != before.title or now.lead not in (before.lead, _lead_with(plan, now.texts, names)):
         refused.append("text above the first section, which a compile writes from the program's `task`")
     about = now.about if now.about not in (before.about, initial.about) else None
-    return _Changes(about, texts, now.added, tuple(refused))
+    frontmatter = now.frontmatter if now.frontmatter not in (before.frontmatter, initial.frontmatter) else None
+    if frontmatter is not None:
+        refused += _refused_keys(frontmatter, initial.frontmatter)
+    return _Changes(about, texts, now.added, tuple(refused), frontmatter)
+
+
+def _refused_keys(frontmatter: str, declared: str) -> list[str]:
+    """Name the keys of a frontmatter that a program can't take."""
+    keys = further_keys(frontmatter) if frontmatter else set[str]()
+    if keys is None:
+        return ["the frontmatter, which is not YAML"]
+    known = {*SPEC_KEYS, *read_frontmatter(declared.split("\n"))}
+    return [f"the frontmatter key `{key}`, which Agent Skills does not define" for key in sorted(keys - known)]
 
 
 def _lead_with(plan: Plan, texts: Mapping[str, str], names: Mapping[str, str]) -> str:
@@ -229,7 +250,7 @@ def _parts(text: str, names: Mapping[str, str], inner: Collection[str] = ()) -> 
         else:
             added.append(_Added(heading, section.text, last))
     title = title_of(document.name) if document.title is None else document.title
-    return _Parts(document.name, document.about, title, "\n\n".join(lead), texts, tuple(added))
+    return _Parts(document.name, document.about, title, "\n\n".join(lead), texts, tuple(added), document.frontmatter)
 
 
 # ---- where it goes --------------------------------------------------------------------------------
@@ -251,6 +272,17 @@ def _fixes(program: nodes.Program, plan: Plan, changes: _Changes) -> tuple[list[
             fixes.append(Fix(value.span, quote(changes.about)))
         else:
             refused.append("the description, whose text is in another file")
+    if changes.frontmatter is not None:
+        own = next((each for each in inside if _words(each)[-1] == "frontmatter"), None)
+        beside = next((each for each in inside if _words(each)[-1] == "about"), None)
+        if own is not None and isinstance(own.value, nodes.String | nodes.Text):
+            new_text = _fenced(source, own, changes.frontmatter) if changes.frontmatter else quote("")
+            fixes.append(Fix(own.value.span, new_text))
+        elif own is None and beside is not None:
+            margin = "\n" + " " * _indent(source, beside.span)
+            _insert(fixes, beside.span.end, f"{margin}frontmatter = {_fenced(source, beside, changes.frontmatter)}")
+        else:
+            refused.append("the frontmatter, whose text is in another file")
     for name, text in changes.texts.items():
         found = sections.get(name)
         if found is None or not isinstance(found.value, nodes.String | nodes.Text | None):
@@ -272,14 +304,17 @@ def _fixes(program: nodes.Program, plan: Plan, changes: _Changes) -> tuple[list[
             continue
         end = sections[after].span.end
         margin = "\n" + " " * _indent(source, sections[after].span)
-        # A fix of the section's own text may end where the new sections begin.
-        at = next((i for i, fix in enumerate(fixes) if fix.span.end == end), None)
-        told = "".join(margin + line for line in lines)
-        if at is not None:
-            fixes[at] = Fix(fixes[at].span, fixes[at].text + told)
-        else:
-            fixes.append(Fix(Span(end, end), told))
+        _insert(fixes, end, "".join(margin + line for line in lines))
     return fixes, refused
+
+
+def _insert(fixes: list[Fix], end: int, text: str) -> None:
+    """Add a text behind a declaration; a fix of its value may end there."""
+    at = next((i for i, fix in enumerate(fixes) if fix.span.end == end), None)
+    if at is not None:
+        fixes[at] = Fix(fixes[at].span, fixes[at].text + text)
+    else:
+        fixes.append(Fix(Span(end, end), text))
 
 
 def _text_fix(source: Source, section: nodes.Declaration, text: str) -> Fix:

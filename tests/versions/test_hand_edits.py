@@ -356,6 +356,38 @@ def test_description_new_headings_and_removed_rules_are_taken(shop):
     assert guarded().notes == ()
 
 
+def test_further_keys_of_the_frontmatter_are_taken_and_changed(shop):
+    keys = 'license: MIT\nmetadata:\n  author: acme\n  version: "1.2"\n'
+    edit(PATHS.skill, "\n---\n\n#", f"\n{keys}---\n\n#")
+    edit(PATHS.skill, "Say what kind of thing a text is about.", "Say what a text is about.")
+    done, skill = taken()
+    assert done is not None
+    assert done.parts == ("about", "frontmatter")
+    assert skill.frontmatter == keys.strip()
+    assert guarded().notes == ()
+    edit(PATHS.skill, "license: MIT", "license: Apache-2.0")
+    assert taken()[1].frontmatter == keys.strip().replace("MIT", "Apache-2.0")
+
+
+def test_a_compile_writes_the_taken_keys(shop):
+    edit(PATHS.skill, "\n---\n\n#", "\nlicense: MIT\n---\n\n#")
+    done = run("compile", "things.skill", "--take-edits")
+    assert done.status == 0, done.problem
+    assert "took the edits of `frontmatter` into `things.skill`" in done.err
+    assert "\nlicense: MIT\n---\n" in PATHS.skill.read_text()
+    edit(PATHS.skill, "license: MIT\n", "")
+    assert taken()[1].frontmatter == ""
+
+
+def test_a_key_that_no_agent_knows_is_refused_by_name(shop):
+    before = Path("things.skill").read_bytes()
+    edit(PATHS.skill, "\n---\n\n#", "\nlicense: MIT\ncolour: red\n---\n\n#")
+    done = run("compile", "things.skill", "--take-edits")
+    assert isinstance(done.problem, SkillcError)
+    assert "the frontmatter key `colour`, which Agent Skills does not define" in done.problem.message
+    assert Path("things.skill").read_bytes() == before
+
+
 def test_a_heading_above_the_sections_is_taken_below_them(shop):
     edit(PATHS.skill, ROLE, f"{ROLE}\n\n# Tone\n\nBe brief.\n\n```\n## no heading\n```")
     done, skill = taken()
