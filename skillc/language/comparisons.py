@@ -47,8 +47,8 @@ def lower_comparison(low: Lowering, node: nodes.Compare) -> Typed:
     term = Operation(cast(Operator, operator), (left.term, right.term))
     if as_prose(left) is not None or as_prose(right) is not None:
         return Typed(term, _texts(low, node, left, right))
-    sides = dict(zip(node.operands, (left, right), strict=True))
-    a, b = low.every(lambda operand: low.as_number(operand, sides[operand]), node.operands)
+    sides = {id(operand): side for operand, side in zip(node.operands, (left, right), strict=True)}
+    a, b = low.every(lambda operand: low.as_number(operand, sides[id(operand)]), node.operands)
     low.one_unit([(node.operands[0], a), (node.operands[1], b)])
     _must_be_open(low, node, operator, (left, a), (right, b))
     return Typed(term, Truth(max(a.level, b.level)))

@@ -18,12 +18,14 @@ from skillc.language.references import lower_member, lower_name
 from skillc.language.scope import Scope
 from skillc.language.show import show_term
 from skillc.language.source import Span
-from skillc.language.terms import Constant, MetricTerm, Operation, TextConstant
+from skillc.language.terms import Constant, MetricTerm, Operation, TextConstant, shallow
 from skillc.language.types import Broken, Column, Level, Prose, Quantity, Thing, Truth, Typed, as_quantity, as_truth
 from skillc.language.units import described
 from skillc.language.values import ANY_UNIT, literal
 
 _DEEPEST = 120
+# The term of a chain nests as deeply as the chain is long. Below this many operators it stays as it was written.
+_FLATTEST = 32
 _Read = TypeVar("_Read")
 
 
@@ -193,11 +195,7 @@ class Lowering:
 
     def _binary(self, node: nodes.Binary) -> Typed:
         """A chain such as `a + b - c`, from its first operand on: it is as long as it is, and no deeper than one."""
-        chain = [node]
-        while isinstance(chain[-1].left, nodes.Binary):
-            chain.append(chain[-1].left)
-        chain.reverse()
-        parts = [chain[0].left, *(each.right for each in chain)]
+        chain, parts = nodes.chain(node), nodes.operands(node)
         # `no-such` is one name with a hyphen as likely as a difference: of it the first fault is enough.
         hyphens = any(self.scope.source.text[each.right.span.start - 1] == "-" for each in chain)
         operands = [self.number(part) for part in parts] if hyphens else self.every(self.number, parts)
@@ -205,7 +203,7 @@ class Lowering:
         for each, right in zip(chain, operands[1:], strict=True):
             typed = self._joined(each, left, right)
             left = typed, self.as_number(each, typed)
-        return left[0]
+        return replace(left[0], term=shallow(left[0].term)) if len(chain) > _FLATTEST else left[0]
 
     def _joined(self, node: nodes.Binary, first: tuple[Typed, Quantity], second: tuple[Typed, Quantity]) -> Typed:
         (left, a), (right, b) = first, second

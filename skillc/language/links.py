@@ -245,8 +245,8 @@ class _Walker:
         elif isinstance(node, nodes.Unary):
             self._expression(node.operand, place)
         elif isinstance(node, nodes.Binary):
-            self._expression(node.left, place)
-            self._expression(node.right, place)
+            for operand in nodes.operands(node):
+                self._expression(operand, place)
         elif isinstance(node, nodes.Compare | nodes.Logic):
             for operand in node.operands:
                 self._expression(operand, place)

@@ -113,6 +113,20 @@ class Binary(Node):
     right: Expression
 
 
+def chain(node: Binary) -> list[Binary]:
+    """The operators of `a + b - c` from left to right. The tree is as deep as that is long, so never recurse on it."""
+    found = [node]
+    while isinstance(found[-1].left, Binary):
+        found.append(found[-1].left)
+    return found[::-1]
+
+
+def operands(node: Binary) -> list[Expression]:
+    """`a`, `b` and `c` of `a + b - c`."""
+    joined = chain(node)
+    return [joined[0].left, *(each.right for each in joined)]
+
+
 @dataclass(frozen=True, slots=True)
 class Compare(Node):
     """`a < b`; more than one operator (`a < x < b`) parses, and is an error of its own in the checker."""

@@ -13,7 +13,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
 from skillc.language import grammar, nodes
 from skillc.language.diagnostics import Diagnostic
-from skillc.language.newlines import Newlines, TooDeepError
+from skillc.language.newlines import Newlines, TooLargeError
 from skillc.language.scan import TEXT, Scan
 from skillc.language.source import Source
 from skillc.language.transform import Builder
@@ -42,7 +42,7 @@ class Failure:
 
     Attributes:
         at: what stood there; its kind is `CHARACTER` where nothing begins with that, `DEEP` where the nesting is too
-            deep, `$END` at the end.
+            deep, `LONG` where too many operators follow each other, `$END` at the end.
         accepts: the grammar's names for what could have stood there.
         last: the token before.
         opened: the brackets that were open, outermost first.
@@ -78,9 +78,9 @@ def read(source: Source, text: str, places: Sequence[int], scanned: Scan) -> Rea
             start = error.pos_in_stream or 0
             at = Lexeme("CHARACTER", start, start + 1)
             return _failure(at, frozenset(error.allowed or ()), newlines)
-        except TooDeepError as error:
+        except TooLargeError as error:
             token = _lexeme(error.token)
-            return _failure(Lexeme("DEEP", token.start, token.end), frozenset(), newlines)
+            return _failure(Lexeme(error.kind, token.start, token.end), frozenset(), newlines)
         return Reading(statements, tuple(builder.diagnostics))
 
 
@@ -107,9 +107,9 @@ def read_prefix(text: str) -> Prefix | Failure:
         except UnexpectedCharacters as error:
             start = error.pos_in_stream or 0
             return _failure(Lexeme("CHARACTER", start, start + 1), frozenset(), newlines)
-        except TooDeepError as error:
+        except TooLargeError as error:
             token = _lexeme(error.token)
-            return _failure(Lexeme("DEEP", token.start, token.end), frozenset(), newlines)
+            return _failure(Lexeme(error.kind, token.start, token.end), frozenset(), newlines)
 
 
 def _refused(text: str, token: Token) -> Lexeme:

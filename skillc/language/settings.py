@@ -261,10 +261,8 @@ class SettingReader:
             return re.split(r"\s*[:/]\s*", node.value.strip()) if _WRITTEN_RATIO.fullmatch(node.value) else None
         if isinstance(node, nodes.List):
             operands: tuple[nodes.Expression, ...] = tuple(node.items)
-        elif isinstance(node, nodes.Binary) and node.operator == "/":
-            left = self._parts(node.left)
-            right = self._parts(node.right)
-            return [*left, *right] if left is not None and right is not None else None
+        elif isinstance(node, nodes.Binary) and all(each.operator == "/" for each in nodes.chain(node)):
+            operands = tuple(nodes.operands(node))
         else:
             return [self._shown(node)] if isinstance(node, nodes.Quantity) else None
         shown = [self._shown(each) for each in operands if isinstance(each, nodes.Quantity)]

@@ -6,8 +6,10 @@ Constants are exact and in base units: `5%` is 1/20, `90 min` is 5400 s, `2k tok
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby
 from typing import Literal
 
 State = Literal["candidate", "incumbent", "best", "initial"]
@@ -106,3 +108,39 @@ class Operation:
 Term = (
     Constant | TextConstant | WordTerm | FieldTerm | MetricTerm | StateTerm | MeanTerm | CallTerm | ListTerm | Operation
 )
+
+
+_OPPOSITE: dict[Operator, tuple[Operator, Operator]] = {
+    "+": ("+", "-"),
+    "-": ("+", "-"),
+    "*": ("*", "/"),
+    "/": ("*", "/"),
+}
+
+
+def shallow(term: Term) -> Term:
+    """An equal term for a long chain such as `a + b - c`, with operands joined in pairs: 3,000 nest 12 deep, not 3,000.
+
+    Numbers are exact, so the order of additions, or of multiplications, changes no result. What is subtracted is added
+    up before it is subtracted, and divisors are multiplied: no divisor occurs that was none before.
+    """
+    chain: list[Operation] = []
+    while isinstance(term, Operation) and term.operator in _OPPOSITE:
+        chain.append(term)
+        term = term.operands[0]
+    made = term
+    for (forward, back), group in groupby(reversed(chain), key=lambda each: _OPPOSITE[each.operator]):
+        same = list(group)
+        made = _joined(forward, [made, *(each.operands[1] for each in same if each.operator == forward)])
+        if taken := [each.operands[1] for each in same if each.operator == back]:
+            made = Operation(back, (made, _joined(forward, taken)))
+    return made
+
+
+def _joined(operator: Operator, operands: Sequence[Term]) -> Term:
+    """One or more operands, joined in a tree as flat as it goes."""
+    joined = list(operands)
+    while len(joined) > 1:
+        pairs = [Operation(operator, (a, b)) for a, b in zip(joined[::2], joined[1::2], strict=False)]
+        joined = pairs + joined[len(joined) - len(joined) % 2 :]
+    return joined[0]

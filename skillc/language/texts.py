@@ -97,5 +97,7 @@ def number_value(raw: str) -> Fraction | None:
     exponent = match["exponent"] or "0"
     if len(whole) + len(part) > _DIGITS_LIMIT or len(exponent) > 4 or abs(int(exponent)) > _EXPONENT_LIMIT:
         return None
-    value = Fraction(int(whole + part), 10 ** len(part)) * _SCALES[match["scale"]]
-    return value * Fraction(10) ** int(exponent)
+    value = Fraction(int(whole + part), 10 ** len(part))
+    # Most numbers have neither, and a product of fractions takes longer than all the rest.
+    value = value * _SCALES[match["scale"]] if match["scale"] else value
+    return value * Fraction(10) ** int(exponent) if match["exponent"] else value

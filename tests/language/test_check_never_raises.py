@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from checking import codes, program, run
+from checking import codes, metric, program, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from skillc.language.show import extent, show_term
+from skillc.language.terms import CallTerm, Constant, Operation, Term
 
 PROGRAMS = [path.read_text("utf-8") for path in sorted((Path(__file__).parent / "programs").glob("*.skill"))]
 PIECES = re.compile(r'"""(?:.|\n)*?"""|"[^"\n]*"|\w+|\s+|[^\w\s]')
@@ -159,6 +163,62 @@ def test_no_row_of_declarations_is_too_long(name: str, forwards: bool) -> None:
     found, last, wanted = IN_A_ROW[name]
     lines = [*found, last] if forwards else [last, *reversed(found)]
     assert set(codes(program("\n".join(lines)))) == wanted
+
+
+FLAT = {
+    "sum": f"({' + '.join(['ok'] * LONG)}) / {LONG}",
+    "difference": f"1 - {' - '.join([f'ok / {LONG}'] * LONG)}",
+    "product": " * ".join(["ok"] * LONG),
+    "quotient": "ok" + " / 2" * LONG,
+    "signs": f"({' + '.join(['-ok'] * LONG)}) / {LONG}",
+    "or": " or ".join(["ok > 50%"] * LONG),
+    "and": " and ".join(["ok > 50%"] * LONG),
+}
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_a_chain_may_be_long(name: str) -> None:
+    more = f"metric ok = exact_match(team)\nmetric whole = {FLAT[name]}"
+    checked = run(program(f"{more}\ngate g = candidate.whole > incumbent.whole"))
+    assert not checked.failed
+    (whole,) = (metric for metric in checked.metrics if metric.name == "whole")
+    assert extent(whole.term)[1] < 30
+    assert show_term(whole.term).count("ok") >= 1
+
+
+def test_a_gate_may_be_a_long_sum_of_means() -> None:
+    means = " + ".join(["candidate.correct"] * LONG)
+    assert codes(program(f"gate g = {means} - {' - '.join(['incumbent.correct'] * LONG)} > 0")) == []
+
+
+@pytest.mark.parametrize("terms", [33, 34, 65, 1000])
+def test_a_long_chain_keeps_its_value(terms: int) -> None:
+    operators = "+-*/-+/*"
+    row = [f"{i % 7 + 1}" for i in range(terms)]
+    text = row[0] + "".join(f" {operators[i % 8]} {each}" for i, each in enumerate(row[1:]))
+    checked = run(program(f"metric whole = exact_match(team) * 0 + {text}"))
+    wanted = eval(re.sub(r"\d+", r"Fraction(\g<0>)", text), {"Fraction": Fraction})
+    assert metric(checked, "whole").low == metric(checked, "whole").high == wanted
+    assert _value(metric(checked, "whole").term) == wanted
+
+
+def _value(term: Term) -> Fraction:
+    if isinstance(term, Constant):
+        return term.value
+    assert isinstance(term, Operation | CallTerm)
+    if isinstance(term, CallTerm):
+        return Fraction(0)
+    left, right = map(_value, term.operands)
+    return (
+        {"+": left + right, "-": left - right, "*": left * right}[term.operator]
+        if term.operator != "/"
+        else left / right
+    )
+
+
+def test_a_chain_ends_somewhere() -> None:
+    found = run(program(f"metric a = {'1 + ' * 10_001}1")).diagnostics
+    assert "more than 10,000 operators in a row" in [each.message for each in found if each.code == "SK010"]
 
 
 def test_a_circle_is_shown_in_a_few_names() -> None:

@@ -171,6 +171,8 @@ def test_long_lines_and_many_comments() -> None:
     for text in (
         "a = [" + ", ".join(["b"] * 10_000) + "]",
         "a = " + " and ".join(["b"] * 3_000),
+        "a = " + " + ".join(["b.c"] * 3_000),
+        "a = " + " * ".join(["-b"] * 3_000),
         "a = b" + "\n# c" * 10_000,
         "a { " + "; ".join(["b = 1"] * 3_000) + " }",
         'a = """\n' + "  x\n" * 50_000 + '"""',

@@ -280,3 +280,12 @@ def test_pacing_is_kept_apart_from_what_is_sent():
     model = resolved(target=target).plan.models["target"]
     assert (model.pacing.rpm, model.pacing.tpm, model.pacing.timeout, model.pacing.concurrency) == (60, 9000, 30, None)
     assert model.parameters == {}
+
+
+def test_a_plan_orders_thousands_of_metrics() -> None:
+    count = 3000
+    metrics = [CheckedMetric(f"m{i}", MetricTerm(f"m{i + 1}"), "", _ZERO, _ONE, False, True, _SOURCE, _SPAN) for i in range(count)]
+    last = CheckedMetric(f"m{count}", CallTerm("exact_match"), "", _ZERO, _ONE, True, True, _SOURCE, _SPAN)
+    alone = CheckedMetric("a", CallTerm("exact_match"), "", _ZERO, _ONE, False, True, _SOURCE, _SPAN)
+    ordered = [each.name for each in resolve_metrics(Findings(), [*metrics, last, alone])]
+    assert ordered == ["a", *(f"m{i}" for i in range(count, -1, -1))]

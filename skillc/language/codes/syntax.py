@@ -45,8 +45,8 @@ _GENERAL = (
     _code(
         10,
         "nested too deeply",
-        "Brackets and operators may stand within each other 100 levels deep. A sum of more than 100 parts is as deep "
-        "as it is long. Give parts of it names.",
+        "Brackets, calls and signs nest at most 100 levels deep. A sum or a product has at most 10,000 operators in a "
+        "row. Give parts of the expression names.",
         "goal score = " + "(" * 101 + "1" + ")" * 101 + "\n",
         "goal score = 1\n",
     ),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from skillc.language.diagnostics import Diagnostic, Label, Severity
 from skillc.language.formatting.layout import lay_out
-from skillc.language.formatting.proof import FlawError, prove
+from skillc.language.formatting.proof import FlawError, facts, prove
 from skillc.language.formatting.tokens import UnknownTokenError
 from skillc.language.formatting.tree import read
 from skillc.language.parser import collector_paused, parse
@@ -38,9 +38,11 @@ def format_source(source: Source) -> Formatted:
         if errors:
             return Formatted(None, errors)
         try:
-            made = lay_out(read(source.text))
+            tree = read(source.text)
+            before = facts(tree)
+            made = lay_out(tree)
             if made != source.text:
-                prove(source.text, made)
+                prove(before, made)
         except FlawError as flaw:
             return Formatted(None, (_bug(source, flaw.place, flaw.message),))
         except UnknownTokenError as unknown:

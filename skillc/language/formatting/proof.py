@@ -25,8 +25,8 @@ class FlawError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Facts:
-    """What a tree is made of.
+class Facts:
+    """What a tree is made of, kept before the layout moves comments in it.
 
     Attributes:
         words: the tokens, with the beginning and the end of each statement.
@@ -41,8 +41,8 @@ class _Facts:
     docs: list[tuple[int | None, str]]
 
 
-def prove(source: str, made: str) -> None:
-    """Compare a text with its canonical form.
+def prove(before: Facts, made: str) -> None:
+    """Compare a text, by its facts, with its canonical form.
 
     Raises:
         FlawError: they are not the same program, or the form is not its own.
@@ -51,7 +51,7 @@ def prove(source: str, made: str) -> None:
         again = read(made)
     except UnknownTokenError:
         raise FlawError(0, "the canonical form of this program does not parse") from None
-    before, after = _facts(read(source)), _facts(again)
+    after = facts(again)
     for place, old, new in zip_longest(before.places, before.words, after.words):
         if old != new:
             raise FlawError(place or 0, "the canonical form of this statement is another statement")
@@ -61,44 +61,45 @@ def prove(source: str, made: str) -> None:
         raise FlawError(0, "the canonical form of this program has another canonical form")
 
 
-def _facts(program: Block) -> _Facts:
-    facts = _Facts([], [], [], [])
+def facts(program: Block) -> Facts:
+    """The tokens, comments and documentation of a tree."""
+    found = Facts([], [], [], [])
     open_: list[int] = []
     count = 0
     for item in walk(program):
         if isinstance(item, Statement):
             count += 1
             open_.append(count)
-            _add(facts, "\n", item.first)
+            _add(found, "\n", item.first)
             for i, token in enumerate(item.head):
                 trailing = token.kind == "," and item.head[i + 1].kind in (")", "]")
                 if not trailing:
-                    _add(facts, text_value(token.text) if token.kind == "text" else token.text, token)
-                _comments(facts, token, count if not i else None, count)
+                    _add(found, text_value(token.text) if token.kind == "text" else token.text, token)
+                _comments(found, token, count if not i else None, count)
             if item.block:
-                _add(facts, "{", item.block.open)
-                _comments(facts, item.block.open, None, count)
+                _add(found, "{", item.block.open)
+                _comments(found, item.block.open, None, count)
             else:
                 open_.pop()
         else:
-            _add(facts, "}", item.close)
-            _comments(facts, item.close, None, open_.pop())
-    _comments(facts, program.close, None, 0)
-    return facts
+            _add(found, "}", item.close)
+            _comments(found, item.close, None, open_.pop())
+    _comments(found, program.close, None, 0)
+    return found
 
 
-def _add(facts: _Facts, word: str, token: Token) -> None:
-    facts.words.append(word)
-    facts.places.append(token.start)
+def _add(to: Facts, word: str, token: Token) -> None:
+    to.words.append(word)
+    to.places.append(token.start)
 
 
-def _comments(facts: _Facts, token: Token, begun: int | None, inside: int) -> None:
+def _comments(to: Facts, token: Token, begun: int | None, inside: int) -> None:
     """The comments of a token that is the first of the statement `begun` and stands in the statement `inside`."""
     for _, comment in token.above:
-        facts.comments.append(comment)
+        to.comments.append(comment)
         if comment.startswith("///"):
-            facts.docs.append((begun, comment))
+            to.docs.append((begun, comment))
     if token.behind is not None:
-        facts.comments.append(token.behind)
+        to.comments.append(token.behind)
         if token.behind.startswith("///"):
-            facts.docs.append((inside, token.behind))
+            to.docs.append((inside, token.behind))

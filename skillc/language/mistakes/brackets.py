@@ -6,7 +6,7 @@ import re
 
 from skillc.language.draft import Draft, Edit
 from skillc.language.mistakes.situation import Mistake, Situation
-from skillc.language.newlines import GOES_ON
+from skillc.language.newlines import DEPTH_LIMIT, GOES_ON, LENGTH_LIMIT
 from skillc.language.outline import braces, indentation
 from skillc.language.reader import Lexeme
 from skillc.language.texts import quote
@@ -45,11 +45,13 @@ def _end(s: Situation, stripped: str) -> int:
 
 
 def nesting(s: Situation) -> Mistake | None:
-    """Brackets and operators within each other, without end."""
-    if s.kind != "DEEP":
+    """Brackets and operators within each other, or operators behind each other, without end."""
+    if s.kind not in ("DEEP", "LONG"):
         return None
     hint = "give parts of it a name: `metric part = ...`"
-    return s.mistake("SK010", "nested more than 100 deep", (s.start, s.failure.at.end), hint=hint)
+    deep = s.kind == "DEEP"
+    message = f"nested more than {DEPTH_LIMIT} deep" if deep else f"more than {LENGTH_LIMIT:,} operators in a row"
+    return s.mistake("SK010", message, (s.start, s.failure.at.end), hint=hint)
 
 
 def closes_nothing(s: Situation) -> Mistake | None:

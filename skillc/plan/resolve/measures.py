@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import heappop, heappush
 
 from skillc.language.checked import CheckedGate, CheckedMetric
 from skillc.language.show import metrics_read
@@ -51,10 +52,22 @@ def _metric(findings: Findings, metric: CheckedMetric) -> MetricPlan | None:
 
 
 def _ordered(reads: dict[str, frozenset[str]]) -> list[str]:
-    """Names such that each comes after those that it reads; of those that may come next, the first by alphabet."""
+    """Names such that each comes after those that it reads; of those that may come next, the first by alphabet.
+
+    The checker reports cycles, so that every name gets its place.
+    """
+    missing = {name: read & reads.keys() for name, read in reads.items()}
+    readers: dict[str, list[str]] = {name: [] for name in reads}
+    for name, read in missing.items():
+        for each in read:
+            readers[each].append(name)
+    waiting = {name: len(read) for name, read in missing.items()}
+    free = sorted(name for name, count in waiting.items() if not count)
     placed: list[str] = []
-    while len(placed) < len(reads):
-        free = [name for name in sorted(reads) if name not in placed and not (reads[name] & reads.keys()) - {*placed}]
-        # The checker reports cycles, so that there always is one.
-        placed.append(free[0])
+    while free:
+        placed.append(heappop(free))
+        for name in readers[placed[-1]]:
+            waiting[name] -= 1
+            if not waiting[name]:
+                heappush(free, name)
     return placed
