@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -103,13 +104,17 @@ def _value(row: Row, column: Column, place: Place) -> JsonValue:
 def _missing(row: Row, column: Column) -> BadValue:
     field = column.field
     there = listed(row.values) or "nothing"
-    close = alike(field.column, list(row.values))
+    close = _closest(field.column, tuple(row.values))
     what = f"no `{field.column}`" if field.column == field.name else f"no `{field.column}` for `{field.name}`"
     hint = None
     if close:
         kind = {"input": "input ", "output": "output ", "field": "field "}[column.role]
         hint = f'if `{close}` is meant, write `{kind}{field.name}: ... {{ column = "{close}" }}`'
     return BadValue(f"{what}; the row has {there}", hint)
+
+
+# Most rows lack the same columns and have the same others.
+_closest = lru_cache(maxsize=8192)(alike)
 
 
 def _gold(value: JsonValue, field: FieldPlan, place: Place) -> JsonValue:

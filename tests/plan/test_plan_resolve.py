@@ -4,14 +4,16 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from plan_samples import BETTER, checked, entity, gate, metric, number, parts, plan, setting, settings
+from plan_samples import BETTER, CORRECT, checked, entity, gate, metric, number, parts, plan, setting, settings
 
 from skillc.language.checked import FieldType, Invocation, Items, Shares, Word
 from skillc.language.diagnostics import Diagnostic, Label
 from skillc.language.terms import Constant, MetricTerm, Operation
 from skillc.plan.initial import initial_document
 from skillc.plan.resolve import resolve
+from skillc.plan.resolve.measures import resolve_metrics
 from skillc.plan.resolve.skill import artifact_name
+from skillc.plan.resolve.values import Findings
 from skillc.plan.schema import BudgetPlan, OptimizePlan, SchedulePlan, SplitPlan
 
 
@@ -282,10 +284,9 @@ def test_pacing_is_kept_apart_from_what_is_sent():
     assert model.parameters == {}
 
 
-def test_a_plan_orders_thousands_of_metrics() -> None:
+def test_a_plan_orders_thousands_of_metrics():
     count = 3000
-    metrics = [CheckedMetric(f"m{i}", MetricTerm(f"m{i + 1}"), "", _ZERO, _ONE, False, True, _SOURCE, _SPAN) for i in range(count)]
-    last = CheckedMetric(f"m{count}", CallTerm("exact_match"), "", _ZERO, _ONE, True, True, _SOURCE, _SPAN)
-    alone = CheckedMetric("a", CallTerm("exact_match"), "", _ZERO, _ONE, False, True, _SOURCE, _SPAN)
-    ordered = [each.name for each in resolve_metrics(Findings(), [*metrics, last, alone])]
-    assert ordered == ["a", *(f"m{i}" for i in range(count, -1, -1))]
+    rows = [metric(f"m{i}", MetricTerm(f"m{i + 1}")) for i in range(count)]
+    metrics = (*rows, metric(f"m{count}", CORRECT, goal=True), metric("a", CORRECT), metric("z", CORRECT))
+    found = resolve_metrics(Findings(), metrics)
+    assert [each.name for each in found] == ["a", *(f"m{i}" for i in range(count, -1, -1)), "z"]
