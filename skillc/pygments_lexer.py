@@ -1,11 +1,14 @@
-"""`.skill` programs for Pygments: documents, terminals, Sphinx and MkDocs find it by the name `skill`."""
+"""Pygments lexers: `.skill` programs by the name `skill`, terminal sessions of the docs by `skillc-console`."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+import re
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
-from pygments.lexer import RegexLexer, bygroups, default, include, words
-from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text, Whitespace
+from pygments.lexer import Lexer, RegexLexer, bygroups, default, include, words
+from pygments.lexers.shell import BashLexer
+from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, Punctuation, String, Text, Whitespace
 
 from skillc.language.highlighting import CONSTANTS, OPERATORS, terminals
 from skillc.language.highlighting import words as known_words
@@ -91,4 +94,29 @@ class SkillLexer(RegexLexer):  # type: ignore[misc]
     }
 
 
-__all__ = ["SkillLexer"]
+class ConsoleLexer(Lexer):  # type: ignore[misc]
+    """Colours a terminal session: `$ command`, lines `> ` that continue it, then its output as it is.
+
+    Pygments' own `console` colours output lines that begin with `#` or `>` as comments and prompts.
+    """
+
+    name = "skillc console"
+    aliases: ClassVar[list[str]] = ["skillc-console"]
+    url = "https://pypi.org/project/skillc/"
+
+    def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, Any, str]]:
+        """Yield index, token type and text of each token."""
+        bash = BashLexer(**self.options)
+        at, prompt = 0, "$ "
+        for line in re.findall(r"[^\n]*\n|[^\n]+", text):
+            if line.startswith(("$ ", prompt)):
+                yield at, Generic.Prompt, line[:2]
+                yield from ((at + 2 + i, kind, part) for i, kind, part in bash.get_tokens_unprocessed(line[2:]))
+                prompt = "> "
+            else:
+                yield at, Generic.Output, line
+                prompt = "$ "
+            at += len(line)
+
+
+__all__ = ["ConsoleLexer", "SkillLexer"]

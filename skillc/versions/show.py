@@ -14,7 +14,7 @@ from skillc.versions.rules import BY_CODE
 
 FORMAT_VERSION = 1
 _COLORS = {"+": "32", "-": "31", "~": "33"}
-_BEARINGS = {"looser": "looser", "stricter": "stricter", "unordered": "can't be ordered", "": ""}
+_BEARINGS = {"looser": "looser", "stricter": "stricter", "unordered": "neither looser nor stricter", "": ""}
 
 
 def as_text(compared: Sequence[Compared], old: str, new: str, *, color: bool = False) -> str:
@@ -38,6 +38,8 @@ def _program(compared: Compared, old: str, new: str, color: bool) -> Iterable[st
 def _lines(change: Change, color: bool) -> Iterable[str]:
     head = f"  {_paint(change.sign, change.sign, color)} {change.subject}"
     said = " → ".join(text for text in (change.before, change.after) if text)
+    if not said and not change.lines:
+        said = change.message
     bearing = _BEARINGS[change.bearing]
     yield head + (f"   {said}" if said else "") + (f"   ({bearing})" if bearing else "")
     for line in change.lines:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pygments.token import Comment, Error, Keyword, Name, Number, String
+from pygments.token import Comment, Error, Generic, Keyword, Name, Number, String
 
 from editors import make
 from skillc import __version__
@@ -18,7 +18,7 @@ from skillc.language.files import read_source
 from skillc.language.highlighting import CONSTANTS, OPERATORS, terminals, textmate, words
 from skillc.language.kinds import KINDS, all_words
 from skillc.language.parser import parse
-from skillc.pygments_lexer import SkillLexer
+from skillc.pygments_lexer import ConsoleLexer, SkillLexer
 from skillc.resources import folder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -219,3 +219,22 @@ def test_pygments_finds_the_lexer():
     assert lexer is SkillLexer
     assert "skill" in lexer.aliases
     assert "*.skill" in lexer.filenames
+
+
+# ---- terminal sessions ----------------------------------------------------------------------------
+
+
+def test_printed_lines_are_output_whatever_they_begin_with():
+    text = "$ cat SKILL.md\n# Choose team\n> quoted\n#1 of 2\n$ echo a \\\n> b\nc\n"
+    found = list(ConsoleLexer().get_tokens(text))
+    assert "".join(part for _, part in found) == text
+    assert [part for kind, part in found if kind is Generic.Output] == ["# Choose team\n", "> quoted\n", "#1 of 2\n", "c\n"]
+    assert [part for kind, part in found if kind is Generic.Prompt] == ["$ ", "$ ", "> "]
+    assert not [part for kind, part in found if kind in Comment]
+
+
+@given(st.text())
+def test_a_session_keeps_every_character(text):
+    indexed = list(ConsoleLexer().get_tokens_unprocessed(text))
+    assert "".join(part for _, _, part in indexed) == text
+    assert [at for at, _, _ in indexed] == [sum(len(p) for _, _, p in indexed[:i]) for i in range(len(indexed))]

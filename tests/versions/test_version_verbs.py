@@ -51,6 +51,40 @@ def test_diff_of_two_files(repo):
     assert isinstance(run("diff", "a.skill", "b.skill", "--against", "main").exception, SkillcError)
 
 
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ("output why: text => output why: text\n  rollout = chain_of_thought", "~ rollout   predict → chain_of_thought"),
+        ("samples = 2; => samples = 2; edits = linear(8, 2);", "~ edits   cosine(4, 2) → linear(8, 2)"),
+        ("samples = 2; => samples = 2; edits = 3;", "~ edits   cosine(4, 2) → constant(3)"),
+        ("field shop: text; => field shop: text { column = \"store\" };", '~ field shop   text → text { column = "store" }'),
+        ("epochs = 2; => epochs = 2; time = 90 min;", "~ time   no cap → 90 min   (stricter)"),
+        (
+            'optimizer = "rulebook/v1" => optimizer = "rulebook/v1" { temperature = 0.5; timeout = 90 s; key = env("K") }',
+            "~ model optimizer: timeout   5 min → 90 s",
+        ),
+        (
+            'optimizer = "rulebook/v1" => optimizer = "openai/x" { temperature = 0.5; key = env("K") }',
+            '~ model optimizer: key   none → env("K")',
+        ),
+        (
+            'target    = "rulebook/v1" => target = "hosted_vllm/q" { price { input = $1; output = $2 }; '
+            'serve = vllm { max_len = 8192; env { A = "b c" } } }',
+            '~ model target: serve   none → max_len = 8192; env { A = "b c" }',
+        ),
+        (
+            'target    = "rulebook/v1" => target = "hosted_vllm/q" { price { input = $1; output = $2 } }',
+            "~ model target: price   none → input = $1; output = $2",
+        ),
+    ],
+)
+def test_diff_writes_values_as_a_program_does(repo, change, line):
+    repo.write(change)
+    printed = run("diff", "things.skill").stdout
+    assert f"  {line}\n" in printed
+    assert "kind " not in printed
+
+
 def test_diff_as_json(repo):
     repo.write("epochs = 2 => epochs = 3")
     found = json.loads(run("diff", "things.skill", "--json").stdout)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from skillc.plan.schema import SplitPlan
+from skillc.plan.render import type_text
+from skillc.plan.schema import DataPlan, FieldPlan
 from skillc.versions.change import Change, Place
-from skillc.versions.compare.values import fields_that_differ, shown
+from skillc.versions.compare.values import entries_that_differ, fields_that_differ, shown
 from skillc.versions.sides import FILES, Sides, Unread, data_files, sides_of
 from skillc.versions.version import Version
 
@@ -18,12 +19,14 @@ _HINT = "keep the test split as it is: a gain on another one does not compare, a
 def data_changes(old: Version, new: Version) -> Iterator[Change]:
     """Settings of the data, and which examples they put on test."""
     before, after = old.plan.data, new.plan.data
-    settings = [_setting(name, one, other) for name, one, other in fields_that_differ(before, after)]
+    settings = [_setting(name, one, other) for name, one, other in fields_that_differ(before, after, but=("fields",))]
+    fields = [*_fields(before, after)]
     ungrouped = before.group is not None and before.group != after.group
     yield from (change for change in settings if not (ungrouped and change.subject == "group"))
     if before.group is not None and ungrouped:
         yield _group(before.group, after.group)
-    if not settings and _same_task(old, new) and _same_files(old, new):
+    yield from fields
+    if not settings and not fields and _same_task(old, new) and _same_files(old, new):
         return
     causes = [change.subject for change in settings if change.subject in ("source", "split", "group", "seed", *FILES)]
     yield from _examples(old, new, causes)
@@ -31,14 +34,23 @@ def data_changes(old: Version, new: Version) -> Iterator[Change]:
 
 def _setting(name: str, before: object, after: object) -> Change:
     place = Place("data", None, name if after is not None else None)
-    return Change("data", name, _text(before), _text(after), place=place)
+    return Change("data", name, shown(before), shown(after), place=place)
 
 
-def _text(value: object) -> str:
-    if isinstance(value, SplitPlan):
-        unit = " examples" if value.unit == "examples" else ""
-        return " : ".join(f"{part}{unit}" for part in value.parts)
-    return shown(value)
+def _fields(old: DataPlan, new: DataPlan) -> Iterator[Change]:
+    """Declared columns that gates and metrics read."""
+    before, after = ({field.name: field for field in data.fields} for data in (old, new))
+    for name, one, other in entries_that_differ(before, after):
+        subject, place = f"field {name}", Place("field", name) if other is not None else _PLACE
+        was, is_ = (_field(field, name) for field in (one, other))
+        yield Change("data", subject, was, is_, place=place)
+
+
+def _field(field: object, name: str) -> str | None:
+    if not isinstance(field, FieldPlan):
+        return None
+    column = f' {{ column = "{field.column}" }}' if field.column != name else ""
+    return f"{type_text(field.type)}{column}"
 
 
 def _group(before: str, after: str | None) -> Change:

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from skillc.plan.address import without_secrets
 from skillc.plan.schema import ModelPlan
 from skillc.versions.change import Change, Place
-from skillc.versions.compare.values import fields_that_differ, shown
+from skillc.versions.compare.values import entries_that_differ, fields_that_differ, shown
 from skillc.versions.version import Version
 
 # What a reply depends on; the rest is how fast and from where it is asked.
-_ANSWERS = ("model", "model_env", "parameters", "exec", "backend")
+_ANSWERS = ("model", "exec", "backend")
+_DURATIONS = ("timeout",)
 
 
 def model_changes(old: Version, new: Version) -> Iterator[Change]:
@@ -28,14 +29,33 @@ def model_changes(old: Version, new: Version) -> Iterator[Change]:
 
 
 def _changed(role: str, old: ModelPlan, new: ModelPlan) -> Iterator[Change]:
-    for name, before, after in fields_that_differ(old, new, but=("role",)):
-        place = Place("model", role, name if name != "model" else None)
-        subject = f"model {role}" if name == "model" else f"model {role}: {name}"
-        rule = "model-changed" if name in _ANSWERS else None
-        was, is_ = (_name(old), _name(new)) if name == "model" else (shown(before), shown(after))
-        message = f"the {subject} was `{was}` and is `{is_}`"
-        yield Change("models", subject, was, is_, "", rule, message, place=place)
+    if _name(old) != _name(new):
+        yield _change(role, "model", _name(old), _name(new))
+    if old.pacing != new.pacing:
+        yield from (_change(role, *each) for each in fields_that_differ(old.pacing, new.pacing))
+    for name, before, after in entries_that_differ(old.parameters, new.parameters):
+        yield _change(role, name, before, after, answers=True)
+    for name, before, after in fields_that_differ(old, new, but=("role", "model", "model_env", "parameters", "pacing")):
+        if name.endswith("_env"):
+            yield _change(role, name.removesuffix("_env"), _variable(before), _variable(after))
+        else:
+            yield _change(role, name, before, after)
+
+
+def _change(role: str, name: str, before: object, after: object, *, answers: bool = False) -> Change:
+    """Describe one setting that changed; `answers` marks what a reply depends on."""
+    whole = name == "model"
+    subject = f"model {role}" if whole else f"model {role}: {name}"
+    unit = "s" if name in _DURATIONS else ""
+    was, is_ = (shown(value, unit) for value in (before, after))
+    rule = "model-changed" if answers or name in _ANSWERS else None
+    message = f"the {subject} was `{was}` and is `{is_}`"
+    return Change("models", subject, was, is_, "", rule, message, place=Place("model", role, None if whole else name))
 
 
 def _name(model: ModelPlan) -> str:
     return model.model or f'env("{model.model_env}")'
+
+
+def _variable(name: object) -> str | None:
+    return None if name is None else f'env("{name}")'
