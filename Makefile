@@ -4,7 +4,7 @@ BIN := .venv/bin
 DEMO := examples/tickets/tickets.skill
 DEMO_VLLM := examples/local_model/tickets_vllm.skill
 
-.PHONY: demo demo-vllm test test-vllm local-model lint types pytest test-lark bench fuzz pages docs format clean
+.PHONY: demo demo-vllm test test-vllm local-model lint types pytest test-lark bench fuzz pages pictures docs format clean
 
 demo: .venv/installed
 	@rm -rf build/demo && mkdir -p build
@@ -85,6 +85,10 @@ build/fuzz/venv/installed: tests/fuzzing/target.py constraints.txt
 # The pages that the grammar, the registries and the command line write; a test says when they are out of step.
 pages: .venv/installed
 	$(BIN)/python -m docs.making
+
+# The pictures of the site, from a compile of examples/tickets.
+pictures: .venv/installed
+	$(BIN)/python -m docs.making.pictures
 
 # The site, into build/site. The variable keeps mkdocs-material from advertising another program.
 docs: pages

@@ -228,7 +228,12 @@ def test_printed_lines_are_output_whatever_they_begin_with():
     text = "$ cat SKILL.md\n# Choose team\n> quoted\n#1 of 2\n$ echo a \\\n> b\nc\n"
     found = list(ConsoleLexer().get_tokens(text))
     assert "".join(part for _, part in found) == text
-    assert [part for kind, part in found if kind is Generic.Output] == ["# Choose team\n", "> quoted\n", "#1 of 2\n", "c\n"]
+    assert [part for kind, part in found if kind is Generic.Output] == [
+        "# Choose team\n",
+        "> quoted\n",
+        "#1 of 2\n",
+        "c\n",
+    ]
     assert [part for kind, part in found if kind is Generic.Prompt] == ["$ ", "$ ", "> "]
     assert not [part for kind, part in found if kind in Comment]
 

@@ -54,13 +54,19 @@ def test_diff_of_two_files(repo):
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ("output why: text => output why: text\n  rollout = chain_of_thought", "~ rollout   predict → chain_of_thought"),
+        (
+            "output why: text => output why: text\n  rollout = chain_of_thought",
+            "~ rollout   predict → chain_of_thought",
+        ),
         ("samples = 2; => samples = 2; edits = linear(8, 2);", "~ edits   cosine(4, 2) → linear(8, 2)"),
         ("samples = 2; => samples = 2; edits = 3;", "~ edits   cosine(4, 2) → constant(3)"),
-        ("field shop: text; => field shop: text { column = \"store\" };", '~ field shop   text → text { column = "store" }'),
+        (
+            'field shop: text; => field shop: text { column = "store" };',
+            '~ field shop   text → text { column = "store" }',
+        ),
         ("epochs = 2; => epochs = 2; time = 90 min;", "~ time   no cap → 90 min   (stricter)"),
         (
-            'optimizer = "rulebook/v1" => optimizer = "rulebook/v1" { temperature = 0.5; timeout = 90 s; key = env("K") }',
+            'optimizer = "rulebook/v1" => optimizer = "rulebook/v1" { temperature = 0.5; timeout = 90 s }',
             "~ model optimizer: timeout   5 min → 90 s",
         ),
         (
