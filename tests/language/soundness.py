@@ -274,7 +274,7 @@ def _data(draw: st.DrawFn, fields: list[_Field]) -> str:
 def _skill(draw: st.DrawFn) -> str:
     about = draw(st.sampled_from(["about", "trainable about", "frozen about"]))
     lines = [f'{about} = "Route a ticket. Use it for each {draw(st.sampled_from(["new", "größeren"]))} one."']
-    lines += draw(_settings(_only("skill", but=("about",)), most=2))
+    lines += draw(_settings(_only("skill", but=("about", "load", "frontmatter")), most=2))
     lines.append(f"trainable section rules{draw(st.sampled_from(['', ' { limit = 800 tokens }', ' {}']))}")
     if draw(st.booleans()):
         lines.append(f"frozen section role = {draw(st.sampled_from(_PROSE))}")
@@ -293,15 +293,8 @@ def _task(draw: st.DrawFn, fields: list[_Field]) -> str:
         if field.role != "field":
             about = draw(st.sampled_from(["", "", ' { about = "as it was written" }']))
             lines.append(f"{field.role} {field.name}: {field.type}{about}")
-    rollouts = [
-        "predict",
-        "chain_of_thought",
-        'react { tools = [python("lib:act")]; turns = 8 }',
-        'environment("alfworld") { agent = predict; turns = 20 turns }',
-        "code { rounds = 3; sandbox = bubblewrap { memory = 512 MB; time = 30 s } }",
-    ]
     if draw(st.booleans()):
-        lines.append(f"rollout = {draw(st.sampled_from(rollouts))}")
+        lines.append(f"rollout = {draw(st.sampled_from(['predict', 'chain_of_thought']))}")
     return "task {\n" + "".join(f"  {line}\n" for line in lines) + "}"
 
 

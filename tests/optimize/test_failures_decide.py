@@ -136,7 +136,7 @@ def train_in(world: World, *, gate: str = STRICT, name: object = 0, steps: int =
 def test_every_decision_stands_however_the_missing_cells_are_completed(gate: str, share: float) -> None:
     results: Counter[str] = Counter()
     missing = 0
-    for name in range(4):
+    for name in range(10):
         world = Faulty(fails=share, spared=True, by_text=True)
         _, oracle = train_in(world, gate=gate, name=name)
         results.update(record["result"] for record in oracle.decisions)
@@ -232,7 +232,7 @@ def test_a_batch_that_cannot_be_measured_is_undecided_and_three_in_a_row_stop_th
     assert oracle.decisions[0]["reason"] == "no example of the batch could be measured"
     assert trained.stopped == "undecided"
     assert trained.state.patience.waited == 0
-    assert tested.verdict.verdict == "no significant gain"
+    assert (tested.verdict.verdict, tested.verdict.n) == ("unverified", 0)
 
 
 def test_an_edit_is_not_put_aside_for_cures_that_could_not_be_measured() -> None:

@@ -175,8 +175,9 @@ def test_a_method_that_is_cut_off_gives_the_best_skill_that_it_had_measured(tmp_
     pytest.importorskip("gepa")
     whole, _, _, _ = compiled(tmp_path / "whole", "gepa", "budget.steps=6")
     calls = whole.spent["charged"]["total"]["calls"]
-    searched = spent(whole)["target", "search"]["calls"]
-    cut, _, watch, _ = compiled(tmp_path / "cut", "gepa", "budget.steps=6", f"budget.calls={calls - searched // 3}")
+    searched, bare = (spent(whole)["target", stage]["calls"] for stage in ("search", "no skill"))
+    cap = f"budget.calls={calls - bare - searched // 3}"
+    cut, _, watch, _ = compiled(tmp_path / "cut", "gepa", "budget.steps=6", cap)
     assert cut.trained.stopped == "calls"
     assert watch.decisions[0]["tried"] >= 1
     assert watch.decisions[0]["result"] in ("accept", "reject", "empty")

@@ -116,7 +116,7 @@ def test_examples_that_no_member_solves_go_first(tmp_path):
 
 
 def test_a_candidate_that_fails_a_gate_on_its_text_is_never_kept(tmp_path):
-    gates = BETTER + "\ngate compact = tokens(candidate) <= 30 tokens"
+    gates = BETTER + "\ngate compact = tokens(candidate) <= 62 tokens"
     long = SPECIALIST + " and much more that nobody needs, on and on, for as long as the gate on its length says no"
     done, engine = a_pool(tmp_path, script={1: solves("v0"), 2: long}, gates=gates, train_size=2)
     assert [d.get("blame") for d in engine.observer.decisions] == [None, "compact"]
