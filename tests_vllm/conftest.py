@@ -60,7 +60,7 @@ class Shop:
     def __init__(self, folder, models):
         self.folder = folder
         (folder / "things.skill").write_text(program())
-        (folder / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in list(rows())[:75]))
+        (folder / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
         (folder / "models").symlink_to(models)
 
     def start(self, *arguments, **options):

@@ -41,7 +41,7 @@ def test_a_program_is_compiled_against_a_model_that_skillc_serves(shop, undistur
     assert not summary["quarantined"]
     assert summary["verdict"] == "improved"
     assert summary["validation"]["best"]["mean"] > 0.9 > 0.6 > summary["validation"]["initial"]["mean"]
-    assert b"## " in files["SKILL.md"]
+    assert b"## " in files["sort-things/SKILL.md"]
 
 
 def test_the_prefix_cache_is_hit_and_said(shop, undisturbed):
