@@ -15,7 +15,7 @@ from places import wait
 
 from skillc.models.failures import PermanentFailure
 from skillc.models.serving import server
-from skillc.models.serving.ports import is_free, is_shared, listeners
+from skillc.models.serving.ports import Listener, is_free, is_shared, listeners
 from skillc.models.serving.probe import Address, verdict
 
 NAMES = ["./models/tiny"]
@@ -152,6 +152,21 @@ def test_a_server_of_the_run_before_that_is_still_ending_is_waited_for(place, mo
         with client(place, port=free) as again:
             ask(again)
             assert again.servers.served()[0].how == "started"
+    assert len(place.starts) == 2
+
+
+def test_a_port_stays_awaited_after_a_server_that_took_long_to_end(place, monkeypatch, free):
+    with client(place, port=free) as made:
+        ask(made)
+        earlier = listeners(free)
+    nobody = [Listener(1, 1, ("",))]  # what is seen of a process that is just ending
+    seen = [*[earlier] * 7, nobody, []]
+    free_yet = iter([False] * len(seen))
+    monkeypatch.setattr(server, "is_free", lambda host, port: next(free_yet, True))
+    monkeypatch.setattr(server, "listeners", lambda port: seen.pop(0) if seen else [])
+    monkeypatch.setattr(server, "_LINGERS", 1)
+    with client(place, port=free) as again:
+        ask(again)
     assert len(place.starts) == 2
 
 

@@ -360,12 +360,15 @@ class Server:
 
     def _await_port(self, port: int, line: Sequence[str]) -> None:
         """Return when the port is free. Wait only for an earlier process of this very server that is still ending."""
-        began = time.monotonic()
+        began = seen = time.monotonic()
         while not is_free(HOST, port):
-            others = listeners(port)
+            now = time.monotonic()
+            # A process that is just ending has no command line any more, and its port takes a moment to become free.
+            others = [each for each in listeners(port) if any(each.command)]
+            if others:
+                seen = now
             ending = all(each.command[1:] == tuple(line[1:]) for each in others)
-            # A process that has just ended listens no more, and its port takes a moment to become free.
-            if not ending or time.monotonic() - began > (GRACE + 5 if others else _LINGERS):
+            if not ending or now - began > GRACE + 5 or now - seen > _LINGERS:
                 raise _Taken(port)
             self.watcher.waiting(f"port {port} is still in use by an earlier server")
             if self._closed.wait(_POLL):
