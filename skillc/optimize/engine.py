@@ -16,6 +16,7 @@ from skillc.document.skill import Document, digest
 from skillc.metrics.cells import measured_mean
 from skillc.optimize.ahead import NOTHING_AHEAD, Ahead
 from skillc.optimize.ask import Optimizer
+from skillc.optimize.near import Near
 from skillc.optimize.observer import Observer
 from skillc.optimize.patience import Patience
 from skillc.optimize.rollouts import Rollouts
@@ -42,6 +43,7 @@ class Engine:
         dearest: nano-dollars that one rollout costs at worst; None where the price is not known.
         admits: whether so many more rollouts surely fit under the caps.
         ahead: rolls out the next batch ahead of need, where that is on.
+        near: finds training examples that read alike.
     """
 
     plan: Plan
@@ -55,6 +57,10 @@ class Engine:
     dearest: int | None = None
     admits: Callable[[int], bool] = lambda rollouts: True
     ahead: Ahead = NOTHING_AHEAD
+    near: Near = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "near", Near(self.dataset.train))
 
 
 @dataclass(frozen=True, slots=True)

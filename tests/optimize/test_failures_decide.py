@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -121,7 +121,7 @@ def train_in(world: World, *, gate: str = STRICT, name: object = 0, steps: int =
     observer = Oracle()
     engine = engine_of(world, dataset(world, (48, 60, 60), name), proposer(name), plan, observer)
     noted = Noted(*(getattr(engine.rollouts, f"_{part}") for part in ("plan", "runner", "meter", "observer")))
-    engine = Engine(**{**{f: getattr(engine, f) for f in engine.__dataclass_fields__}, "rollouts": noted})
+    engine = replace(engine, rollouts=noted)
     observer.engine = engine
 
     async def both() -> Any:
@@ -263,9 +263,7 @@ def test_a_silent_optimizer_leaves_steps_undecided() -> None:
     observer = Silent()
     world = World()
     engine = engine_of(world, dataset(world, (48, 60, 60), 0), proposer(0), plan, observer)
-    engine = Engine(
-        **{**{f: getattr(engine, f) for f in engine.__dataclass_fields__}, "optimizer": Silenced(proposer(0))}
-    )
+    engine = replace(engine, optimizer=Silenced(proposer(0)))
     trained = asyncio.run(train(engine, initial_document(plan)))
     assert [record["result"] for record in observer.decisions] == ["undecided"] * 3
     assert observer.decisions[0]["reason"] == "the optimizer gave no reply"

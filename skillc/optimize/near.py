@@ -1,0 +1,64 @@
+"""Examples that read alike, by BM25 over the words of their inputs (Robertson and Zaragoza 2009; `bm25s`)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from pydantic import JsonValue
+
+from skillc.data.example import Example
+
+_WORD = re.compile(r"\w+")
+# BM25 gives single precision: what differs less than this is a tie.
+_DIGITS = 4
+
+
+class Near:
+    """Finds the examples of one split whose inputs read most like those of an example. Makes no calls.
+
+    Args:
+        examples: the split. The index is made at the first question.
+    """
+
+    def __init__(self, examples: Sequence[Example]) -> None:
+        self._examples = tuple(examples)
+
+    def to(self, example: Example, count: int, *, among: Collection[str]) -> list[Example]:
+        """At most `count` examples, the nearest first; ties in the order of the split.
+
+        Args:
+            example: what they shall be near; never among them.
+            count: how many.
+            among: ids of the examples that may be found.
+        """
+        if count <= 0 or not among:
+            return []
+        words = _words(example.inputs)
+        scores = self._index.get_scores(words) if words and self._index is not None else [0.0] * len(self._examples)
+        found = [
+            (-round(float(score), _DIGITS), place)
+            for place, (score, other) in enumerate(zip(scores, self._examples, strict=True))
+            if other.id in among and other.id != example.id
+        ]
+        return [self._examples[place] for _, place in sorted(found)[:count]]
+
+    @cached_property
+    def _index(self) -> Any:
+        """None where the split has no words at all."""
+        import bm25s
+
+        texts = [_words(example.inputs) for example in self._examples]
+        if not any(texts):
+            return None
+        index = bm25s.BM25()
+        index.index(texts, show_progress=False)
+        return index
+
+
+def _words(values: Mapping[str, JsonValue]) -> list[str]:
+    texts = (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values.values())
+    return [word for text in texts for word in _WORD.findall(text.casefold())]
