@@ -37,6 +37,7 @@ _STAGES: Mapping[str, tuple[str, ...]] = {
     "successes": ("reflect",),
     "replay": ("rollout", "reflect"),
     "edits": ("screen", "select"),
+    "drafts": ("draft", "screen"),
     "screen": ("screen",),
     "control": ("screen",),
     "together": ("screen",),

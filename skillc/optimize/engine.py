@@ -128,6 +128,8 @@ class State:
         screened: how often each text was screened, by a digest of its edits.
         failures: training examples that the incumbent of their step failed, the latest first.
         counts: by a rule's id and its text, the training examples on which it helped (True) or misled (False).
+        lost: by maker of candidates (`draft`, `edits`), the steps it had since one of its candidates was accepted.
+        unexplained: by training example, how often an author found no rule for it.
         flips: by validation example, the candidates that scored otherwise than their incumbent and did not win.
     """
 
@@ -147,6 +149,8 @@ class State:
     failures: tuple[Example, ...] = ()
     counts: Mapping[tuple[str, str], Mapping[str, bool]] = field(default_factory=dict)
     decided: Mapping[tuple[str, str], Mapping[str, JsonValue]] = field(default_factory=dict)
+    lost: Mapping[str, int] = field(default_factory=dict)
+    unexplained: Mapping[str, int] = field(default_factory=dict)
     flips: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -15,12 +15,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from skillc.optimize.replies import ProposedEdit
 from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan
+
+if TYPE_CHECKING:
+    from skillc.optimize.contrast import Answered
 
 Kind = Literal["failures", "successes"]
 Message = dict[str, str]
@@ -28,8 +31,8 @@ Messages = tuple[Message, ...]
 
 # Every tag that a template writes; a test compares the two.
 _TAG_NAMES = """
-after answer before case cases decision decisions edit edits feedback found gold hit input memory outcome patch patches
-rejected request section sections skill steps task trajectories trajectory
+after answer before case cases confusion decision decisions edit edits feedback found gold hit input memory outcome
+patch patches rejected request section sections skill steps task trajectories trajectory
 """
 TAGS = tuple(_TAG_NAMES.split())
 _PROMPTS = Path(__file__).parent / "prompts"
@@ -72,6 +75,14 @@ class TrajectoryView:
     feedback: str | None
     trajectory: str | None
     score: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaseView:
+    """A training example with its right answer; the target was not run on it, or what it answered does not matter."""
+
+    inputs: Mapping[str, str]
+    gold: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +155,8 @@ def reflect_messages(
     task: TaskPlan,
     trajectories: Sequence[TrajectoryView],
     edit_budget: int,
+    right: Sequence[TrajectoryView] = (),
+    confusion: Sequence[Answered] = (),
     lapses: bool = False,
     rule_counts: bool = False,
     lookups: int = 0,
@@ -160,6 +173,8 @@ def reflect_messages(
         task: inputs and outputs.
         trajectories: one minibatch.
         edit_budget: the most edits that the reply may hold.
+        right: near cases that are right, beside failures.
+        confusion: what was answered, by right answer.
         lapses: whether failures are to be classed as defects of the skill or lapses in following it.
         rule_counts: whether rules are to be marked as helpful and harmful.
         lookups: how many questions may be asked of the trajectories; then their steps are not shown.
@@ -173,6 +188,8 @@ def reflect_messages(
         "reflect",
         kind=kind,
         trajectories=trajectories,
+        right=right,
+        confusion=confusion,
         edit_budget=edit_budget,
         lapses=lapses,
         rule_counts=rule_counts,
@@ -240,6 +257,49 @@ def rewrite_messages(
     limits = {section.name: section.limit for section in sections}
     named = [(name, limits.get(name)) for name in rewritten]
     return _render("rewrite", edits=[_edit_json(view) for view in edits], rewritten=named, **shared)
+
+
+def draft_messages(
+    *,
+    skill: str,
+    task: TaskPlan,
+    written: Sequence[str],
+    wrong: Sequence[TrajectoryView],
+    right: Sequence[TrajectoryView],
+    cases: Sequence[CaseView],
+    confusion: Sequence[Answered] = (),
+    tried: bool = False,
+    rejected: Sequence[str] = (),
+    meta: str = "",
+    sections: Sequence[SectionView] = (),
+) -> Messages:
+    """Ask for the sections `written` anew, from cases rather than from edits.
+
+    Args:
+        skill: the skill with rule ids and rationales; the draft itself where it is to be revised.
+        task: inputs and outputs.
+        written: names of the sections that the reply shall hold.
+        wrong: cases that came out wrong, related ones together.
+        right: cases that came out right.
+        cases: further training examples with their right answers.
+        confusion: what was answered, by right answer.
+        tried: whether the skill is a draft, and `wrong` and `right` are cases on which it was tried.
+        rejected: edits that were tried and why they failed, a line each.
+        meta: the optimizer's own memory.
+        sections: the sections that may be edited, with their limits.
+    """
+    shared = _shared(skill, task, sections, meta, rejected)
+    limits = {section.name: section.limit for section in sections}
+    return _render(
+        "draft",
+        sections_to_write=[(name, limits.get(name)) for name in written],
+        wrong=wrong,
+        right=right,
+        cases=cases,
+        confusion=confusion,
+        tried=tried,
+        **shared,
+    )
 
 
 def slow_update_messages(

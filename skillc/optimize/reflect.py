@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from skillc.data.example import Example
 from skillc.optimize.briefing import briefing
+from skillc.optimize.contrast import Measured, confusion, failures_of, held_out, near_rights, rights_of
 from skillc.optimize.engine import Engine, Place, State
-from skillc.optimize.failures import is_failure
 from skillc.optimize.lapses import reminders, without_lapses
 from skillc.optimize.lookups import GLANCE, Library, ask_with_lookups
 from skillc.optimize.prompting import Kind, TrajectoryView, reflect_messages
 from skillc.optimize.proposals import Proposal, check_edits, read_proposals
 from skillc.optimize.replies import ReflectReply
-from skillc.optimize.rollouts import Outcome, gather
+from skillc.optimize.rollouts import gather
 from skillc.optimize.rule_counts import Mark, read_marks
 from skillc.optimize.sight import trajectory_view
-
-Measured = tuple[Example, Outcome]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +37,10 @@ async def reflect(
     minibatch in this step.
     """
     optimize = engine.plan.optimize
-    failures = [pair for pair in measured if is_failure(engine.plan, pair[1]) is True]
-    successes = [pair for pair in measured if is_failure(engine.plan, pair[1]) is False]
-    jobs: list[tuple[Kind, Sequence[Measured]]] = [("failures", part) for part in _parts(failures, optimize.minibatch)]
+    failures, successes = failures_of(engine.plan, measured), rights_of(engine.plan, measured)
+    held = held_out(failures)
+    seen = [pair for pair in failures if pair not in held]
+    jobs: list[tuple[Kind, Sequence[Measured]]] = [("failures", part) for part in _parts(seen, optimize.minibatch)]
     if optimize.successes and failures:
         jobs += [("successes", part) for part in _parts(successes, optimize.minibatch)]
     engine.observer.stage("reflect", len(jobs))
@@ -71,6 +69,8 @@ class _Reflector:
         # What may be looked up: the minibatch under its own names, then the rest of the batch.
         own = {example.id for example, _ in part}
         self._all = [*part, *(pair for pair in batch if pair[0].id not in own)]
+        rights = rights_of(engine.plan, self._all) if kind == "failures" else []
+        self._contrast = near_rights(engine, part, rights, engine.plan.optimize.minibatch)
 
     async def run(self, sample: tuple[int, ...]) -> Reflection:
         optimize, optimizer = self._engine.plan.optimize, self._engine.optimizer
@@ -89,6 +89,8 @@ class _Reflector:
         return reflect_messages(
             kind=self._kind,
             trajectories=self._views(self._part, limit),
+            right=self._views(self._contrast, limit, "r"),
+            confusion=confusion(self._engine.plan, self._all) if self._kind == "failures" else (),
             edit_budget=self._edits,
             lapses=optimize.lapses and self._kind == "failures",
             rule_counts=optimize.rule_counts,
@@ -97,8 +99,9 @@ class _Reflector:
             **briefing(self._engine, self._state),
         )
 
-    def _views(self, pairs: Sequence[Measured], limit: int | None) -> list[TrajectoryView]:
-        return [trajectory_view(self._engine.plan, f"t{i}", *pair, limit=limit) for i, pair in enumerate(pairs, 1)]
+    def _views(self, pairs: Sequence[Measured], limit: int | None, letter: str = "t") -> list[TrajectoryView]:
+        plan = self._engine.plan
+        return [trajectory_view(plan, f"{letter}{i}", *pair, limit=limit) for i, pair in enumerate(pairs, 1)]
 
     def _library(self) -> Library:
         views = self._views([pair for pair in self._all if pair[1].measured], None)

@@ -11,12 +11,18 @@ from skillc.optimize.failures import failing
 
 # Failures that are remembered, as a multiple of those that one step takes in.
 _REMEMBERED = 10
+TIMES_UNEXPLAINED = 2
 
 
 def replayed(engine: Engine, state: State, batch: Sequence[Example]) -> tuple[Example, ...]:
     """Up to `replay` remembered failures that are not in the batch, the latest first."""
-    here = {example.id for example in batch}
-    return tuple(e for e in state.failures if e.id not in here)[: engine.plan.optimize.replay]
+    left_out = {example.id for example in batch} | retired(state)
+    return tuple(e for e in state.failures if e.id not in left_out)[: engine.plan.optimize.replay]
+
+
+def retired(state: State) -> set[str]:
+    """Ids of the examples for which authors found no rule so often that nobody is asked again."""
+    return {name for name, times in state.unexplained.items() if times >= TIMES_UNEXPLAINED}
 
 
 def remembering(engine: Engine, state: State, batch: Sequence[Example]) -> State:

@@ -118,6 +118,7 @@ class ReflectReply(_Tolerant):
 
     edits: tuple[ProposedEdit, ...]
     summary: Text = ""
+    unexplained: Tags = ()
     lapses: Annotated[tuple[LapseReply, ...], BeforeValidator(_listed)] = ()
     marks: Annotated[tuple[MarkReply, ...], BeforeValidator(_listed)] = ()
 
@@ -197,9 +198,10 @@ class RewrittenSection(_Tolerant):
 
 
 class RewriteReply(_Tolerant):
-    """Sections written anew."""
+    """Sections written anew; a draft also names the cases that no rule explains."""
 
     sections: tuple[RewrittenSection, ...]
+    unexplained: Tags = ()
 
 
 class SlowUpdateReply(_Tolerant):

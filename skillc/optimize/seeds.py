@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Protocol, TypeVar
 
 
@@ -27,6 +28,8 @@ def shuffled(examples: Iterable[T], seed: bytes) -> list[T]:
 
 
 def batches(examples: Sequence[T], size: int, *, plan_seed: int, epoch: int) -> list[tuple[T, ...]]:
-    """One epoch: every training example once, in batches of `size`; the last may be smaller."""
+    """One epoch: every training example once, in as few batches of at most `size` as hold them, all about as large."""
     order = shuffled(examples, seed_for(plan_seed, "batches", epoch=epoch))
-    return [tuple(order[i : i + size]) for i in range(0, len(order), size)]
+    count = -(-len(order) // size)
+    ends = [len(order) * i // count for i in range(count + 1)] if count else []
+    return [tuple(order[start:end]) for start, end in pairwise(ends)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from pydantic import JsonValue
 
@@ -13,11 +14,15 @@ from skillc.optimize.rollouts import Outcome
 from skillc.plan.schema import Plan
 from skillc.tokens import count_tokens
 
+# What DSPy's chat adapter writes around the fields of a reply.
+_MARKER = re.compile(r"\[\[ ## \w+ ## \]\]")
+
 
 def trajectory_view(plan: Plan, tag: str, example: Example, outcome: Outcome, *, limit: int | None) -> TrajectoryView:
     """One rollout, its texts trimmed to `limit` tokens each, or whole with None."""
     goal = outcome.cells[plan.goal.name]
-    steps = trimmed(outcome.reply, limit) if "trajectory" in plan.optimize.sees else None
+    seen = "trajectory" in plan.optimize.sees and not _only_answers(outcome)
+    steps = trimmed(outcome.reply, limit) if seen else None
     return TrajectoryView(
         tag=tag,
         inputs=shown_inputs(example, limit),
@@ -27,6 +32,12 @@ def trajectory_view(plan: Plan, tag: str, example: Example, outcome: Outcome, *,
         trajectory=steps,
         score=f"{goal.value / MICRO:g}" if isinstance(goal, Scored) else "not measured",
     )
+
+
+def _only_answers(outcome: Outcome) -> bool:
+    """Whether a reply holds the answer and, beside the markers of its fields, nothing else."""
+    values = [_shown(value) for value in outcome.answer.values()] if outcome.answer is not None else []
+    return _MARKER.sub("", outcome.reply).split() == " ".join(values).split()
 
 
 def shown_inputs(example: Example, limit: int | None) -> dict[str, str]:

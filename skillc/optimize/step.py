@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,12 +15,15 @@ from skillc.optimize.accumulate import learn
 from skillc.optimize.aggregate import aggregate
 from skillc.optimize.budget import choose_budget
 from skillc.optimize.bundles import bundles
+from skillc.optimize.contrast import Measured
 from skillc.optimize.decide import settle_pool, with_rejected
+from skillc.optimize.draft import draft
 from skillc.optimize.engine import Engine, Place, Rejected, State, entry, mean
 from skillc.optimize.failures import failing
+from skillc.optimize.makers import maker_of, with_maker
 from skillc.optimize.proposals import wording
 from skillc.optimize.reflect import Reflection
-from skillc.optimize.replay import remembering, replayed
+from skillc.optimize.replay import remembering, replayed, retired
 from skillc.optimize.rewrite import write_patch
 from skillc.optimize.rollouts import gather
 from skillc.optimize.rule_counts import counted, harmful, to_json
@@ -35,11 +39,66 @@ async def step(engine: Engine, state: State, batch: Sequence[Example], place: Pl
     Raises:
         BudgetReached: a cap does not admit a call; the open step is dropped.
     """
+    again = replayed(engine, state, batch)
+    measured = await _rolled_out(engine, state, batch, again)
+    maker = maker_of(engine, state, measured)
+    if maker == "draft":
+        after = await _by_drafts(engine, state, batch, again, measured, place)
+    else:
+        after = await _by_edits(engine, state, batch, again, place)
+    return with_maker(state, after, maker)
+
+
+async def _rolled_out(
+    engine: Engine, state: State, batch: Sequence[Example], again: Sequence[Example]
+) -> list[Measured]:
+    """The batch and the earlier failures under the incumbent, one batch of the program after the other."""
+    size = engine.plan.optimize.batch
+    parts = [batch[start : start + size] for start in range(0, len(batch), size)]
+    measured: list[Measured] = []
+    for part in [*parts, again] if again else parts:
+        engine.observer.stage("rollout", len(part))
+        outcomes = await engine.rollouts.measure(state.incumbent, part, stage="rollout")
+        measured += zip(part, outcomes, strict=True)
+    return measured
+
+
+async def _by_drafts(
+    engine: Engine,
+    state: State,
+    batch: Sequence[Example],
+    again: Sequence[Example],
+    measured: Sequence[Measured],
+    place: Place,
+) -> State:
+    """The state after a step whose candidate is a whole-section draft."""
+    failed = engine.optimizer.failed
+    batch = (*batch, *again)
+    state = remembering(engine, state, batch)
+    left_out = retired(state)
+    drafted = await draft(engine, state, [pair for pair in measured if pair[0].id not in left_out], place)
+    counts = Counter(state.unexplained) + Counter(drafted.unexplained)
+    state = replace(state, unexplained=dict(counts))
+    if drafted.patch is None:
+        missing = "" if engine.optimizer.failed == failed else "the optimizer gave no reply"
+        shown: dict[str, JsonValue] = {"maker": "draft", "proposed": 0, "screened_out": []}
+        return _empty(engine, state, batch, place, shown, missing=missing)
+    first_wave = partial(_expect_a_reject, engine, state, 1)
+    return await settle_pool(engine, state, (drafted.patch,), batch, place, first_wave=first_wave)
+
+
+async def _by_edits(
+    engine: Engine,
+    state: State,
+    batch: Sequence[Example],
+    again: Sequence[Example],
+    place: Place,
+) -> State:
+    """The state after a step whose candidates are made of screened edits."""
     failed = engine.optimizer.failed
     budget = edit_budget(
         engine.plan.optimize.edits, place.step - 1, scheduled_steps(engine.plan, len(engine.dataset.train))
     )
-    again = replayed(engine, state, batch)
     reflections = await learn(engine, state, batch, place, budget, again=again)
     batch = (*batch, *again)
     state = remembering(engine, state, batch)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from skillc.plan.call_sizes import CallSizes, call_sizes, most_edits, reservation
+from skillc.plan.drafts import JUDGES
 from skillc.plan.evidence import reads_batch
 from skillc.plan.merges import merges, most_merges
 from skillc.plan.method_bounds import method_least, method_stages
@@ -163,6 +164,7 @@ class _Counter:
         """The largest call that a role may be sent."""
         each = self._each
         asked: tuple[Bound, ...] = (each.reflect, each.aggregate, each.rewrite, each.slow_update, each.meta_skill)
+        asked += (each.draft,) if self._optimize.drafts else ()
         if self._optimize.method != "skillc":
             asked = (each.propose,)
         if role == "optimizer":
@@ -175,7 +177,7 @@ class _Counter:
             return method_least(self._plan, self._sizes, self._each)
         rollout, decisions = self._each.rollout.least, min(LEAST_DECISIONS, steps)
         repeats = decisions * self._batch > self._sizes.train
-        batch = (self._sizes.train % self._batch or self._batch) if repeats else self._batch
+        batch = self._sizes.train // steps_per_epoch(self._plan, self._sizes.train)
         return Least(
             baseline=rollout * self._validation,
             once=rollout * (min(self._seen(decisions), self._sizes.train) if repeats else 0),
@@ -222,22 +224,27 @@ class _Counter:
         asked = 1 if optimize.edits.kind == "model" else 0
         written = optimize.candidates if optimize.update != "edits" else 0
         again = steps * _REASKED
+        # A step is spent on drafts or on edits; about half of them on each where both are made.
+        drafting = -(-expected // 2) if optimize.drafts else 0
+        editing = expected - drafting
+        judged = optimize.drafts * (JUDGES + JUDGES // 2)
         found = [
             Stage("baseline", "target", each.first.times(*[self._validation] * 3)),
             Stage("rollout", "target", each.rollout.times(0, *self._rolled_out(steps, expected))),
+            Stage("draft", "optimizer", each.draft.times(0, *self._drafted(drafting, again))),
             Stage(
                 "reflect",
                 "optimizer",
-                each.reflect.times(0, expected * parts[1] * (1 + optimize.lookups // 2), again * parts[2] * turns),
+                each.reflect.times(0, editing * parts[1] * (1 + optimize.lookups // 2), again * parts[2] * turns),
             ),
-            Stage("aggregate", "optimizer", each.aggregate.times(0, expected * merging[0], again * merging[1])),
+            Stage("aggregate", "optimizer", each.aggregate.times(0, editing * merging[0], again * merging[1])),
             Stage(
                 "screen",
                 "target",
-                each.rollout.times(0, expected * screened, steps * most_screened),
+                each.rollout.times(0, editing * screened + drafting * judged, steps * max(most_screened, judged)),
             ),
-            Stage("select", "optimizer", each.select.times(0, expected * asked, again * asked)),
-            Stage("rewrite", "optimizer", each.rewrite.times(0, expected * written, again * written)),
+            Stage("select", "optimizer", each.select.times(0, editing * asked, again * asked)),
+            Stage("rewrite", "optimizer", each.rewrite.times(0, editing * written, again * written)),
             Stage("gate", "target", each.rollout.times(0, expected * tried, steps * most_tried)),
             self._merge(steps, expected),
             self._slow_update(steps, expected),
@@ -254,6 +261,11 @@ class _Counter:
         }
         found = [replace(s, bound=replace(s.bound, least=known.get(s.name, s.bound.least))) for s in found]
         return tuple(stage for stage in found if stage.bound.most.calls)
+
+    def _drafted(self, expected: int, again: int) -> tuple[int, int]:
+        """Drafts with one revision a step, about and at most."""
+        drafts = self._optimize.drafts
+        return (expected * (drafts + 1), again * (drafts + 1)) if drafts else (0, 0)
 
     def _parts(self, batch: int, again: int) -> tuple[int, int, int]:
         """Reflections of a step of so many examples, and so many earlier failures: at least, about, at most.

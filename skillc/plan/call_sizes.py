@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from skillc.document.skill import tokens
+from skillc.plan.drafts import FURTHER_LIMIT, MOST_FAILURES, MOST_RIGHT
 from skillc.plan.initial import initial_document
 from skillc.plan.methods import DESCRIBED, DESCRIPTIONS, GEPA_MINIBATCH
 from skillc.plan.roles import judges
@@ -26,6 +27,7 @@ _LEAST_AROUND_OPTIMIZER, _AROUND_OPTIMIZER = 1_000, 1_700
 _AROUND_REPLY = 20
 _REASONING = 200
 _AN_EDIT = 100
+_ANALYSIS = 200
 _A_REJECTED_EDIT = 40
 _A_DECISION = 60
 _A_HEADING = 8
@@ -64,6 +66,7 @@ class CallSizes:
     aggregate: Bound
     select: Bound
     rewrite: Bound
+    draft: Bound
     slow_update: Bound
     meta_skill: Bound
     propose: Bound
@@ -100,6 +103,7 @@ class _Sizer:
             aggregate=self._asked(0, listed, most_listed, reply=2 * edits * _AN_EDIT),
             select=self._asked(0, listed, most_listed, reply=20),
             rewrite=self._asked(0, edits * _AN_EDIT, reply=self._rewritten()),
+            draft=self._asked(MOST_FAILURES + MOST_RIGHT, FURTHER_LIMIT, reply=self._rewritten() + _ANALYSIS),
             slow_update=self._asked(min(optimize.slow_update_samples, self._sizes.train), reply=self._slow_limit()),
             meta_skill=self._asked(0, epoch * _A_DECISION, epoch * edits * _AN_EDIT, reply=300),
             propose=self._proposed(),

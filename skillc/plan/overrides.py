@@ -254,6 +254,7 @@ _SETTINGS: Mapping[str, Reader] = {
     "optimize.minibatch": _amount("examples", least=1, whole=True),
     "optimize.samples": _count,
     "optimize.candidates": _count,
+    "optimize.drafts": _count_or_zero,
     "optimize.screen": _amount("examples", whole=True),
     "optimize.control": _switch,
     "optimize.together": _switch,

@@ -287,6 +287,8 @@ def _loop(plan: Plan, bounds: Bounds) -> list[Row]:
     ]
     if optimize.replay:
         rows.insert(3, ("replay", f"{optimize.replay} earlier failures with each batch"))
+    if optimize.drafts:
+        rows.insert(3, ("drafts", f"{optimize.drafts} in each step that is not spent on edits"))
     if optimize.candidates > 1:
         rows.insert(4, ("candidates", f"{optimize.candidates} a step"))
     if optimize.retries:

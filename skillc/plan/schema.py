@@ -278,6 +278,7 @@ class OptimizePlan(Frozen):
         minibatch: trajectories one reflection sees.
         samples: rollouts per example.
         candidates: candidates a step that are raced against each other.
+        drafts: whole-section drafts of a step that is not spent on edits; 0 spends all steps on edits.
         screen: examples on which each edit is tried alone; 0 turns it off.
         control: whether a failure that an unrelated edit cures too counts for nothing in the screen.
         together: whether edits that cure nothing alone are screened together.
@@ -307,6 +308,7 @@ class OptimizePlan(Frozen):
     minibatch: int = 8
     samples: int = 1
     candidates: int = 1
+    drafts: int = 0
     screen: int = 3
     control: bool = True
     together: bool = True

@@ -1,6 +1,7 @@
 """What outlives a step: rejected-edit buffer, slow update, meta skill; and how much may be asked at most."""
 
 import asyncio
+import re
 from dataclasses import replace
 
 import pytest
@@ -21,7 +22,7 @@ SLOW = PROGRAM.replace(
 
 
 def edits(call, *texts):
-    return {"edits": [{"op": "add", "section": "rules", "text": text, "cures": ["t1", "t2", "t3"]} for text in texts]}
+    return {"edits": [{"op": "add", "section": "rules", "text": text, "cures": ["t1"]} for text in texts]}
 
 
 def helpful(call):
@@ -47,9 +48,11 @@ def test_the_rejected_edit_buffer_lasts_the_run(tmp_path):
     assert "<rejected>" not in prompts[0]
     assert "- add to rules: Try harder. (" in prompts[-1]
     # What was put aside once and accepted later is no failure any more.
-    assert "Know hammer. (cured none of 3)" in "".join(prompts)
-    assert "[" + next(r.id for r in trained.state.incumbent.rules if r.text == "Know hammer.") in prompts[-1]
-    assert "Know hammer. (cured none of 3)" not in prompts[-1]
+    aside = set(re.findall(r"Know (\w+)\. \(cured none", "".join(prompts)))
+    accepted = {rule.text for rule in trained.state.incumbent.rules}
+    back = [word for word in aside if f"Know {word}." in accepted]
+    assert back
+    assert not any(f"Know {word}. (cured none" in prompts[-1] for word in back)
     switched = Workshop(tmp_path, replies, settings=("budget.epochs=1", "optimize.rejected_buffer=off"))
     asyncio.run(train(switched.engine, switched.state.incumbent))
     assert not any("<rejected>" in prompt for prompt in switched.script.of("reflect"))

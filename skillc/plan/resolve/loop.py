@@ -9,7 +9,7 @@ from skillc.plan.resolve.values import amount_of, count_of, switch_of, value_of,
 from skillc.plan.schema import BudgetPlan, OptimizePlan, SchedulePlan
 
 _COUNTS = (
-    *("batch", "minibatch", "samples", "candidates", "screen", "replay", "retries", "wave"),
+    *("batch", "minibatch", "samples", "candidates", "drafts", "screen", "replay", "retries", "wave"),
     *("slow_update_samples", "trajectory_limit", "accumulate", "lookups"),
 )
 _SWITCHES = (

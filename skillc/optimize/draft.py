@@ -1,0 +1,273 @@
+"""Drafts: sections written anew from cases, tried on cases that their author did not see, and revised.
+
+A draft is taken as the edits that it amounts to, rule by rule, so that limits, trust regions, history and the
+rejected-edit buffer treat it as any other candidate. Of several drafts of a step, the one that did best on its unseen
+cases is revised once, by what came of its trial, and goes to the gates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from pydantic import JsonValue
+
+from skillc.data.example import Example
+from skillc.document.edits import Edit, apply_edits, edit_to_json
+from skillc.document.lint import Refused
+from skillc.document.rewrites import WantedRule, edits_to
+from skillc.document.skill import Document, digest, tokens
+from skillc.optimize.briefing import briefing
+from skillc.optimize.contrast import Measured, confusion, failures_of, further, held_out, near_rights, rights_of
+from skillc.optimize.decide import Patch
+from skillc.optimize.engine import Engine, Place, State
+from skillc.optimize.prompting import CaseView, TrajectoryView, draft_messages
+from skillc.optimize.proposals import wording
+from skillc.optimize.replies import MalformedReply, RewriteReply
+from skillc.optimize.rewrite import read_rewrite
+from skillc.optimize.rollouts import gather
+from skillc.optimize.sight import shown_gold, shown_inputs, trajectory_view
+from skillc.optimize.trials import moved
+from skillc.plan.drafts import FURTHER_LIMIT, JUDGES, MOST_FAILURES, MOST_RIGHT
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A draft, and what it did on cases that its author did not see.
+
+    Attributes:
+        edits: what it amounts to, against the incumbent.
+        text: the incumbent with these edits.
+        shown: the cases that it was written from.
+        failures: unseen failures of the incumbent on which it was tried.
+        rights: unseen cases that the incumbent gets right, on which it was tried.
+        cured, broke: ids of those that came out better and worse.
+        unexplained: ids of the cases that its author found no rule for.
+    """
+
+    edits: tuple[Edit, ...]
+    text: Document
+    shown: tuple[Measured, ...]
+    failures: tuple[Example, ...] = ()
+    rights: tuple[Example, ...] = ()
+    cured: tuple[str, ...] = ()
+    broke: tuple[str, ...] = ()
+    unexplained: tuple[str, ...] = ()
+
+    @property
+    def worth(self) -> Fraction:
+        """Cured less broken, as a share of the unseen cases; 0 where there were none."""
+        tried = len(self.failures) + len(self.rights)
+        return Fraction(len(self.cured) - len(self.broke), tried) if tried else Fraction(0)
+
+    def trial(self) -> dict[str, JsonValue]:
+        """What the history tells of the trial."""
+        return {
+            "tokens": tokens(self.text),
+            "cured": len(self.cured),
+            "of_failures": len(self.failures),
+            "broke": len(self.broke),
+            "of_rights": len(self.rights),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """What the drafts of a step gave: the candidate, None where there was none, and the cases that nothing explains."""
+
+    patch: Patch | None
+    unexplained: tuple[str, ...] = ()
+
+
+async def draft(engine: Engine, state: State, measured: Sequence[Measured], place: Place) -> Drafted:
+    """The candidate of a step that is written from the cases of its batch.
+
+    Args:
+        engine: the surroundings.
+        state: its incumbent is what is written anew.
+        measured: the step's batch under the incumbent.
+        place: where in the run.
+
+    Raises:
+        BudgetReached, PermanentFailure: from the models.
+    """
+    failures, rights = failures_of(engine.plan, measured), rights_of(engine.plan, measured)
+    if not failures:
+        return Drafted(None)
+    writers = [_Writer(engine, state, measured, failures, rights, place, k) for k in range(_count(engine, failures))]
+    engine.observer.stage("draft", len(writers))
+    written = [each for each in await gather([writer.write() for writer in writers]) if each is not None]
+    distinct = list({digest(each.text): each for each in reversed(written)}.values())[::-1]
+    tried = await _tried(engine, state, distinct)
+    if not tried:
+        return Drafted(None)
+    best = max(tried, key=lambda each: (each.worth, -tokens(each.text)))
+    final = await writers[0].revise(best)
+    told: list[JsonValue] = [{**each.trial(), "chosen": each is best} for each in tried]
+    unexplained = tuple(dict.fromkeys(name for each in (*tried, final) for name in each.unexplained))
+    return Drafted(_patch(state, final, told, revised=final is not best), unexplained)
+
+
+def _count(engine: Engine, failures: Sequence[Measured]) -> int:
+    """Where all failures are shown to each draft, nothing tells the drafts apart, so that one is enough."""
+    return engine.plan.optimize.drafts if held_out(failures) else 1
+
+
+def _patch(state: State, final: Draft, told: list[JsonValue], *, revised: bool) -> Patch:
+    applied = apply_edits(state.incumbent, final.edits)
+    edits: list[JsonValue] = [
+        {**edit_to_json(edit), "report": report.message, "rule": report.rule}
+        for edit, report in zip(final.edits, applied.reports, strict=True)
+    ]
+    shown: dict[str, JsonValue] = {"maker": "draft", "drafts": told, "revised": revised, "edits": edits}
+    texts = " | ".join(wording(edit) for edit in final.edits)
+    return Patch(final.edits, applied.document, shown, f"draft: {texts}")
+
+
+async def _tried(engine: Engine, state: State, drafts: Sequence[Draft]) -> list[Draft]:
+    """The drafts with what they did on their unseen cases; one that was not measured there counts as unmoved."""
+    cells = sum(len(each.failures) + len(each.rights) for each in drafts)
+    if cells:
+        engine.observer.stage("screen", cells)
+        await gather(
+            [engine.rollouts.measure(each.text, (*each.failures, *each.rights), stage="screen") for each in drafts]
+        )
+    found = []
+    for each in drafts:
+        changes = {e.id: moved(engine, state.incumbent, each.text, e) or 0 for e in (*each.failures, *each.rights)}
+        cured = tuple(name for name, change in changes.items() if change > 0)
+        broke = tuple(name for name, change in changes.items() if change < 0)
+        found.append(replace(each, cured=cured, broke=broke))
+    return found
+
+
+class _Writer:
+    """One author: the cases that it sees, and those that it does not see."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        state: State,
+        measured: Sequence[Measured],
+        failures: Sequence[Measured],
+        rights: Sequence[Measured],
+        place: Place,
+        ordinal: int,
+    ) -> None:
+        self._engine, self._state, self._place, self._ordinal = engine, state, place, ordinal
+        self._measured = measured
+        held = held_out(failures, ordinal)
+        seen = [pair for pair in failures if pair not in held]
+        self._held, self._seen = [*held, *seen[MOST_FAILURES:]][:JUDGES], seen[:MOST_FAILURES]
+        shown = min(MOST_RIGHT, 2 * len(rights) // 3) if held else MOST_RIGHT
+        self._right = near_rights(engine, self._seen, rights, shown)
+        unseen = [pair for pair in rights if pair not in self._right]
+        self._checks = near_rights(engine, self._seen, unseen, JUDGES // 2) if held else []
+        self._sections = [s.name for s in state.incumbent.sections if s.mode == "trainable"]
+
+    async def write(self) -> Draft | None:
+        """A draft from the cases that are shown, None where the optimizer gave none that fits."""
+        plan = self._engine.plan
+        wrong, right = self._views("t", self._seen), self._views("r", self._right)
+        hidden = [example.id for example, _ in (*self._held, *self._checks)]
+        shown = [*self._seen, *self._right]
+        cases = further(self._engine, [*hidden, *(e.id for e, _ in shown)], FURTHER_LIMIT)
+        messages = draft_messages(
+            written=self._sections,
+            wrong=wrong,
+            right=right,
+            cases=[self._case(example) for example in cases],
+            confusion=confusion(plan, self._measured),
+            **briefing(self._engine, self._state),
+        )
+        reply = await self._ask(messages, self._state.incumbent, self._ordinal)
+        if reply is None:
+            return None
+        found, edits = reply
+        return Draft(
+            edits,
+            apply_edits(self._state.incumbent, edits).document,
+            tuple(shown),
+            tuple(example for example, _ in self._held),
+            tuple(example for example, _ in self._checks),
+            unexplained=_named(found, self._seen),
+        )
+
+    async def revise(self, best: Draft) -> Draft:
+        """The draft after its author saw what it did; the draft itself where there is nothing to mend."""
+        engine, plan = self._engine, self._engine.plan
+        trial = [(e, o) for e in (*best.failures, *best.rights) if (o := engine.rollouts.known(best.text, e))]
+        failed = failures_of(plan, trial)
+        if not failed:
+            return best
+        engine.observer.stage("draft", 1)
+        right = rights_of(plan, trial)
+        there = {example.id for example, _ in trial}
+        cases = [example for example, _ in best.shown]
+        cases += further(engine, [*there, *(example.id for example in cases)], FURTHER_LIMIT)
+        messages = draft_messages(
+            written=self._sections,
+            wrong=self._views("t", failed),
+            right=self._views("r", right),
+            cases=[self._case(e) for e in cases] if "gold" in plan.optimize.sees else [],
+            tried=True,
+            **briefing(engine, replace(self._state, incumbent=best.text)),
+        )
+        reply = await self._ask(messages, best.text, engine.plan.optimize.drafts)
+        if reply is None:
+            return best
+        found, edits = reply
+        wanted = apply_edits(best.text, edits).document
+        against = _edits_between(self._state.incumbent, wanted, self._sections)
+        if against is None:
+            return best
+        text = apply_edits(self._state.incumbent, against).document
+        return replace(best, edits=against, text=text, unexplained=(*best.unexplained, *_named(found, failed)))
+
+    async def _ask(
+        self, messages: Sequence[Mapping[str, str]], skill: Document, ordinal: int
+    ) -> tuple[RewriteReply, tuple[Edit, ...]] | None:
+        def check(reply: RewriteReply) -> None:
+            edits = read_rewrite(skill, reply, self._sections)
+            if isinstance(edits, Refused):
+                raise MalformedReply(edits.reason)
+
+        sample = (self._place.epoch, self._place.step, ordinal)
+        reply = await self._engine.optimizer.ask(RewriteReply, messages, stage="draft", sample=sample, check=check)
+        edits = read_rewrite(skill, reply, self._sections) if reply is not None else None
+        if isinstance(edits, Refused):
+            self._engine.observer.note(f"draft: {edits.reason}")
+        return (reply, edits) if reply is not None and isinstance(edits, tuple) else None
+
+    def _views(self, letter: str, pairs: Sequence[Measured]) -> list[TrajectoryView]:
+        plan = self._engine.plan
+        limit = plan.optimize.trajectory_limit
+        return [trajectory_view(plan, f"{letter}{i}", *pair, limit=limit) for i, pair in enumerate(pairs, 1)]
+
+    def _case(self, example: Example) -> CaseView:
+        plan = self._engine.plan
+        return CaseView(shown_inputs(example, plan.optimize.trajectory_limit), shown_gold(plan, example) or "")
+
+
+def _named(reply: RewriteReply, failures: Sequence[Measured]) -> tuple[str, ...]:
+    tags = {f"t{i}": example.id for i, (example, _) in enumerate(failures, 1)}
+    return tuple(tags[tag] for tag in reply.unexplained if tag in tags)
+
+
+def _edits_between(before: Document, after: Document, sections: Sequence[str]) -> tuple[Edit, ...] | None:
+    """The edits that turn some sections of one document into those of another; None where the document refuses."""
+    edits: list[Edit] = []
+    document = before
+    for name in sections:
+        section = after.section(name)
+        wanted = [WantedRule(r.text, r.topic or "", r.id, r.rationale) for r in section.rules] if section else []
+        old = document.section(name)
+        if old is None or [(r.text, r.topic) for r in old.rules] == [(w.text, w.topic or None) for w in wanted]:
+            continue
+        found = edits_to(document, name, wanted)
+        if isinstance(found, Refused):
+            return None
+        edits += found
+        document = apply_edits(document, found).document
+    return tuple(edits) if edits else None

@@ -1,0 +1,154 @@
+"""Whole-section drafts: what their authors see, how they are tried, revised and gated, and who has a step."""
+
+import asyncio
+from dataclasses import replace
+
+from workshop import KIND_OF, PLACE, Workshop, word_of
+
+from skillc.document.skill import digest
+from skillc.optimize.makers import maker_of, with_maker
+from skillc.optimize.replay import replayed
+from skillc.optimize.step import step
+
+DRAFTS = ("optimize.drafts=2", "optimize.speculate=off", "optimize.batch=30")
+
+
+def reply(words, **more):
+    """A draft with a rule for each of these words."""
+    rules = [{"text": f"If the text has {word}, answer {KIND_OF[word]}.", "topic": ""} for word in words]
+    return {"analysis": "by word", "sections": [{"section": "rules", "rules": rules}], **more}
+
+
+def shop(folder, make, **more):
+    made = Workshop(folder, make, settings=DRAFTS, **more)
+    made.measure_validation()
+    return made
+
+
+def stepped(made):
+    return asyncio.run(step(made.engine, made.state, made.train[:30], PLACE))
+
+
+class Heard:
+    """Keeps what a step tells."""
+
+    def __init__(self, made):
+        self.records = []
+        made.engine.observer.decided = self.records.append
+
+
+def test_an_empty_skill_is_written_by_a_draft_that_passes_the_gates(tmp_path):
+    made = shop(tmp_path, lambda call: reply(KIND_OF))
+    heard = Heard(made)
+    after = stepped(made)
+    assert digest(after.incumbent) != digest(made.state.incumbent)
+    assert len(after.incumbent.rules) == len(KIND_OF)
+    assert after.lost == {"draft": 0}
+    (record,) = heard.records
+    assert record["maker"] == "draft" and record["result"] == "accept"
+    assert {stage for stage, _ in made.script.prompts} == {"draft"}
+
+
+def test_a_draft_does_not_see_the_cases_that_judge_it(tmp_path):
+    made = shop(tmp_path, lambda call: reply(list(KIND_OF)[:4]))
+    heard = Heard(made)
+    stepped(made)
+    first, second, *_ = made.script.of("draft")
+    (record,) = heard.records
+    assert all(trial["of_failures"] >= 6 and trial["of_rights"] > 0 for trial in record["drafts"])
+    wrong = [e for e in made.train[:30] if KIND_OF[word_of(e)] != "fruit"]
+    for prompt in (first, second):
+        hidden = [e for e in wrong if e.inputs["text"] not in prompt]
+        assert len(wrong) // 3 <= len(hidden) <= len(wrong) // 3 + 1
+    assert first != second
+
+
+def test_a_prompt_holds_contrast_and_further_cases_with_their_answers(tmp_path):
+    made = shop(tmp_path, lambda call: reply(KIND_OF))
+    stepped(made)
+    prompt = made.script.of("draft")[0]
+    assert '<trajectories kind="failures">' in prompt and '<trajectories kind="right">' in prompt
+    assert "<cases>" in prompt and "<confusion>" in prompt
+    unseen = [e for e in made.train[30:] if e.inputs["text"] in prompt]
+    assert len(unseen) > 10
+    assert "answered fruit" in prompt
+
+
+def test_where_gold_is_withheld_no_right_answer_is_shown(tmp_path):
+    made = Workshop(tmp_path, lambda call: reply(KIND_OF), settings=(*DRAFTS, "optimize.sees=[feedback]"))
+    made.measure_validation()
+    stepped(made)
+    prompt = made.script.calls[0].messages[1].content
+    assert "<gold>" not in prompt and "<cases>" not in prompt and "<confusion>" not in prompt
+
+
+def test_the_better_draft_is_revised_with_what_it_did(tmp_path):
+    words = list(KIND_OF)
+
+    def answer(call):
+        prompt = call.messages[-1].content
+        if 'tried="on"' in prompt:
+            assert "came out wrong" in prompt
+            return reply(words)
+        return reply(words[: 2 + 4 * call.sample[2]])
+
+    made = shop(tmp_path, answer)
+    heard = Heard(made)
+    after = stepped(made)
+    (record,) = heard.records
+    assert [trial["chosen"] for trial in record["drafts"]] == [False, True]
+    assert record["revised"] is True
+    assert len(after.incumbent.rules) == len(words)
+    assert len(made.script.of("draft")) == 3
+
+
+def test_a_revision_that_cannot_be_read_leaves_the_draft(tmp_path):
+    words = list(KIND_OF)
+
+    def answer(call):
+        return "no" if 'tried="on"' in call.messages[1].content else reply(words[:-3])
+
+    made = shop(tmp_path, answer)
+    heard = Heard(made)
+    after = stepped(made)
+    assert heard.records[0]["revised"] is False
+    assert len(after.incumbent.rules) == len(words) - 3
+
+
+def test_without_a_readable_draft_the_step_is_lost(tmp_path):
+    made = shop(tmp_path, lambda call: "nothing to say")
+    heard = Heard(made)
+    after = stepped(made)
+    assert heard.records[0]["result"] == "empty"
+    assert after.lost == {"draft": 1}
+    measured = made.measured(made.train[:30])
+    assert maker_of(made.engine, after, measured) == "edits"
+
+
+def test_the_maker_that_lost_less_has_the_step_and_the_share_of_failures_breaks_ties(tmp_path):
+    made = shop(tmp_path, lambda call: reply(KIND_OF))
+    measured = made.measured(made.train[:30])
+    won = stepped(made)
+    right = [pair for pair in measured if KIND_OF[word_of(pair[0])] == "fruit"]
+    assert maker_of(made.engine, won, measured) == "draft"
+    assert maker_of(made.engine, won, right) == "edits"
+    lost = with_maker(won, won, "draft")
+    assert lost.lost == {"draft": 1} and maker_of(made.engine, lost, measured) == "edits"
+    assert maker_of(made.engine, with_maker(lost, lost, "edits"), measured) == "draft"
+
+
+def test_a_case_that_no_author_can_explain_comes_back_once_only(tmp_path):
+    made = shop(tmp_path, lambda call: reply(list(KIND_OF)[:1], unexplained=["t1"]))
+    after = stepped(made)
+    assert after.unexplained and set(after.unexplained.values()) <= {1, 2}
+    failed = after.failures[0].id
+    once, twice = (replace(after, unexplained={failed: times}) for times in (1, 2))
+    assert failed in [e.id for e in replayed(made.engine, once, ())]
+    assert failed not in [e.id for e in replayed(made.engine, twice, ())]
+
+
+def test_without_drafts_all_steps_are_edits(tmp_path):
+    made = Workshop(tmp_path, lambda call: {"edits": []}, settings=("optimize.drafts=0",))
+    made.measure_validation()
+    asyncio.run(step(made.engine, made.state, made.train[:30], PLACE))
+    assert not made.script.of("draft") and made.script.of("reflect")
