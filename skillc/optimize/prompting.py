@@ -298,6 +298,7 @@ def draft_messages(
         cases=cases,
         confusion=confusion,
         tried=tried,
+        has_rules=any(section.name in written and section.used for section in sections),
         **shared,
     )
 
