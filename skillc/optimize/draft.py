@@ -22,6 +22,7 @@ from skillc.optimize.briefing import briefing
 from skillc.optimize.contrast import Measured, confusion, failures_of, further, held_out, near_rights, rights_of
 from skillc.optimize.decide import Patch
 from skillc.optimize.engine import Engine, Place, State
+from skillc.optimize.pool import fits_text
 from skillc.optimize.prompting import CaseView, TrajectoryView, draft_messages
 from skillc.optimize.proposals import wording
 from skillc.optimize.replies import MalformedReply, RewriteReply
@@ -106,7 +107,17 @@ async def draft(engine: Engine, state: State, measured: Sequence[Measured], plac
     final = await writers[0].revise(best)
     told: list[JsonValue] = [{**each.trial(), "chosen": each is best} for each in tried]
     unexplained = tuple(dict.fromkeys(name for each in (*tried, final) for name in each.unexplained))
-    return Drafted(_patch(state, final, told, revised=final is not best), unexplained)
+    fitting = _fitting(engine, state, final)
+    return Drafted(_patch(state, fitting, told, revised=final is not best), unexplained)
+
+
+def _fitting(engine: Engine, state: State, final: Draft) -> Draft:
+    """As many of a draft's first edits as gates on the text allow, such as a trust region; all where none fits."""
+    for count in range(len(final.edits), 0, -1):
+        text = apply_edits(state.incumbent, final.edits[:count]).document
+        if fits_text(engine, state, text):
+            return replace(final, edits=final.edits[:count], text=text)
+    return final
 
 
 def _count(engine: Engine, failures: Sequence[Measured]) -> int:

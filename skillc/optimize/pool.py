@@ -77,6 +77,11 @@ async def take(
     return pool.decisions()
 
 
+def fits_text(engine: Engine, state: State, candidate: Document) -> bool:
+    """Whether no gate on texts alone speaks against a candidate. Nothing is run for it."""
+    return not _Pool(engine, state, [candidate], (), slow=False).leave_by("text")
+
+
 class _Racer:
     """One candidate with what is known of it."""
 

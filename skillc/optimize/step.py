@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from skillc.data.example import Example
-from skillc.optimize.accumulate import learn
+from skillc.optimize.accumulate import learn, roll_out
 from skillc.optimize.aggregate import aggregate
 from skillc.optimize.budget import choose_budget
 from skillc.optimize.bundles import bundles
@@ -40,43 +40,21 @@ async def step(engine: Engine, state: State, batch: Sequence[Example], place: Pl
         BudgetReached: a cap does not admit a call; the open step is dropped.
     """
     again = replayed(engine, state, batch)
-    measured = await _rolled_out(engine, state, batch, again)
-    maker = maker_of(engine, state, measured)
-    if maker == "draft":
-        after = await _by_drafts(engine, state, batch, again, measured, place)
-    else:
-        after = await _by_edits(engine, state, batch, again, place)
-    return with_maker(state, after, maker)
-
-
-async def _rolled_out(
-    engine: Engine, state: State, batch: Sequence[Example], again: Sequence[Example]
-) -> list[Measured]:
-    """The batch and the earlier failures under the incumbent, one batch of the program after the other."""
-    size = engine.plan.optimize.batch
-    parts = [batch[start : start + size] for start in range(0, len(batch), size)]
-    measured: list[Measured] = []
-    for part in [*parts, again] if again else parts:
-        engine.observer.stage("rollout", len(part))
-        outcomes = await engine.rollouts.measure(state.incumbent, part, stage="rollout")
-        measured += zip(part, outcomes, strict=True)
-    return measured
+    rolled = await roll_out(engine, state, batch, again=again)
+    batch = (*batch, *again)
+    maker = maker_of(engine, state, [pair for part in rolled for pair in part])
+    make = _by_drafts if maker == "draft" else _by_edits
+    return with_maker(state, await make(engine, remembering(engine, state, batch), batch, rolled, place), maker)
 
 
 async def _by_drafts(
-    engine: Engine,
-    state: State,
-    batch: Sequence[Example],
-    again: Sequence[Example],
-    measured: Sequence[Measured],
-    place: Place,
+    engine: Engine, state: State, batch: Sequence[Example], rolled: Sequence[Sequence[Measured]], place: Place
 ) -> State:
     """The state after a step whose candidate is a whole-section draft."""
     failed = engine.optimizer.failed
-    batch = (*batch, *again)
-    state = remembering(engine, state, batch)
     left_out = retired(state)
-    drafted = await draft(engine, state, [pair for pair in measured if pair[0].id not in left_out], place)
+    measured = [pair for part in rolled for pair in part if pair[0].id not in left_out]
+    drafted = await draft(engine, state, measured, place)
     counts = Counter(state.unexplained) + Counter(drafted.unexplained)
     state = replace(state, unexplained=dict(counts))
     if drafted.patch is None:
@@ -88,20 +66,14 @@ async def _by_drafts(
 
 
 async def _by_edits(
-    engine: Engine,
-    state: State,
-    batch: Sequence[Example],
-    again: Sequence[Example],
-    place: Place,
+    engine: Engine, state: State, batch: Sequence[Example], rolled: Sequence[Sequence[Measured]], place: Place
 ) -> State:
     """The state after a step whose candidates are made of screened edits."""
     failed = engine.optimizer.failed
     budget = edit_budget(
         engine.plan.optimize.edits, place.step - 1, scheduled_steps(engine.plan, len(engine.dataset.train))
     )
-    reflections = await learn(engine, state, batch, place, budget, again=again)
-    batch = (*batch, *again)
-    state = remembering(engine, state, batch)
+    reflections = await learn(engine, state, rolled, place, budget)
     merged = await aggregate(engine, state, reflections, place, budget)
     state = counted(state, [mark for reflection in reflections for mark in reflection.marks])
     merged = [*merged, *harmful(state, merged, budget)]

@@ -10,7 +10,7 @@ from workshop import KIND_OF, PLACE, PROGRAM, Workshop, rows, word_of
 from skillc.document.edits import Add, Replace, apply_edits
 from skillc.errors import SkillcError
 from skillc.models.failures import CallFailed
-from skillc.optimize.accumulate import learn
+from skillc.optimize.accumulate import learn, roll_out
 from skillc.optimize.aggregate import aggregate
 from skillc.optimize.contrast import failures_of, held_out
 from skillc.optimize.lookups import Library
@@ -37,7 +37,12 @@ def first(call):
 
 
 def learnt(shop, edits=4):
-    return asyncio.run(learn(shop.engine, shop.state, shop.train[:36], PLACE, edits))
+    return asyncio.run(rolled_and_learnt(shop, edits))
+
+
+async def rolled_and_learnt(shop, edits):
+    rolled = await roll_out(shop.engine, shop.state, shop.train[:36])
+    return await learn(shop.engine, shop.state, rolled, PLACE, edits)
 
 
 # ---- minibatches ----------------------------------------------------------------------------------

@@ -64,7 +64,9 @@ class Brief:
         lines: what rulebook understands of the whole skill, in reading order: a rule's id ("" elsewhere) and the rule.
         majority: whether the skill says that the answer with the most signs wins.
         rejected: the texts in the rejected-edit buffer.
-        cases: trajectories or pairs.
+        cases: trajectories or pairs that the request is about.
+        beside: right cases that stand beside failures.
+        further: training examples with their right answers.
         edits: proposed edits by patch, as JSON objects.
         kinds: of the patches.
         request: attributes of the request.
@@ -83,6 +85,8 @@ class Brief:
     majority: bool
     rejected: tuple[str, ...]
     cases: tuple[Case, ...]
+    beside: tuple[Case, ...]
+    further: tuple[Case, ...]
     edits: tuple[tuple[Mapping[str, object], ...], ...]
     kinds: tuple[str, ...]
     request: Mapping[str, str]
@@ -120,6 +124,7 @@ def read_brief(prompt: str) -> Brief:
     skill = plain(_inside(prompt, "skill"))
     rules, sections, lines = _skill(skill, inputs)
     found = re.search(r"<request([^>]*)>", prompt)
+    about, beside, further = _apart(prompt)
     return Brief(
         inputs=inputs,
         outputs=types,
@@ -129,7 +134,9 @@ def read_brief(prompt: str) -> Brief:
         lines=lines,
         majority=any(reads_majority(_RULE_ID.sub("", line)) for line in skill.splitlines() if not _WHY.match(line)),
         rejected=tuple(plain(line[2:]) for line in _inside(prompt, "rejected").splitlines() if line.startswith("- ")),
-        cases=tuple(_cases(prompt, labels, outputs)),
+        cases=tuple(_cases(about, labels, outputs)),
+        beside=tuple(_cases(beside, labels, outputs)),
+        further=tuple(_cases(further, labels, outputs)),
         edits=tuple(_patches(prompt)),
         kinds=tuple(row.get("kind", "failures") for row, _ in _each(_inside(prompt, "patches"), "patch"))
         or ("failures",),
@@ -139,6 +146,17 @@ def read_brief(prompt: str) -> Brief:
         memory=plain(_inside(prompt, "memory")),
         decisions=tuple(_decisions(prompt)),
     )
+
+
+def _apart(prompt: str) -> tuple[str, str, str]:
+    """The prompt without the right cases beside its failures and without a draft's further cases; then these two."""
+    found = re.search(r'<trajectories kind="right">.*?</trajectories>', prompt, re.DOTALL)
+    beside = found[0] if found else ""
+    further = _inside(prompt, "cases") if '<request stage="draft"' in prompt else ""
+    about = prompt
+    for part in (beside, further):
+        about = about.replace(part, "") if part else about
+    return about, beside, further
 
 
 def _inside(text: str, tag: str) -> str:

@@ -1,4 +1,4 @@
-"""The reply to a question for whole texts: the rules as they stand, with the edits that a reflection would propose."""
+"""The replies to questions for whole texts: the rules as they stand, with the edits that a reflection would propose."""
 
 from __future__ import annotations
 
@@ -31,9 +31,29 @@ def one_shot(brief: Brief) -> dict[str, object]:
     return {"sections": changed}
 
 
-def edits_for(brief: Brief) -> list[Mapping[str, object]]:
-    """What a reflection on the wrong answers alone would propose."""
-    failing = tuple(case for case in brief.cases if wrong(case))
+def draft(brief: Brief) -> dict[str, object]:
+    """Each section with the edits for its failures and for the further cases, which nobody has answered."""
+    edits = edits_for(brief, tuple(case for case in brief.further if case.gold is not None))
+    sections = []
+    for name in brief.request.get("sections", "").split():
+        old = {rule.id: rule.text for rule in brief.rules if rule.section == name}
+        lines = tuple(Line(rule.id, rule.topic, rule.text) for rule in brief.rules if rule.section == name)
+        rules = [_rule(line, old) for line in edited(lines, edits, name)]
+        if rules:
+            sections.append({"section": name, "rules": rules})
+    return {"sections": sections}
+
+
+def _rule(line: Line, old: Mapping[str, str]) -> dict[str, object]:
+    if line.id and old[line.id] == line.text:
+        return {"rule": line.id}
+    new: dict[str, object] = {"text": line.text, "topic": line.topic}
+    return {"rule": line.id, **new} if line.id else new
+
+
+def edits_for(brief: Brief, further: Sequence[Case] = ()) -> list[Mapping[str, object]]:
+    """What a reflection on the wrong answers alone would propose, with further cases taken for wrong ones."""
+    failing = (*(case for case in brief.cases if wrong(case)), *further)
     proposed = reflect(replace(brief, cases=failing, request={"kind": "failures", "edits": str(_MOST_EDITS)}))
     edits = proposed["edits"]
     return list(edits) if isinstance(edits, list) else []

@@ -11,7 +11,7 @@ from skillc.models.rulebook.briefs import Brief, read_brief
 from skillc.models.rulebook.induce import deciding
 from skillc.models.rulebook.lookups import with_lookups
 from skillc.models.rulebook.merge import aggregate
-from skillc.models.rulebook.one_shot import one_shot
+from skillc.models.rulebook.one_shot import draft, one_shot
 from skillc.models.rulebook.propose import reflect
 from skillc.models.rulebook.reading import texts
 from skillc.models.rulebook.rewriting import rewrite
@@ -83,6 +83,7 @@ STAGES: dict[str, Callable[[Brief], dict[str, object]]] = {
     "aggregate": aggregate,
     "budget": budget,
     "rewrite": rewrite,
+    "draft": draft,
     "slow_update": slow_update,
     "meta_skill": meta_skill,
     "one_shot": one_shot,
