@@ -185,6 +185,7 @@ def sanity_plan(plan: Plan, examples: int) -> Plan:
             "wave": examples,
             "samples": 1,
             "candidates": 1,
+            "drafts": 0,
             "retries": 0,
             "accumulate": 1,
             "speculate": False,

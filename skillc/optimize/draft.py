@@ -26,7 +26,7 @@ from skillc.optimize.pool import fits_text
 from skillc.optimize.prompting import CaseView, TrajectoryView, draft_messages
 from skillc.optimize.proposals import wording
 from skillc.optimize.replies import MalformedReply, RewriteReply
-from skillc.optimize.rewrite import read_rewrite
+from skillc.optimize.rewrite import read_rewrite, written_sections
 from skillc.optimize.rollouts import gather
 from skillc.optimize.sight import shown_gold, shown_inputs, trajectory_view
 from skillc.optimize.trials import moved
@@ -175,7 +175,7 @@ class _Writer:
         self._right = near_rights(engine, self._seen, rights, shown)
         unseen = [pair for pair in rights if pair not in self._right]
         self._checks = near_rights(engine, self._seen, unseen, JUDGES // 2) if held else []
-        self._sections = [s.name for s in state.incumbent.sections if s.mode == "trainable"]
+        self._sections = written_sections(engine, state.incumbent)
 
     async def write(self) -> Draft | None:
         """A draft from the cases that are shown, None where the optimizer gave none that fits."""

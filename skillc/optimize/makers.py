@@ -11,6 +11,7 @@ from skillc.document.skill import digest
 from skillc.optimize.contrast import Measured
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.failures import is_failure
+from skillc.optimize.rewrite import written_sections
 
 Maker = Literal["draft", "edits"]
 
@@ -22,19 +23,21 @@ def maker_of(engine: Engine, state: State, measured: Sequence[Measured]) -> Make
     """The maker that lost fewer steps since it last won one.
 
     Of equals it is `draft` where the open sections hold no rule, or where at least a quarter of the batch fails; there
-    is much to write at once then. Else it is `edits`. With `drafts = 0` it is always `edits`.
+    is much to write at once then. Else it is `edits`. It is always `edits` with `drafts = 0`, and where no section is
+    trainable.
 
     Args:
         engine: the surroundings.
         state: the loop's.
         measured: the step's batch under the incumbent.
     """
-    if not engine.plan.optimize.drafts:
+    sections = written_sections(engine, state.incumbent)
+    if not (engine.plan.optimize.drafts and sections):
         return "edits"
     drafts, edits = state.lost.get("draft", 0), state.lost.get("edits", 0)
     if drafts != edits:
         return "draft" if drafts < edits else "edits"
-    if not any(section.rules for section in state.incumbent.sections if section.mode == "trainable"):
+    if not any(section.rules for section in state.incumbent.sections if section.name in sections):
         return "draft"
     failed = [is_failure(engine.plan, outcome) for _, outcome in measured]
     return "draft" if failed.count(True) >= FAR * max(1, len(failed)) else "edits"

@@ -119,12 +119,16 @@ async def _rewritten(
     return edits
 
 
+def written_sections(engine: Engine, skill: Document) -> list[str]:
+    """The sections that may be written anew: the trainable ones but that of reminders, which edits alone fill."""
+    trainable = [section.name for section in skill.sections if section.mode == "trainable"]
+    return [name for name in trainable if not (engine.plan.optimize.lapses and name == REMINDERS)]
+
+
 def sections_to_rewrite(engine: Engine, skill: Document, suggested: Sequence[Proposal]) -> list[str]:
     """`rewrite_all`: every trainable section but the reminders; `rewrite_section`: the one with most suggestions."""
-    optimize = engine.plan.optimize
-    trainable = [s.name for s in skill.sections if s.mode == "trainable"]
-    found = [name for name in trainable if not (optimize.lapses and name == REMINDERS)]
-    if optimize.update == "rewrite_all":
+    found = written_sections(engine, skill)
+    if engine.plan.optimize.update == "rewrite_all":
         return found
     counts = Counter(section_of(skill, proposal) for proposal in suggested)
     return [max(found, key=lambda name: counts[name])]

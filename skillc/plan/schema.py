@@ -308,7 +308,7 @@ class OptimizePlan(Frozen):
     minibatch: int = 8
     samples: int = 1
     candidates: int = 1
-    drafts: int = 0
+    drafts: int = 1
     screen: int = 3
     control: bool = True
     together: bool = True
