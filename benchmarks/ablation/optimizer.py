@@ -58,9 +58,10 @@ class EveryStage(ScriptedOptimizer):
         return {"memory": "Keep rules short."}
 
     def _marks(self, prompt: str, chance: random.Random) -> list[dict[str, Any]]:
-        marks = []
+        marks: list[dict[str, Any]] = []
         for idea, rule in self._standing(prompt).items():
-            helped, misled = [], []
+            helped: list[str] = []
+            misled: list[str] = []
             for tag, case in self._cases(prompt, failures=False).items():
                 harms = idea in self.world.breakers([idea], case)
                 helps = not harms and self.world.needs[case] in (idea, idea.rstrip("ab"))

@@ -49,6 +49,7 @@ CITING: Mapping[str, tuple[str, Settings]] = {
     f"plain, cites {cites}": (f"the plain world above, cites {cites}", replace(PLAIN, cites=cites))
     for cites in ("exactly", "everything", "nothing", "wrongly")
 }
+EVERY_MIXED: Mapping[str, tuple[str, Settings | Mix]] = {**MIXED, **CITING}
 
 Arm = tuple[str, ...]
 
