@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from benchmarks.search.mixed import LETTERS, Mix, MixedWorld, Odds, parts
-from benchmarks.search.optimizer import Asked, Edit, Reply, ScriptedOptimizer, Shown, cite, edits_in, shown
+from benchmarks.search.optimizer import Asked, Edit, Reply, ScriptedOptimizer, Shown, cite, edits_in, given, shown
 
 _REJECTED = re.compile(r"<rejected>(.*?)</rejected>", re.DOTALL)
 _PRAISED_WITH = ("D", "D", "W")
@@ -37,7 +37,7 @@ class MixedOptimizer(ScriptedOptimizer):
         return self._composed(asked, lines)
 
     def _draft_reply(self, prompt: str, asked: Asked, chance: random.Random) -> Reply:
-        """The section with a rule for each cause among the failures shown."""
+        """The section with a rule for each cause among the failures shown, and among examples with their gold alone."""
         own: Mix = self.world.settings
         batch = self._batch(prompt, chance)
         edits = batch.on_failures(len(batch.wrong), own.drafts, own.drafts_contrast)
@@ -46,7 +46,9 @@ class MixedOptimizer(ScriptedOptimizer):
     def _batch(self, prompt: str, chance: random.Random) -> _Batch:
         rejected = _REJECTED.search(prompt)
         tried = frozenset(self.world.read(rejected[1])) if rejected else frozenset()
-        return _Batch(self.world, self._standing(prompt), shown(prompt), tried, chance)
+        standing = self._standing(prompt)
+        further = [Shown("", case, self.world.right(tuple(standing), case)) for case in given(prompt)]
+        return _Batch(self.world, standing, [*shown(prompt), *further], tried, chance)
 
     def _made(self, prompt: str, edits: Sequence[Edit], chance: random.Random) -> list[_Line]:
         """The rules of the skill with some edits made, unordered."""
@@ -156,7 +158,7 @@ class _Batch:
             place = {"op": "move", "rule": self.standing[group.about], "after": "start"}
             return {**place, "cures": self._cited(group.cases)}
         if group.cause == "odd" and self.chance.random() < self.world.settings.shrugs:
-            self.unexplained += [one.tag for one in self.shown if one.case in group.cases]
+            self.unexplained += [one.tag for one in self.shown if one.tag and one.case in group.cases]
             return None
         meant = self._meant(group.cases)
         rule = f"M{topic}x{meant[0]}" if group.cause == "odd" else self._drawn(topic, meant, odds)
@@ -210,7 +212,7 @@ class _Batch:
     def _cited(self, cases: Sequence[int], *, whole: bool = False) -> list[str]:
         """The tags that an edit cites; `whole` for what names its own examples."""
         own = self.world.settings
-        tags = {one.tag: one.case for one in self.shown}
+        tags = {one.tag: one.case for one in self.shown if one.tag}
         return cite(cases, tags, 1 if whole else own.cited, own.cites, self.chance)
 
 

@@ -21,6 +21,7 @@ LOST = 0.02
 _REQUEST = re.compile(r'<request stage="(\w+)"([^>]*)>')
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 _SHOWN = re.compile(r'<(\w+) tag="(\w+)"([^>]*)>(.*?)</\1>', re.DOTALL)
+_GIVEN = re.compile(r"<case>(.*?)</case>", re.DOTALL)
 _CASE = re.compile(r"\bcase (\d+)")
 _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 _GOLD = re.compile(r"<gold>(.*?)</gold>", re.DOTALL)
@@ -111,6 +112,11 @@ def shown(prompt: str) -> list[Shown]:
             right = answer[1] == gold[1] if answer and gold else 'score="1"' in attributes
             found.append(Shown(tag, int(case[1]), right))
     return found
+
+
+def given(prompt: str) -> list[int]:
+    """The examples that a prompt gives with their gold alone."""
+    return [int(case[1]) for body in _GIVEN.findall(prompt) if (case := _CASE.search(body))]
 
 
 def edits_in(prompt: str) -> list[Edit]:
