@@ -166,8 +166,15 @@ class MixedWorld:
 
     def labels(self, topic: int) -> tuple[str, str]:
         """The label that the rule of a topic asks for, and the one that the target gives without it."""
-        told, usual = random.Random(f"labels {self.seed} {topic}").sample(LABELS, 2)
-        return told, usual
+        return self._labels[topic]
+
+    @cached_property
+    def _labels(self) -> tuple[tuple[str, str], ...]:
+        found = []
+        for topic in range(self.settings.causes):
+            told, usual = random.Random(f"labels {self.seed} {topic}").sample(LABELS, 2)
+            found.append((told, usual))
+        return tuple(found)
 
     def row(self, case: int) -> dict[str, str]:
         """An example as the data file holds it: words of its topic, common words, and a word that no other has."""

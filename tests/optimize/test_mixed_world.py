@@ -271,7 +271,7 @@ def test_the_edits_are_as_in_the_recorded_run():
     """Twelve edits cured all they cited; of nine, two cured another of 46, two broke one of 95, five did neither."""
     kept = {"all cited": 0, "another": 0, "broken": 0, "neither": 0}
     count = 0
-    for seed in range(20):
+    for seed in range(12):
         world, chance = STRONG.draw(seed), random.Random(seed)
         wrong = [i for i in range(200) if not world.right((), i)]
         before = {i: world.right((), i) for i in range(200, 295)}
