@@ -70,9 +70,11 @@ MAIN: Mapping[str, Arm] = {
     "bundles by rank, with replay": BUNDLES_REPLAY,
 }
 REWRITE: Arm = (set_to("update", "rewrite_section"),)
+DRAFTS: Arm = (set_to("drafts", 3),)
 MIXED_ARMS: Mapping[str, Arm] = {
     "skillc's default": DEFAULT,
-    '`update = "rewrite_section"`': REWRITE,
+    "`update = rewrite_section`": REWRITE,
+    "`drafts = 3`": DRAFTS,
     "bundles by rank": BUNDLES,
 }
 

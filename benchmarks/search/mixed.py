@@ -70,6 +70,7 @@ class Mix:
         drafts_contrast: odds of the kinds in a draft, with contrast.
         praise: chance that a reflection on right examples proposes an edit, a diluting (2 in 3) or a wide one.
         shrugs: chance that the optimizer takes a failure without a learnable cause for what it is.
+        notices: chance that a draft notices a failure among examples that are shown with their gold alone.
         heeds: chance that the optimizer reconsiders a rule that it finds among the rejected edits.
         lifts: chance that a rewrite makes a general rule of two memorised or wide ones of a topic.
         lost: chance that a draft or a rewrite drops a rule of the skill.
@@ -98,6 +99,7 @@ class Mix:
     drafts_contrast: Odds = DRAFTED
     praise: float = 0.3
     shrugs: float = 0.5
+    notices: float = 0.3
     heeds: float = 0.5
     lifts: float = 0.3
     lost: float = 0.02

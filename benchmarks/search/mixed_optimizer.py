@@ -48,7 +48,8 @@ class MixedOptimizer(ScriptedOptimizer):
         tried = frozenset(self.world.read(rejected[1])) if rejected else frozenset()
         standing = self._standing(prompt)
         further = [Shown("", case, self.world.right(tuple(standing), case)) for case in given(prompt)]
-        return _Batch(self.world, standing, [*shown(prompt), *further], tried, chance)
+        seen = [one for one in further if one.right or chance.random() < self.world.settings.notices]
+        return _Batch(self.world, standing, [*shown(prompt), *seen], tried, chance)
 
     def _made(self, prompt: str, edits: Sequence[Edit], chance: random.Random) -> list[_Line]:
         """The rules of the skill with some edits made, unordered."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.search.arms import EVERY_MIXED, MIXED, MIXED_ARMS, RECORDED
+from benchmarks.search.arms import BUNDLES, DEFAULT, EVERY_MIXED, MIXED, MIXED_ARMS, RECORDED
 from benchmarks.search.page import LEFT_OUT, MIXED_SECTION, Runs, parameters, table
 from benchmarks.search.statistics import mean, ratio
 
@@ -19,15 +19,15 @@ def mixed_page(runs: Runs, seeds: int, calls: int) -> str:
     """The section as markdown, from runs of so many target calls."""
     points = [point for point in POINTS if point <= calls]
     whole = seeds >= _FULL and calls >= max(POINTS)
-    few = "" if whole else f" **First figures: {seeds} seeds, {calls:,} target calls.**"
+    few = "" if whole else f" **Here: {seeds} seeds, {calls:,} target calls.**"
     parts = [
         _CALIBRATION.read_text(),
         parameters(RECORDED),
         "The odds are those of the kinds general, interfering, wide, memorised and diluting.",
-        f"### Share of the attainable gain\n\n`{_COMMAND}` makes these tables: {len(runs)} arms and worlds, {_FULL} "
-        f"seeds, {_listed()} target calls, about a CPU second a run. The share is that of the run's last accepted "
-        f"skill, on a population that no run sees; below 0 the skill does harm. The last rows are the world of the "
-        f"first section, by what its optimizer cites.{few}",
+        f"### Share of the attainable gain\n\n`{_COMMAND}` makes these tables: {len(EVERY_MIXED)} worlds, "
+        f"{len(MIXED_ARMS)} arms, {_FULL} seeds, {_listed()} target calls (half a CPU second for 1,080 calls). The "
+        f"share is that of the run's last accepted skill, on a population that no run sees; below 0 the skill does "
+        f"harm. The last rows are the world of the first section, by what its optimizer cites.{few}",
         *(_at(runs, point) for point in points),
         f"### What the skills contain\n\nMeans over seeds at {calls:,} target calls.\n\n" + _left(runs),
     ]
@@ -36,7 +36,7 @@ def mixed_page(runs: Runs, seeds: int, calls: int) -> str:
 
 def put(folder: Path, text: str) -> None:
     """Write the section to its own file and into README.md, in place of the one before."""
-    MIXED_SECTION.write_text(text)
+    (folder / MIXED_SECTION.name).write_text(text)
     first, last = (part.read_text().splitlines()[0] for part in (_CALIBRATION, LEFT_OUT))
     readme = folder / "README.md"
     before, after = readme.read_text().split(f"\n{last}\n", 1)
@@ -49,12 +49,11 @@ def _listed() -> str:
 
 
 def _at(runs: Runs, calls: int) -> str:
-    default, _, bundles = MIXED_ARMS.values()
     rows = []
     for name, (told, world) in EVERY_MIXED.items():
         shares = {arm: [ran.at(calls) for ran in runs[world, arm]] for arm in MIXED_ARMS.values()}
         # No ratio where the bundles may have gained nothing.
-        against = str(ratio(shares[default], shares[bundles])) if mean(shares[bundles]).low > 0 else "–"
+        against = str(ratio(shares[DEFAULT], shares[BUNDLES])) if mean(shares[BUNDLES]).low > 0 else "–"
         rows.append((name, told, *(str(mean(share)) for share in shares.values()), against))
     heads = ("world", "changed", *MIXED_ARMS, "default to bundles")
     return f"At {calls:,} target calls:\n\n{table(heads, rows)}"

@@ -11,9 +11,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.search.arms import BUNDLES, DEFAULT, MIXED, MIXED_ARMS, PLAIN, RECORDED, REWRITE, STRONG
+from benchmarks.search.arms import BUNDLES, DEFAULT, DRAFTS, MIXED, MIXED_ARMS, PLAIN, RECORDED, REWRITE, STRONG
 from benchmarks.search.mixed import Mix, Odds, parts
 from benchmarks.search.mixed_optimizer import MixedOptimizer
+from benchmarks.search.mixed_page import put
 from benchmarks.search.optimizer import ScriptedOptimizer, cite
 from benchmarks.search.run import Job, run
 from benchmarks.search.world import World
@@ -192,13 +193,14 @@ def test_a_draft_has_a_rule_for_each_cause_shown_exceptions_first_and_keeps_rule
     assert {rule.get("rule") or world.idea(rule["text"]) for rule in rules} == {"r0", "S3", "I4", "S5"}
 
 
-def test_a_draft_learns_from_examples_that_are_given_with_their_gold_alone():
-    world = replace(only("general"), lost=0.0).draw(1)
+@pytest.mark.parametrize(("notices", "found"), [(1.0, {"r0", "S3", "S6"}), (0.0, {"r0", "S3"})])
+def test_a_draft_learns_from_examples_that_are_given_with_their_gold_alone(notices, found):
+    world = replace(only("general"), lost=0.0, notices=notices).draw(1)
     row = world.row(of("cause", 6, world)[0])
     further = f'<cases>\n<case><input name="case">{row["case"]}</input><gold>{row["answer"]}</gold></case>\n</cases>'
     text = prompt(world, 'stage="draft" sections="rules" tried="on"', of("cause", 3, world)[:1], ("S4",), further)
     (section,) = json.loads(MixedOptimizer(world).answer(text, "a"))["sections"]
-    assert {rule.get("rule") or world.idea(rule["text"]) for rule in section["rules"]} == {"r0", "S3", "S6"}
+    assert {rule.get("rule") or world.idea(rule["text"]) for rule in section["rules"]} == found
 
 
 def test_a_draft_of_right_examples_adds_nothing():
@@ -319,4 +321,16 @@ def test_a_run_in_the_mixed_world_repeats_itself_under_its_cap(arm):
 
 
 def test_the_arms_differ_in_how_candidates_are_made():
-    assert len({DEFAULT, REWRITE, BUNDLES}) == 3
+    assert len({DEFAULT, REWRITE, DRAFTS, BUNDLES}) == len(MIXED_ARMS)
+
+
+def test_a_new_section_of_the_page_takes_the_place_of_the_old_one(tmp_path):
+    here = Path(__file__).resolve().parents[2] / "benchmarks" / "search"
+    (tmp_path / "README.md").write_text((here / "README.md").read_text())
+    first = (here / "calibration.md").read_text().splitlines()[0]
+    put(tmp_path, f"{first}\n\nnew figures\n")
+    page = (tmp_path / "README.md").read_text()
+    assert page.count(first) == 1
+    assert "new figures\n\n## Tried and left out\n" in page
+    put(tmp_path, (here / "mixed.md").read_text())
+    assert (tmp_path / "README.md").read_text() == (here / "README.md").read_text()
