@@ -7,28 +7,20 @@ at an epoch's end. Memory across epochs tells it nothing, because its odds are f
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
 import re
 from typing import Any
 
-from benchmarks.search.optimizer import Edit, ScriptedOptimizer, _joined, _Reflection
+from benchmarks.search.optimizer import Edit, ScriptedOptimizer, _Reflection
 from benchmarks.search.world import rules_in
-from skillc.models.calls import Call, Completion, Usage
 
 # The share of the ideas in the rejected-edit buffer that it heeds.
 HEEDS = 0.8
-# The chance that a rule is lost where its section is rewritten.
-LOST = 0.02
 # The chance that it misjudges a rule on a case.
 MISJUDGED = 0.1
 
-_REQUEST = re.compile(r'<request stage="(\w+)"([^>]*)>')
-_ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
-_TRAJECTORY = re.compile(r'<trajectory tag="(\w+)".*?case (\d+)', re.DOTALL)
 _PAIR = re.compile(r'<case tag="\w+" kind="(\w+)">.*?case (\d+)', re.DOTALL)
-_RULE = re.compile(r"^\[(\w+)\] (.*)$", re.MULTILINE)
 _EDIT = re.compile(r'<edit index="\d+">(.*?)</edit>')
 _REJECTED = re.compile(r"<rejected>(.*?)</rejected>", re.DOTALL)
 _GUIDANCE = re.compile(r"## guidance \(slow[^\n]*\n\n(.*?)\s*</skill>", re.DOTALL)
@@ -37,47 +29,19 @@ _GUIDANCE = re.compile(r"## guidance \(slow[^\n]*\n\n(.*?)\s*</skill>", re.DOTAL
 class EveryStage(ScriptedOptimizer):
     """Its replies depend on the call alone."""
 
-    async def complete(self, call: Call) -> Completion:
-        """A reply to one of skillc's questions."""
-        self.calls += 1
-        prompt = next(str(message.content) for message in call.messages if message.role == "user")
-        text = self.answer(prompt, f"{call.stage} {call.sample}")
-        return Completion(text=text, finish="stop", usage=Usage(), cost=0, model="scripted")
-
-    def answer(self, prompt: str, name: str = "") -> str:
-        """The reply to a prompt; where the call has no name, its text is its name."""
-        found = _REQUEST.search(prompt)
-        if found is None:
-            raise AssertionError("a question that the script does not know")
-        asked = dict(_ATTRIBUTE.findall(found[2]))
-        drawn = name or hashlib.sha256(prompt.encode()).hexdigest()
-        chance = random.Random(f"{self.world.seed} {drawn}")
-        return json.dumps(getattr(self, f"_{found[1]}_reply")(prompt, asked, chance))
-
     def _reflect_reply(self, prompt: str, asked: dict[str, str], chance: random.Random) -> dict[str, Any]:
         heeded = {idea for idea in sorted(_rejected(prompt)) if chance.random() < HEEDS}
         most = min(int(asked["edits"]), self.world.settings.proposals)
-        reflection = _Reflection(self.world, self._standing(prompt), self._cases(prompt), chance)
-        edits = reflection.on_failures(most + len(heeded)) if asked["kind"] == "failures" else reflection.on_successes()
+        failures = asked["kind"] == "failures"
+        reflection = _Reflection(self.world, self._standing(prompt), self._cases(prompt, failures), chance)
+        edits = reflection.on_failures(most + len(heeded)) if failures else reflection.on_successes()
         reply: dict[str, Any] = {"edits": [edit for edit in edits if not _ideas(edit) & heeded][:most]}
         if "marks" in asked:
             reply["marks"] = self._marks(prompt, chance)
         return reply
 
-    def _aggregate_reply(self, prompt: str, asked: dict[str, str], _: random.Random) -> dict[str, Any]:
-        return {"edits": _joined(prompt)[: int(asked["edits"])]}
-
     def _budget_reply(self, prompt: str, asked: dict[str, str], _: random.Random) -> dict[str, Any]:
         return {"edits": sum(bool(edit.get("cured", 1)) for edit in map(json.loads, _EDIT.findall(prompt)))}
-
-    def _rewrite_reply(self, prompt: str, asked: dict[str, str], chance: random.Random) -> dict[str, Any]:
-        changes = [json.loads(edit) for edit in _EDIT.findall(prompt)]
-        gone = {edit["rule"] for edit in changes if edit["op"] == "delete"}
-        rules: list[dict[str, str]] = [
-            {"rule": rule} for rule in self._standing(prompt).values() if rule not in gone and chance.random() >= LOST
-        ]
-        rules += [{"text": edit["text"]} for edit in changes if edit["op"] == "add"]
-        return {"sections": [{"section": asked["sections"].split()[0], "rules": rules}]}
 
     def _slow_update_reply(self, prompt: str, asked: dict[str, str], chance: random.Random) -> dict[str, Any]:
         """The guidance as it stands, and one line more for a case that is wrong, by the odds of any proposal."""
@@ -94,10 +58,11 @@ class EveryStage(ScriptedOptimizer):
         return {"memory": "Keep rules short."}
 
     def _marks(self, prompt: str, chance: random.Random) -> list[dict[str, Any]]:
-        marks = []
+        marks: list[dict[str, Any]] = []
         for idea, rule in self._standing(prompt).items():
-            helped, misled = [], []
-            for tag, case in self._cases(prompt).items():
+            helped: list[str] = []
+            misled: list[str] = []
+            for tag, case in self._cases(prompt, failures=False).items():
                 harms = idea in self.world.breakers([idea], case)
                 helps = not harms and self.world.needs[case] in (idea, idea.rstrip("ab"))
                 if harms or helps:
@@ -105,13 +70,6 @@ class EveryStage(ScriptedOptimizer):
             if helped or misled:
                 marks.append({"rule": rule, "helped": helped, "misled": misled})
         return marks
-
-    def _standing(self, prompt: str) -> dict[str, str]:
-        skill = prompt[prompt.index("<skill>") : prompt.index("</skill>")]
-        return {min(rules_in(text)): rule for rule, text in _RULE.findall(skill)}
-
-    def _cases(self, prompt: str) -> dict[str, int]:
-        return {tag: int(case) for tag, case in _TRAJECTORY.findall(prompt)}
 
 
 def _ideas(edit: Edit) -> frozenset[str]:

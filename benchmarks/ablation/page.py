@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from benchmarks.ablation.arms import ARMS, DEFAULT, GROUPS, Arm
-from benchmarks.ablation.optimizer import HEEDS, LOST, MISJUDGED
+from benchmarks.ablation.optimizer import HEEDS, MISJUDGED
+from benchmarks.search.optimizer import LOST
 from benchmarks.search.statistics import Estimate, mean
 
 # By column, then by arm: a figure for each seed, the same seeds for all arms.

@@ -1,7 +1,7 @@
 """`python -m benchmarks.search`: edits chosen by evidence against bundles picked by rank, at equal target calls.
 
 Writes README.md and gain.svg beside this file. `--quick` runs the main arms in the plain world on a few seeds and
-writes nothing.
+writes nothing. `--mixed` runs the mixed worlds, and writes mixed.md and the section of README.md that contains it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,21 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from benchmarks.search.arms import ABLATED, MAIN, MECHANISMS, NOTHING_AHEAD, PLAIN, VARIED, WIDER, WORLDS, Arm, varied
+from benchmarks.search.arms import (
+    ABLATED,
+    EVERY_MIXED,
+    MAIN,
+    MECHANISMS,
+    MIXED_ARMS,
+    NOTHING_AHEAD,
+    PLAIN,
+    VARIED,
+    WIDER,
+    WORLDS,
+    Arm,
+    varied,
+)
+from benchmarks.search.mixed_page import POINTS, mixed_page, put
 from benchmarks.search.page import CALLS, Runs, page, plot
 from benchmarks.search.run import Job, run
 from benchmarks.search.world import Settings
@@ -37,6 +51,12 @@ def jobs(seeds: Sequence[int]) -> Iterable[Job]:
     return [Job(world, seed, arm, calls) for (world, arm), calls in cases.items() for seed in seeds]
 
 
+def mixed_jobs(seeds: Sequence[int], calls: int) -> list[Job]:
+    """Every run of the mixed worlds, and of the plain world by what its optimizer cites."""
+    worlds = [settings for _, settings in EVERY_MIXED.values()]
+    return [Job(world, seed, arm, calls) for world in worlds for arm in MIXED_ARMS.values() for seed in seeds]
+
+
 def done(wanted: Sequence[Job], processes: int) -> Runs:
     """All runs, by world and arm, in the order of the seeds."""
     found: Runs = {}
@@ -49,10 +69,19 @@ def done(wanted: Sequence[Job], processes: int) -> Runs:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--mixed", action="store_true")
+    parser.add_argument("--seeds", type=int, default=len(SEEDS), help="seeds of the mixed worlds")
+    parser.add_argument("--calls", type=int, default=max(POINTS), help="target calls of a run in the mixed worlds")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
     began = time.perf_counter()
-    if options.quick:
+    here = Path(__file__).parent
+    if options.mixed:
+        wanted = mixed_jobs(range(SEEDS.start, SEEDS.start + options.seeds), options.calls)
+        text = mixed_page(done(wanted, options.processes), options.seeds, options.calls)
+        put(here, text)
+        print(text)
+    elif options.quick:
         wanted = [Job(PLAIN, seed, arm, CALLS) for arm in MAIN.values() for seed in QUICK_SEEDS]
         runs = done(wanted, options.processes)
         for name, arm in MAIN.items():
@@ -61,7 +90,6 @@ def main() -> None:
     else:
         wanted = list(jobs(SEEDS))
         runs = done(wanted, options.processes)
-        here = Path(__file__).parent
         (here / "gain.svg").write_text(plot(runs))
         (here / "README.md").write_text(page(runs, len(SEEDS)))
         print(page(runs, len(SEEDS)))

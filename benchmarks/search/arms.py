@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from benchmarks.search.mixed import Mix, Odds
 from benchmarks.search.world import Settings
 
 PLAIN = Settings()
@@ -17,6 +18,38 @@ WORLDS: Mapping[str, tuple[str, Settings]] = {
     "tempting harm": ("18 of 24 harmful rules mend half of one failure", replace(PLAIN, harmful=6, tempting=18)),
     "small validation": ("50 validation examples", replace(PLAIN, validation=50)),
 }
+
+RECORDED = Mix()
+STRONG = replace(RECORDED, right=0.75)
+
+
+def _of(*odds: float) -> Mix:
+    """The same odds for edits and drafts, with contrast and without."""
+    same = Odds(*odds)
+    return replace(RECORDED, edits=same, edits_contrast=same, drafts=same, drafts_contrast=same)
+
+
+MIXED: Mapping[str, tuple[str, Mix]] = {
+    "recorded, 30 % right": ("the parameters above", RECORDED),
+    "recorded, 75 % right": ("right 0.75", STRONG),
+    "cites everything": ("cites everything", replace(RECORDED, cites="everything")),
+    "cites nothing": ("cites nothing", replace(RECORDED, cites="nothing")),
+    "cites wrongly": ("cites wrongly", replace(RECORDED, cites="wrongly")),
+    "cites everything, 75 % right": ("right 0.75, cites everything", replace(STRONG, cites="everything")),
+    "no noise": ("noise 0", replace(RECORDED, noise=0.0)),
+    "memorised": ("odds 0.3 general, 0.7 memorised", _of(0.3, 0, 0, 0.7, 0)),
+    "wide": ("odds 0.3 general, 0.7 wide", _of(0.3, 0, 0.7, 0, 0)),
+    "interfering": ("odds 0.3 general, 0.7 interfering", _of(0.3, 0.7, 0, 0, 0)),
+    "diluting": (
+        "odds 0.3 general, 0.4 memorised, 0.3 diluting; dilution 0.01",
+        replace(_of(0.3, 0, 0, 0.4, 0.3), dilution=0.01),
+    ),
+}
+CITING: Mapping[str, tuple[str, Settings]] = {
+    f"plain, cites {cites}": (f"the plain world above, cites {cites}", replace(PLAIN, cites=cites))
+    for cites in ("exactly", "everything", "nothing", "wrongly")
+}
+EVERY_MIXED: Mapping[str, tuple[str, Settings | Mix]] = {**MIXED, **CITING}
 
 Arm = tuple[str, ...]
 
@@ -35,6 +68,14 @@ MAIN: Mapping[str, Arm] = {
     "skillc's default": DEFAULT,
     "bundles by rank": BUNDLES,
     "bundles by rank, with replay": BUNDLES_REPLAY,
+}
+REWRITE: Arm = (set_to("update", "rewrite_section"),)
+DRAFTS: Arm = (set_to("drafts", 3),)
+MIXED_ARMS: Mapping[str, Arm] = {
+    "skillc's default": DEFAULT,
+    "`update = rewrite_section`": REWRITE,
+    "`drafts = 3`": DRAFTS,
+    "bundles by rank": BUNDLES,
 }
 
 

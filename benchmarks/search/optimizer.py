@@ -2,56 +2,151 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from benchmarks.search.world import World, rules_in, worded
+from benchmarks.search.world import Cites, World, worded
 from skillc.models.calls import Call, Completion, Usage
 
-_TRAJECTORY = re.compile(r'<trajectory tag="(\w+)".*?case (\d+)', re.DOTALL)
+# The share of the citations of an optimizer that cites wrongly.
+WRONGLY = 0.3
+# The chance that a rule is lost where its section is written anew.
+LOST = 0.02
+
+_REQUEST = re.compile(r'<request stage="(\w+)"([^>]*)>')
+_ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
+_SHOWN = re.compile(r'<(\w+) tag="(\w+)"([^>]*)>(.*?)</\1>', re.DOTALL)
+_GIVEN = re.compile(r"<case>(.*?)</case>", re.DOTALL)
+_CASE = re.compile(r"\bcase (\d+)")
+_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
+_GOLD = re.compile(r"<gold>(.*?)</gold>", re.DOTALL)
 _RULE = re.compile(r"^\[(\w+)\] (.*)$", re.MULTILINE)
-_REQUEST = re.compile(r'<request stage="(\w+)"(?: kind="(\w+)")? edits="(\d+)"')
 _PATCH = re.compile(r'<patch kind="\w+">(.*?)</patch>', re.DOTALL)
-_EDIT = re.compile(r"<edit>(.*?)</edit>")
+_EDIT = re.compile(r"<edit(?: [^>]*)?>(.*?)</edit>")
 
 Edit = dict[str, Any]
+Reply = dict[str, Any]
+Asked = dict[str, str]
 
 
 @dataclass
 class ScriptedOptimizer:
     """What `skillc.models.client.Client` is to the loop. Its replies depend on the call alone."""
 
-    world: World
+    world: Any
     calls: int = field(default=0)
 
     async def complete(self, call: Call) -> Completion:
         """A reply to one of skillc's questions."""
         self.calls += 1
-        prompt = str(call.messages[-1].content)
-        found = _REQUEST.search(prompt)
-        if found is None:
-            raise AssertionError(f"a question that the script does not know: {call.stage}")
-        chance = random.Random(f"{self.world.seed} {call.stage} {call.sample}")
-        edits = int(found[3])
-        if found[1] == "reflect":
-            proposed = self._reflect(prompt, found[2] == "failures", edits, chance)
-        else:
-            proposed = _joined(prompt)[:edits]
-        text = json.dumps({"edits": proposed})
+        prompt = next(str(message.content) for message in call.messages if message.role == "user")
+        text = self.answer(prompt, f"{call.stage} {call.sample}")
         return Completion(text=text, finish="stop", usage=Usage(), cost=0, model="scripted")
 
-    def _reflect(self, prompt: str, failures: bool, budget: int, chance: random.Random) -> list[Edit]:
-        skill = prompt[prompt.index("<skill>") : prompt.index("</skill>")]
-        standing = {min(rules_in(text)): rule for rule, text in _RULE.findall(skill)}
-        cases = {tag: int(case) for tag, case in _TRAJECTORY.findall(prompt)}
-        reflection = _Reflection(self.world, standing, cases, chance)
+    def answer(self, prompt: str, name: str = "") -> str:
+        """The reply to a prompt; where the call has no name, its text is its name."""
+        found = _REQUEST.search(prompt)
+        reply = getattr(self, f"_{found[1]}_reply", None) if found else None
+        if found is None or reply is None:
+            raise AssertionError(f"a question that the script does not know: {found[1] if found else prompt[-200:]}")
+        drawn = name or hashlib.sha256(prompt.encode()).hexdigest()
+        chance = random.Random(f"{self.world.seed} {drawn}")
+        return json.dumps(reply(prompt, dict(_ATTRIBUTE.findall(found[2])), chance))
+
+    def _reflect_reply(self, prompt: str, asked: Asked, chance: random.Random) -> Reply:
+        failures = asked["kind"] == "failures"
+        reflection = _Reflection(self.world, self._standing(prompt), self._cases(prompt, failures), chance)
         if failures:
-            return reflection.on_failures(min(budget, self.world.settings.proposals))
-        return reflection.on_successes()
+            return {"edits": reflection.on_failures(min(int(asked["edits"]), self.world.settings.proposals))}
+        return {"edits": reflection.on_successes()}
+
+    def _aggregate_reply(self, prompt: str, asked: Asked, _: random.Random) -> Reply:
+        return {"edits": joined(prompt, self.world.idea)[: int(asked["edits"])]}
+
+    def _rewrite_reply(self, prompt: str, asked: Asked, chance: random.Random) -> Reply:
+        return self._section(prompt, asked, edits_in(prompt), chance)
+
+    def _draft_reply(self, prompt: str, asked: Asked, chance: random.Random) -> Reply:
+        """A proposal for each failure shown, by the odds of any edit."""
+        wrong = self._cases(prompt, failures=True)
+        reflection = _Reflection(self.world, self._standing(prompt), wrong, chance)
+        return self._section(prompt, asked, reflection.on_failures(len(wrong)), chance)
+
+    def _section(self, prompt: str, asked: Asked, edits: Sequence[Edit], chance: random.Random) -> Reply:
+        """The section as it stands, with some edits made and a rule lost now and then."""
+        gone = {edit["rule"] for edit in edits if edit["op"] == "delete"}
+        standing = self._standing(prompt).values()
+        rules = [{"rule": rule} for rule in standing if rule not in gone and chance.random() >= LOST]
+        rules += [{"text": edit["text"]} for edit in edits if edit["op"] == "add"]
+        return {"sections": [{"section": asked["sections"].split()[0], "rules": rules}]}
+
+    def _standing(self, prompt: str) -> dict[str, str]:
+        """The ids of the skill's rules, by what they say, in order."""
+        skill = prompt[prompt.index("<skill>") : prompt.index("</skill>")]
+        return {self.world.idea(text): rule for rule, text in _RULE.findall(skill)}
+
+    def _cases(self, prompt: str, failures: bool) -> dict[str, int]:
+        """Examples by tag; for failures without the right ones that are shown beside them."""
+        return {one.tag: one.case for one in shown(prompt) if not (failures and one.right)}
+
+
+class Shown(NamedTuple):
+    """An example in a prompt, and whether its answer is the right one."""
+
+    tag: str
+    case: int
+    right: bool
+
+
+def shown(prompt: str) -> list[Shown]:
+    """The examples that a prompt shows; where gold is withheld, the score says which are right."""
+    found = []
+    for _, tag, attributes, body in _SHOWN.findall(prompt):
+        case, answer, gold = _CASE.search(body), _ANSWER.search(body), _GOLD.search(body)
+        if case is not None:
+            right = answer[1] == gold[1] if answer and gold else 'score="1"' in attributes
+            found.append(Shown(tag, int(case[1]), right))
+    return found
+
+
+def given(prompt: str) -> list[int]:
+    """The examples that a prompt gives with their gold alone."""
+    return [int(case[1]) for body in _GIVEN.findall(prompt) if (case := _CASE.search(body))]
+
+
+def edits_in(prompt: str) -> list[Edit]:
+    """The edits that a prompt shows."""
+    return [json.loads(edit) for edit in _EDIT.findall(prompt)]
+
+
+def cite(
+    meant: Sequence[int], cases: Mapping[str, int], cited: float, cites: Cites, chance: random.Random
+) -> list[str]:
+    """The tags that an edit cites.
+
+    Args:
+        meant: the examples that the edit is meant for.
+        cases: all examples shown.
+        cited: the chance of each of them but one, which is cited for sure.
+        cites: as in the settings.
+        chance: of this reply.
+    """
+    sure = chance.choice(sorted(meant))
+    named = {c for c in meant if c == sure or chance.random() < cited}
+    tags = [tag for tag, case in cases.items() if case in named]
+    if cites == "everything":
+        return list(cases)
+    if cites == "nothing":
+        return []
+    others = [tag for tag, case in cases.items() if case not in meant]
+    if cites == "wrongly" and others:
+        tags = [chance.choice(others) if chance.random() < WRONGLY else tag for tag in tags]
+    return list(dict.fromkeys(tags))
 
 
 class _Reflection:
@@ -130,19 +225,16 @@ class _Reflection:
         return True
 
     def _tags(self, cases: Sequence[int]) -> list[str]:
-        """One case for sure, each further one by chance."""
-        sure = self._chance.choice(sorted(cases))
-        cited = {c for c in cases if c == sure or self._chance.random() < self._world.settings.cited}
-        return [tag for tag, case in self._cases.items() if case in cited]
+        own = self._world.settings
+        return cite(cases, self._cases, own.cited, own.cites, self._chance)
 
 
-def _joined(prompt: str) -> list[Edit]:
+def joined(prompt: str, idea: Callable[[str], str]) -> list[Edit]:
     """Edits of one idea become one; the order is by support, then by the cases cited, then as they came."""
     first: dict[str, Edit] = {}
     for patch in _PATCH.findall(prompt):
-        for line in _EDIT.findall(patch):
-            edit = json.loads(line)
-            key = f"delete {edit['rule']}" if edit["op"] == "delete" else min(rules_in(edit["text"]))
+        for edit in edits_in(patch):
+            key = idea(edit["text"]) if edit["op"] == "add" else f"{edit['op']} {edit['rule']}"
             if key in first:
                 same = first[key]
                 same["support"] = same.get("support", 1) + edit.get("support", 1)

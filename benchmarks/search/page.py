@@ -23,6 +23,7 @@ from benchmarks.search.arms import (
     varied,
 )
 from benchmarks.search.chart import chart
+from benchmarks.search.mixed import Mix
 from benchmarks.search.run import Ran
 from benchmarks.search.statistics import mean, ratio
 from benchmarks.search.world import Settings
@@ -31,9 +32,11 @@ CALLS = 1_080
 HALF = CALLS // 2
 _GRID = range(0, 2 * CALLS + 1, 60)
 # Written by hand: designs that are not in skillc.
-_LEFT_OUT = Path(__file__).with_name("left_out.md")
+LEFT_OUT = Path(__file__).with_name("left_out.md")
+# Written by `--mixed`.
+MIXED_SECTION = Path(__file__).with_name("mixed.md")
 
-Runs = dict[tuple[Settings, Arm], list[Ran]]
+Runs = dict[tuple[Settings | Mix, Arm], list[Ran]]
 
 
 def page(runs: Runs, seeds: int) -> str:
@@ -47,7 +50,8 @@ def page(runs: Runs, seeds: int) -> str:
         "## Screen, batch, edits and replay varied\n\nOne number changed at a time, plain world, share at 1,080 target "
         "calls.\n\n" + _varied(runs),
         "## Where the calls go\n\nPlain world, means over seeds at 2,160 target calls.\n\n" + _spent(runs),
-        _LEFT_OUT.read_text(),
+        MIXED_SECTION.read_text(),
+        LEFT_OUT.read_text(),
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
@@ -84,27 +88,37 @@ reaches {quiet}, so it costs nothing there. An
 edit budget of four is too narrow for what the screen lets through: `edits = cosine(8, 4); speculate = off` reaches
 {wider}.
 
+In this world a rule is either good or bad. The mixed worlds below have proposals of the kinds that a recorded optimizer
+wrote; where the two disagree, trust those.
+
 ![gain against calls](gain.svg)
 """
 
 
 def _parameters() -> str:
-    about = dict(
-        line.strip().split(": ", 1)
-        for line in (Settings.__doc__ or "").split("Attributes:")[1].strip().splitlines()
-        if ": " in line
-    )
-    rows = [
-        (f"`{field.name}`", str(getattr(PLAIN, field.name)), about[field.name].rstrip(".")) for field in fields(PLAIN)
-    ]
     return (
         "## The world\n\nThe parameters were chosen before the first run, the other worlds before a comparison, "
         "but for tempting harm, the hardest on a screen, which was added after it. Besides, an optimizer that looks at "
         "successes proposes an edit in half of its replies, a useless or (1 in 3) a harmful one; it proposes to delete "
         "a harmful rule of the skill as it proposes to add a missing one; a merge joins edits of one idea and puts "
         "those with more support first, then those that cite more. It does not heed the rejected-edit buffer.\n\n"
-        + _table(("parameter", "value", "meaning"), rows)
+        + parameters(PLAIN)
     )
+
+
+def parameters(settings: Settings | Mix) -> str:
+    """The parameters of a world as a table."""
+    about = dict(
+        line.strip().split(": ", 1)
+        for line in (type(settings).__doc__ or "").split("Attributes:")[1].strip().splitlines()
+        if ": " in line
+    )
+    rows = []
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        shown = ", ".join(f"{share:.2f}" for share in value) if hasattr(value, "_fields") else str(value)
+        rows.append((f"`{field.name}`", shown, about[field.name].rstrip(".")))
+    return table(("parameter", "value", "meaning"), rows)
 
 
 def _worlds(runs: Runs) -> str:
@@ -123,7 +137,7 @@ def _worlds(runs: Runs) -> str:
                 str(mean(_at(runs, settings, WIDER))),
             )
         )
-    return _table(
+    return table(
         (
             "world",
             "changed",
@@ -142,7 +156,7 @@ def _mechanisms(runs: Runs) -> str:
     for told, arm in MECHANISMS.items():
         wider = (mean(_at(runs, WORLDS[name][1], (*WIDER, *arm))) for name in ABLATED)
         rows.append((told, str(mean(_at(runs, PLAIN, arm))), *map(str, wider)))
-    return _table(("off", SHIPPED, *ABLATED), rows)
+    return table(("off", SHIPPED, *ABLATED), rows)
 
 
 def _varied(runs: Runs) -> str:
@@ -158,7 +172,7 @@ def _varied(runs: Runs) -> str:
         if name in ("screen", "replay"):
             # The arms without a screen or a replay would repeat what another column says.
             heads, rows = heads[:2], [row[:2] for row in rows]
-        tables.append(f"`{name}`: {told}.\n\n" + _table(heads, rows))
+        tables.append(f"`{name}`: {told}.\n\n" + table(heads, rows))
     return "\n\n".join(tables)
 
 
@@ -181,13 +195,14 @@ def _spent(runs: Runs) -> str:
             )
         )
     heads = ("arm", *stages, "accepts / rejects", "optimizer calls", "rules left: S / P / H / T / U")
-    return _table(heads, rows)
+    return table(heads, rows)
 
 
-def _at(runs: Runs, world: Settings, arm: Arm, calls: int = CALLS) -> list[float]:
+def _at(runs: Runs, world: Settings | Mix, arm: Arm, calls: int = CALLS) -> list[float]:
     return [ran.at(calls) for ran in runs[world, arm]]
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A markdown table."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -14,8 +14,10 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from benchmarks.search.mixed import Mix, MixedWorld
+from benchmarks.search.mixed_optimizer import MixedOptimizer
 from benchmarks.search.optimizer import ScriptedOptimizer
-from benchmarks.search.world import Settings, World, rules_in
+from benchmarks.search.world import Settings, World
 from skillc.data.example import Example
 from skillc.document.skill import Document, digest
 from skillc.frontend import estimate, plan_file
@@ -31,18 +33,30 @@ from skillc.plan.steps import decisions_of, wave_size
 from skillc.program.rollout import Rollout
 
 PROGRAM = Path(__file__).with_name("world.skill")
+MIXED_PROGRAM = Path(__file__).with_name("mixed.skill")
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """One run: an arm is the list of its `--set` changes to the program, `calls` the cap on target calls."""
 
-    world: Settings
+    world: Settings | Mix
     seed: int
     changes: tuple[str, ...]
     calls: int
-    program: Path = PROGRAM
-    optimizer: type[ScriptedOptimizer] = ScriptedOptimizer
+    program: Path | None = None
+    optimizer: type[ScriptedOptimizer] | None = None
+
+    @property
+    def source(self) -> Path:
+        """The program; by default the one of the kind of world."""
+        return self.program or (PROGRAM if isinstance(self.world, Settings) else MIXED_PROGRAM)
+
+    def script(self, world: World | MixedWorld) -> ScriptedOptimizer:
+        """The optimizer; by default the one of the kind of world."""
+        if isinstance(world, MixedWorld):
+            return MixedOptimizer(world)
+        return (self.optimizer or ScriptedOptimizer)(world)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +87,9 @@ class Ran:
 class _Target:
     """The scripted target; it stops the run at the cap, as the ledger would."""
 
-    def __init__(self, world: World, cap: int) -> None:
+    def __init__(self, world: Any, cap: int) -> None:
         self._world, self._cap = world, cap
-        self._rules: dict[str, frozenset[str]] = {}
+        self._rules: dict[str, Any] = {}
         self.stages: Counter[str] = Counter()
 
     async def __call__(self, text: str | None, example: Example, sample: int, stage: str) -> Rollout:
@@ -84,24 +98,23 @@ class _Target:
         self.stages[stage] += 1
         told, case = text or "", int(example.id)
         if told not in self._rules:
-            self._rules[told] = rules_in(told)
-        right = self._world.right(self._rules[told], case) != self._world.slips(told, case, sample)
-        answer = "right" if right else "wrong"
+            self._rules[told] = self._world.read(told)
+        answer = self._world.answer(told, self._rules[told], case, sample)
         return Rollout({"answer": answer}, answer)
 
 
 class _Known(Rollouts):
-    """Rollouts that remember which rules each skill held, by the digest that the history gives it."""
+    """Rollouts that remember the text of each skill's rules, by the digest that the history gives it."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.rules: dict[str, frozenset[str]] = {}
+        self.texts: dict[str, str] = {}
 
     async def measure(
         self, skill: Document | None, examples: Sequence[Example], *, stage: str, sample: int = 0, **more: Any
     ) -> list[Outcome]:
         if skill is not None and stage in ("baseline", "gate"):
-            self.rules.setdefault(digest(skill), _rules(skill))
+            self.texts.setdefault(digest(skill), _text(skill))
         return await super().measure(skill, examples, stage=stage, sample=sample, **more)
 
 
@@ -138,15 +151,16 @@ def run(job: Job) -> Ran:
 
 
 async def _run(job: Job, folder: Path) -> Ran:
-    world, own = World(job.world, job.seed), job.world
-    shutil.copy(job.program, folder)
-    _write(folder / "train.jsonl", range(own.train))
-    _write(folder / "validation.jsonl", range(own.train, own.train + own.validation))
-    planned = plan_file(folder / job.program.name, settings=[f"data.seed={job.seed}", *job.changes])
+    own = job.world
+    world: Any = own.draw(job.seed)
+    shutil.copy(job.source, folder)
+    _write(folder / "train.jsonl", world, range(own.train))
+    _write(folder / "validation.jsonl", world, range(own.train, own.train + own.validation))
+    planned = plan_file(folder / job.source.name, settings=[f"data.seed={job.seed}", *job.changes])
     plan, dataset = planned.plan, estimate(planned).dataset
     target = _Target(world, job.calls)
     observer = _Watch(target)
-    script = job.optimizer(world)
+    script = job.script(world)
     rollouts = _Known(plan, target, Meter(plan, folder), observer)
     engine = Engine(
         plan=plan,
@@ -162,21 +176,21 @@ async def _run(job: Job, folder: Path) -> Ran:
     curve = [(own.validation, 0.0)]
     for record, calls in zip(observer.decisions, observer.marks, strict=True):
         if record["result"] == "accept":
-            curve.append((calls, world.gain(rollouts.rules[str(record["candidate"])])))
+            curve.append((calls, world.gain(world.read(rollouts.texts[str(record["candidate"])]))))
+    best = world.read(_text(trained.state.best))
     return Ran(
         curve=tuple(curve),
         decisions=Counter(str(record["result"]) for record in observer.decisions),
         stages=dict(target.stages),
-        rules=Counter(rule[0] for rule in _rules(trained.state.best)),
+        rules=Counter(rule[0] for rule in best),
         asked=script.calls,
-        gain=world.gain(_rules(trained.state.best)),
+        gain=world.gain(best),
     )
 
 
-def _rules(skill: Document) -> frozenset[str]:
-    return frozenset().union(*(rules_in(rule.text) for rule in skill.rules))
+def _text(skill: Document) -> str:
+    return "\n".join(rule.text for rule in skill.rules)
 
 
-def _write(path: Path, cases: Sequence[int]) -> None:
-    rows = (json.dumps({"id": str(case), "case": f"case {case}", "answer": "right"}) for case in cases)
-    path.write_text("".join(row + "\n" for row in rows))
+def _write(path: Path, world: Any, cases: Sequence[int]) -> None:
+    path.write_text("".join(json.dumps(world.row(case)) + "\n" for case in cases))

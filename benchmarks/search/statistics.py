@@ -33,7 +33,9 @@ def ratio(over: Sequence[float], under: Sequence[float]) -> Estimate:
     """The ratio of two means over the same seeds, which are drawn in pairs."""
     top, bottom = np.array(over), np.array(under)
     pairs = _drawn(len(top), np.stack([top, bottom], axis=1)).mean(axis=1)
-    return _estimate(float(top.mean() / bottom.mean()), pairs[:, 0] / pairs[:, 1])
+    with np.errstate(divide="ignore"):
+        drawn = pairs[:, 0] / pairs[:, 1]
+    return _estimate(float(top.mean() / bottom.mean()), drawn)
 
 
 def _drawn(count: int, values: np.ndarray) -> np.ndarray:

@@ -13,10 +13,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 POPULATION = 4_000
 _RULE = re.compile(r"\b([PSTUH]\d+[ab]?)\b")
 _WORDS = ("told", "asked", "shown", "meant")
+
+Cites = Literal["exactly", "everything", "nothing", "wrongly"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class Settings:
         whole_pairs: chance that an optimizer that sees that a pair is missing proposes both halves in one reply.
         cited: chance that a proposal cites a failure that it is meant to cure, beside the one it was written for.
         wordings: how many ways there are to write one rule; the optimizer takes any of them.
+        cites: `exactly` as above, `everything` shown, `nothing`, or `wrongly` (30 % of the citations).
     """
 
     train: int = 200
@@ -54,6 +58,11 @@ class Settings:
     whole_pairs: float = 0.5
     cited: float = 0.9
     wordings: int = 3
+    cites: Cites = "exactly"
+
+    def draw(self, seed: int) -> World:
+        """The world of a seed."""
+        return World(self, seed)
 
 
 @dataclass(frozen=True)
@@ -98,6 +107,22 @@ class World:
     def slips(self, text: str, case: int, sample: int) -> bool:
         """Whether this very rollout's outcome is turned round."""
         return self._share("slips", text, f"{case} {sample}") < self.settings.slip
+
+    def row(self, case: int) -> dict[str, str]:
+        """An example as the data file holds it."""
+        return {"id": str(case), "case": f"case {case}", "answer": "right"}
+
+    def read(self, text: str) -> frozenset[str]:
+        """The rules that a text states."""
+        return rules_in(text)
+
+    def idea(self, text: str) -> str:
+        """The rule that a line states, whatever its wording."""
+        return min(rules_in(text))
+
+    def answer(self, text: str, rules: frozenset[str], case: int, sample: int) -> str:
+        """The target's answer in one rollout."""
+        return "right" if self.right(rules, case) != self.slips(text, case, sample) else "wrong"
 
     def accuracy(self, rules: frozenset[str]) -> float:
         """The share of a population of its own that a skill answers right, slips left out."""
