@@ -1,0 +1,1 @@
+"""Compiles whose models are people or language models that answer through files."""

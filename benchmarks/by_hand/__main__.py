@@ -1,0 +1,106 @@
+"""Serve, show and answer calls by hand.
+
+python -m benchmarks.by_hand serve PORT FOLDER            serve a model whose replies are files
+python -m benchmarks.by_hand replay PORT FOLDER           serve the replies of a finished folder
+python -m benchmarks.by_hand wait FOLDER [--seconds N]    block until prompts wait, or print `finished`
+python -m benchmarks.by_hand pending FOLDER [MOST]        print the waiting prompts
+python -m benchmarks.by_hand answer FOLDER [--field F]    read replies from standard input
+python -m benchmarks.by_hand run FOLDER [--ports T O] -- COMMAND
+                                                          serve FOLDER/target and FOLDER/optimizer during COMMAND
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchmarks.by_hand import calls
+from benchmarks.by_hand.server import Folder, Recording, Server
+
+ROLES = ("target", "optimizer")
+
+
+def main(arguments: list[str]) -> int:
+    """Run a command; return its exit status."""
+    command: list[str] = []
+    if "--" in arguments:
+        cut = arguments.index("--")
+        arguments, command = arguments[:cut], arguments[cut + 1 :]
+    given = _parser().parse_args(arguments)
+    folder: Path = given.folder
+    match given.action:
+        case "serve":
+            Server(Folder(folder), given.port).serve_forever()
+        case "replay":
+            Server(Recording(folder), given.port).serve_forever()
+        case "wait":
+            print(calls.wait(folder, given.seconds))
+        case "pending":
+            print("\n".join(calls.show(calls.waiting(folder), given.most, given.known)))
+        case "answer":
+            return _answer(folder, given.field)
+        case "run":
+            return _run(folder, given.ports, command)
+    return 0
+
+
+def _answer(folder: Path, field: str | None) -> int:
+    answered, problems = calls.answer(folder, sys.stdin.read(), field)
+    for problem in problems:
+        print("not taken:", problem)
+    left = calls.waiting(folder)
+    print(f"answered {len(answered)}, {len(left)} still wait" + "".join(f" {call.number:04}" for call in left[:20]))
+    return 1 if problems else 0
+
+
+def _run(folder: Path, ports: tuple[int, int], command: list[str]) -> int:
+    for role, port in zip(ROLES, ports, strict=True):
+        place = folder / role
+        source = Folder(place)
+        (place / calls.DONE).unlink(missing_ok=True)
+        Server(source, port).start()
+    try:
+        with (folder / "log.txt").open("a", encoding="utf-8") as log:
+            log.write(f"$ {' '.join(command)}\n")
+            log.flush()
+            environment = {"FAKE_KEY": "none", **os.environ}
+            status = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, env=environment, check=False)
+            log.write(f"exit status {status.returncode}, {time.strftime('%H:%M:%S')}\n")
+    finally:
+        for role in ROLES:
+            (folder / role / calls.DONE).touch()
+    print(f"exit status {status.returncode}; output in {folder / 'log.txt'}")
+    return status.returncode
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.by_hand", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    actions = parser.add_subparsers(dest="action", required=True)
+    for name in ("serve", "replay"):
+        action = actions.add_parser(name)
+        action.add_argument("port", type=int)
+        action.add_argument("folder", type=Path)
+    action = actions.add_parser("wait")
+    action.add_argument("folder", type=Path)
+    action.add_argument("--seconds", type=float, default=540)
+    action = actions.add_parser("pending")
+    action.add_argument("folder", type=Path)
+    action.add_argument("most", type=int, nargs="?", default=64)
+    action.add_argument("--known", nargs="*", default=[], help="ids of shared parts that are not printed again")
+    action = actions.add_parser("answer")
+    action.add_argument("folder", type=Path)
+    action.add_argument("--field")
+    action = actions.add_parser("run")
+    action.add_argument("folder", type=Path)
+    action.add_argument("--ports", type=int, nargs=2, default=(9101, 9102))
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
