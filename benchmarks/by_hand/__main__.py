@@ -19,7 +19,8 @@ import time
 from pathlib import Path
 
 from benchmarks.by_hand import calls
-from benchmarks.by_hand.server import Folder, Recording, Server
+from benchmarks.by_hand.recording import Recording, pack
+from benchmarks.by_hand.server import Folder, Server
 
 ROLES = ("target", "optimizer")
 
@@ -36,7 +37,9 @@ def main(arguments: list[str]) -> int:
         case "serve":
             Server(Folder(folder), given.port).serve_forever()
         case "replay":
-            Server(Recording(folder), given.port).serve_forever()
+            Server(Recording.read(folder, near=given.near), given.port).serve_forever()
+        case "record":
+            print(f"recorded {pack(folder, given.file)} calls")
         case "wait":
             print(calls.wait(folder, given.seconds))
         case "pending":
@@ -86,6 +89,11 @@ def _parser() -> argparse.ArgumentParser:
         action = actions.add_parser(name)
         action.add_argument("port", type=int)
         action.add_argument("folder", type=Path)
+        if name == "replay":
+            action.add_argument("--near", action="store_true", help="answer unknown prompts like the most similar one")
+    action = actions.add_parser("record")
+    action.add_argument("folder", type=Path)
+    action.add_argument("file", type=Path)
     action = actions.add_parser("wait")
     action.add_argument("folder", type=Path)
     action.add_argument("--seconds", type=float, default=540)

@@ -22,11 +22,10 @@ _LABEL = re.compile(r"'((?:[^'\\]|\\.)*)'")
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A prompt without a reply: `shared` is all before its last user message."""
+    """A prompt without a reply."""
 
     number: int
-    shared: str
-    own: str
+    prompt: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +42,7 @@ def waiting(folder: Path) -> list[Waiting]:
     for path in sorted(folder.glob("*.prompt.md")):
         number = int(path.name.split(".")[0])
         if not (folder / f"{number:04}.reply.md").exists():
-            text = path.read_text(encoding="utf-8")
-            cut = max(text.rfind(_USER), 0)
-            found.append(Waiting(number, text[:cut], text[cut:]))
+            found.append(Waiting(number, path.read_text(encoding="utf-8")))
     return found
 
 
@@ -65,8 +62,8 @@ def show(found: Sequence[Waiting], most: int, known: Sequence[str] = ()) -> Iter
     yield f"{len(found)} waiting" + (f", the first {most} follow" if len(found) > most else "")
     groups: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for call in found[:most]:
-        own, closing = _parted(call.own)
-        groups.setdefault((call.shared, closing), []).append((call.number, own))
+        shared, own, closing = parted(call.prompt)
+        groups.setdefault((shared, closing), []).append((call.number, own))
     for (shared, closing), calls in groups.items():
         name = hashlib.sha256((shared + closing).encode()).hexdigest()[:6]
         if name in known:
@@ -79,9 +76,17 @@ def show(found: Sequence[Waiting], most: int, known: Sequence[str] = ()) -> Iter
             yield f"######## CALL {number:04}\n{own.strip()}"
 
 
-def _parted(own: str) -> tuple[str, str]:
-    at = own.rfind(_CLOSING)
-    return (own, "") if at < 0 else (own[:at].removeprefix(_USER), own[at:])
+def parted(prompt: str) -> tuple[str, str, str]:
+    """Split a prompt: what comes before the last user message, the message, and the request that closes it.
+
+    Only DSPy's chat prompts have a closing request; it is empty for any other.
+    """
+    start = prompt.rfind(_USER)
+    start = 0 if start < 0 else start + len(_USER)
+    end = prompt.rfind(_CLOSING)
+    if end < start:
+        return prompt[:start], prompt[start:], ""
+    return prompt[:start], prompt[start:end], prompt[end:]
 
 
 def replies_in(text: str, field: str | None, prompts: dict[int, str]) -> tuple[dict[int, str], list[str]]:
@@ -149,7 +154,7 @@ def _short(number: int, value: str, field: str | None, prompts: dict[int, str], 
 
 def answer(folder: Path, text: str, field: str | None = None) -> tuple[list[int], list[str]]:
     """Write replies to the waiting prompts of a folder; return the numbers answered, and the problems."""
-    prompts = {call.number: call.shared + call.own for call in waiting(folder)}
+    prompts = {call.number: call.prompt for call in waiting(folder)}
     replies, problems = replies_in(text, field, prompts)
     for number, reply in replies.items():
         part = folder / f"{number:04}.reply.part"

@@ -20,13 +20,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from benchmarks.by_hand.recording import Recording, UnknownPromptError
+
 POLL = 0.25
 PREFLIGHT = "word ok"
 PREFLIGHT_LENGTH = 200
-
-
-class UnknownPromptError(Exception):
-    """A replay has no reply to this prompt."""
 
 
 def prompt_of(messages: list[dict[str, Any]]) -> str:
@@ -91,32 +89,6 @@ class Folder:
             return (self.path / "calls.jsonl").read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
             return []
-
-
-class Recording:
-    """Replies of a finished folder by prompt; equal prompts get their replies in order, the last one repeatedly."""
-
-    def __init__(self, path: Path) -> None:
-        self._lock = threading.Lock()
-        self._replies: dict[str, deque[str]] = defaultdict(deque)
-        self.unknown: list[str] = []
-        for file in sorted(path.glob("*.prompt.md")):
-            reply = file.with_name(file.name.replace(".prompt.", ".reply."))
-            if reply.exists():
-                self._replies[file.read_text(encoding="utf-8")].append(reply.read_text(encoding="utf-8").rstrip("\n"))
-
-    def reply(self, prompt: str) -> str:
-        """Return the recorded reply.
-
-        Raises:
-            UnknownPromptError: the recording has no such prompt.
-        """
-        with self._lock:
-            replies = self._replies.get(prompt)
-            if not replies:
-                self.unknown.append(prompt)
-                raise UnknownPromptError
-            return replies.popleft() if len(replies) > 1 else replies[0]
 
 
 class Server(ThreadingHTTPServer):

@@ -1,1 +1,0 @@
-"""Compiles whose models are people or language models that answer through files."""
