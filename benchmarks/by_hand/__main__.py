@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
         case "answer":
             return _answer(folder, given.field)
         case "run":
-            return _run(folder, given.ports, command)
+            return _run(folder, given, command)
     return 0
 
 
@@ -60,12 +60,21 @@ def _answer(folder: Path, field: str | None) -> int:
     return 1 if problems else 0
 
 
-def _run(folder: Path, ports: tuple[int, int], command: list[str]) -> int:
-    for role, port in zip(ROLES, ports, strict=True):
-        place = folder / role
-        source = Folder(place)
-        (place / calls.DONE).unlink(missing_ok=True)
-        Server(source, port).start()
+def _run(folder: Path, given: argparse.Namespace, command: list[str]) -> int:
+    if not command:
+        print("no command is given: write it after `--`", file=sys.stderr)
+        return 2
+    recordings: dict[str, Recording] = {}
+    folder.mkdir(parents=True, exist_ok=True)
+    for role, port in zip(ROLES, given.ports, strict=True):
+        if given.replay is not None:
+            place = given.replay / role
+            place = place if place.is_dir() else place.with_suffix(".jsonl")
+            recordings[role] = Recording.read(place, near=given.near)
+            Server(recordings[role], port).start()
+        else:
+            Server(Folder(folder / role, reuse=given.reuse), port).start()
+            (folder / role / calls.DONE).unlink(missing_ok=True)
     try:
         with (folder / "log.txt").open("a", encoding="utf-8") as log:
             log.write(f"$ {' '.join(command)}\n")
@@ -74,8 +83,11 @@ def _run(folder: Path, ports: tuple[int, int], command: list[str]) -> int:
             status = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, env=environment, check=False)
             log.write(f"exit status {status.returncode}, {time.strftime('%H:%M:%S')}\n")
     finally:
-        for role in ROLES:
-            (folder / role / calls.DONE).touch()
+        if given.replay is None:
+            for role in ROLES:
+                (folder / role / calls.DONE).touch()
+    for role, recording in recordings.items():
+        print(f"{role}: {len(recording.unknown)} unknown prompts, {len(recording.guessed)} answered like a similar one")
     print(f"exit status {status.returncode}; output in {folder / 'log.txt'}")
     return status.returncode
 
@@ -107,6 +119,9 @@ def _parser() -> argparse.ArgumentParser:
     action = actions.add_parser("run")
     action.add_argument("folder", type=Path)
     action.add_argument("--ports", type=int, nargs=2, default=(9101, 9102))
+    action.add_argument("--reuse", action="store_true", help="answer prompts like identical ones of an earlier session")
+    action.add_argument("--replay", type=Path, help="answer from the recordings in this folder")
+    action.add_argument("--near", action="store_true", help="with --replay: unknown prompts like the most similar one")
     return parser
 
 

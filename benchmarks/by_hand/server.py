@@ -20,7 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from benchmarks.by_hand.recording import Recording, UnknownPromptError
+from benchmarks.by_hand.recording import Recording, UnknownPromptError, calls_in
 
 POLL = 0.25
 PREFLIGHT = "word ok"
@@ -40,11 +40,16 @@ def _text(message: dict[str, Any]) -> str:
 class Folder:
     """Prompts and replies of one model as files.
 
-    Prompts without a reply that an earlier server left are orphans: the next identical prompt adopts one.
+    Prompts that an earlier server left open are orphans: the next identical prompt adopts one.
+
+    Args:
+        path: the folder.
+        reuse: answer a prompt like an identical one that an earlier server answered.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, reuse: bool = False) -> None:
         self.path = path
+        self.known = {call.prompt: call.reply for call in calls_in(path)} if reuse else {}
         path.mkdir(parents=True, exist_ok=True)
         self._lock = threading.Lock()
         self._orphans: dict[str, deque[int]] = defaultdict(deque)
@@ -141,6 +146,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._wait(self.server.source, body, prompt)
 
     def _wait(self, folder: Folder, body: dict[str, Any], prompt: str) -> None:
+        if prompt in folder.known:
+            self._complete(body, prompt, folder.known[prompt])
+            return
         number, arrived = folder.take(prompt), time.time()
         while (reply := folder.reply(number)) is None:
             time.sleep(POLL)

@@ -182,3 +182,23 @@ def test_a_try_of_the_model_is_answered_at_once(server, tmp_path):
     asked(server, "Reply with the word ok.", replies)
     assert replies == {"Reply with the word ok.": "ok"}
     assert not calls.waiting(tmp_path)
+
+
+def test_reuse_answers_what_was_answered_before(tmp_path):
+    (tmp_path / "0001.prompt.md").write_text("===== user =====\nagain")
+    (tmp_path / "0001.reply.md").write_text("known\n")
+    (tmp_path / "calls.jsonl").write_text('{"call": 1}\n')
+    server, replies = Server(Folder(tmp_path, reuse=True)).start(), {}
+    try:
+        asked(server, "again", replies)
+        asked(server, "again", replies)
+        assert replies == {"again": "known"}
+        assert len(list(tmp_path.glob("*.prompt.md"))) == 1
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_run_without_a_command_is_refused(tmp_path, capsys):
+    assert main(["run", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == "no command is given: write it after `--`\n"
