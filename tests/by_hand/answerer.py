@@ -21,7 +21,9 @@ SIGNS = {
     "B2": ("rowing club", "firm", "county", "parish", "brass band"),
 }
 RULE = re.compile(r"If the request mentions one of: (.+?); answer (\w+)\.")
-_CASE = re.compile(r'<trajectory tag="(\w+)".*?<input name="request">(.*?)</input>.*?<gold>(.*?)</gold>', re.S)
+_CASE = re.compile(
+    r'<(?:case|trajectory)(?: tag="(\w+)")?[^>]*>\s*<input name="request">(.*?)</input>.*?<gold>(.*?)</gold>', re.S
+)
 _EDIT = re.compile(r"<edit>(.*?)</edit>", re.S)
 
 
@@ -63,29 +65,42 @@ def target(call: calls.Waiting) -> str:
 def optimizer(call: calls.Waiting) -> str:
     """A reply that fits every stage, since what a stage doesn't ask for is left out."""
     prompt = call.prompt
+    cases = [(tag, html.unescape(text), gold) for tag, text, gold in _CASE.findall(prompt)]
     if "new_instruction" in prompt:
-        rules = "\n".join(edit["text"] for edit in _proposed(prompt, plain=True))
-        reply: dict[str, Any] = {"new_instruction": f"Give a code. The first rule that fits wins.\n{rules}"}
-    else:
-        patches = [json.loads(html.unescape(text)) for text in _EDIT.findall(prompt)]
-        edits = patches or _proposed(prompt)
-        unique = {edit.get("text") or json.dumps(edit): edit for edit in edits}
-        reply = {"summary": "signs", "edits": list(unique.values())[:4], "memory": "signs decide", "guidance": ""}
-    return f"@@@ {call.number:04}\n{json.dumps(reply)}"
-
-
-def _proposed(prompt: str, *, plain: bool = False) -> list[dict[str, Any]]:
-    if plain:
         cases = [
             ("", text, gold) for text, gold in re.findall(r'"request": "(.*?)"}.*?right answer is `(\w+)`', prompt)
         ]
+        rules = "\n".join(edit["text"] for edit in _proposed(cases))
+        reply: dict[str, Any] = {"new_instruction": f"Give a code. The first rule that fits wins.\n{rules}"}
     else:
-        cases = [(tag, html.unescape(text), gold) for tag, text, gold in _CASE.findall(prompt)]
+        patches = [json.loads(html.unescape(text)) for text in _EDIT.findall(prompt)]
+        edits = {
+            edit.get("text"): edit for edit in patches or _proposed(cases) if edit.get("text") not in _skill(prompt)
+        }
+        drafts = [{"section": "rules", "rules": [{"text": edit["text"]} for edit in _proposed(cases)]}]
+        reply = {
+            "summary": "signs",
+            "edits": list(edits.values())[:4],
+            "analysis": "signs",
+            "sections": drafts,
+            "memory": "signs decide",
+            "guidance": "",
+        }
+    return f"@@@ {call.number:04}\n{json.dumps(reply)}"
+
+
+def _skill(prompt: str) -> str:
+    found = re.search(r"<skill>(.*?)</skill>", prompt, re.S)
+    return html.unescape(found[1]) if found else ""
+
+
+def _proposed(cases: list[tuple[str, str, str]]) -> list[dict[str, Any]]:
+    """A rule for each code whose signs are in cases with that right answer."""
     edits = []
     for code, signs in SIGNS.items():
         tags = [tag for tag, text, gold in cases if gold == code and any(sign in text for sign in signs)]
         rule = f"If the request mentions one of: {', '.join(signs)}; answer {code}."
-        if tags and rule not in prompt:
+        if tags:
             edits.append(
                 {"op": "add", "section": "rules", "text": rule, "after": "end", "rationale": "seen", "cures": tags}
             )
