@@ -231,6 +231,7 @@ _OPTIMIZE = (
         "what the optimizer may look at",
         "[gold, feedback, trajectory]",
     ),
+    SettingKind("knowledge", (words("open", "examples"),), "what the optimizer may write from", "open"),
     SettingKind("successes", (SWITCH,), "whether successes are reflected on too", "on"),
     SettingKind("lapses", (SWITCH,), "whether lapses in following the skill become reminders", "off"),
     SettingKind("lookups", (count(low=0),), "questions that one reflection may ask of the trajectories", "0"),

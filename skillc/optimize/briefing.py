@@ -8,7 +8,7 @@ from typing import TypedDict
 from skillc.document.render import for_optimizer
 from skillc.document.skill import Document
 from skillc.optimize.engine import Engine, Rejected, State
-from skillc.optimize.prompting import SectionView
+from skillc.optimize.prompting import Knowledge, SectionView
 from skillc.optimize.rule_counts import notes
 from skillc.optimize.sight import trimmed
 from skillc.plan.call_sizes import REJECTED_LIMIT
@@ -27,6 +27,7 @@ class Briefing(TypedDict):
     sections: list[SectionView]
     meta: str
     rejected: list[str]
+    knowledge: Knowledge
 
 
 def briefing(engine: Engine, state: State) -> Briefing:
@@ -42,6 +43,7 @@ def briefing(engine: Engine, state: State) -> Briefing:
         sections=sections,
         meta=state.meta,
         rejected=shown_rejected(state.incumbent, state.rejected) if engine.plan.optimize.rejected_buffer else [],
+        knowledge=engine.plan.optimize.knowledge,
     )
 
 

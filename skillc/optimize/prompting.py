@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from skillc.optimize.contrast import Answered
 
 Kind = Literal["failures", "successes"]
+Knowledge = Literal["open", "examples"]
 Message = dict[str, str]
 Messages = tuple[Message, ...]
 
@@ -164,6 +165,7 @@ def reflect_messages(
     rejected: Sequence[str] = (),
     meta: str = "",
     sections: Sequence[SectionView] = (),
+    knowledge: Knowledge = "open",
 ) -> Messages:
     """Ask for edits that cure failures, or keep what works.
 
@@ -182,8 +184,9 @@ def reflect_messages(
         rejected: edits that were tried and why they failed, a line each.
         meta: the optimizer's own memory.
         sections: the sections that may be edited, with their limits.
+        knowledge: what the optimizer may write from.
     """
-    shared = _shared(skill, task, sections, meta, rejected)
+    shared = _shared(skill, task, sections, meta, rejected, knowledge)
     return _render(
         "reflect",
         kind=kind,
@@ -209,6 +212,7 @@ def aggregate_messages(
     rejected: Sequence[str] = (),
     meta: str = "",
     sections: Sequence[SectionView] = (),
+    knowledge: Knowledge = "open",
 ) -> Messages:
     """Ask for one patch out of several.
 
@@ -221,10 +225,13 @@ def aggregate_messages(
         rejected: edits that failed before.
         meta: the optimizer's own memory.
         sections: the sections that may be edited.
+        knowledge: what the optimizer may write from.
     """
     of = list(kinds) or ["failures"] * len(patches)
     rows = [(kind, [_edit_json(EditView(edit)) for edit in patch]) for kind, patch in zip(of, patches, strict=True)]
-    return _render("aggregate", patches=rows, edit_budget=edit_budget, **_shared(skill, task, sections, meta, rejected))
+    return _render(
+        "aggregate", patches=rows, edit_budget=edit_budget, **_shared(skill, task, sections, meta, rejected, knowledge)
+    )
 
 
 def budget_messages(
@@ -236,10 +243,11 @@ def budget_messages(
     rejected: Sequence[str] = (),
     meta: str = "",
     sections: Sequence[SectionView] = (),
+    knowledge: Knowledge = "open",
 ) -> Messages:
     """Ask how many of the edits to make in this step, at most `most`."""
     rows = [_edit_json(view) for view in edits]
-    return _render("budget", edits=rows, edit_budget=most, **_shared(skill, task, sections, meta, rejected))
+    return _render("budget", edits=rows, edit_budget=most, **_shared(skill, task, sections, meta, rejected, knowledge))
 
 
 def rewrite_messages(
@@ -251,9 +259,10 @@ def rewrite_messages(
     rejected: Sequence[str] = (),
     meta: str = "",
     sections: Sequence[SectionView] = (),
+    knowledge: Knowledge = "open",
 ) -> Messages:
     """Ask for the sections `rewritten` written anew, so that they do what the chosen edits suggest."""
-    shared = _shared(skill, task, sections, meta, rejected)
+    shared = _shared(skill, task, sections, meta, rejected, knowledge)
     limits = {section.name: section.limit for section in sections}
     named = [(name, limits.get(name)) for name in rewritten]
     return _render("rewrite", edits=[_edit_json(view) for view in edits], rewritten=named, **shared)
@@ -272,6 +281,7 @@ def draft_messages(
     rejected: Sequence[str] = (),
     meta: str = "",
     sections: Sequence[SectionView] = (),
+    knowledge: Knowledge = "open",
 ) -> Messages:
     """Ask for the sections `written` anew, from cases rather than from edits.
 
@@ -287,8 +297,9 @@ def draft_messages(
         rejected: edits that were tried and why they failed, a line each.
         meta: the optimizer's own memory.
         sections: the sections that may be edited, with their limits.
+        knowledge: what the optimizer may write from.
     """
-    shared = _shared(skill, task, sections, meta, rejected)
+    shared = _shared(skill, task, sections, meta, rejected, knowledge)
     limits = {section.name: section.limit for section in sections}
     return _render(
         "draft",
@@ -313,6 +324,7 @@ def slow_update_messages(
     meta: str = "",
     sections: Sequence[SectionView] = (),
     rejected: Sequence[str] = (),
+    knowledge: Knowledge = "open",
 ) -> Messages:
     """Ask for a new text of the slow section `section`, whose text the skill shows, from pairs of answers."""
     return _render(
@@ -320,7 +332,7 @@ def slow_update_messages(
         section=section,
         limit=limit,
         pairs=pairs,
-        **_shared(skill, task, sections, meta, rejected),
+        **_shared(skill, task, sections, meta, rejected, knowledge),
     )
 
 
@@ -333,9 +345,10 @@ def meta_skill_messages(
     pairs: Sequence[PairView] = (),
     sections: Sequence[SectionView] = (),
     rejected: Sequence[str] = (),
+    knowledge: Knowledge = "open",
 ) -> Messages:
     """Ask what the optimizer wants to remember about which edits helped; `memory` is what it wrote before."""
-    shared = _shared(skill, task, sections, memory, rejected)
+    shared = _shared(skill, task, sections, memory, rejected, knowledge)
     return _render("meta_skill", decisions=decisions, pairs=pairs, **shared)
 
 
@@ -365,7 +378,12 @@ def _user(content: str) -> Message:
 
 
 def _shared(
-    skill: str, task: TaskPlan, sections: Sequence[SectionView], meta: str, rejected: Sequence[str]
+    skill: str,
+    task: TaskPlan,
+    sections: Sequence[SectionView],
+    meta: str,
+    rejected: Sequence[str],
+    knowledge: Knowledge,
 ) -> dict[str, Any]:
     return {
         "skill": skill,
@@ -377,6 +395,7 @@ def _shared(
         "sections": sections,
         "meta": meta,
         "rejected": list(rejected),
+        "knowledge": knowledge,
     }
 
 

@@ -20,12 +20,13 @@ from skillc.optimize.sight import trajectory_view
 
 @dataclass(frozen=True, slots=True)
 class Reflection:
-    """What one minibatch taught: proposals, the lapses among its cases, and marks of rules."""
+    """What one minibatch taught: proposals, the lapses among its cases, marks of rules, ids of cases without a rule."""
 
     kind: Kind
     proposals: tuple[Proposal, ...] = ()
     lapses: int = 0
     marks: tuple[Mark, ...] = ()
+    unexplained: tuple[str, ...] = ()
 
 
 async def reflect(
@@ -120,7 +121,8 @@ class _Reflector:
         marks = read_marks(reply.marks, self._state.incumbent, ids) if optimize.rule_counts else ()
         proposals = read_proposals(edits[: self._edits], ids)
         lapsed = {tag for lapse in lapses for tag in lapse.cases if tag in ids}
-        return Reflection(self._kind, tuple(proposals), len(lapsed), marks)
+        unexplained = tuple(ids[tag] for tag in reply.unexplained if tag in ids) if self._kind == "failures" else ()
+        return Reflection(self._kind, tuple(proposals), len(lapsed), marks, unexplained)
 
 
 def _parts(pairs: Sequence[Measured], size: int) -> list[Sequence[Measured]]:

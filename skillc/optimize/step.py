@@ -43,6 +43,8 @@ async def step(engine: Engine, state: State, batch: Sequence[Example], place: Pl
     rolled = await roll_out(engine, state, batch, again=again)
     batch = (*batch, *again)
     maker = maker_of(engine, state, [pair for part in rolled for pair in part])
+    left_out = retired(state)
+    rolled = [[pair for pair in part if pair[0].id not in left_out] for part in rolled]
     make = _by_drafts if maker == "draft" else _by_edits
     return with_maker(state, await make(engine, remembering(engine, state, batch), batch, rolled, place), maker)
 
@@ -52,11 +54,8 @@ async def _by_drafts(
 ) -> State:
     """The state after a step whose candidate is a whole-section draft."""
     failed = engine.optimizer.failed
-    left_out = retired(state)
-    measured = [pair for part in rolled for pair in part if pair[0].id not in left_out]
-    drafted = await draft(engine, state, measured, place)
-    counts = Counter(state.unexplained) + Counter(drafted.unexplained)
-    state = replace(state, unexplained=dict(counts))
+    drafted = await draft(engine, state, [pair for part in rolled for pair in part], place)
+    state = _with_unexplained(state, drafted.unexplained)
     if drafted.patch is None:
         missing = "" if engine.optimizer.failed == failed else "the optimizer gave no reply"
         shown: dict[str, JsonValue] = {"maker": "draft", "proposed": 0, "screened_out": []}
@@ -74,6 +73,7 @@ async def _by_edits(
         engine.plan.optimize.edits, place.step - 1, scheduled_steps(engine.plan, len(engine.dataset.train))
     )
     reflections = await learn(engine, state, rolled, place, budget)
+    state = _with_unexplained(state, [name for reflection in reflections for name in reflection.unexplained])
     merged = await aggregate(engine, state, reflections, place, budget)
     state = counted(state, [mark for reflection in reflections for mark in reflection.marks])
     merged = [*merged, *harmful(state, merged, budget)]
@@ -96,6 +96,10 @@ async def _by_edits(
     return await settle_pool(
         engine, state, patches, batch, place, first_wave=partial(_expect_a_reject, engine, state, len(patches))
     )
+
+
+def _with_unexplained(state: State, names: Sequence[str]) -> State:
+    return replace(state, unexplained=dict(Counter(state.unexplained) + Counter(names)))
 
 
 def _expect_a_reject(engine: Engine, state: State, candidates: int) -> None:

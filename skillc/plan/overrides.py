@@ -269,6 +269,7 @@ _SETTINGS: Mapping[str, Reader] = {
     "optimize.update": _word("edits", "rewrite_section", "rewrite_all"),
     "optimize.accumulate": _count,
     "optimize.sees": _sees,
+    "optimize.knowledge": _word("open", "examples"),
     "optimize.successes": _switch,
     "optimize.lapses": _switch,
     "optimize.lookups": _count_or_zero,

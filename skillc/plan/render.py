@@ -283,6 +283,7 @@ def _loop(plan: Plan, bounds: Bounds) -> list[Row]:
         ("samples", f"{optimize.samples} per example"),
         ("wave", f"{bounds.wave} rollouts"),
         ("sees", ", ".join(optimize.sees) or "inputs and scores only"),
+        *([("knowledge", "of the examples only")] if optimize.knowledge == "examples" else []),
         ("with", ", ".join(name for name, used in on.items() if used) or "nothing else"),
     ]
     if optimize.replay:

@@ -294,6 +294,7 @@ class OptimizePlan(Frozen):
         update: edits on rules, a section rewritten from suggestions, or all trainable sections rewritten.
         accumulate: batches whose proposals are pooled for one candidate.
         sees: what the optimizer may look at.
+        knowledge: whether the optimizer may use what it knows of the subject, or only what the examples show.
         successes: whether successes are reflected on too.
         lapses: whether a failure to follow the skill becomes a reminder in the section `reminders`.
         lookups: questions that one reflection may ask of the trajectories; 0 shows them whole.
@@ -323,6 +324,7 @@ class OptimizePlan(Frozen):
     update: Literal["edits", "rewrite_section", "rewrite_all"] = "edits"
     accumulate: int = 1
     sees: tuple[Literal["gold", "feedback", "trajectory"], ...] = ("gold", "feedback", "trajectory")
+    knowledge: Literal["open", "examples"] = "open"
     successes: bool = True
     lapses: bool = False
     lookups: int = 0

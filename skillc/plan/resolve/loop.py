@@ -16,7 +16,7 @@ _SWITCHES = (
     *("successes", "rejected_buffer", "slow_update", "meta_skill"),
     *("speculate", "merge", "lapses", "rule_counts", "control", "together"),
 )
-_WORDS = ("method", "accept", "parents", "update", "pairs")
+_WORDS = ("method", "accept", "parents", "update", "pairs", "knowledge")
 _COUNTED_CAPS = ("epochs", "steps", "calls", "tokens", "patience")
 _AMOUNTS = ("cost", "time", "min_gain")
 _SIGHTS = ("gold", "feedback", "trajectory")
