@@ -249,6 +249,8 @@ def test_margins_are_read_from_gates():
         Operation(">=", (CallTerm("e_value", (BETTER,), options), Constant(Fraction(20))))
         for options in ((), (("over", WordTerm("run")),))
     )
+    assert "SK557" in found(plan(gates=(gate(bet),)))
+    assert "SK557" not in found(plan(gates=(gate(shared),)))
     # 50 discordant pairs of 200 examples: 35 must be better, or 39 where 40 decisions share the error.
     assert margin(bet) == pytest.approx(20 / 50**0.5)
     assert margin(shared) == pytest.approx(28 / 50**0.5)
