@@ -177,7 +177,8 @@ class _NoReserve:
 def sanity_plan(plan: Plan, examples: int) -> Plan:
     """The plan of a sanity check: two steps on one batch, few calls, and nothing that looks further than a step.
 
-    Where a gate asks for confidence, its claim stands alone; what is required before the first step is left out.
+    Where a gate asks for confidence or an e-value, only its claim must hold. What is required before the first step is
+    left out.
     """
     optimize = plan.optimize.model_copy(
         update={
@@ -209,7 +210,7 @@ def _plain(term: Term) -> Term:
         return term
     if term.operator in ("and", "or", "not"):
         return Operation(term.operator, tuple(_plain(operand) for operand in term.operands))
-    sure = next((call for call in calls(term) if call.function == "confidence"), None)
+    sure = next((call for call in calls(term) if call.function in ("confidence", "e_value")), None)
     return term if sure is None else sure.arguments[0]
 
 

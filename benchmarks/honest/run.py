@@ -1,6 +1,7 @@
-"""Honest results: what skillc says of compiles whose truth is known. Prints the page beside this file.
+"""Honest results: what skillc says of compiles whose truth is known. Prints the page beside this file, without its last
+section, whose tables `accepts.py` prints.
 
-    python benchmarks/honest/run.py [compiles] > benchmarks/honest/README.md
+    python benchmarks/honest/run.py [compiles]
 
 Every compile is whole: baseline, steps with screen and gates, final test, verdict. Only the two models are scripted.
 """

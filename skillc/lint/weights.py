@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from math import floor, log10
 
 from skillc.data.dataset import Dataset
 from skillc.data.problems import counted
@@ -12,6 +13,7 @@ from skillc.language.diagnostics import Severity
 from skillc.language.show import show_term
 from skillc.language.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, Term, WordTerm
 from skillc.plan.advice import Advice, Place
+from skillc.plan.betting import e_value
 from skillc.plan.chance import comparison, points_above
 from skillc.plan.evidence import conjuncts
 from skillc.plan.schema import GatePlan, MetricPlan, Plan
@@ -23,7 +25,8 @@ _TRUTHS = frozenset({"and", "or", "not", "<", "<=", ">", ">=", "==", "!="})
 _TESTED = 9_999
 """Subsets that the test behind `confidence` draws (`optimize/confidence.py`)."""
 _MANY = Fraction(1, 5)
-"""The share of the examples that a gate on confidence may ask to improve before a note says so."""
+"""The share of the examples that a gate on confidence or an e-value may ask to improve before a note says so."""
+_TESTS = ("confidence", "e_value")
 
 
 def weights(plan: Plan, dataset: Dataset, sizes: Sizes) -> Iterator[Advice]:
@@ -38,10 +41,11 @@ def weights(plan: Plan, dataset: Dataset, sizes: Sizes) -> Iterator[Advice]:
                 continue
             yield from _steps(plan, sizes, gate, part, sides)
             above, below = sides
-            if isinstance(above, CallTerm) and above.function == "confidence" and isinstance(below, Constant):
+            if isinstance(above, CallTerm) and above.function in _TESTS and isinstance(below, Constant):
                 over = tries if above.option("over") == WordTerm("run") else 1
                 what = counted(groups, "example" if plan.data.group is None else "group")
-                yield from _confidence(part, below.value, groups, what, over, at)
+                advice = _confidence if above.function == "confidence" else _e_value
+                yield from advice(part, below.value, groups, what, over, at)
 
 
 # ---- steps ----------------------------------------------------------------------------------------
@@ -137,7 +141,7 @@ def _right_or_wrong(plan: Plan, metric: MetricPlan) -> bool:
     return isinstance(term, Operation) and term.operator in _TRUTHS
 
 
-# ---- confidence -----------------------------------------------------------------------------------
+# ---- confidence and e-values ----------------------------------------------------------------------
 
 
 def _confidence(part: Operation, least: Fraction, groups: int, what: str, tries: int, at: Place) -> Iterator[Advice]:
@@ -160,6 +164,35 @@ def _confidence(part: Operation, least: Fraction, groups: int, what: str, tries:
         yield Advice("SK521", Severity.WARNING, message, at, hint)
         return
     needed = next(k for k in range(1, groups + 1) if Fraction(tries, 2**k) <= error) if error > 0 else groups
+    yield from _many(part, needed, groups, what, at)
+
+
+def _e_value(part: Operation, least: Fraction, groups: int, what: str, tries: int, at: Place) -> Iterator[Advice]:
+    """How many groups must improve for the bet to multiply its stake by so much.
+
+    The e-value is largest where all groups improve by the width of the metric; `over = run` divides it by the decisions
+    that there may be.
+    """
+    most, strict = e_value({1: groups}, 1) / tries, part.operator in ("<", ">")
+    if most < least or (strict and most == least):
+        message = f"`{show_term(part)}` can never hold: with {what} on validation it is at most {_rounded(most)}"
+        hint = "bring more data, or ask for less"
+        if tries > 1:
+            message += f", for {tries:,} decisions share the error"
+            hint += "; with fewer steps, or without `over = run`, each decision has more of it"
+        yield Advice("SK521", Severity.WARNING, message, at, hint)
+        return
+    needed = next(k for k in range(groups + 1) if e_value({1: k}, 1) >= least * tries)
+    yield from _many(part, needed, groups, what, at)
+
+
+def _rounded(value: Fraction) -> str:
+    """Round down to three digits, so that the figure is never at the threshold."""
+    places = 10 ** max(0, 2 - floor(log10(value)))
+    return f"{floor(value * places) / places:,g}"
+
+
+def _many(part: Operation, needed: int, groups: int, what: str, at: Place) -> Iterator[Advice]:
     if needed > _MANY * groups:
         message = f"`{show_term(part)}` asks that {needed} of {what} on validation improve, and none gets worse"
         hint = "a bigger validation split lets smaller gains through"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,6 +17,7 @@ from skillc.metrics.cells import MICRO, Cell, Scored
 from skillc.optimize.confidence import Confidence
 from skillc.optimize.groups import Groups, Ints
 from skillc.optimize.intervals import EVERYTHING, Interval
+from skillc.plan.betting import e_value
 
 SMALLEST_GROUP = 20
 OTHER = "other"
@@ -247,10 +249,26 @@ class Evidence:
 
     def confidence(self, over: State, under: State, metric: str, *, tries: int) -> Interval:
         """How sure a paired test by split group is that one skill's mean is above another's."""
-        key, split = (over, under, metric), self.validation
+        key = (over, under, metric)
         if key not in self._paired:
-            self._paired[key] = Confidence(len(split.split_groups.sizes), self.seed)
-        above, below = split.column(over, metric), split.column(under, metric)
-        low = split.split_groups.sums(above.low - below.high)
-        high = split.split_groups.sums(above.high - below.low)
+            self._paired[key] = Confidence(len(self.validation.split_groups.sizes), self.seed)
+        low, high = self._differences(over, under, metric)
         return self._paired[key].interval(low, high, tries=tries)
+
+    def e_value(self, over: State, under: State, metric: str, *, tries: int) -> Interval:
+        """The e-value, by split group, for the claim that one skill's mean is above another's.
+
+        It never falls when a difference grows, so the least and the greatest differences bound it. It is divided by
+        `tries`, the decisions that share the error.
+        """
+        split, whole = self.validation, self.validation.ranges[metric]
+        width = (whole.high - whole.low) * split.samples * max(split.split_groups.sizes, default=0)
+        ends = (e_value(Counter(each.tolist()), width) / tries for each in self._differences(over, under, metric))
+        return Interval(*ends)
+
+    def _differences(self, over: State, under: State, metric: str) -> tuple[Ints, Ints]:
+        """The least and the greatest difference that each split group can have, in millionths."""
+        split = self.validation
+        above, below = split.column(over, metric), split.column(under, metric)
+        sums = split.split_groups.sums
+        return sums(above.low - below.high), sums(above.high - below.low)

@@ -162,8 +162,8 @@ def _call(term: CallTerm, evidence: Evidence) -> Interval:
         return _moved(term, evidence)
     if term.function == "worst":
         return _worst(term, evidence)
-    if term.function == "confidence":
-        return _confidence(term, evidence)
+    if term.function in ("confidence", "e_value"):
+        return _claimed(term, evidence)
     if term.function == "change":
         return EVERYTHING if evidence.texts.change is None else Interval.point(evidence.texts.change)
     if term.function in ("tokens", "overlap", "cost", "latency"):
@@ -211,7 +211,8 @@ def _worst(term: CallTerm, evidence: Evidence) -> Interval:
     return least(evidence.validation.means(column.low, column.high, by.name) or [EVERYTHING])
 
 
-def _confidence(term: CallTerm, evidence: Evidence) -> Interval:
+def _claimed(term: CallTerm, evidence: Evidence) -> Interval:
+    """The confidence in a claim, or the e-value for it."""
     claim = term.arguments[0]
     assert isinstance(claim, Operation)
     left, right = claim.operands
@@ -220,4 +221,5 @@ def _confidence(term: CallTerm, evidence: Evidence) -> Interval:
     assert isinstance(left, MeanTerm)
     assert isinstance(right, MeanTerm)
     tries = evidence.planned if term.option("over") == WordTerm("run") else 1
-    return evidence.confidence(left.state, right.state, left.metric, tries=tries)
+    measured = evidence.confidence if term.function == "confidence" else evidence.e_value
+    return measured(left.state, right.state, left.metric, tries=tries)

@@ -29,6 +29,8 @@ from skillc.plan.steps import step_size
 # Fewer groups than this can't give a significant result (ENGINE section 6).
 LEAST_GROUPS = 6
 _FEW_IN_FLIGHT = 4
+# A share of runs that is shown as 0 %.
+_NEGLIGIBLE = 0.005
 
 # Where in the program: kind, name, setting.
 Place = tuple[str, str | None, str | None]
@@ -115,7 +117,7 @@ def _noise(plan: Plan, bounds: Bounds) -> Iterator[Advice]:
 
 
 def null_accepts(plan: Plan, bounds: Bounds) -> str | None:
-    """What the gates let through by chance over a whole run; None where no validation decides."""
+    """What the gates let through by chance over a whole run; None if next to nothing, or if no validation decides."""
     decisions = bounds.expected_steps * plan.optimize.candidates
     if plan.optimize.method != "skillc":
         decisions = candidates_of(plan, bounds.sizes.train, bounds.sizes.validation)
@@ -126,6 +128,8 @@ def null_accepts(plan: Plan, bounds: Bounds) -> str | None:
     if margin is None:
         return "no gate asks for a better mean than the incumbent's, so edits worth nothing are accepted too"
     chance = chance_of_accept(decisions, margin)
+    if chance < _NEGLIGIBLE:
+        return None
     run = null_run(decisions, margin)
     points = inflation(run, examples, float(plan.goal.high - plan.goal.low)) * 100
     return (

@@ -15,6 +15,7 @@ from math import log, sqrt
 from statistics import NormalDist
 
 from skillc.language.terms import CallTerm, Constant, MeanTerm, Operation, Term, WordTerm
+from skillc.plan.betting import standard_errors
 from skillc.plan.evidence import conjuncts
 from skillc.plan.schema import Plan
 
@@ -150,7 +151,10 @@ def _margins(plan: Plan, term: Term, examples: int, decisions: int) -> Iterator[
         if sides is None:
             continue
         above, below = sides
-        if isinstance(above, CallTerm) and above.function == "confidence" and isinstance(below, Constant):
+        if isinstance(above, CallTerm) and above.function == "e_value" and isinstance(below, Constant):
+            threshold = below.value * (max(1, decisions) if above.option("over") == WordTerm("run") else 1)
+            yield standard_errors(max(1, round(DIFFERING * examples)), threshold)
+        elif isinstance(above, CallTerm) and above.function == "confidence" and isinstance(below, Constant):
             alpha = 1 - below.value
             if above.option("over") == WordTerm("run"):
                 alpha /= max(1, decisions)

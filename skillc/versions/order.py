@@ -10,7 +10,7 @@ from skillc.language.terms import CallTerm, FieldTerm, MeanTerm, MetricTerm, Ope
 from skillc.versions.quantities import Atom, Linear
 
 _ZERO, _ONE = Fraction(0), Fraction(1)
-_NEVER_NEGATIVE = ("tokens", "change", "cost", "latency", "improved", "regressed")
+_NEVER_NEGATIVE = ("tokens", "change", "cost", "latency", "improved", "regressed", "e_value")
 _SHARES = ("overlap", "confidence", "precision", "recall", "flip_rate")
 
 
@@ -115,8 +115,8 @@ def _never_below(more: Term, less: Term) -> bool:
     if more.arguments != less.arguments:
         return False
     ours, theirs = dict(more.options), dict(less.options)
-    if more.function == "confidence":
-        # Sharing the error among a run's decisions makes each less sure.
+    if more.function in ("confidence", "e_value"):
+        # Sharing the error among a run's decisions makes each less sure, and lowers each e-value.
         return "over" not in ours and "over" in theirs and _claims_means(more)
     grouped, plain = (ours, theirs) if more.function == "regressed" else (theirs, ours)
     if more.function not in ("improved", "regressed") or not isinstance(grouped.pop("by", None), FieldTerm):

@@ -148,7 +148,7 @@ def _plain_call(term: CallTerm) -> CallTerm:
     """A call without the options that say nothing, the others in one order; a claim says what is above."""
     options = tuple(sorted((name, value) for name, value in term.options if value != _NONE))
     arguments = term.arguments
-    if term.function == "confidence" and isinstance(arguments[0], Operation):
+    if term.function in ("confidence", "e_value") and isinstance(arguments[0], Operation):
         left, right = arguments[0].operands
         # The test is of which mean is above; `>` and `>=` are one question to it.
         pair = (right, left) if arguments[0].operator in ("<", "<=") else (left, right)

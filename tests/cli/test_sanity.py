@@ -151,9 +151,10 @@ def test_a_gate_that_lets_nothing_through(tmp_path):
     assert said(found).count("0 of") >= 1
 
 
-def test_confidence_is_not_asked_of_a_dozen_examples(tmp_path):
+@pytest.mark.parametrize("test", ["confidence({}) >= 99.9%", "e_value({}) >= 1000"])
+def test_sureness_is_not_asked_of_a_dozen_examples(tmp_path, test):
     claim = "candidate.correct > incumbent.correct"
-    sure = PROGRAM.replace(claim, f"confidence({claim}) >= 99.9% and {claim}")
+    sure = PROGRAM.replace(claim, f"{test.format(claim)} and {claim}")
     found, _, _ = checked(tmp_path, edits(CURE), unscreened(sure))
     assert found.broken is None
     assert found.funnel.accepted == 1

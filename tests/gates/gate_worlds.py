@@ -1,6 +1,8 @@
 """Random gates and random worlds to decide them in, and a second evaluator that knows no intervals."""
 
+from collections import Counter
 from fractions import Fraction
+from math import prod
 
 from hypothesis import strategies as st
 
@@ -37,7 +39,8 @@ def sure():
         st.sampled_from([">", "<", ">="]),
         st.sampled_from(sorted(METRICS)),
     )
-    return st.builds(lambda c, o: CallTerm("confidence", (c,), o), claim, st.sampled_from([(), RUN]))
+    tests = st.sampled_from(["confidence", "e_value"])
+    return st.builds(lambda f, c, o: CallTerm(f, (c,), o), tests, claim, st.sampled_from([(), RUN]))
 
 
 constants = st.fractions(min_value=-1, max_value=2, max_denominator=10).map(Constant)
@@ -224,13 +227,25 @@ class Exact:
         cells = [price_of(item, s) for item in self.examples for s in range(self.samples)]
         return Fraction(sum(cells), len(cells) * 10**9)
 
-    def on_confidence(self, term):
+    def differences(self, term):
         claim = term.arguments[0]
         above, below = claim.operands if claim.operator in (">", ">=") else claim.operands[::-1]
         by_group = {}
         for item in self.examples:
             difference = self.x(above.state, above.metric, item) - self.x(below.state, below.metric, item)
             by_group[item.group] = by_group.get(item.group, 0) + int(difference * MICRO * self.samples)
+        return above.metric, by_group
+
+    def on_e_value(self, term):
+        metric, by_group = self.differences(term)
+        whole, sizes = METRICS[metric], Counter(item.group for item in self.examples)
+        width = (whole.high - whole.low) * self.samples * max(sizes.values())
+        bets = [Fraction(i, 8) for i in range(1, 8)]
+        paid = sum(prod(1 + bet * Fraction(each, width) for each in by_group.values()) for bet in bets)
+        return paid / len(bets) / (PLANNED if term.option("over") else 1)
+
+    def on_confidence(self, term):
+        _, by_group = self.differences(term)
         import hashlib
 
         seed = hashlib.sha256(f"confidence {SEED}".encode()).digest()

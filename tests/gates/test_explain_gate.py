@@ -50,6 +50,15 @@ def evidence(known=80):
             """,
         ),
         (
+            Operation(">=", (call("e_value", BETTER), number(20))),
+            80,
+            """
+            e_value(candidate.m > incumbent.m) >= 20
+            |
+            0.0314
+            """,
+        ),
+        (
             BETTER,
             63,
             """

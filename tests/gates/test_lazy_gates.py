@@ -4,7 +4,7 @@ from fractions import Fraction
 from unittest.mock import patch
 
 import pytest
-from gate_worlds import METRICS, Exact, UndefinedError, evidence, example, gates, worlds
+from gate_worlds import METRICS, Exact, UndefinedError, evidence, example, gates, sure, worlds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -140,6 +140,18 @@ def test_without_a_batch_the_range_of_what_reads_it_decides_nothing():
     cells = {(state, "e0", 0): {"m": Scored(0)} for state in ("candidate", "incumbent")}
     for sent in (set(), {("e0", 0)}):
         assert decide_all(named([term]), evidence([example(0, [0])], 1, cells, sent, ())).truth is Truth.TRUE
+
+
+@settings(max_examples=150, deadline=None)
+@given(sure(), worlds(lost=0))
+def test_what_is_known_of_a_tested_claim_narrows_to_its_value(call, world):
+    examples, samples, cells, order, wave = world
+    exact, before = Exact(examples, samples, cells, SMALLEST).value(call), Interval(Fraction(0), Fraction(10**9))
+    for start in range(0, len(order) + wave, wave):
+        known = value(call, evidence(examples, samples, cells, set(order[:start])))
+        assert before.lo <= known.lo <= exact <= known.hi <= before.hi
+        before = known
+    assert before == Interval.point(exact)
 
 
 def test_a_hopeless_candidate_is_rejected_on_the_incumbents_failures():

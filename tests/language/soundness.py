@@ -148,6 +148,7 @@ def _condition(draw: st.DrawFn, fields: list[_Field], metrics: list[str], depth:
         "cost(candidate) <= 1.1 * cost(incumbent)",
         "cost(candidate) < $0.02",
         f"confidence(candidate.{metric} > incumbent.{metric}) >= {percent}",
+        f"e_value(candidate.{metric} > incumbent.{metric}, over = run) >= 20",
         f"gates.strict({metric}, more_than = 1%)",
         f"ours({metric})",
         f"ours({metric}, most = {percent})",

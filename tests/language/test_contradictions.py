@@ -79,6 +79,7 @@ def test_always(condition: str) -> None:
         "tokens(candidate) < tokens(incumbent) or candidate.correct >= incumbent.correct + 2%",
         "candidate.correct * incumbent.correct > 90%",
         "confidence(candidate.correct > incumbent.correct) >= 95%",
+        "e_value(candidate.correct > incumbent.correct) >= 20",
         "confidence(candidate.correct > incumbent.correct) > 95% and candidate.correct <= incumbent.correct",
     ],
 )

@@ -200,6 +200,7 @@ def test_whatever_is_fixed_stays_fixed(text: str, more: list[tuple[int, str]]) -
         ('optimize { batch = "20" }', "batch = 20"),
         ("gate sure = confidence(correct) >= 95%", "confidence(candidate.correct > incumbent.correct)"),
         ("gate sure = confidence(best.correct) >= 95%", "confidence(candidate.correct > incumbent.correct)"),
+        ("gate sure = e_value(correct) >= 20", "e_value(candidate.correct > incumbent.correct)"),
         ("gate sure = worst(correct, by = product) >= 50%", "worst(candidate.correct, by = product)"),
     ],
 )

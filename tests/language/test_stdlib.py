@@ -20,6 +20,7 @@ CALLS = {
     "gates.strict": ("correct", "candidate.correct > incumbent.correct"),
     "gates.no_regression": ("correct, by = product", "regressed(correct, by = product) <= 5%"),
     "gates.sure": ("correct", "confidence(candidate.correct > incumbent.correct) >= 95%"),
+    "gates.evident": ("correct", "e_value(candidate.correct > incumbent.correct, over = run) >= 20"),
     "gates.keeps": (
         "correct",
         "candidate.correct >= incumbent.correct - 1% and candidate.correct >= initial.correct",

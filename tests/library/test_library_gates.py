@@ -44,6 +44,7 @@ CASES = {
     "gates.no_regression": ("score, by = product", world(20), world(20, kept=False)),
     "gates.outweighs": ("score, factor = 2", world(26), world(20, kept=False)),
     "gates.sure": ("score", world(36), world(21)),
+    "gates.evident": ("score", world(32), world(26)),
     "gates.keeps": ("score, 5%", world(18), world(17)),
     "gates.at_least": ("score, 50%", world(20), world(19)),
     "gates.fair": ("score, product", world(20), world(14)),

@@ -8,6 +8,7 @@ import pytest
 from lint_samples import SIDES, found, numbered, write
 
 from skillc.optimize.confidence import SUBSETS, Confidence
+from skillc.plan.betting import e_value
 
 
 def told(tmp_path, gate, size=40, more=""):
@@ -110,6 +111,30 @@ def test_over_a_whole_run_the_error_is_shared(tmp_path):
     assert code == "SK521"
     assert "for 4 decisions share the error" in message
     assert told(tmp_path, gate, size=40) == []
+
+
+@pytest.mark.parametrize("size", [1, 4, 7, 8, 12, 60])
+@pytest.mark.parametrize("least", [1, 2, 20, 100])
+def test_an_e_value_that_is_said_to_be_out_of_reach_is(tmp_path, size, least):
+    gate = f"e_value(candidate.correct > incumbent.correct) >= {least}"
+    messages = [message for _, message in told(tmp_path, gate, size=size)]
+    never = [message for message in messages if "can never hold" in message]
+    assert bool(never) == (e_value({1: size}, 1) < least)
+    for message in never:
+        figure = Fraction(message.rpartition("at most ")[2].replace(",", ""))
+        assert e_value({1: size}, 1) * 99 / 100 < figure < least
+    for message in messages:
+        if "improve" in message:
+            needed = int(message.split(" asks that ")[1].split(" of ")[0])
+            assert e_value({1: needed}, 1) >= least > e_value({1: needed - 1}, 1)
+
+
+def test_over_a_whole_run_an_e_value_is_shared(tmp_path):
+    gate = "e_value(candidate.correct > incumbent.correct, over = run) >= 20"
+    ((code, message),) = told(tmp_path, gate, size=8)
+    assert code == "SK521"
+    assert "at most 12, for 4 decisions share the error" in message
+    assert told(tmp_path, gate, size=80) == []
 
 
 def test_the_test_draws_as_many_subsets_as_is_said():

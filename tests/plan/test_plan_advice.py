@@ -245,6 +245,15 @@ def test_margins_are_read_from_gates():
     assert margin(sure) == pytest.approx(1.645, abs=1e-3)
     assert margin(over_run) == pytest.approx(3.02, abs=0.01)
     assert margin(Operation("and", (BETTER, sure))) == margin(sure)
+    bet, shared = (
+        Operation(">=", (CallTerm("e_value", (BETTER,), options), Constant(Fraction(20))))
+        for options in ((), (("over", WordTerm("run")),))
+    )
+    assert "SK557" in found(plan(gates=(gate(bet),)))
+    assert "SK557" not in found(plan(gates=(gate(shared),)))
+    # 50 discordant pairs of 200 examples: 35 must be better, or 39 where 40 decisions share the error.
+    assert margin(bet) == pytest.approx(20 / 50**0.5)
+    assert margin(shared) == pytest.approx(28 / 50**0.5)
     assert margin(SAFE) is None
     assert "no gate asks for a better mean" in found(plan(gates=(gate(SAFE),)))["SK557"].message
 

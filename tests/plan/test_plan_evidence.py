@@ -26,6 +26,7 @@ STEADY = Operation("<=", (CallTerm("change", (StateTerm("candidate"),)), Constan
         (Operation("or", (STEADY, BETTER)), "validation"),
         (Operation("<", (CallTerm("cost", (StateTerm("candidate"),)), Constant(Fraction(1), "$"))), "validation"),
         (Operation(">=", (CallTerm("confidence", (BETTER,)), Constant(Fraction(19, 20)))), "validation"),
+        (Operation(">=", (CallTerm("e_value", (BETTER,)), Constant(Fraction(20)))), "validation"),
         (Operation("<", (CallTerm("max", (CallTerm("tokens", (StateTerm("best"),)), ZERO)), ZERO)), "text"),
         (Operation("<", (CallTerm("max", (MeanTerm("best", "m"), ZERO)), ZERO)), "validation"),
         (Operation("<", (CallTerm("of_somebody_else", (StateTerm("candidate"),)), ZERO)), "validation"),

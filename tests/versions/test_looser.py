@@ -40,7 +40,11 @@ def _changed(draw, term, more=comparisons):
         return Operation(term.operator, parts)
     if isinstance(term, CallTerm) and term.function in ("min", "max", "clamp"):
         return CallTerm(term.function, tuple(_changed(draw, part, more) for part in term.arguments), term.options)
-    if isinstance(term, CallTerm) and term.function in ("improved", "regressed", "confidence") and draw(st.booleans()):
+    if (
+        isinstance(term, CallTerm)
+        and term.function in ("improved", "regressed", "confidence", "e_value")
+        and draw(st.booleans())
+    ):
         return CallTerm(term.function, term.arguments, ())
     return term
 
@@ -167,6 +171,11 @@ def sure(**options):
     return CallTerm("confidence", (compare(">", CORRECT, INCUMBENT),), tuple(options.items()))
 
 
+def bet(turned=False, **options):
+    claim = compare("<=", INCUMBENT, CORRECT) if turned else compare(">", CORRECT, INCUMBENT)
+    return CallTerm("e_value", (claim,), tuple(options.items()))
+
+
 BETTER = compare(">", CORRECT, INCUMBENT)
 BY = {"by": FieldTerm("f")}
 ON_BATCH = CallTerm("improved", (MetricTerm("m"),), (("on", WordTerm("batch")),))
@@ -182,6 +191,12 @@ CASES = [
     (compare(">=", sure(over=WordTerm("run")), number("0.95")), compare(">=", sure(), number("0.95")), True),
     (compare(">=", sure(), number("0.99")), compare(">=", sure(), number("0.95")), True),
     (compare(">=", sure(), number("0.9")), compare(">=", sure(), number("0.95")), False),
+    (compare(">=", bet(), number("20")), compare(">=", bet(over=WordTerm("run")), number("20")), False),
+    (compare(">=", bet(over=WordTerm("run")), number("20")), compare(">=", bet(), number("20")), True),
+    (compare(">=", bet(), number("20")), compare(">=", bet(), number("10")), True),
+    (compare(">=", bet(), number("10")), compare(">=", bet(), number("20")), False),
+    (compare(">=", bet(turned=True), number("20")), compare(">=", bet(), number("20")), True),
+    (compare(">=", bet(), number("-1")), compare(">=", bet(), number("0")), True),
     (Operation("and", (BETTER, compare(">", CORRECT, number("1/2")))), BETTER, True),
     (Operation("or", (BETTER, compare(">", CORRECT, number("1/2")))), BETTER, False),
     (Operation("not", (compare("<=", CORRECT, INCUMBENT),)), BETTER, True),

@@ -164,11 +164,12 @@ CODES: tuple[Code, ...] = (
     ),
     _code(
         521,
-        "a confidence that so few examples can't give",
+        "a confidence or an e-value that so few examples can't give",
         "A paired test over n examples, or groups of the split, is never surer than "
         "1 - 1/2^n, and never surer than 1 - 1/10,000; with `over = run` the error is shared by all decisions of the "
         "run. A gate that asks for more never holds (a warning). Where k of n examples must improve and none may get "
-        "worse, and k is more than a fifth of n, a note says so.",
+        "worse, and k is more than a fifth of n, a note says so. With `e_value` the most that n examples can "
+        "reach is the mean of (1 + bet)^n over the bets 1/8 to 7/8.",
         (
             _program("gate sure = confidence(candidate.correct > incumbent.correct) >= 95%\n"),
             _program("gate sure = confidence(candidate.correct > incumbent.correct) >= 95%\n"),

@@ -143,8 +143,7 @@ _KINDS = (
     _code(
         316,
         "a claim that is no written comparison",
-        "`confidence` says how sure a paired test is of a claim, which is a comparison of the means of one metric "
-        "for two skills.",
+        "`confidence` and `e_value` test a claim: a written comparison of the means of one metric for two skills.",
         program(gate="confidence(candidate.correct) >= 95%"),
         program(gate="confidence(candidate.correct > incumbent.correct) >= 95%"),
     ),
