@@ -166,7 +166,7 @@ class Progress:
     # ---- figures ----
 
     def spent(self) -> Spent:
-        """Read what was spent so far; the live area reads it from a thread of its own."""
+        """Read what was spent so far; the live area reads it from its own thread."""
         with suppress(RuntimeError):  # a stage of the ledger was added meanwhile
             self._spent = read_spent(self._snapshot())
         return self._spent
