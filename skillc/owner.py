@@ -16,7 +16,7 @@ _DIGEST = "sha256:"
 def path_to(program: Path, base: Path) -> str:
     """Return how a lock in `base` names a program: by the path from `base`, with `/`.
 
-    A path that leaves the user's projects would name folders of one machine. Its digest stands for it.
+    A path that leaves the user's projects would name folders of one machine. Its digest replaces it.
     """
     whole, start = _place(program), base.resolve()
     try:

@@ -55,7 +55,7 @@ _OWN_PACKAGE = str(Path(__file__).parent)
 
 
 def is_theirs(problem: BaseException) -> bool:
-    """Whether code of the user's own raised an exception; a Ctrl-C that arrives while it runs is none of its own.
+    """Whether the user's code raised an exception; a Ctrl-C that arrives while it runs is not one.
 
     Where Python's own handler is in place, the two cannot be told apart, and a `KeyboardInterrupt` counts as Ctrl-C.
     """
@@ -67,7 +67,7 @@ def is_theirs(problem: BaseException) -> bool:
 
 
 def told(problem: BaseException, root: Path | None = None, function: Callable[..., Any] | None = None) -> str:
-    """An exception of the user's own code on one line: its name, what it says, and the place of its own code.
+    """An exception of the user's code on one line: name, message and place.
 
     Args:
         problem: as it was raised.

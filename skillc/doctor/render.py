@@ -21,7 +21,7 @@ _COMMAND = re.compile(r"(?:env|export|hf|pip|python3?|skillc|chmod) \S|/\S+ ")
 def as_text(findings: Sequence[Finding], width: int) -> Text:
     """A block for each group, and a last line that counts what is missing; to be printed without wrapping.
 
-    Prose is wrapped at blanks. A command has a line of its own, however long, so that it can be copied.
+    Prose is wrapped at blanks. A command has its own line, however long, so that it can be copied.
 
     Args:
         findings: in the order of their groups.

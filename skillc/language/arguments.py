@@ -160,7 +160,7 @@ def claim(low: Lowering, node: nodes.Expression) -> Typed:
 
 
 def _one_metric(low: Lowering, node: nodes.Expression) -> str | None:
-    """The metric that stands alone where a comparison belongs: `correct`, or `candidate.correct`."""
+    """The metric without a comparison where one belongs: `correct`, or `candidate.correct`."""
     name = node.name if isinstance(node, nodes.Reference) else None
     if isinstance(node, nodes.Member) and isinstance(node.of, nodes.Reference) and node.of.name in STATES:
         name = node.name.text

@@ -338,7 +338,7 @@ def _bindings(low: Lowering, node: nodes.Call, function: Function) -> dict[str, 
         name = parameter.name.text
         if name in given:
             try:
-                # Twice as deep as other operands lie: a call of an own function takes twice the stack.
+                # Twice as deep as other operands: a call of an own function takes twice the stack.
                 bound[name] = _bind(low.scope, function, parameter, given[name], low.depth + 1)
             except Broken:
                 broken = True

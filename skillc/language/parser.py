@@ -15,7 +15,7 @@ from skillc.language.scan import Fault, Scan, scan
 from skillc.language.source import Source, Span
 
 _ZIP = "PK\x03\x04"
-_MERGED = "<<<<<<< "
+MERGED = "<<<<<<< "
 _CONFLICTS_SHOWN = 20
 _NAME = re.compile(r"[^\W\d]\w*")
 
@@ -45,7 +45,7 @@ def parse(source: Source) -> Parsed:
     if text.startswith(_ZIP):
         return _unreadable(source, zipped(source))
     with collector_paused():
-        text, faults = _one_side(source) if _MERGED in text else (text, [])
+        text, faults = _one_side(source) if MERGED in text else (text, [])
         scanned = scan(text)
         faults += [_fault(source, fault) for fault in scanned.faults]
         text = _without_open_texts(text, scanned)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from lark import Lark, Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
@@ -58,6 +59,12 @@ class Failure:
 def _engine() -> tuple[Lark, Builder, Newlines]:
     builder, newlines = Builder(), Newlines()
     return grammar.load(builder, newlines), builder, newlines
+
+
+@cache
+def table() -> Any:
+    """The parser's own tables: lark's `ParseConf`, with what each state does on each terminal."""
+    return _engine()[0].parse_interactive("").parser_state.parse_conf
 
 
 _WHOLE = re.compile(rf'(?P<text>{TEXT})|(?P<string>"(?!"")(?:[^"\\\n]|\\[^\n])*+")', re.DOTALL)

@@ -37,10 +37,6 @@ class Report:
             self._found[key] = found
             self.errors += found.severity is Severity.ERROR
 
-    def misspelt_in(self, block: str) -> bool:
-        """Whether a block has a setting of an unknown name, so that a missing one may be meant by it."""
-        return any(found.code == "SK202" and found.message.endswith(f"in `{block}`") for found in self._found.values())
-
     def add(
         self,
         code: str,

@@ -276,6 +276,6 @@ def _last(text: str, span: Span, word: str) -> Span:
 
 def _check_budget(report: Report, budget: Entity) -> None:
     """A budget has a cap, so that a run has an end."""
-    if not any(cap in budget.settings for cap in CAPS) and not report.misspelt_in("budget"):
+    if not any(cap in budget.settings for cap in CAPS):
         hint = "add `epochs = 4`, or `cost = $3`"
         report.add("SK508", budget.source, budget.span, "the budget caps nothing, so a run would not end", hint=hint)

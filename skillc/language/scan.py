@@ -64,6 +64,11 @@ def scan(text: str) -> Scan:
     return Scan(tuple(trivia), above, behind, tuple(faults))
 
 
+def faults(text: str) -> Iterator[Fault]:
+    """Find texts with a wrong end."""
+    return (each for each in _walk(text) if isinstance(each, Fault))
+
+
 def _walk(text: str) -> Iterator[Trivia | Fault]:
     position = 0
     while match := _TRIVIA.search(text, position):

@@ -267,6 +267,9 @@ class Sorter:
             shown = " ".join(words)
             span = first.span.to(node.words[len(words) - 1].span)
             self._error("SK202", span, f"unknown setting `{shown}`{self._behind()}", hint=hint, fix=fix)
+            if fix is not None:
+                # The setting that was probably meant is not missing as well.
+                self.rejected.add(fix.text)
 
     def _elsewhere(self, words: list[str]) -> str | None:
         """Where a word would have a meaning."""

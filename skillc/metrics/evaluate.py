@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+import operator as operators
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -38,6 +39,20 @@ _PRIMITIVE_MODULES = (distances, equality, json_fields, numbers, squad)
 
 # What a metric may call.
 FUNCTIONS = frozenset(PRIMITIVES) | frozenset(COUNTS) | frozenset(SEARCHES) | {"python", "min", "max", "clamp"}
+
+
+_OPERATIONS: Mapping[str, Callable[[Fraction, Fraction], Fraction | bool]] = {
+    "+": operators.add,
+    "-": operators.sub,
+    "*": operators.mul,
+    "/": operators.truediv,
+    "<": operators.lt,
+    "<=": operators.le,
+    ">": operators.gt,
+    ">=": operators.ge,
+    "==": operators.eq,
+    "!=": operators.ne,
+}
 
 
 class MetricError(SkillcError):
@@ -74,6 +89,7 @@ class Meter:
         self._root = root
         self._places = places or {}
         self._functions = {name: load_function(name, root) for name in python_names(plan)}
+        self._read_by_goal = _read_by(plan, plan.goal)
 
     def measure(
         self, example: Example, prediction: Mapping[str, JsonValue] | None, problem: str | None = None
@@ -86,9 +102,22 @@ class Meter:
         if prediction is None:
             worst: dict[str, Cell] = {m.name: Scored(_micro(m.low)) for m in self._plan.metrics}
             return Measured(worst, problem or "the answer could not be read")
+        return self._measured(self._plan.metrics, example, prediction)
+
+    def goal(self, example: Example, prediction: Mapping[str, JsonValue]) -> Cell:
+        """The goal's score alone: no metric is evaluated that the goal does not read.
+
+        Raises:
+            MetricError: a metric failed on this example.
+        """
+        return self._measured(self._read_by_goal, example, prediction).cells[self._plan.goal.name]
+
+    def _measured(
+        self, metrics: Sequence[MetricPlan], example: Example, prediction: Mapping[str, JsonValue]
+    ) -> Measured:
         once = _Once(self._plan, self._functions, example, prediction, self._root)
         cells: dict[str, Cell] = {}
-        for metric in self._plan.metrics:
+        for metric in metrics:
             try:
                 cells[metric.name] = Scored(_micro(once.metric(metric)))
             except SkillcError as problem:
@@ -153,6 +182,7 @@ class _Once:
         self._outputs = {field.name: field for field in plan.task.outputs}
         self._scores: dict[str, Fraction] = {}
         self._primitives: dict[CallTerm, Fraction] = {}
+        self._counts: dict[CallTerm, Fraction] = {}
         self.feedback: list[str] = []
 
     def metric(self, metric: MetricPlan) -> Fraction:
@@ -192,19 +222,8 @@ class _Once:
         if operator == "not":
             return Fraction(numbers_[0] == 0)
         left, right = numbers_
-        results: dict[str, Callable[[], Fraction | bool]] = {
-            "+": lambda: left + right,
-            "-": lambda: left - right,
-            "*": lambda: left * right,
-            "/": lambda: left / right,
-            "<": lambda: left < right,
-            "<=": lambda: left <= right,
-            ">": lambda: left > right,
-            ">=": lambda: left >= right,
-            "==": lambda: left == right,
-            "!=": lambda: left != right,
-        }
-        return Fraction(results[operator]())
+        result = _OPERATIONS[operator](left, right)
+        return result if isinstance(result, Fraction) else Fraction(result)
 
     def _call(self, term: CallTerm) -> Fraction:
         if term.function in ("min", "max", "clamp"):
@@ -213,7 +232,11 @@ class _Once:
                 return max(parts[1], min(parts[0], parts[2]))
             return min(parts) if term.function == "min" else max(parts)
         if term.function in COUNTS:
-            return Fraction(COUNTS[term.function](text_of(self._value(term.arguments[0]))))
+            count = self._counts.get(term)
+            if count is None:
+                count = Fraction(COUNTS[term.function](text_of(self._value(term.arguments[0]))))
+                self._counts[term] = count
+            return count
         score = self._primitives.get(term)
         if score is None:
             measure, low, high = self._measure(term)
@@ -281,6 +304,15 @@ def _told(term: Term) -> JsonValue:
         return term.value
     assert isinstance(term, Constant)
     return int(term.value) if term.value.denominator == 1 else float(term.value)
+
+
+def _read_by(plan: Plan, metric: MetricPlan) -> tuple[MetricPlan, ...]:
+    """A metric and those that its value is made of, in the plan's order: each after the metrics that it reads."""
+    wanted = {metric.name}
+    for each in reversed(plan.metrics):
+        if each.name in wanted:
+            wanted |= {part.name for part in walk(each.term) if isinstance(part, MetricTerm)}
+    return tuple(each for each in plan.metrics if each.name in wanted)
 
 
 def python_names(plan: Plan) -> list[str]:

@@ -18,7 +18,7 @@ def model_free_means(plan: Plan, dataset: Dataset, examples: Sequence[Example], 
     means = {}
     for baseline in baseline_scores(plan.task, dataset, examples):
         cells = [
-            meter.measure(example, {plan.task.outputs[0].name: answer}).cells[plan.goal.name]
+            meter.goal(example, {plan.task.outputs[0].name: answer})
             for example, answer in zip(examples, baseline.predictions, strict=True)
         ]
         mean = measured_mean(cell.value if isinstance(cell, Scored) else None for cell in cells)

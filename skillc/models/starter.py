@@ -26,7 +26,7 @@ def model_statements(model: str) -> str:
 
 def _served(model: str) -> str:
     off = "chat_template_kwargs { enable_thinking = off }"
-    # Qwen3's chat template reads this; other templates ignore it or have a switch of their own.
+    # Qwen3's chat template reads this; other templates ignore it or have their own switch.
     thinking = off if "qwen3" in model.lower() else f"# {off}  # if it thinks before it answers"
     return f"""# skillc starts a vLLM server for this model. `skillc doctor` says whether it fits the GPU.
 model target = "{model}" {{

@@ -1,4 +1,4 @@
-"""Write the compiled skill: SKILL.md in a folder of its own for agents, the module and git's attributes beside it."""
+"""Write the compiled skill: SKILL.md in its own folder for agents, the module and git's attributes beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the target is told. Needs no dspy."""
+"""The instructions that the target receives. Needs no dspy."""
 
 from __future__ import annotations
 

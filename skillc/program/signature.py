@@ -27,7 +27,7 @@ def signature_of(task: TaskPlan, name: str, instructions: str) -> type[dspy.Sign
     Args:
         task: its inputs and outputs. Their `about` is part of the instructions and is not repeated as a description.
         name: the skill's name, from which the signature's unique name is made.
-        instructions: what the model is told; see `present.instructions`.
+        instructions: what the model receives; see `present.instructions`.
     """
     names = field_names(task)
     fields: dict[str, tuple[Any, Any]] = {}

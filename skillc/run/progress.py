@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -165,7 +166,7 @@ class Progress:
     # ---- figures ----
 
     def spent(self) -> Spent:
-        """Read what was spent so far; the live area reads it from a thread of its own."""
+        """Read what was spent so far; the live area reads it from its own thread."""
         with suppress(RuntimeError):  # a stage of the ledger was added meanwhile
             self._spent = read_spent(self._snapshot())
         return self._spent
@@ -276,16 +277,9 @@ class Lines(Progress):
 class Terminal(Lines):
     """A live area of a few lines below what was printed: decisions and notes scroll above it."""
 
-    def __init__(
-        self,
-        console: Console,
-        facts: RunFacts,
-        *,
-        spent: Callable[[], Mapping[str, JsonValue]],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        super().__init__(console, facts, spent=spent, clock=clock)
-        self._live = Live(get_renderable=self.area, console=console, refresh_per_second=4, transient=True)
+    @cached_property
+    def _live(self) -> Live:
+        return Live(get_renderable=self.area, console=self._console, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> Terminal:
         self._live.start()

@@ -195,3 +195,31 @@ def test_a_name_that_nothing_declares_is_told_once_with_all_its_places() -> None
     (found,) = [d for d in run(text).diagnostics if d.severity is Severity.ERROR]
     assert found.message == "unknown name `right`"
     assert len(found.secondary) == 2
+
+
+@pytest.mark.parametrize(
+    ("written", "misspelt"),
+    [("budget {\n  epochs", "budget {\n  epocs"), ("about =", "abuot =")],
+)
+def test_a_misspelt_setting_is_not_missing_as_well(written: str, misspelt: str) -> None:
+    text = """language 1
+task {
+  input ticket: text
+  output team: "a" | "b"
+}
+skill route {
+  about = "Route a ticket. Use it for each new one."
+  trainable section rules
+}
+model target = "rulebook/v1"
+model optimizer = "rulebook/v1"
+data { source = "tickets.jsonl" }
+goal correct = exact_match(team)
+budget {
+  epochs = 4
+}
+gate better = candidate.correct > incumbent.correct
+"""
+    assert written in text
+    found = run(text.replace(written, misspelt))
+    assert [each.code for each in found.diagnostics if each.severity is Severity.ERROR] == ["SK202"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from skillc.language.formatting.layout import lay_out
-from skillc.language.formatting.tokens import Token, UnknownTokenError
+from skillc.language.formatting.tokens import Token, UnknownTokenError, tokenize
 from skillc.language.formatting.tree import Block, Statement, read, walk
 from skillc.language.texts import text_value
 
@@ -48,7 +48,7 @@ def prove(before: Facts, made: str) -> None:
         FlawError: they are not the same program, or the form is not its own.
     """
     try:
-        again = read(made)
+        again = read(*tokenize(made))
     except UnknownTokenError:
         raise FlawError(0, "the canonical form of this program does not parse") from None
     after = facts(again)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from skillc.language.formatting.tokens import Token, tokenize
+from skillc.language.formatting.tokens import Token
 
 
 @dataclass(slots=True)
@@ -42,13 +42,8 @@ class Block:
         return not commented and (not self.statements or self.open.line == self.close.line)
 
 
-def read(text: str) -> Block:
-    """The statements of a sound text, as those of a block around it; its `close` is the end of the file.
-
-    Raises:
-        UnknownTokenError: the text is not sound.
-    """
-    tokens, end = tokenize(text)
+def read(tokens: Iterable[Token | None], end: Token) -> Block:
+    """Group the tokens of a sound text into statements, in a block around them; its `close` is the end of the file."""
     whole = Block(end, [], end)
     open_ = [whole]
     head: list[Token] = []

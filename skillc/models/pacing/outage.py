@@ -1,4 +1,4 @@
-"""Whether one endpoint can be reached at all: a circuit breaker without a clock of its own."""
+"""Whether one endpoint can be reached at all: a circuit breaker without its own clock."""
 
 from __future__ import annotations
 

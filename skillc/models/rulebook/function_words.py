@@ -13,7 +13,7 @@ together too two under until up upon us use used using ve very want wants was wa
 which while who whom whose why will with within without would yes yet you your yours
 """
 
-# Greetings, days, months and numbers stand in letters about anything.
+# Greetings, days, months and numbers occur in letters about anything.
 _BOILERPLATE = """
 hello hi hey dear greetings thanks thank cheers regards sincerely sir madam team sorry kind kindly best
 monday tuesday wednesday thursday friday saturday sunday weekend weekday

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import litellm
@@ -31,9 +32,38 @@ class Rulebook(CustomLLM):
         given = {**dict(zip(names, args, strict=False)), **kwargs}
         return respond(str(given["model"]), given["messages"], given.get("optional_params") or {})
 
-    async def acompletion(self, *args: Any, **kwargs: Any) -> ModelResponse:
+    def acompletion(self, *args: Any, **kwargs: Any) -> Pending:
         """The same for callers that wait."""
-        return self.completion(*args, **kwargs)
+        return Pending(partial(self.completion, *args, **kwargs))
+
+
+class Pending(Coroutine[Any, Any, ModelResponse]):
+    """A reply as a coroutine that may be dropped before it is awaited.
+
+    litellm creates the coroutine in a worker thread. If the waiting task is cancelled meanwhile, nothing awaits it, and
+    Python would print a warning for one of an `async def`.
+    """
+
+    def __init__(self, work: Callable[[], ModelResponse]) -> None:
+        self._work = work
+
+    def __await__(self) -> Generator[Any, Any, ModelResponse]:
+        """Compute the reply."""
+        return self._reply().__await__()
+
+    def send(self, value: Any, /) -> Any:
+        """Compute the reply, for a task that was made of this."""
+        raise StopIteration(self._work())
+
+    def throw(self, kind: Any, value: Any = None, trace: Any = None, /) -> Any:
+        """Raise what the task was given."""
+        raise kind if value is None else value
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    async def _reply(self) -> ModelResponse:
+        return self._work()
 
 
 def respond(model: str, messages: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any]) -> ModelResponse:

@@ -87,7 +87,7 @@ def find_running(home: Path, alike: str, names: Sequence[str], key: str | None) 
         home: the folder of the files.
         alike: how the names of the files begin.
         names: models that it has to serve.
-        key: the user's own key; None where the server has one of its own.
+        key: the user's own key; None where the server has its own.
     """
     for told in _published(home, alike, names):
         address = Address(told.address.url, key or told.address.key)
