@@ -5,6 +5,8 @@
 - `skills/route-tickets.lock`: what the skill was compiled from
 - `skills/route-tickets.history.jsonl`: every decision
 - `skills/.gitattributes`: how git merges them, shared by all skills of the folder
+
+A skill that misses the required verdict goes to `skills.candidate`, which has the same files.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ OUTPUT = "skills"
 SKILL_FILE = "SKILL.md"
 ATTRIBUTES_FILE = ".gitattributes"
 LOCK_SUFFIX = ".lock"
+CANDIDATE_SUFFIX = ".candidate"
 _HISTORY_SUFFIX = ".history.jsonl"
 # Modules that the emitted module needs, besides those of Python itself.
 _IMPORTED = frozenset({"dspy", "litellm", "skillc"})
@@ -57,6 +60,12 @@ class ArtifactPaths:
     def of_skill_file(cls, file: Path) -> ArtifactPaths | None:
         """Return the paths of a SKILL.md; None for a file of another name, which no lock speaks of."""
         return cls.of_folder(file.parent) if file.name == SKILL_FILE else None
+
+    @property
+    def candidate(self) -> ArtifactPaths:
+        """Paths of a skill that was not delivered: in a folder beside `base`, so that an agent that loads `base` skips it."""
+        whole = self.base.resolve() if self.base.name in ("", "..") else self.base
+        return ArtifactPaths(whole.with_name(f"{whole.name}{CANDIDATE_SUFFIX}"), self.name)
 
     @property
     def folder(self) -> Path:

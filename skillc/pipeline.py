@@ -43,11 +43,12 @@ from skillc.program.artifact import artifact_texts, write_artifact, write_attrib
 from skillc.program.rollout import Runner
 from skillc.run.about import begin, changed_since_unfinished, finish
 from skillc.run.folder import RunFolder
-from skillc.run.history import head_of, history_text, read_history, with_completion, write_history
+from skillc.run.history import head_of, history_text, read_history, union, with_completion, write_history
 from skillc.run.journal import Journal, Record
 from skillc.run.replay import Replay
 from skillc.run.stop import Stop
 from skillc.run.written import Written
+from skillc.versions.candidate import Withheld, find_candidate, looks_of, withhold
 from skillc.versions.hand_edits import Before, changed_since, free_paths, protect
 
 
@@ -81,10 +82,12 @@ class Compiled:
 
     Attributes:
         baselines: the goal's mean of simple classifiers on test, by name.
+        artifact: SKILL.md as this compile wrote it, delivered or not.
         kept: files that were edited while the compile ran; the skill was written to another folder because of them.
         served: what is to be said of the servers that skillc ran.
         interrupted: whether the user ended it, in the loop or in the final test.
         lost: the error of a model that stayed out of reach, in the loop or in the final test; None where none did.
+        withheld: why the skill was not delivered; None if it was.
     """
 
     trained: Trained
@@ -97,6 +100,7 @@ class Compiled:
     served: tuple[Served, ...] = ()
     interrupted: bool = False
     lost: EndpointAway | None = None
+    withheld: Withheld | None = None
 
 
 class StoppedEarly(SkillcError):  # noqa: N818
@@ -153,6 +157,7 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
     """
     plan, dataset = job.planned.plan, job.estimated.dataset
     before = protect(job.planned, job.paths, job.home, force=job.force)
+    candidate = find_candidate(job.planned, job.paths, force=job.force)
     for note in before.notes:
         observer.note(note)
     check_starts(job.planned, dataset)
@@ -176,7 +181,7 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
         client.keep_receipts(folder.ledger, about.salt)
         with closing(Journal(folder.decisions)) as journal, closing(Replay(folder.outcomes, client)) as replay:
             recorder = _Recorder(observer, journal, replay, stop)
-            old = before.lock
+            looks = looks_of(before.lock, candidate.lock)
             engine = Engine(
                 plan=plan,
                 dataset=dataset,
@@ -192,9 +197,9 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
             client.report_to(observer.note)
             client.time_by(stop)
             client.make_ready()
-            trained, tested = asyncio.run(_train_and_test(engine, initial, old, name, client, stop))
+            trained, tested = asyncio.run(_train_and_test(engine, initial, looks, name, client, stop))
             replay.decided()
-        compiled = _write(job, trained, tested, recorder.decisions, client, name, before, meter)
+        compiled = _write(job, trained, tested, recorder, client, name, before, meter)
         if client.lost is not None:
             return replace(compiled, lost=client.lost)
         if stop.reason != "interrupted":
@@ -215,7 +220,7 @@ def _left_unfinished(changed: Sequence[str]) -> str:
 
 
 async def _train_and_test(
-    engine: Engine, initial: Document, old: Lock | None, name: str, client: Client, stop: Stop
+    engine: Engine, initial: Document, looks: tuple[LookLock, ...], name: str, client: Client, stop: Stop
 ) -> tuple[Trained, Tested]:
     own = engine.plan.optimize.method == "skillc"
     async with client.connected():
@@ -224,7 +229,7 @@ async def _train_and_test(
                 trained = await (train(engine, initial) if own else train_by_method(engine, initial, client))
         except asyncio.CancelledError:
             raise StoppedEarly(cut_by(engine.observer)) from None
-        _, number = look_of(old.looks if old else (), _look(trained, name))
+        _, number = look_of(looks, _look(trained, name))
         with stop.cuts(clock=False):
             return trained, await final_test(trained, look=number)
 
@@ -238,24 +243,39 @@ def _write(
     job: Job,
     trained: Trained,
     tested: Tested,
-    decisions: Sequence[Record],
+    recorder: _Recorder,
     client: Client,
     name: str,
     before: Before,
     meter: Meter,
 ) -> Compiled:
-    """Write the skill, its lock last; beside its place where files there were edited since the compile began."""
-    plan, dataset = job.planned.plan, job.estimated.dataset
+    """Write the skill, its lock last.
+
+    A skill without the required verdict goes to the candidate folder. Where somebody edited files while the compile
+    ran, the skill goes to another folder beside them. In both cases the files in place stay as they are, except that
+    their lock counts this look at the test split.
+    """
+    plan, dataset, decisions = job.planned.plan, job.estimated.dataset, recorder.decisions
     now, kept = changed_since(before, job.planned.path, job.paths)
-    known = union_of_looks(before.lock.looks if before.lock else (), now.looks if now else ())
+    candidate, written = find_candidate(job.planned, job.paths, force=job.force), Written(job.home)
+    withheld = withhold(plan, tested.verdict, job.paths)
+    known = union_of_looks(looks_of(before.lock, now), looks_of(candidate.lock))
     looks = look_of(known, _look(trained, name))[0] if tested.verdict.n else known
-    paths = free_paths(job.paths) if kept else job.paths
-    if kept and now is not None and now.looks != looks:
+    if withheld is not None:
+        paths, kept = candidate.paths, ()
+        for note in candidate.save_edits(written):
+            recorder.note(note)
+    else:
+        paths = free_paths(job.paths) if kept else job.paths
+    if paths != job.paths and now is not None and now.looks != looks:
         write_lock(job.paths.lock, now.model_copy(update={"looks": looks}))
-    written, texts = Written(job.home), artifact_texts(paths, plan, trained.state.best)
+    texts = artifact_texts(paths, plan, trained.state.best)
     digests = written.begin(paths, texts)
     write_artifact(paths, texts)
-    write_history(paths.history, history_text(read_history(paths.history), name, decisions))
+    earlier = read_history(paths.history)
+    if withheld is None:
+        earlier = union([*earlier, *candidate.history()])
+    write_history(paths.history, history_text(earlier, name, decisions))
     write_attributes(paths)
     spent = client.ledger.snapshot()
     lock = lock_of(
@@ -272,5 +292,9 @@ def _write(
     )
     write_lock(paths.lock, lock)
     written.end(paths)
+    if paths == job.paths:
+        for note in candidate.remove(written):
+            recorder.note(note)
     baselines = model_free_means(plan, dataset, dataset.test, meter)
-    return Compiled(trained, tested, lock, paths.skill, spent, baselines, kept, client.servers.served())
+    served = client.servers.served()
+    return Compiled(trained, tested, lock, paths.skill, spent, baselines, kept, served, withheld=withheld)

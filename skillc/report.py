@@ -39,7 +39,11 @@ def summary(compiled: Compiled) -> dict[str, JsonValue]:
         "lost": None if compiled.lost is None else compiled.lost.message,
         "decisions": compiled.trained.state.decisions,
         "accepted": compiled.trained.state.accepted,
-        "artifact": str(compiled.artifact),
+        "required": compiled.trained.engine.plan.required_verdict,
+        "delivered": compiled.withheld is None,
+        "below_initial": _is_below(compiled.tested.verdict),
+        "artifact": None if compiled.withheld else str(compiled.artifact),
+        "candidate": str(compiled.artifact) if compiled.withheld else None,
         "kept": [str(path) for path in compiled.kept],
     }
 
@@ -71,8 +75,36 @@ def table(compiled: Compiled, goal: str) -> RenderableType:
     for name, mean in compiled.baselines.items():
         rows.add_row(f"{name} (no model)", "", percent(mean), style="dim")
     return Group(
-        Text(), rows, Text(), _verdict(tested.verdict, _unbeaten(compiled)), *_over_none(compiled), _facts(compiled)
+        Text(),
+        *_headline(compiled),
+        rows,
+        Text(),
+        _verdict(tested.verdict, _unbeaten(compiled)),
+        *_over_none(compiled),
+        _facts(compiled),
     )
+
+
+def _headline(compiled: Compiled) -> list[Text]:
+    """What the user must not miss: the skill was not delivered, or a delivered one did worse on test."""
+    verdict, withheld = compiled.tested.verdict, compiled.withheld
+    arms = compiled.tested.test
+    below = f"{percent(arms['best'].mean)} on test, and the initial skill has {percent(arms['initial'].mean)}"
+    if withheld is not None:
+        text = f"not delivered: the verdict is `{withheld.verdict}`, and `{withheld.required}` is required"
+        if _is_below(verdict):
+            text += f"; the candidate has {below}"
+    elif _is_below(verdict):
+        text = f"below the initial skill: the compiled skill has {below}; it was delivered all the same"
+        text += ", `require improved` in the program prevents that"
+    else:
+        return []
+    return [Text(text, style="bold red" if _is_below(verdict) else "bold yellow"), Text()]
+
+
+def _is_below(verdict: Verdict) -> bool:
+    """Whether the skill did worse than the initial one on test, significantly or not."""
+    return verdict.gain is not None and verdict.gain < 0
 
 
 def _part(arm: Arm, compiled: Compiled, metric: str) -> str:
@@ -168,14 +200,23 @@ def _facts(compiled: Compiled) -> Text:
         on = f"; with a larger `{stopped}` the same command goes on"
     lines += [
         f"stopped   {compiled.lock.stopped}, {compiled.trained.state.accepted} accepted{on}",
-        f"skill     {compiled.artifact}",
     ]
     if compiled.lost is not None:
-        lines[-1:-1] = [f"lost      {compiled.lost.message}", f"          {compiled.lost.hint}"]
+        lines += [f"lost      {compiled.lost.message}", f"          {compiled.lost.hint}"]
+    lines += _places(compiled)
     if compiled.kept:
         names = " and ".join(str(path) for path in compiled.kept)
         lines.append(f"kept      {names}: edited while the compile ran, so the new skill is in another folder")
     return Text("\n".join(lines))
+
+
+def _places(compiled: Compiled) -> list[str]:
+    """Where the skill is, delivered or not."""
+    withheld = compiled.withheld
+    if withheld is None:
+        return [f"skill     {compiled.artifact}"]
+    skill = f"{withheld.place} is unchanged" if withheld.delivered else f"there is no {withheld.place} yet"
+    return [f"skill     {skill}", f"candidate {compiled.artifact}; `--require none` delivers it"]
 
 
 def _total(spent: dict[str, JsonValue], book: str) -> dict[str, JsonValue]:

@@ -201,7 +201,8 @@ def sanity_plan(plan: Plan, examples: int) -> Plan:
     caps = {"epochs": STEPS, "steps": STEPS, "calls": most, "patience": None, "min_gain": Fraction(0)}
     gates = tuple(gate.model_copy(update={"term": _plain(gate.term)}) for gate in plan.gates)
     budget = plan.budget.model_copy(update=caps)
-    return plan.model_copy(update={"optimize": optimize, "budget": budget, "gates": gates, "requires": ()})
+    changed = {"optimize": optimize, "budget": budget, "gates": gates, "requires": (), "required_verdict": None}
+    return plan.model_copy(update=changed)
 
 
 def _plain(term: Term) -> Term:

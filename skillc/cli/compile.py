@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from skillc.cli.running import Shown
     from skillc.frontend import Estimated, Planned
 
-_VERDICTS = ("improved",)
+_ANY = "none"
+_VERDICTS = ("improved", _ANY)
 
 
 @click.command(
@@ -25,7 +26,11 @@ _VERDICTS = ("improved",)
 @click.argument("program", type=ProgramPath())
 @changes
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Write the skill's folder into this one.")
-@click.option("--require", type=click.Choice(_VERDICTS), help="Exit with status 1 unless this is the verdict.")
+@click.option(
+    "--require",
+    type=click.Choice(_VERDICTS),
+    help="Deliver the skill only with this verdict; `none` delivers it with any, whatever the program requires.",
+)
 @click.option("--fresh", is_flag=True, help="Ask the models anew, whatever earlier runs were answered.")
 @click.option("--take-edits", is_flag=True, help="First write the edits made by hand in SKILL.md into the program.")
 @click.option(
@@ -58,9 +63,16 @@ def compile(  # noqa: A001 - the verb's name
     With --sanity it trains and validates on the same few training examples, in two steps and a handful of calls, and
     says which stage is broken where the skill does not change: status 0 or 1. Nothing is written.
 
-    Exit status: 0 done, 1 the --require is not met, 2 an error, 3 stopped by the budget or by a model that stayed out
-    of reach, 130 interrupted (the same command goes on).
+    With --require improved, or `require improved` in PROGRAM, the skill is delivered only if the final test shows an
+    improvement. With any other verdict SKILL.md, module and lock stay as they are (the lock counts the look at the test
+    split), and the skill is written to skills.candidate, which agents do not load.
+
+    Exit status: 0 delivered, 1 not delivered because of the verdict, 2 an error, 3 stopped by the budget or by a model
+    that stayed out of reach, 130 interrupted (the same command goes on). With 3 and 130 a skill without the required
+    verdict is not delivered either.
     """
+    from dataclasses import replace
+
     from rich.console import Console
 
     from skillc.cli.errors import show_diagnostics
@@ -73,6 +85,9 @@ def compile(  # noqa: A001 - the verb's name
     if take_edits:
         _take_edits(program, output)
     planned = plan_file(program, models=models, settings=settings, offline=offline, runnable=True, every_model=False)
+    if require is not None:
+        required = None if require == _ANY else require
+        planned = replace(planned, plan=planned.plan.model_copy(update={"required_verdict": required}))
     estimated = estimate(planned)
     if sanity:
         if require is not None:
@@ -92,7 +107,7 @@ def compile(  # noqa: A001 - the verb's name
         return 130
     if compiled.lost is not None or compiled.trained.stopped in ("calls", "tokens", "cost", "time"):
         return 3
-    return 1 if require is not None and compiled.tested.verdict.verdict != require else 0
+    return 0 if compiled.withheld is None else 1
 
 
 def _take_edits(program: Path, output: Path | None) -> None:

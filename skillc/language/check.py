@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from skillc.language import nodes, rules
-from skillc.language.checked import Checked, CheckedGate, CheckedMetric, Entity, Later
+from skillc.language.checked import Checked, CheckedGate, CheckedMetric, CheckedVerdict, Entity, Later
 from skillc.language.commands import check_models
 from skillc.language.diagnostics import Diagnostic, Fix, Suppressed
 from skillc.language.entities import Entities
@@ -65,7 +65,13 @@ class Work:
             is_library(self.module),
             suppressed,
             self.later,
+            self._required,
         )
+
+    @property
+    def _required(self) -> CheckedVerdict | None:
+        stated = next((each for each in self.module.stated if each.kind.word == "require" and each.bare), None)
+        return CheckedVerdict("improved", stated.source, stated.span) if stated is not None else None
 
 
 def check(source: Source, loader: Loader | None = None) -> Checked:

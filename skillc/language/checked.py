@@ -173,6 +173,15 @@ class CheckedGate:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedVerdict:
+    """A `require` without a value: the verdict that delivers the skill, and where the program asks for it."""
+
+    verdict: Literal["improved"]
+    source: Source
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Later:
     """A part of a program that this version can't run: what it is, its place, the version that runs it, the way out."""
 
@@ -197,6 +206,7 @@ class Checked:
         library: whether the file only declares what others use, so that there is nothing to compile.
         suppressed: what comments of the program keep out of `diagnostics`.
         later: what this version can't compile; each is an error among the diagnostics, except in a library.
+        required: the verdict that delivers the skill; None if any does.
     """
 
     program: nodes.Program
@@ -208,6 +218,7 @@ class Checked:
     library: bool = False
     suppressed: tuple[Suppressed, ...] = ()
     later: tuple[Later, ...] = ()
+    required: CheckedVerdict | None = None
 
     @property
     def failed(self) -> bool:

@@ -43,6 +43,7 @@ class Kind:
         refers: whether the value may be a reference to a declaration of the same kind, here or in a module.
         settings: what may stand in its block; None where it takes no block.
         passes: whether the block takes any other name with a plain literal.
+        bare: names that need no value because the language defines them, each with one line for the reference.
     """
 
     word: str
@@ -59,6 +60,7 @@ class Kind:
     refers: bool = False
     settings: tuple[SettingKind, ...] | None = None
     passes: bool = False
+    bare: tuple[tuple[str, str], ...] = ()
 
     def setting(self, name: str) -> SettingKind | None:
         """The setting of a name."""
@@ -342,7 +344,20 @@ _KINDS = (
         parameters=True,
         expression=True,
     ),
-    Kind("require", ("",), "required", "a condition that is decided once, before the first step", expression=True),
+    Kind(
+        "require",
+        ("",),
+        "required",
+        "a condition that is decided once, before the first step",
+        expression=True,
+        bare=(
+            (
+                "improved",
+                "delivers the skill only if the final test shows an improvement; any other skill is written to the "
+                "candidate folder, and the delivered files stay as they are",
+            ),
+        ),
+    ),
 )
 
 KINDS: Mapping[str, Kind] = MappingProxyType({kind.word: kind for kind in _KINDS})
@@ -377,6 +392,7 @@ def all_words() -> frozenset[str]:
     found = {"language", "use", "as", "and", "or", "not"}
     for kind in _KINDS:
         found |= {kind.word, *kind.modifiers, *(w for suffix in kind.suffixes for w in suffix)}
+        found |= {name for name, _ in kind.bare}
         found |= _setting_words(kind.settings or ())
     return frozenset(found)
 

@@ -117,7 +117,9 @@ class _Walker:
         for word in node.words:
             if word is not stated.name:
                 self._add(word.span, Symbol("statement", word.text, origin=KINDS.get(word.text, kind)))
-        if stated.name is not None:
+        if stated.name is not None and stated.bare is not None:
+            self._add(stated.name.span, Symbol("word", stated.name.text, owner=kind.word, origin=stated))
+        elif stated.name is not None:
             self._add(stated.name.span, declared(stated), declares=True)
         if node.type is not None:
             self._type(node.type)

@@ -164,7 +164,7 @@ class Lower:
         """The gates and requires that are right, in the order of the file."""
         found: list[CheckedGate] = []
         for stated in self._module.stated:
-            if stated.kind.word in ("gate", "require") and stated.node.parameters is None:
+            if stated.kind.word in ("gate", "require") and stated.node.parameters is None and stated.bare is None:
                 try:
                     found.append(self._gate(stated))
                 except Broken:

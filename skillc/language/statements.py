@@ -29,6 +29,13 @@ class Stated:
         """Where messages about it point: its words."""
         return self.node.words[0].span.to(self.node.words[-1].span)
 
+    @property
+    def bare(self) -> str | None:
+        """The meaning of a name that the language defines, as in `require improved`; None for any other statement."""
+        if self.node.value is not None or self.name is None:
+            return None
+        return dict(self.kind.bare).get(self.name.text)
+
 
 @dataclass(frozen=True, slots=True)
 class StatedSetting:
@@ -219,14 +226,24 @@ class Sorter:
             return self._extra(stated, "type", "only inputs, outputs and fields have one")
         if node.parameters is not None and not kind.parameters:
             return self._extra(stated, "parameters", "only metrics and gates have them")
-        if (kind.expression or (kind.value and kind.word != "section")) and node.value is None:
-            self._error("SK219", stated.span, f"{what} has no value", hint="write `= ...` behind it")
+        needs_value = kind.expression or (kind.value and kind.word != "section")
+        if needs_value and node.value is None and stated.bare is None:
+            self._no_value(stated, what)
             return False
         if node.value is not None and not (kind.expression or kind.value or kind.refers):
             return self._extra(stated, "value", f"its settings stand in a block: {_shape(kind)}", node.value.span)
         if node.block is not None and kind.settings is None:
             return self._extra(stated, "block", "remove the block", node.block.span)
         return True
+
+    def _no_value(self, stated: Stated, what: str) -> None:
+        hint, fix = "write `= ...` behind it", None
+        names = [name for name, _ in stated.kind.bare]
+        if names and stated.name is not None:
+            near = meant(stated.name.text, names)
+            fix = mended(stated.name.text, stated.name.span, names)
+            hint = near or f"write `= ...` behind it, or `{stated.kind.word} {names[0]}`"
+        self._error("SK219", stated.span, f"{what} has no value", hint=hint, fix=fix)
 
     def _colon_for_equals(self, node: nodes.Declaration) -> bool:
         """Whether what reads as a type is meant as the value, as in `source: "tickets.jsonl"`; says so."""

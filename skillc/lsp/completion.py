@@ -152,6 +152,10 @@ def _behind(module: Module, kind: Kind, words: tuple[str, ...]) -> Iterator[Offe
         for role in ("target", "optimizer"):
             if role not in module.named("model"):
                 yield Offer(role, ITEM.Value, "a role that every compile asks for", snippet=f'{role} = "$0"', rank=1)
+    if not named:
+        for name, about in kind.bare:
+            if name not in module.named(kind.word):
+                yield Offer(name, ITEM.EnumMember, about, rank=1)
     for suffix in kind.suffixes:
         behind = named[1:]
         if named and len(behind) < len(suffix) and suffix[: len(behind)] == behind:

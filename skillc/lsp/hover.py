@@ -77,7 +77,9 @@ def _stated(analysis: Analysis, symbol: Symbol, stated: Stated) -> Iterator[str 
     yield _code(head(stated))
     yield stated.node.doc
     own = stated.source.name == analysis.source.name
-    if own:
+    if stated.bare is not None:
+        yield stated.bare
+    elif own:
         about = _MEANINGS.get(stated.kind.word)
         yield about(analysis, stated) if about is not None else None
     else:

@@ -149,12 +149,16 @@ def _stricter(plan: Plan, bounds: Bounds) -> str | None:
 
 
 def _test(plan: Plan, sizes: Sizes) -> Iterator[Advice]:
+    severity, never = Severity.WARNING, ""
+    if plan.required_verdict is not None:
+        severity = Severity.ERROR
+        never = f", and with `require {plan.required_verdict}` no skill can be delivered"
     if sizes.test == 0:
-        message = "there is no test split, so the result stays `unverified`"
-        yield Advice("SK561", Severity.WARNING, message, ("data", None, "split"), "write `split = 2 : 1 : 2`")
+        message = f"there is no test split, so the result stays `unverified`{never}"
+        yield Advice("SK561", severity, message, ("data", None, "split"), "write `split = 2 : 1 : 2`")
     elif sizes.groups < LEAST_GROUPS:
         message = f"the test split has {sizes.groups} groups, and with fewer than {LEAST_GROUPS} nothing can be shown"
-        yield Advice("SK561", Severity.WARNING, message, ("data", None, "group"), "add data, or split more finely")
+        yield Advice("SK561", severity, message + never, ("data", None, "group"), "add data, or split more finely")
 
 
 def _unbounded(plan: Plan, bounds: Bounds) -> Iterator[Advice]:

@@ -22,6 +22,8 @@ _NOT_SENT = ("key_env", "pacing")
 # Where and how fast a server runs, which changes no reply.
 SERVED_ALIKE = frozenset({"port", "python", "keep", "timeout", "gpu_share", "tensor_parallel", "data_parallel"})
 _PATHS = ("source", "train", "validation", "test")
+# What happens to a finished skill. No decision depends on it, so a refused skill can be delivered without a new run.
+_AFTERWARDS = "required_verdict"
 
 
 def canonical(value: object) -> str:
@@ -40,7 +42,10 @@ def digest(value: object) -> str:
 
 
 def plan_digest(plan: Plan) -> str:
-    """Hex sha256 of the whole plan, caps included. A gate counts by its meaning, not by how it was written."""
+    """Hex sha256 of the whole plan, caps included, `required_verdict` excluded.
+
+    A gate counts by its meaning, not by how it was written.
+    """
     return digest({"skillc": "plan/1", "plan": _meaning(without_secrets(plan))})
 
 
@@ -88,6 +93,7 @@ def run_id(parts: Mapping[str, str]) -> str:
 
 def _meaning(plan: Plan) -> dict[str, object]:
     fields = _fields(plan)
+    del fields[_AFTERWARDS]
     for kind in ("gates", "requires"):
         fields[kind] = [{k: v for k, v in _fields(gate).items() if k != "text"} for gate in getattr(plan, kind)]
     return fields

@@ -249,7 +249,10 @@ def _gates(plan: Plan) -> list[Row]:
     for gate in plan.gates:
         slow = ", for slow sections" if gate.for_ == "slow" else ""
         rows.append((gate.name, gate.text, decided[gate.stage] + slow))
-    return rows + [(require.name, require.text, "once, before the first step") for require in plan.requires]
+    rows += [(require.name, require.text, "once, before the first step") for require in plan.requires]
+    if plan.required_verdict is not None:
+        rows.append(("require", plan.required_verdict, "by the final test; any other skill is not delivered"))
+    return rows
 
 
 def _screen(optimize: OptimizePlan) -> str:

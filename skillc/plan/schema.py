@@ -354,7 +354,7 @@ class Plan(Frozen):
     """The whole program. Two programs that mean the same have equal plans and equal hashes.
 
     `metrics` stand so that each comes after those that it reads; exactly one is the goal. `rubrics` holds the texts
-    for judges by name.
+    for judges by name. `required_verdict` is the verdict that delivers the skill; None delivers it with any.
     """
 
     language: int = 1
@@ -368,6 +368,7 @@ class Plan(Frozen):
     gates: tuple[GatePlan, ...]
     requires: tuple[RequirePlan, ...] = ()
     rubrics: dict[str, str] = {}
+    required_verdict: Literal["improved"] | None = None
 
     @property
     def goal(self) -> MetricPlan:

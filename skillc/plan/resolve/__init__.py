@@ -63,6 +63,7 @@ def resolve(checked: Checked) -> Resolved:
         budget=resolve_budget(_once(checked, "budget")),
         gates=resolve_gates(checked.gates),
         requires=resolve_requires(checked.gates),
+        required_verdict=checked.required.verdict if checked.required is not None else None,
         rubrics={rubric.name or "": str(rubric.value or "") for rubric in found["rubric"]},
     )
     return Resolved(plan, tuple(findings.items))

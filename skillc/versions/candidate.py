@@ -1,0 +1,156 @@
+"""The candidate: a compiled skill that misses the required verdict, in a folder beside the delivered skills.
+
+`skills.candidate/route-tickets/SKILL.md`, with module, lock and history beside it as for a delivered skill. Agents load
+`skills`, so they never see it. Its lock keeps the looks at the test split where no delivered lock exists yet. The next
+compile that delivers takes over its history and removes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from skillc.artifact_paths import ArtifactPaths
+from skillc.errors import SkillcError
+from skillc.files import write_whole
+from skillc.frontend import Planned
+from skillc.optimize.verdict import Verdict
+from skillc.owner import check_owner, other_owner
+from skillc.plan.lock import Lock, LookLock, read_lock, union_of_looks
+from skillc.plan.schema import Plan
+from skillc.program.artifact import attributes_of, check_folder
+from skillc.run.history import read_history
+from skillc.run.written import Written
+from skillc.versions.hand_edits import HandEdit, hand_edits
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """A skill that was not delivered.
+
+    Attributes:
+        required: the verdict that delivers.
+        verdict: the one that the final test gave.
+        place: SKILL.md of the delivered skill.
+        delivered: whether an earlier skill is there.
+    """
+
+    required: str
+    verdict: str
+    place: Path
+    delivered: bool
+
+
+def withhold(plan: Plan, verdict: Verdict, paths: ArtifactPaths) -> Withheld | None:
+    """Return why a skill is not delivered, None if it is."""
+    required = plan.required_verdict
+    if required is None or verdict.verdict == required:
+        return None
+    return Withheld(required, verdict.verdict, paths.skill, paths.skill.exists())
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """The candidate of one program.
+
+    Attributes:
+        lock: None if there is no candidate, or if it is another program's.
+    """
+
+    paths: ArtifactPaths
+    lock: Lock | None = None
+
+    def history(self) -> list[dict[str, JsonValue]]:
+        """Return the decisions of the compiles that were not delivered.
+
+        Raises:
+            SkillcError: a line is not JSON.
+        """
+        return read_history(self.paths.history) if self.lock is not None else []
+
+    def save_edits(self, written: Written) -> Iterator[str]:
+        """Copy files that were edited by hand into `.skillc`, and return a note on each.
+
+        Raises:
+            SkillcError: a file cannot be read, or the copy cannot be written.
+        """
+        for edit in self._edits(written):
+            yield f"`{edit.path}` was edited by hand and is overwritten; a copy is `{written.keep(edit.content)}`"
+
+    def remove(self, written: Written) -> Iterator[str]:
+        """Remove the candidate because a later skill was delivered, and return a note on each file that stays.
+
+        The lock goes last, so that a compile that was killed here goes on removing. A file that was edited by hand
+        stays, and so does the lock that tells it from skillc's own.
+
+        Raises:
+            SkillcError: a file cannot be removed.
+        """
+        if self.lock is None and not written.unfinished(self.paths):
+            return
+        edited = [edit.path for edit in self._edits(written)]
+        for path in edited:
+            yield f"`{path}` was edited by hand, so the candidate stays there; remove it if it is not needed"
+        if edited:
+            return
+        try:
+            for path in (self.paths.skill, self.paths.module, self.paths.history, self.paths.lock):
+                path.unlink(missing_ok=True)
+            _remove_attributes(self.paths)
+            for folder in (self.paths.folder, self.paths.base):
+                if folder.is_dir() and not any(folder.iterdir()):
+                    folder.rmdir()
+        except OSError as problem:
+            raise SkillcError(f"`{problem.filename}` cannot be removed: {problem.strerror}") from problem
+        written.end(self.paths)
+
+    def _edits(self, written: Written) -> tuple[HandEdit, ...]:
+        return hand_edits(self.paths, self.lock, written)
+
+
+def find_candidate(planned: Planned, paths: ArtifactPaths, *, force: bool = False) -> Candidate:
+    """Return the candidate of a program, whether there is one or not.
+
+    Args:
+        planned: the program.
+        paths: of its delivered skill.
+        force: take over the candidate of another program.
+
+    Raises:
+        SkillcError: the program may need the folder and cannot have it: another program's candidate or a file is there,
+            a merge left it open, or its lock is damaged.
+    """
+    found = paths.candidate
+    needed = planned.plan.required_verdict is not None
+    if needed:
+        check_folder(found)
+    lock = read_lock(found.lock) if found.lock.exists() else None
+    if force:
+        return Candidate(found, lock)
+    if needed:
+        check_owner(planned.path, found, lock)
+    return Candidate(found, lock if other_owner(planned.path, found, lock) is None else None)
+
+
+def looks_of(*locks: Lock | None) -> tuple[LookLock, ...]:
+    """Return the looks at the test split of several locks, each once."""
+    looks: tuple[LookLock, ...] = ()
+    for lock in locks:
+        looks = union_of_looks(looks, lock.looks if lock is not None else ())
+    return looks
+
+
+def _remove_attributes(paths: ArtifactPaths) -> None:
+    """Remove the lines on one skill from `.gitattributes`, and the file if only its own line is left."""
+    if not paths.attributes.is_file():
+        return
+    own = {f"{pattern} {line}" for pattern, line in attributes_of(paths).items()}
+    lines = paths.attributes.read_text(encoding="utf-8").splitlines()
+    left = [line for line in lines if line.strip() not in own]
+    if left in ([], ["/.gitattributes merge=union"]):
+        paths.attributes.unlink()
+    elif left != lines:
+        write_whole(paths.attributes, "".join(f"{line}\n" for line in left))
