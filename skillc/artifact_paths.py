@@ -63,7 +63,7 @@ class ArtifactPaths:
 
     @property
     def candidate(self) -> ArtifactPaths:
-        """Paths of a skill that was not delivered: in a folder beside `base`, so that an agent that loads `base` skips it."""
+        """Paths of a skill that was not delivered: beside `base`, so that an agent that loads `base` skips it."""
         whole = self.base.resolve() if self.base.name in ("", "..") else self.base
         return ArtifactPaths(whole.with_name(f"{whole.name}{CANDIDATE_SUFFIX}"), self.name)
 

@@ -182,6 +182,8 @@ def _skill_of(path: Path) -> ArtifactPaths:
     paths = ArtifactPaths.beside(program.parent, plan_file(program, complete=False).plan.skill.artifact)
     if not paths.skill.is_file():
         hint = f"`skillc compile {program}`; a skill of `--output` is named by its folder"
+        if paths.candidate.skill.is_file():
+            hint = f"the last one was not delivered: `skillc compile {program} --require none` delivers it"
         raise SkillcError(f"`{program}` is not compiled: there is no `{paths.skill}`", hint=hint)
     return paths
 

@@ -46,12 +46,16 @@ def load(path: str | Path) -> dspy.Module:
     Raises:
         SkillcError: there is no such program, or it has errors.
     """
+    from skillc.artifact_paths import ArtifactPaths
+
     place = Path(path)
     if place.is_dir() and (place / "SKILL.md").exists():
         return _from_folder(place)
     found = load_program(program_in(place))
     if not found.compiled:
-        warnings.warn(f"`{place}` is not compiled yet; the module holds the initial skill", stacklevel=2)
+        candidate = ArtifactPaths.beside(found.root, found.plan.skill.artifact).candidate.skill
+        what = f"the skill of `{place}` was not delivered" if candidate.exists() else f"`{place}` is not compiled yet"
+        warnings.warn(f"{what}; the module holds the initial skill", stacklevel=2)
     return module_of(found)
 
 

@@ -48,6 +48,7 @@ gate better = candidate.good > incumbent.good''',
     "gate": """gate better = candidate.correct > incumbent.correct
 gate safe = regressed(correct, by = product) <= 10%
 gate calm for slow = candidate.correct >= incumbent.correct - 1%""",
-    "require": """require trustworthy = flip_rate(correct) <= 5%""",
+    "require": """require trustworthy = flip_rate(correct) <= 5%
+require improved""",
 }
 """By the kind's word: a part of a program, whole statements."""

@@ -96,6 +96,8 @@ def _notes(kind: Kind) -> Iterator[str]:
         yield f"The value is {described(kind.value)}{also}."
     elif kind.expression:
         yield "The value is an expression."
+    for name, about in kind.bare:
+        yield f"`{kind.word} {name}`, without a value, {about}."
     if kind.passes:
         yield "Its block takes any other name with a plain literal, which is passed on as it is."
 

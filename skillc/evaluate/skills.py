@@ -133,6 +133,11 @@ def _compiled(paths: ArtifactPaths, lock: Lock | None, initial: Document, notes:
             if path.exists()
             else "the program is not compiled yet, so there is no compiled skill to score"
         )
+        if not path.exists() and paths.candidate.skill.exists():
+            notes[-1] = (
+                "the compiled skill was not delivered, so it is left out: "
+                f"`--skill {paths.candidate.skill}` takes it in"
+            )
         return None
     if not path.exists():
         notes.append(f"`{path}` is gone, so there is no compiled skill to score: compile again, or take it from git")

@@ -30,7 +30,7 @@ def check_names(report: Report, module: Module) -> None:
             first = spaces.setdefault((space, name), stated)
             if first is not stated:
                 label = Label(module.source, first.span, "the first is here")
-                hint = "keep one of them" if stated.name is None else "give one of them another name"
+                hint = "keep one of them" if stated.name is None or stated.bare else "give one of them another name"
                 report.add(
                     "SK203", module.source, stated.span, f"`{name}` is declared twice", secondary=(label,), hint=hint
                 )

@@ -41,6 +41,8 @@ def override(plan: Plan, changes: Mapping[str, str]) -> Plan:
         if reader is None or not dot:
             near = suggest(key, _SETTINGS) or next((known for known in _SETTINGS if known.endswith(f".{key}")), None)
             hint = f"did you mean `{near}`?" if near else f"there are {_listed(_SETTINGS)}"
+            if key == "require":
+                hint = f"it has an option of its own: `--require {text.strip()}`"
             raise SkillcError(f"there is no setting `{key}`", hint=hint)
         part = getattr(plan, block)
         changed = type(part)(**{**dict(part), name: reader(key, text.strip())})

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from skillc.artifact_paths import LOCK_SUFFIX, SKILL_FILE, ArtifactPaths
+from skillc.artifact_paths import CANDIDATE_SUFFIX, LOCK_SUFFIX, SKILL_FILE, ArtifactPaths
 from skillc.checking import Looked
 from skillc.conflict import UnmergedError, is_mark
 from skillc.data.dataset import Dataset, load
@@ -24,6 +24,7 @@ from skillc.plan.lock import Lock, has_digest, parse_lock, read_lock
 from skillc.plan.schema import Plan
 from skillc.run.folder import HOME
 from skillc.run.history import decisions_until, read_history
+from skillc.versions.candidate import find_candidate
 from skillc.versions.git import repository_of
 from skillc.versions.places import first_line
 
@@ -61,12 +62,16 @@ def locked_findings(path: Path) -> tuple[Diagnostic, ...]:
     if not found:
         hint = f"`skillc compile {path}`"
         message = f"the skill is not compiled: there is no `{usual.lock}`"
+        candidate = find_candidate(planned, usual).lock
+        if candidate is not None:
+            message = f"the skill was compiled and not delivered: the verdict is `{candidate.verdict}`"
+            hint = f"`skillc compile {path} --require none` delivers it"
         return (Diagnostic("SK751", message, _program(planned), hint=hint),)
     return tuple(finding for paths in found for finding in _skill(planned, paths))
 
 
 def compiled_skills(usual: ArtifactPaths, program: Path) -> list[ArtifactPaths]:
-    """Return the compiled skills of a program: the one beside it, and those below it that `--output` named."""
+    """Return the delivered skills of a program: the one beside it, and those below it that `--output` named."""
     found = [usual] if usual.lock.exists() else []
     name = f"{usual.name}{LOCK_SUFFIX}"
     for place, folders, files in os.walk(program.parent):
@@ -78,9 +83,9 @@ def compiled_skills(usual: ArtifactPaths, program: Path) -> list[ArtifactPaths]:
 
 
 def _is_searched(folder: Path) -> bool:
-    """Whether a skill may be below: agents' own folders are hidden ones, environments and caches hold none."""
+    """Whether a delivered skill may be below: environments, caches and folders of candidates hold none."""
     name = folder.name
-    return not (name in _SKIPPED or name.endswith("_cache") or (folder / "pyvenv.cfg").exists())
+    return not (name in _SKIPPED or name.endswith(("_cache", CANDIDATE_SUFFIX)) or (folder / "pyvenv.cfg").exists())
 
 
 def _speaks_of(paths: ArtifactPaths, program: Path) -> bool:
@@ -108,7 +113,8 @@ def _skill(planned: Planned, paths: ArtifactPaths) -> Iterator[Diagnostic]:
         at = _at(source, '"program"', '"path"')
         yield Diagnostic("SK761", problem.message, _program(planned), secondary=(at,), hint=problem.hint)
         return
-    yield from _of_program(planned, lock, source, place)
+    yield from _of_program(planned, lock, source, paths)
+    yield from _of_verdict(planned, lock, source)
     yield from _of_data(planned, lock, source)
     yield from _of_files(paths, lock, source)
     yield from _of_history(paths, lock, source)
@@ -130,7 +136,7 @@ def _at(source: Source, *needles: str) -> Label:
 # ---- program --------------------------------------------------------------------------------------
 
 
-def _of_program(planned: Planned, lock: Lock, source: Source, place: Path) -> Iterator[Diagnostic]:
+def _of_program(planned: Planned, lock: Lock, source: Source, paths: ArtifactPaths) -> Iterator[Diagnostic]:
     label = _at(source, '"program"', '"plan"')
     options = lock.program.options
     plan = planned.plan
@@ -153,7 +159,8 @@ def _of_program(planned: Planned, lock: Lock, source: Source, place: Path) -> It
     changed = plan_digest(plan) != lock.program.plan
     if changed:
         message = f"the program is not the one that the skill was compiled by{_other_models(plan, lock)}"
-        yield Diagnostic("SK752", message, _program(planned), secondary=(label,), hint=_since(planned, place))
+        hint = _not_delivered(planned, plan, paths) or _since(planned, paths.lock)
+        yield Diagnostic("SK752", message, _program(planned), secondary=(label,), hint=hint)
     if lock.program.code is not None and own_code_digest(plan, planned.root) != lock.program.code:
         message = "the Python code behind the program is not the one that the skill was compiled with"
         yield Diagnostic("SK752", message, _program(planned), secondary=(label,), hint=_AGAIN)
@@ -163,6 +170,17 @@ def _of_program(planned: Planned, lock: Lock, source: Source, place: Path) -> It
         yield Diagnostic(
             "SK759", message, place_, Severity.NOTE, hint="compile without it for the program as it stands"
         )
+
+
+def _not_delivered(planned: Planned, plan: Plan, paths: ArtifactPaths) -> str | None:
+    """The hint where this very plan was compiled, and its skill not delivered; None where it was not."""
+    candidate = find_candidate(planned, paths).lock
+    if candidate is None or candidate.program.plan != plan_digest(plan):
+        return None
+    return (
+        f"it was compiled, and the skill not delivered: the verdict is `{candidate.verdict}`; "
+        f"`skillc compile {planned.path} --require none` delivers it"
+    )
 
 
 def _with_names(plan: Plan, lock: Lock) -> Plan:
@@ -193,6 +211,14 @@ def _since(planned: Planned, place: Path) -> str:
     if commit is None:
         return _AGAIN
     return f"`skillc diff {planned.path} --against {commit}` shows what changed since the lock did; {_AGAIN}"
+
+
+def _of_verdict(planned: Planned, lock: Lock, source: Source) -> Iterator[Diagnostic]:
+    required = planned.plan.required_verdict
+    if required not in (None, lock.verdict):
+        message = f"the program requires `{required}`, and the delivered skill has the verdict `{lock.verdict}`"
+        hint = "it was delivered before the program required this, or with `--require none`"
+        yield Diagnostic("SK762", message, _at(source, '"verdict"'), Severity.NOTE, hint=hint)
 
 
 # ---- data -----------------------------------------------------------------------------------------

@@ -32,7 +32,11 @@ def first_line(source: Source) -> Span:
 def _found(checked: Checked, place: Place) -> tuple[Source, Span] | None:
     if place.kind in ("gate", "require"):
         gates = (gate for gate in checked.gates if gate.kind == place.kind and gate.name == place.name)
-        return next(((gate.source, gate.span) for gate in gates), None)
+        found = next(((gate.source, gate.span) for gate in gates), None)
+        required = checked.required if place.kind == "require" else None
+        if found is None and required is not None and required.verdict == place.name:
+            return required.source, required.span
+        return found
     if place.kind in ("metric", "goal"):
         metrics = (metric for metric in checked.metrics if metric.name == place.name)
         return next(((metric.source, metric.span) for metric in metrics), None)

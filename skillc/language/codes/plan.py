@@ -142,7 +142,8 @@ CODES: tuple[Code, ...] = (
         561,
         "no test that could show a gain",
         "The verdict comes from a paired test on examples that decided nothing. Without a test split, or with fewer "
-        "than six groups on it, the result is `unverified`.",
+        "than six groups on it, the result is `unverified`. With `require improved` this is an error, because no skill "
+        "could be delivered.",
         _gold("split = 2 : 1"),
         _gold("split = 2 : 1 : 2"),
     ),

@@ -1,4 +1,4 @@
-"""Codes of `skillc breaking` (SK70x to SK73x), of `check --locked` (SK75x) and of merges (SK76x)."""
+"""Codes of `skillc breaking` (SK70x to SK73x), of `check --locked` (SK75x) and of merges and deliveries (SK76x)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ CODES: tuple[Code, ...] = (
     _code(
         "SK704",
         "a require was removed (`require-removed`)",
-        "What had to hold of the baseline before the first step need not hold any more.",
+        "What had to hold of the baseline before the first step need not hold any more. Without `require improved`, a "
+        "skill is delivered with any verdict.",
     ),
     _code(
         "SK705",
@@ -242,5 +243,12 @@ CODES: tuple[Code, ...] = (
         "split. The lock names the program that compiled it. Rename one of the skills, or give one compile a folder "
         "with `--output`. A program that was renamed keeps its skill: once the old file is gone, or has no skill of "
         "that name, the lock is the new one's.",
+    ),
+    _code(
+        "SK762",
+        "the delivered skill lacks the required verdict",
+        "The program says `require improved`, and the lock of the delivered skill has another verdict. The skill was "
+        "delivered before the program required this, or with `--require none`. The next compile replaces it only with "
+        "a skill whose gain the final test shows.",
     ),
 )

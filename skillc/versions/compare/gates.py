@@ -45,11 +45,21 @@ def gate_changes(old: Version, new: Version) -> Iterator[Change]:
 
 
 def require_changes(old: Version, new: Version) -> Iterator[Change]:
-    """What has to hold before the first step."""
+    """What has to hold before the first step, and the verdict that delivers the skill."""
     names = renamed_metrics(old, new)
     now = [each.model_copy(update={"term": renamed(each.term, names)}) for each in new.plan.requires]
     bounds = bounds_of(old.plan, new.plan, names)
     yield from _changes("require", _of_requires(old.plan.requires), _of_requires(now), bounds)
+    yield from _verdict_changes(old.plan.required_verdict, new.plan.required_verdict)
+
+
+def _verdict_changes(old: str | None, new: str | None) -> Iterator[Change]:
+    if old is not None and new is None:
+        message = f"`require {old}` is gone: a skill is delivered with any verdict"
+        place, hint = Place("require", old), "keep it, or tell the reviewer why a skill need not show a gain any more"
+        yield Change("gates", "require", old, None, "looser", "require-removed", message, hint, place=place)
+    elif new is not None and old is None:
+        yield Change("gates", "require", None, new, "stricter", place=Place("require", new))
 
 
 def bounds_of(old: Plan, new: Plan, names: dict[str, str]) -> Bounds:
