@@ -64,8 +64,9 @@ def compile(  # noqa: A001 - the verb's name
     says which stage is broken where the skill does not change: status 0 or 1. Nothing is written.
 
     With --require improved, or `require improved` in PROGRAM, the skill is delivered only if the final test shows an
-    improvement. With any other verdict, or none because the run was stopped, SKILL.md, module and lock stay as they are
-    (the lock counts the look at the test split), and the skill is written to skills.candidate, which agents do not load.
+    improvement. With any other verdict, or none because the run was stopped, SKILL.md, module and lock stay as they
+    are (the lock counts the look at the test split), and the skill is written to skills.candidate, which agents do not
+    load.
 
     Exit status: 0 delivered, 1 not delivered because of the verdict, 2 an error, 3 stopped by the budget or by a model
     that stayed out of reach, 130 interrupted (the same command goes on).

@@ -294,3 +294,21 @@ def test_installed_packages_are_offered_with_their_modules(project, tmp_path, mo
     assert {"gates", "judging.strict"} <= set(offered(project, "use acme.|"))
     assert set(offered(project, "use acme.judging.|")) == {"strict"}
     assert not offered(project, "use nobody.|")
+
+
+def test_the_required_verdict_is_offered_once_explained_and_not_renamed(project):
+    from skillc.lsp.definitions import link_at
+    from skillc.lsp.hover import hover
+    from skillc.lsp.rename import RefusedError, renamable
+
+    assert "final test" in offered(project, "require |\n")["improved"].detail
+    assert "improved" not in offered(project, "require improved\nrequire |\n")
+    text = PROGRAM + "require improved\n"
+    name = str(project.folders[0] / "main.skill")
+    project.open("file://" + name, text, 2)
+    analysis, at = project.analysis(name), text.rindex("improved") + 2
+    link = link_at(analysis, at)
+    assert link is not None
+    assert "delivers the skill only if the final test shows an improvement" in hover(analysis, link.symbol)
+    with pytest.raises(RefusedError, match="`improved` is a word of the language"):
+        renamable(project, analysis, at)

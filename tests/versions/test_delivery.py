@@ -300,19 +300,15 @@ def test_a_kill_between_two_writes_leaves_what_is_delivered_whole(improved, surv
     assert not list((improved / ".skillc" / "written").glob("*.json"))
 
 
-@pytest.mark.parametrize("survived", range(9))
+@pytest.mark.parametrize("survived", [0, 3, 5, 8])
 def test_a_kill_while_a_candidate_gives_way_leaves_nothing_behind(shop, survived):
     """Writes: SKILL.md, module, history, attributes and lock, then four files of the candidate are removed."""
     compiled(status=1)
     assert killed_after(survived, "--require", "none") == -signal.SIGKILL
+    assert CANDIDATE.lock.exists()
     compiled("--require", "none")
     assert not CANDIDATE.base.exists()
-    assert locked_findings(Path("things.skill")) != ()
     assert [found.code for found in locked_findings(Path("things.skill"))] == ["SK762"]
-    whole = delivered()
-    shutil.rmtree("skills")
-    compiled("--require", "none")
-    assert delivered() == whole
 
 
 # ---- other verbs ----------------------------------------------------------------------------------
