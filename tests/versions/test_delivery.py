@@ -170,9 +170,12 @@ def test_an_improved_skill_has_no_such_line(made):
 
 def test_a_run_that_a_cap_stops_is_not_delivered_and_has_status_3(improved):
     before = delivered()
-    changes = ("steps = 1; => epochs = 40; calls = 261;", "patience = 6 => patience = 99")
+    changes = ("steps = 1; => epochs = 40; calls = 100;", "patience = 6 => patience = 99")
     (improved / "things.skill").write_text(edited(*changes, program=FAILS_REQUIRED))
-    told = compiled(status=3)
+    with pytest.raises(ProgramError) as refused:
+        compiled()
+    least = next(each.hint for each in refused.value.diagnostics if each.code == "SK501").split("`")[1]
+    told = compiled("--set", f"budget.{least.replace(' ', '')}", status=3)
     assert told["stopped"].startswith("calls")
     assert told["delivered"] is False
     assert delivered() == before
