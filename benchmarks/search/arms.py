@@ -60,8 +60,9 @@ def set_to(name: str, value: object) -> str:
 
 
 DEFAULT: Arm = ()
-BUNDLES: Arm = (set_to("screen", 0), set_to("replay", 0))
-BUNDLES_REPLAY: Arm = (set_to("screen", 0),)
+EDITS: Arm = (set_to("drafts", 0),)
+BUNDLES: Arm = (*EDITS, set_to("screen", 0), set_to("replay", 0))
+BUNDLES_REPLAY: Arm = (*EDITS, set_to("screen", 0))
 NOTHING_AHEAD: Arm = (set_to("speculate", "off"),)
 WIDER: Arm = (*NOTHING_AHEAD, set_to("edits", "cosine(8, 4)"))
 MAIN: Mapping[str, Arm] = {

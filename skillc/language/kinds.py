@@ -234,7 +234,7 @@ _OPTIMIZE = (
         "[gold, feedback, trajectory]",
     ),
     SettingKind("knowledge", (words("open", "examples"),), "what the optimizer may write from", "open"),
-    SettingKind("successes", (SWITCH,), "whether successes are reflected on too", "on"),
+    SettingKind("successes", (SWITCH,), "whether successes are reflected on too", "off"),
     SettingKind("lapses", (SWITCH,), "whether lapses in following the skill become reminders", "off"),
     SettingKind("lookups", (count(low=0),), "questions that one reflection may ask of the trajectories", "0"),
     SettingKind("rule_counts", (SWITCH,), "whether rules are counted as helpful and harmful", "off"),

@@ -325,7 +325,7 @@ class OptimizePlan(Frozen):
     accumulate: int = 1
     sees: tuple[Literal["gold", "feedback", "trajectory"], ...] = ("gold", "feedback", "trajectory")
     knowledge: Literal["open", "examples"] = "open"
-    successes: bool = True
+    successes: bool = False
     lapses: bool = False
     lookups: int = 0
     rule_counts: bool = False

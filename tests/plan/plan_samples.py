@@ -105,9 +105,14 @@ def checked(entities: dict[str, Entity] | None = None, **options: Any) -> Checke
 
 
 def plan(**changes: Any) -> Plan:
-    """The plan of the program, with blocks changed: `plan(budget={"calls": 10})`."""
+    """The plan of the program, with blocks changed: `plan(budget={"calls": 10})`.
+
+    All its steps are edits, and successes are reflected on: this reaches every stage but drafts.
+    """
     found = resolve(checked()).plan
     assert found is not None
+    edits = found.optimize.model_copy(update={"drafts": 0, "successes": True})
+    found = found.model_copy(update={"optimize": edits})
     for block, fields in changes.items():
         old = getattr(found, block)
         new = type(old)(**{**dict(old), **fields}) if isinstance(fields, dict) and not isinstance(old, dict) else fields

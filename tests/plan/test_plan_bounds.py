@@ -298,3 +298,13 @@ def test_decisions_beside_the_steps_count_as_planned():
     assert decisions_of(plan(optimize={"slow_update": False}), 160) == 16
     assert decisions_of(plan(), 160) == 16 + 4
     assert decisions_of(plan(optimize={"parents": "pareto", "merge": True, "candidates": 2}), 160) == 32 + 8
+
+
+def test_a_step_has_drafts_or_edits_and_each_draft_is_tried_and_one_revised():
+    without, found = bounds(plan(), SIZES, PRICES), bounds(plan(optimize={"drafts": 2}), SIZES, PRICES)
+    # About half of the steps are spent on each; at most all on either.
+    assert calls(found, "draft") == (0, 8 * 3, 16 * 3 * 2)
+    assert calls(found, "reflect")[1:] == (8 * 9, calls(without, "reflect")[2])
+    screened = calls(without, "screen")
+    assert calls(found, "screen") == (0, screened[1] // 2 + 8 * 2 * (12 + 6), screened[2])
+    assert "draft" not in {stage.name for stage in without.stages}

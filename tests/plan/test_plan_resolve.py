@@ -26,7 +26,7 @@ def codes(result):
 
 
 def test_everything_has_its_default():
-    found = plan()
+    found = resolved().plan
     assert found.task.rollout.kind == "predict"
     assert found.skill.load == "always"
     assert found.skill.present == "rules"
