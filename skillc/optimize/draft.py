@@ -14,7 +14,7 @@ from fractions import Fraction
 from pydantic import JsonValue
 
 from skillc.data.example import Example
-from skillc.document.edits import Edit, apply_edits, edit_to_json
+from skillc.document.edits import Add, Edit, Replace, apply_edits, edit_to_json
 from skillc.document.lint import Refused
 from skillc.document.rewrites import WantedRule, edits_to
 from skillc.document.skill import Document, digest, tokens
@@ -24,7 +24,6 @@ from skillc.optimize.decide import Patch
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.pool import fits_text
 from skillc.optimize.prompting import CaseView, TrajectoryView, draft_messages
-from skillc.optimize.proposals import wording
 from skillc.optimize.replies import MalformedReply, RewriteReply
 from skillc.optimize.rewrite import read_rewrite, written_sections
 from skillc.optimize.rollouts import gather
@@ -132,8 +131,14 @@ def _patch(state: State, final: Draft, told: list[JsonValue], *, revised: bool) 
         for edit, report in zip(final.edits, applied.reports, strict=True)
     ]
     shown: dict[str, JsonValue] = {"maker": "draft", "drafts": told, "revised": revised, "edits": edits}
-    texts = " | ".join(wording(edit) for edit in final.edits)
-    return Patch(final.edits, applied.document, shown, f"draft: {texts}")
+    trial = ""
+    if final.failures or final.rights:
+        trial = (
+            f", cured {len(final.cured)} of {len(final.failures)} and broke {len(final.broke)} of {len(final.rights)}"
+        )
+        trial += " training cases before its revision" if revised else " training cases"
+    texts = " | ".join(edit.text for edit in final.edits if isinstance(edit, Add | Replace))
+    return Patch(final.edits, applied.document, shown, f"a draft of {tokens(applied.document)} tokens{trial}: {texts}")
 
 
 async def _tried(engine: Engine, state: State, drafts: Sequence[Draft]) -> list[Draft]:
@@ -175,12 +180,13 @@ class _Writer:
         self._right = near_rights(engine, self._seen, rights, shown)
         unseen = [pair for pair in rights if pair not in self._right]
         self._checks = near_rights(engine, self._seen, unseen, JUDGES // 2) if held else []
+        self._mostly_right = len(rights) > len(failures)
         self._sections = written_sections(engine, state.incumbent)
 
     async def write(self) -> Draft | None:
         """A draft from the cases that are shown, None where the optimizer gave none that fits."""
         plan = self._engine.plan
-        wrong, right = self._views("t", self._seen), self._views("r", self._right)
+        wrong, right = self._views("t", self._seen), self._views("k", self._right)
         hidden = [example.id for example, _ in (*self._held, *self._checks)]
         shown = [*self._seen, *self._right]
         cases = further(self._engine, [*hidden, *(e.id for e, _ in shown)], FURTHER_LIMIT)
@@ -190,6 +196,8 @@ class _Writer:
             right=right,
             cases=[self._case(example) for example in cases],
             confusion=confusion(plan, self._measured),
+            kept_back=bool(self._held),
+            mostly_right=self._mostly_right,
             **briefing(self._engine, self._state),
         )
         reply = await self._ask(messages, self._state.incumbent, self._ordinal)
@@ -220,9 +228,10 @@ class _Writer:
         messages = draft_messages(
             written=self._sections,
             wrong=self._views("t", failed),
-            right=self._views("r", right),
+            right=self._views("k", right),
             cases=[self._case(e) for e in cases] if "gold" in plan.optimize.sees else [],
             tried=True,
+            mostly_right=self._mostly_right,
             **briefing(engine, replace(self._state, incumbent=best.text)),
         )
         reply = await self._ask(messages, best.text, engine.plan.optimize.drafts)

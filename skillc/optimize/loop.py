@@ -30,7 +30,9 @@ from skillc.optimize.slow_update import longitudinal, slow_sections, slow_update
 from skillc.optimize.step import step
 from skillc.plan.steps import epochs_of, open_ended, step_size, steps_of
 
-_OF_ITSELF = ("epochs", "steps", "patience", "perfect", "undecided")
+_OF_ITSELF = ("epochs", "steps", "patience", "perfect", "exhausted", "undecided")
+# Epochs in a row without anything to try, after which nothing new is to be expected of the same examples.
+_IDLE_EPOCHS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,9 @@ class Trained:
     Attributes:
         state: the state after the last decision.
         engine: the engine, without quarantined examples.
-        stopped: why the loop ended: `epochs`, `steps`, `patience`, `perfect`, `undecided`, `time`, `interrupted`,
-            `down` where a model stayed out of reach, or the cap that was reached: `calls`, `tokens`, `cost`.
+        stopped: why the loop ended: `epochs`, `steps`, `patience`, `perfect`, `exhausted` where two epochs gave nothing
+            to try, `undecided`, `time`, `interrupted`, `down` where a model stayed out of reach, or the cap that was
+            reached: `calls`, `tokens`, `cost`.
         quarantined: ids of validation examples that were left out.
     """
 
@@ -101,11 +104,15 @@ async def _landed(engine: Engine, stopped: str) -> str:
 
 async def _epochs(engine: Engine, state: State, listener: _Listener) -> tuple[State, str]:
     total = steps_of(engine.plan, len(engine.dataset.train))
+    idle = 0
     for epoch in range(1, epochs_of(engine.plan) + 1):
         first, listener.decisions = state.incumbent, []
         state, reason = await _epoch(engine, state, epoch, total)
         if reason is None:
             state, reason = await _epoch_end(engine, state, first, listener.decisions, epoch, total)
+        idle = idle + 1 if all(record["result"] == "empty" for record in listener.decisions) else 0
+        if reason is None and idle == _IDLE_EPOCHS and epoch < epochs_of(engine.plan):
+            reason = "exhausted"
         if reason is not None:
             return state, reason
     return state, "epochs"

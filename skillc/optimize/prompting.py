@@ -158,6 +158,7 @@ def reflect_messages(
     edit_budget: int,
     right: Sequence[TrajectoryView] = (),
     confusion: Sequence[Answered] = (),
+    kept_back: bool = False,
     lapses: bool = False,
     rule_counts: bool = False,
     lookups: int = 0,
@@ -177,6 +178,7 @@ def reflect_messages(
         edit_budget: the most edits that the reply may hold.
         right: near cases that are right, beside failures.
         confusion: what was answered, by right answer.
+        kept_back: whether there are failures that no prompt of the step shows.
         lapses: whether failures are to be classed as defects of the skill or lapses in following it.
         rule_counts: whether rules are to be marked as helpful and harmful.
         lookups: how many questions may be asked of the trajectories; then their steps are not shown.
@@ -193,6 +195,7 @@ def reflect_messages(
         trajectories=trajectories,
         right=right,
         confusion=confusion,
+        kept_back=kept_back,
         edit_budget=edit_budget,
         lapses=lapses,
         rule_counts=rule_counts,
@@ -277,6 +280,8 @@ def draft_messages(
     right: Sequence[TrajectoryView],
     cases: Sequence[CaseView],
     confusion: Sequence[Answered] = (),
+    kept_back: bool = False,
+    mostly_right: bool = False,
     tried: bool = False,
     rejected: Sequence[str] = (),
     meta: str = "",
@@ -293,6 +298,8 @@ def draft_messages(
         right: cases that came out right.
         cases: further training examples with their right answers.
         confusion: what was answered, by right answer.
+        kept_back: whether there are failures that the prompt does not show.
+        mostly_right: whether the target got most cases of the batch right.
         tried: whether the skill is a draft, and `wrong` and `right` are cases on which it was tried.
         rejected: edits that were tried and why they failed, a line each.
         meta: the optimizer's own memory.
@@ -308,6 +315,8 @@ def draft_messages(
         right=right,
         cases=cases,
         confusion=confusion,
+        kept_back=kept_back,
+        mostly_right=mostly_right,
         tried=tried,
         has_rules=any(section.name in written and section.used for section in sections),
         **shared,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -12,6 +13,8 @@ from skillc.document.edits import Add, Delete, Edit, Move, Replace, apply_edits,
 from skillc.document.skill import Document
 from skillc.optimize.replies import MalformedReply, ProposedEdit
 
+# `t3`, `t1, t4 and k2`: how the prompts name cases.
+_TAGS = re.compile(r"\b[tk]\d+(?:(?:,? and |, ?|; ?| ?/ ?| )[tk]\d+)*\b")
 Verdict = Literal["cures", "cures none", "unscreened"]
 
 
@@ -86,8 +89,14 @@ class Proposal:
         return told
 
 
+def without_tags(rationale: str) -> str:
+    """A rationale without the tags of cases, which mean nothing outside of the prompt that had them."""
+    return _TAGS.sub("some cases", rationale)
+
+
 def read_edit(proposed: ProposedEdit) -> Edit | None:
     """The document's edit for a model's proposal, None where it lacks what its `op` needs."""
+    proposed = proposed.model_copy(update={"rationale": without_tags(proposed.rationale)})
     after = None if proposed.after == "end" else proposed.after
     if proposed.op == "add":
         if not (proposed.section and proposed.text):

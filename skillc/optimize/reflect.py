@@ -90,8 +90,9 @@ class _Reflector:
         return reflect_messages(
             kind=self._kind,
             trajectories=self._views(self._part, limit),
-            right=self._views(self._contrast, limit, "r"),
+            right=self._views(self._contrast, limit, "k"),
             confusion=confusion(self._engine.plan, self._all) if self._kind == "failures" else (),
+            kept_back=self._kind == "failures" and bool(held_out(failures_of(self._engine.plan, self._all))),
             edit_budget=self._edits,
             lapses=optimize.lapses and self._kind == "failures",
             rule_counts=optimize.rule_counts,

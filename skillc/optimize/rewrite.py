@@ -20,7 +20,7 @@ from skillc.optimize.briefing import briefing
 from skillc.optimize.decide import Patch
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.prompting import EditView, rewrite_messages
-from skillc.optimize.proposals import Proposal, as_proposed, wording
+from skillc.optimize.proposals import Proposal, as_proposed, without_tags, wording
 from skillc.optimize.replies import MalformedReply, RewriteReply
 from skillc.plan.initial import REMINDERS
 
@@ -143,7 +143,9 @@ def read_rewrite(skill: Document, reply: RewriteReply, sections: Sequence[str]) 
             asked = ", ".join(f"`{name}`" for name in sections)
             return Refused(f"section `{part.section}` was not to be rewritten, but {asked}")
         wanted = [
-            WantedRule(rule.text, rule.topic, rule.rule if rule.rule in skill.ids else None, rule.rationale)
+            WantedRule(
+                rule.text, rule.topic, rule.rule if rule.rule in skill.ids else None, without_tags(rule.rationale)
+            )
             if rule.text
             else WantedRule(rule=rule.rule, topic=rule.topic)
             for rule in part.rules

@@ -6,7 +6,10 @@ from dataclasses import replace
 from workshop import KIND_OF, PLACE, Workshop, word_of
 
 from skillc.document.skill import digest
+from skillc.metrics.cells import Scored
+from skillc.optimize.draft import draft
 from skillc.optimize.makers import maker_of, with_maker
+from skillc.optimize.proposals import without_tags
 from skillc.optimize.replay import replayed
 from skillc.optimize.step import step
 
@@ -152,3 +155,19 @@ def test_without_drafts_all_steps_are_edits(tmp_path):
     made.measure_validation()
     asyncio.run(step(made.engine, made.state, made.train[:30], PLACE))
     assert not made.script.of("draft") and made.script.of("reflect")
+
+
+def test_rationales_lose_the_tags_of_their_prompt():
+    told = without_tags("right in t1, t4 and k2; r3 was too wide (t6)")
+    assert told == "right in some cases; r3 was too wide (some cases)"
+
+
+def test_where_most_is_right_a_draft_is_to_change_little(tmp_path):
+    made = shop(tmp_path, lambda call: reply(KIND_OF), answer=lambda skill, example: KIND_OF[word_of(example)])
+    measured = made.measured(made.train[:30])
+    wrong = [(e, replace(o, cells={"correct": Scored(0)})) for e, o in measured[:8]]
+    asyncio.run(draft(made.engine, made.state, [*wrong, *measured[8:]], PLACE))
+    asyncio.run(draft(made.engine, made.state, wrong, PLACE))
+    mostly, hardly = made.script.calls[0].messages[1].content, made.script.calls[-1].messages[1].content
+    assert "answers most cases rightly already" in mostly and "kept back" in mostly
+    assert "Every answer that occurs needs a rule" in hardly and "rightly already" not in hardly
