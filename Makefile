@@ -37,7 +37,7 @@ test-lark: .venv/installed
 	SKILLC_LARK=1.2.2 build/lark/bin/python -m pytest -n auto tests/language
 
 # glibc gives large arrays back to the system after each step, which makes a step half as slow again.
-MALLOC := MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=34359738368 MALLOC_TOP_PAD_=268435456
+MALLOC := MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=34359738368 MALLOC_TOP_PAD_=268435456
 
 # Served models against vLLM itself, on the CPU, with the model of examples/local_model. Skipped where vLLM cannot be installed;
 # VLLM_PIP takes further arguments of pip, such as an index that has torch's CPU build.

@@ -75,6 +75,12 @@ def test_perfect_is_when_no_candidate_could_pass(tmp_path):
     assert results(engine.observer) == ["accept"]
 
 
+def test_two_epochs_with_nothing_to_try_end_the_run(tmp_path):
+    done, engine = run(tmp_path, {1: solves("v0")}, budget="epochs = 9", train_size=2)
+    assert done.stopped == "exhausted"
+    assert results(engine.observer) == ["accept", *["empty"] * 5]
+
+
 def test_a_gate_that_nothing_can_pass_ends_the_run_before_the_first_step(tmp_path):
     world = World(right=lambda text, example, sample: example.id in ("v0", "v1"))
     done, engine = run(tmp_path, world=world, gates="gate all = candidate.correct > initial.correct + 80%")
