@@ -131,7 +131,7 @@ def test_the_rulebook_improves_a_module_and_the_verdict_says_so(module):
 def test_trajectories_tell_the_optimizer_what_each_predictor_did():
     lm = book()
     compiled(TwoSteps(), lm, testset=None)
-    reflections = [prompt for prompt in lm.seen if '<request stage="reflect"' in prompt]
+    reflections = [prompt for prompt in lm.seen if "<trajectory tag=" in prompt]
     assert reflections
     assert all("note(text=" in prompt and "sort(text=" in prompt for prompt in reflections)
     assert all('output kind: "fruit" | "tool" | "animal"' in prompt for prompt in reflections)
@@ -183,7 +183,7 @@ def test_every_call_of_the_users_lms_is_in_the_ledger():
     assert paid["tokens"] == 15 * paid["calls"]
     roles = {(line["role"], line["stage"]) for line in program.skillc.ledger["paid"]["lines"]}
     assert ("target", "baseline") in roles
-    assert ("optimizer", "reflect") in roles
+    assert ("optimizer", "draft") in roles
     assert ("target", "test") in roles
 
 

@@ -48,10 +48,10 @@ def compile_in(*jobs):
 
 @pytest.fixture(scope="session")
 def three(tmp_path_factory):
-    """The skill compiled in three ways: as the program says, with another batch, and offline for another target."""
+    """The skill compiled in three ways: as the program says, without drafts, and offline for another target."""
     jobs = []
     offline = edited('target    = "rulebook/v1" => target = "openai/gpt-5.5-mini"', program=learnable())
-    ways = ((learnable(), ()), (learnable(), ("--set", "optimize.batch=30")), (offline, ("--offline",)))
+    ways = ((learnable(), ()), (learnable(), ("--set", "optimize.drafts=0")), (offline, ("--offline",)))
     for program, options in ways:
         folder = tmp_path_factory.mktemp("shop")
         write_shop(folder, program)
@@ -283,7 +283,7 @@ def test_what_was_compiled_fits_its_lock(shop):
 def test_options_of_the_compile_are_put_in_again(two):
     (found,) = locked_findings(two[1] / "things.skill")
     assert found.code == "SK759"
-    assert "--set optimize.batch=30" in found.message
+    assert "--set optimize.drafts=0" in found.message
 
 
 DRIFT = [
