@@ -79,7 +79,7 @@ async def _by_edits(
     merged = [*merged, *harmful(state, merged, budget)]
     screened = await screen(engine, state, merged, batch)
     state = replace(state, screened=screened.counts)
-    dropped = [p for p in screened.proposals if p.verdict == "cures none"]
+    dropped = [p for p in screened.proposals if p.verdict in ("cures none", "breaks")]
     state = with_rejected(state, [Rejected(wording(p.edit), p.reason) for p in dropped])
     budget = await choose_budget(engine, state, screened.proposals, budget, place)
     pool = bundles(state.incumbent, screened.proposals, budget, engine.plan.optimize.candidates)
