@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from skillc.optimize.briefing import briefing
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.prompting import Kind, aggregate_messages
-from skillc.optimize.proposals import Proposal, as_proposed, check_edits, read_proposals, wording
+from skillc.optimize.proposals import Proposal, as_proposed, check_edits, joined, read_proposals, wording
 from skillc.optimize.reflect import Reflection
 from skillc.optimize.replies import AggregateReply
 from skillc.optimize.rollouts import gather
@@ -89,20 +89,3 @@ def _with_author(merged: Proposal, proposals: Sequence[Proposal]) -> Proposal:
     citing = [each for each in proposals if set(each.cures) & set(merged.cures)]
     authors = same or citing or proposals
     return replace(merged, seen=frozenset().union(*(each.seen for each in authors)))
-
-
-def joined(proposals: Sequence[Proposal]) -> list[Proposal]:
-    """Join equal edits: their supports add up, their examples unite, in the order of first appearance.
-
-    The text counts as the first author's, so that the cases of the others are unseen.
-    """
-    first: dict[str, Proposal] = {}
-    for proposal in proposals:
-        key = wording(proposal.edit)
-        seen = first.get(key)
-        if seen is None:
-            first[key] = proposal
-        else:
-            cures = tuple(dict.fromkeys((*seen.cures, *proposal.cures)))
-            first[key] = replace(seen, cures=cures, support=seen.support + proposal.support)
-    return list(first.values())

@@ -6,7 +6,7 @@ would only repeat itself, while any other text draws its slips anew.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from skillc.data.example import Example
@@ -27,14 +27,21 @@ class Control:
 def controls(engine: Engine, incumbent: Document, trials: Sequence[Trial]) -> list[Control]:
     """One for each failure that an edit cured alone.
 
-    Edits that cured nothing come first, and of these one that was tried on the failure already, which costs no call.
+    Edits that share no cure with those that cured the failure come first, then those that cured nothing, then one that
+    was tried on the failure already, which costs no call.
     """
     cured = {example.id: example for trial in trials for example in trial.examples if example.id in trial.cured}
     changed = [trial for trial in trials if digest(trial.text) != digest(incumbent)]
     found = []
     for example in cured.values():
-        unrelated = [trial for trial in changed if example.id not in trial.proposal.cures]
-        other = min(unrelated, key=lambda trial: (len(trial.cured), example not in trial.examples), default=None)
+        shared = {name for trial in trials if example.id in trial.cured for name in trial.cured}
+
+        def related(
+            trial: Trial, shared: Collection[str] = shared, example: Example = example
+        ) -> tuple[int, int, bool]:
+            return len(set(shared) & set(trial.cured)), len(trial.cured), example not in trial.examples
+
+        other = min((t for t in changed if example.id not in t.proposal.cures), key=related, default=None)
         if other is not None:
             found.append(Control(example, other.text))
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pydantic import JsonValue
@@ -33,6 +33,7 @@ class Proposal:
         needs: other edits of the step without which it does not cure.
         seen: ids of the training examples that its author was shown.
         guarded: near right cases on which the screen tried it, as `moved`.
+        returned: how often it came back from the shelf.
     """
 
     edit: Edit
@@ -43,6 +44,7 @@ class Proposal:
     needs: tuple[Edit, ...] = ()
     seen: frozenset[str] = frozenset()
     guarded: tuple[tuple[str, int], ...] = ()
+    returned: int = 0
 
     @property
     def gains(self) -> Mapping[str, int]:
@@ -223,3 +225,20 @@ def wording(edit: Edit) -> str:
     if isinstance(edit, Delete):
         return f"delete {edit.rule}"
     return f"move {edit.rule} after {edit.after or 'all others'}"
+
+
+def joined(proposals: Sequence[Proposal]) -> list[Proposal]:
+    """Join equal edits: their supports add up, their examples unite, in the order of first appearance.
+
+    The text counts as the first author's, so that the cases of the others are unseen.
+    """
+    first: dict[str, Proposal] = {}
+    for proposal in proposals:
+        key = wording(proposal.edit)
+        seen = first.get(key)
+        if seen is None:
+            first[key] = proposal
+        else:
+            cures = tuple(dict.fromkeys((*seen.cures, *proposal.cures)))
+            first[key] = replace(seen, cures=cures, support=seen.support + proposal.support)
+    return list(first.values())

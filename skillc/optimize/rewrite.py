@@ -55,7 +55,8 @@ async def write_patch(
         {**proposal.to_json(), "report": report.message, "rule": report.rule}
         for proposal, report in zip(chosen, applied.reports, strict=True)
     ]
-    return Patch(tuple(p.edit for p in chosen), applied.document, {**shown, "edits": told})
+    edits = tuple(proposal.edit for proposal in chosen)
+    return Patch(edits, applied.document, {**shown, "edits": told}, proposals=tuple(chosen))
 
 
 def _rewrite_patch(
@@ -75,7 +76,7 @@ def _rewrite_patch(
     record: dict[str, JsonValue] = {**shown, "suggestions": suggestions, "edits": told}
     # The buffer remembers the ideas; the words of a whole section would fill every later prompt.
     text = "; ".join(["rewrite from: " + " | ".join(wording(p.edit) for p in suggested), *map(_wording, reminding)])
-    return Patch(every, applied.document, record, text)
+    return Patch(every, applied.document, record, text, proposals=(*suggested, *reminding))
 
 
 def _wording(proposal: Proposal) -> str:

@@ -13,7 +13,7 @@ from skillc.plan.merges import merges, most_merges
 from skillc.plan.method_bounds import method_least, method_stages
 from skillc.plan.preflight import preflight_stage
 from skillc.plan.schema import Plan, PricePlan
-from skillc.plan.screening import most_screened, right_cases
+from skillc.plan.screening import SHELF, most_screened, right_cases
 from skillc.plan.sizes import Sizes
 from skillc.plan.spend import Bound, Spend, total
 from skillc.plan.stages import Least, Stage
@@ -299,7 +299,7 @@ class _Counter:
         optimize, carried = self._optimize, most_edits(self._plan)
         if not optimize.screen:
             return 0, 0
-        most = most_screened(optimize, reflections * carried, self._batch + self._again)
+        most = most_screened(optimize, reflections * carried + SHELF, self._batch + self._again)
         each = (
             SCREENED * (optimize.screen + right_cases(optimize.screen)) + 2 * optimize.control + 3 * optimize.together
         )

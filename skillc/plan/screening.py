@@ -6,6 +6,8 @@ from skillc.plan.schema import OptimizePlan
 
 # Of the failures on which an edit is tried, the part that its author was shown: enough to see that it does anything.
 _OWN = 3
+# The most edits that wait for the next step; each is screened anew.
+SHELF = 8
 
 
 def own_cases(screen: int) -> int:
