@@ -174,9 +174,12 @@ async def settle_pool(
 
 def _in_words(patch: Patch) -> list[str]:
     """What makes a candidate, for display: its edits, or the text that the rejected-edit buffer would hold."""
-    if patch.edits:
-        return [wording(edit) for edit in patch.edits]
     told = patch.shown.get("edits")
+    if patch.edits:
+        shown_ = told if isinstance(told, list) and len(told) == len(patch.edits) else [None] * len(patch.edits)
+        notes = [each.get("opposite") if isinstance(each, dict) else None for each in shown_]
+        words = [wording(edit) for edit in patch.edits]
+        return [f"{word} (may be the opposite: {n})" if n else word for word, n in zip(words, notes, strict=True)]
     named = [edit for edit in told if isinstance(edit, str)] if isinstance(told, list) else []
     return named or ([patch.text] if patch.text else [])
 
