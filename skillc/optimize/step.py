@@ -83,7 +83,9 @@ async def _by_edits(
     screened = await screen(engine, state, merged, batch)
     state = replace(state, screened=screened.counts)
     dropped = [p for p in screened.proposals if p.verdict in ("cures none", "breaks")]
-    state = with_rejected(state, [Rejected(wording(p.edit), p.reason) for p in dropped])
+    # An edit from the shelf may have none of its cases in this batch; then it is dropped, and not forbidden.
+    bad = [p for p in dropped if not p.returned or p.broke]
+    state = with_rejected(state, [Rejected(wording(p.edit), p.reason) for p in bad])
     budget = await choose_budget(engine, state, screened.proposals, budget, place)
     known = {candidate for met, candidate in state.decided if met == digest(state.incumbent)}
     pool = bundles(state.incumbent, screened.proposals, budget, engine.plan.optimize.candidates, known)
