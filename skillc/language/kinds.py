@@ -217,7 +217,7 @@ _OPTIMIZE = (
     SettingKind(
         "screen",
         (count("examples", low=0),),
-        "failures, most of them unseen by its author, on which each edit is tried",
+        "failures, of its author's and unseen ones, on which each edit is tried alone",
         "3",
     ),
     SettingKind("control", (SWITCH,), "whether a cure counts only where an unrelated edit does not cure too", "on"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from skillc.data.example import Example
 from skillc.document.edits import Edit, apply_edits
@@ -88,8 +89,10 @@ class _Screen:
         return trial.judges.own[: self._size]
 
     def _rest(self, trial: Trial) -> Sequence[Example]:
-        """The unseen failures on which an edit that cures is tried, and own cases where these are too few."""
-        more = [case for case in (*trial.judges.unseen, *trial.judges.own) if case not in trial.examples]
+        """The unseen failures and further own cases, in turns, on which an edit that cures is tried."""
+        own = [case for case in trial.judges.own if case not in trial.examples]
+        unseen = [case for case in trial.judges.unseen if case not in trial.examples]
+        more = [case for pair in zip_longest(unseen, own) for case in pair if case is not None]
         return more[: max(0, self._size - len(trial.examples))] if trial.cured else ()
 
     async def _alone(self, trials: Sequence[Trial], examples: Sequence[Sequence[Example]]) -> list[Trial]:

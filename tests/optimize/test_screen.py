@@ -21,13 +21,13 @@ from skillc.plan.screening import most_screened
 ALONE = {"control": False, "together": False}
 
 
-def test_an_edit_is_tried_alone_on_one_own_case_then_on_unseen_failures():
+def test_an_edit_is_tried_alone_on_one_own_case_then_on_unseen_and_own_ones_in_turns():
     bench = Bench("a b c d", plan=plan_of(**ALONE))
     good, bad = bench.screen(proposal("it mends a b c.", "a", "b"), proposal("it mends nothing.", "d"))
-    assert (good.verdict, dict(good.moved)) == ("cures", {"a": 1_000_000, "c": 1_000_000, "d": 0})
-    assert good.reason == "cured 1 of 2 unseen and 1 of 1 shown failures"
+    assert (good.verdict, dict(good.moved)) == ("cures", {"a": 1_000_000, "c": 1_000_000, "b": 1_000_000})
+    assert good.reason == "cured 1 of 1 unseen and 2 of 2 shown failures"
     assert (bad.verdict, bad.reason) == ("cures none", "cured 0 of 1 shown failures")
-    assert sorted(name for _, name in bench.sent) == ["a", "c", "d", "d"]
+    assert sorted(name for _, name in bench.sent) == ["a", "b", "c", "d"]
     assert not any("nothing" in text and "a b" in text for text, _ in bench.sent)
 
 
@@ -41,7 +41,7 @@ def test_own_cases_fill_up_where_the_author_saw_all_failures():
 def test_a_memorised_edit_is_worth_less_than_one_that_cures_an_unseen_failure():
     bench = Bench("a b c d", plan=plan_of(**ALONE))
     memorised, general = bench.screen(proposal("it mends a b.", "a", "b"), proposal("it mends c a.", "c"))
-    assert (memorised.verdict, memorised.worth) == ("cures", {"a": 250_000})
+    assert (memorised.verdict, memorised.worth) == ("cures", {"a": 250_000, "b": 250_000})
     assert general.worth == {"c": 250_000, "a": 1_000_000}
     assert select(bench.state.incumbent, [memorised, general], 1) == [general]
 
@@ -78,7 +78,7 @@ def test_at_most_so_many_examples_an_edit_and_none_where_the_screen_is_off():
 def test_an_edit_that_cites_no_failure_is_tried_on_those_that_its_author_saw_and_on_others():
     bench = Bench("a b c d e", plan=plan_of(control=False))
     silent, success = bench.screen(proposal("it mends c d.", seen="a b c"), proposal("it mends nothing."))
-    assert silent.reason == "cured 1 of 2 unseen and 1 of 1 shown failures"
+    assert silent.reason == "cured 1 of 1 unseen and 1 of 2 shown failures"
     assert (success.verdict, success.screened) == ("cures none", 3)
 
 
