@@ -16,7 +16,7 @@ def own_cases(screen: int) -> int:
 
 
 def right_cases(screen: int) -> int:
-    """The near right cases on which an edit is tried once it cures: `screen` without the first own cases, at least one."""
+    """Near right cases on which an edit that cures is tried: `screen` less the first own cases, at least one."""
     return max(1, screen - own_cases(screen))
 
 
