@@ -214,7 +214,12 @@ _OPTIMIZE = (
     SettingKind("samples", (count(),), "rollouts per example", "1"),
     SettingKind("candidates", (count(),), "candidates of a step, raced against each other", "1"),
     SettingKind("drafts", (count(low=0),), "whole-section drafts of a step that is not spent on edits", "1"),
-    SettingKind("screen", (count("examples", low=0),), "failures on which each edit is tried alone", "3"),
+    SettingKind(
+        "screen",
+        (count("examples", low=0),),
+        "failures, of its author's and unseen ones, on which each edit is tried alone",
+        "3",
+    ),
     SettingKind("control", (SWITCH,), "whether a cure counts only where an unrelated edit does not cure too", "on"),
     SettingKind("together", (SWITCH,), "whether edits that cure nothing alone are tried together", "on"),
     SettingKind("replay", (count("examples", low=0),), "earlier failures that a batch takes in again", "20"),

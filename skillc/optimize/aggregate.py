@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skillc.optimize.briefing import briefing
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.prompting import Kind, aggregate_messages
-from skillc.optimize.proposals import Proposal, as_proposed, check_edits, read_proposals, wording
+from skillc.optimize.proposals import Proposal, as_proposed, check_edits, joined, read_proposals, wording
 from skillc.optimize.reflect import Reflection
 from skillc.optimize.replies import AggregateReply
 from skillc.optimize.rollouts import gather
@@ -75,18 +75,17 @@ async def _merge(engine: Engine, state: State, group: Sequence[_List], place: Pl
     if reply is None:
         return _List(kind, together)
     ids = {example: example for proposal in together for example in proposal.cures}
-    return _List(kind, joined(read_proposals(reply.edits[:most], ids)) or together)
+    merged = [_with_author(proposal, together) for proposal in read_proposals(reply.edits[:most], ids)]
+    return _List(kind, joined(merged) or together)
 
 
-def joined(proposals: Sequence[Proposal]) -> list[Proposal]:
-    """Equal edits become one: their supports add up, their examples unite. The order is that of first appearance."""
-    first: dict[str, Proposal] = {}
-    for proposal in proposals:
-        key = wording(proposal.edit)
-        seen = first.get(key)
-        if seen is None:
-            first[key] = proposal
-        else:
-            cures = tuple(dict.fromkeys((*seen.cures, *proposal.cures)))
-            first[key] = Proposal(seen.edit, cures, seen.support + proposal.support)
-    return list(first.values())
+def _with_author(merged: Proposal, proposals: Sequence[Proposal]) -> Proposal:
+    """The merged proposal with what the author of its text has seen.
+
+    That is the author of the proposal of this very wording. A new wording has all authors whose cases it cites, or all
+    of them if it cites none.
+    """
+    same = [each for each in proposals if wording(each.edit) == wording(merged.edit)]
+    citing = [each for each in proposals if set(each.cures) & set(merged.cures)]
+    authors = same or citing or proposals
+    return replace(merged, seen=frozenset().union(*(each.seen for each in authors)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -14,6 +14,7 @@ from skillc.data.example import Example
 from skillc.document.edits import Edit, apply_edits
 from skillc.document.skill import Document, digest, tokens
 from skillc.models.failures import BudgetReached, EndpointAway
+from skillc.optimize import fates
 from skillc.optimize.credit import associated, credit, kept
 from skillc.optimize.engine import Engine, Place, Rejected, State, Undecided, entry
 from skillc.optimize.flips import Flips, counted
@@ -23,7 +24,7 @@ from skillc.optimize.keep import against_anchor, worth_keeping
 from skillc.optimize.observer import cut_by
 from skillc.optimize.parents import with_member
 from skillc.optimize.pool import race, take
-from skillc.optimize.proposals import wording
+from skillc.optimize.proposals import Proposal, wording
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Patch:
     Attributes:
         text: what the rejected-edit buffer holds of it; the edits' wordings where it is empty.
         parents: digests of what it was made from; the incumbent's where there is none.
+        proposals: what it was made of, one for each edit unless the edits were rewritten.
     """
 
     edits: tuple[Edit, ...]
@@ -40,6 +42,7 @@ class Patch:
     shown: Mapping[str, JsonValue]
     text: str = ""
     parents: tuple[str, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
 
 
 class CutOff(Exception):  # noqa: N818
@@ -171,9 +174,12 @@ async def settle_pool(
 
 def _in_words(patch: Patch) -> list[str]:
     """What makes a candidate, for display: its edits, or the text that the rejected-edit buffer would hold."""
-    if patch.edits:
-        return [wording(edit) for edit in patch.edits]
     told = patch.shown.get("edits")
+    if patch.edits:
+        shown_ = told if isinstance(told, list) and len(told) == len(patch.edits) else [None] * len(patch.edits)
+        notes = [each.get("opposite") if isinstance(each, dict) else None for each in shown_]
+        words = [wording(edit) for edit in patch.edits]
+        return [f"{word} (may be the opposite: {n})" if n else word for word, n in zip(words, notes, strict=True)]
     named = [edit for edit in told if isinstance(edit, str)] if isinstance(told, list) else []
     return named or ([patch.text] if patch.text else [])
 
@@ -199,7 +205,17 @@ def _smaller(engine: Engine, state: State, decided: Sequence[_Decided]) -> Patch
     fewer = len(patch.edits) - len(edits)
     text = f"{patch.text}, less {fewer} of its edits" if patch.text else ""
     shown_: dict[str, JsonValue] = {**patch.shown, "edits": named, "smaller": fewer}
-    return Patch(edits, applied.document, shown_, text, patch.parents)
+    proposals = patch.proposals
+    if len(proposals) == len(patch.edits):
+        out = [fates.fate(p, "pruned", "left out of a smaller patch") for i, p in enumerate(proposals) if i not in stay]
+        shown_["fates"] = [*_fates_of(patch.shown), *out]
+        proposals = tuple(proposals[i] for i in stay)
+    return Patch(edits, applied.document, shown_, text, patch.parents, proposals)
+
+
+def _fates_of(shown: Mapping[str, JsonValue]) -> list[JsonValue]:
+    found = shown.get("fates")
+    return list(found) if isinstance(found, list) else []
 
 
 def grown(state: State) -> State:
@@ -264,13 +280,38 @@ def _tell(engine: Engine, state: State, decided: Sequence[_Decided], place: Plac
 
     What an accepted candidate flipped is not counted: it is how the incumbent is from now on, and flips no more easily.
     """
+    won = {edit for each in decided if each.result == "accept" for edit in each.patch.edits}
     for i, each in enumerate(decided):
         pool: dict[str, JsonValue] = {"pool": {"candidate": i + 1, "of": len(decided)}} if len(decided) > 1 else {}
-        engine.observer.decided({**_record(engine, state, each, place), **pool})
+        state, own = _with_fates(engine, state, each, won)
+        told = {"fates": [*_fates_of(each.patch.shown), *own]} if each.patch.proposals else {}
+        engine.observer.decided({**_record(engine, state, each, place), **told, **pool})
         state = replace(state, decisions=state.decisions + 1)
     rejects = {_pair(state, each.patch): each.known for each in decided if each.result == "reject"}
     found = [each.flips for each in decided if each.flips is not None and each.result != "accept"]
     return replace(state, decided={**state.decided, **rejects}, flips=counted(state.flips, found))
+
+
+def _with_fates(
+    engine: Engine, state: State, decided: _Decided, won: Collection[Edit]
+) -> tuple[State, list[fates.Fate]]:
+    """The state with its shelf and its rejected-edit buffer, and what becomes of each edit of a candidate."""
+    patch, found = decided.patch, decided.flips or Flips()
+    gone = {wording(proposal.edit) for proposal in patch.proposals}
+    state = replace(state, shelf=tuple(p for p in state.shelf if wording(p.edit) not in gone))
+    if decided.result == "undecided" or len(patch.proposals) != len(patch.edits) or patch.text:
+        words = {"accept": "accepted", "reject": "rejected"}
+        what = words.get(decided.result, decided.result)
+        return state, [fates.fate(proposal, what, str(decided.known["reason"])) for proposal in patch.proposals]
+    parts, _ = associated(engine, grown(state), patch.edits, patch.candidate, found)
+    if decided.result == "accept":
+        return state, fates.accepted(patch.proposals, parts)
+    left = [i for i, proposal in enumerate(patch.proposals) if proposal.edit not in won]
+    proposals = [patch.proposals[i] for i in left]
+    if decided.result != "reject":
+        return fates.shelved(state, proposals, "another candidate of the step was better")
+    state, entries, told = fates.judged(state, proposals, [parts[i] for i in left], found.known)
+    return with_rejected(state, entries), told
 
 
 def reason(decision: Decision) -> str:
@@ -321,7 +362,9 @@ async def _after(engine: Engine, state: State, decided: Sequence[_Decided], plac
     state = replace(state, patience=patience)
     if place.kind == "retry":
         return state
-    waiting = [Undecided(e.patch.edits, place) for e in decided if e.result == "undecided" and e.patch.edits]
+    waiting = [
+        Undecided(e.patch.edits, place, e.patch.proposals) for e in decided if e.result == "undecided" and e.patch.edits
+    ]
     return replace(state, undecided=(*state.undecided, *waiting))
 
 
@@ -346,6 +389,9 @@ def _with_incumbent(engine: Engine, state: State, patch: Patch, place: Place) ->
 
 
 def _entries(decided: _Decided) -> list[Rejected]:
+    """What the rejected-edit buffer holds of a patch as a whole; single edits are there with their own evidence."""
+    if decided.patch.proposals and not decided.patch.text:
+        return []
     text = decided.patch.text or "; ".join(wording(edit) for edit in decided.patch.edits)
     return [Rejected(text, str(decided.known["reason"]))] if text else []
 

@@ -19,6 +19,7 @@ from skillc.optimize.ask import Optimizer
 from skillc.optimize.near import Near
 from skillc.optimize.observer import Observer
 from skillc.optimize.patience import Patience
+from skillc.optimize.proposals import Proposal
 from skillc.optimize.rollouts import Rollouts
 from skillc.plan.schema import Plan
 
@@ -95,6 +96,7 @@ class Undecided:
 
     edits: tuple[Edit, ...]
     place: Place
+    proposals: tuple[Proposal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,7 @@ class State:
         screened: how often each text was screened, by a digest of its edits.
         failures: training examples that the incumbent of their step failed, the latest first.
         counts: by a rule's id and its text, the training examples on which it helped (True) or misled (False).
+        shelf: proposals that wait for the next step, with the evidence that they had.
         lost: by maker of candidates (`draft`, `edits`), the steps it had since one of its candidates was accepted.
         unexplained: by training example, how often an author found no rule for it.
         flips: by validation example, the candidates that scored otherwise than their incumbent and did not win.
@@ -149,6 +152,7 @@ class State:
     failures: tuple[Example, ...] = ()
     counts: Mapping[tuple[str, str], Mapping[str, bool]] = field(default_factory=dict)
     decided: Mapping[tuple[str, str], Mapping[str, JsonValue]] = field(default_factory=dict)
+    shelf: tuple[Proposal, ...] = ()
     lost: Mapping[str, int] = field(default_factory=dict)
     unexplained: Mapping[str, int] = field(default_factory=dict)
     flips: Mapping[str, int] = field(default_factory=dict)

@@ -235,7 +235,8 @@ async def _retry(engine: Engine, state: State, place: Place) -> State:
         applied = apply_edits(state.incumbent, patch.edits)
         if all(report.applied for report in applied.reports):
             shown: dict[str, JsonValue] = {"edits": [wording(edit) for edit in patch.edits]}
+            again = Patch(patch.edits, applied.document, shown, proposals=patch.proposals)
             with standing(engine, state):
-                state = await settle(engine, state, Patch(patch.edits, applied.document, shown), (), place)
+                state = await settle(engine, state, again, (), place)
             state = roll_back(engine, with_best(engine, state), place)
     return state

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pydantic import JsonValue
@@ -15,7 +15,9 @@ from skillc.optimize.replies import MalformedReply, ProposedEdit
 
 # `t3`, `t1, t4 and k2`: how the prompts name cases.
 _TAGS = re.compile(r"\b[tk]\d+(?:(?:,? and |, ?|; ?| ?/ ?| )[tk]\d+)*\b")
-Verdict = Literal["cures", "cures none", "unscreened"]
+Verdict = Literal["cures", "cures none", "breaks", "unscreened"]
+# An author looked at its own cases while it wrote the edit: curing one proves this share of curing an unseen failure.
+OWN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +25,15 @@ class Proposal:
     """A proposed edit with its evidence.
 
     Attributes:
-        edit: what is to be done to the document.
+        edit: the change of the document.
         cures: ids of the training examples that it is meant to cure.
-        support: how many reflections spoke for it.
-        moved: what the screen saw: (example, change of the goal in millionths) of the failures on which it was tried;
-            none where it was not tried.
-        chance: cited examples that come right by chance, so that nobody is credited with them.
+        support: how many reflections proposed it.
+        moved: failures on which the screen tried it: (example, change of the goal in millionths).
+        chance: failures that an unrelated edit cures too, so that curing them counts for nothing.
         needs: other edits of the step without which it does not cure.
+        seen: ids of the training examples that its author was shown.
+        guarded: near right cases on which the screen tried it, as `moved`.
+        returned: how often it came back from the shelf.
     """
 
     edit: Edit
@@ -38,43 +42,72 @@ class Proposal:
     moved: tuple[tuple[str, int], ...] = ()
     chance: frozenset[str] = frozenset()
     needs: tuple[Edit, ...] = ()
+    seen: frozenset[str] = frozenset()
+    guarded: tuple[tuple[str, int], ...] = ()
+    returned: int = 0
 
     @property
     def gains(self) -> Mapping[str, int]:
-        """By example that it cured, what it added to the goal, in millionths."""
+        """By failure that it cured, what it added to the goal, in millionths."""
         return {example: change for example, change in self.moved if change > 0 and example not in self.chance}
 
     @property
+    def worth(self) -> Mapping[str, int]:
+        """By failure that it cured, what that proves: the whole gain of an unseen one, a quarter of its own."""
+        return {name: gain // OWN if name in self.seen else gain for name, gain in self.gains.items()}
+
+    @property
+    def harm(self) -> int:
+        """What it took from the goal on all examples on which it was tried, in millionths."""
+        return -sum(change for _, change in (*self.moved, *self.guarded) if change < 0)
+
+    @property
     def broke(self) -> tuple[str, ...]:
-        """Ids of the failures that it made worse."""
-        return tuple(example for example, change in self.moved if change < 0)
+        """Ids of the examples that it made worse."""
+        return tuple(example for example, change in (*self.moved, *self.guarded) if change < 0)
 
     @property
     def cured(self) -> int:
-        """How many of the screened examples it cured."""
+        """Number of failures that it cured."""
         return len(self.gains)
 
     @property
     def screened(self) -> int:
-        """On how many examples it was tried; 0 means that it was not."""
+        """Number of failures on which it was tried; 0 if it was not screened."""
         return len(self.moved)
 
     @property
     def verdict(self) -> Verdict:
-        """What the screen says."""
+        """The screen's finding."""
         if self.screened == 0:
             return "unscreened"
-        return "cures" if self.cured else "cures none"
+        if not self.cured:
+            return "cures none"
+        unseen = sum(gain for name, gain in self.gains.items() if name not in self.seen)
+        return "breaks" if self.harm > unseen else "cures"
 
     @property
     def reason(self) -> str:
-        """The screen's finding in a few words, for the rejected-edit buffer."""
+        """The screen's counts in a few words, for the rejected-edit buffer and the history."""
+        kinds = {
+            "unseen": [name for name, _ in self.moved if name not in self.seen],
+            "shown": [name for name, _ in self.moved if name in self.seen],
+        }
+        counts = [f"{sum(n in self.gains for n in names)} of {len(names)} {k}" for k, names in kinds.items() if names]
+        text = f"cured {' and '.join(counts)} failures"
+        if self.guarded:
+            lost = sum(change < 0 for _, change in self.guarded)
+            text += f", broke {lost} of {len(self.guarded)} near right cases"
+        worse = sum(change < 0 for _, change in self.moved)
+        text += f", made {worse} failures worse" if worse else ""
         lucky = sum(change > 0 for example, change in self.moved if example in self.chance)
-        cured = f"cured {self.cured or 'none'} of {self.screened}"
-        return f"{cured}; {lucky} came right under an unrelated edit too" if lucky else cured
+        return f"{text}; an unrelated edit cured {lucky} more" if lucky else text
 
     def to_json(self) -> dict[str, JsonValue]:
-        """Pure values for the history; `screen` is what the edit did to each example, alone or with those it needs."""
+        """Pure values for the history; `screen` is what the edit did to each example, alone or with those it needs.
+
+        `own` names the failures that its author had seen, `right` the near right cases.
+        """
         told: dict[str, JsonValue] = {
             **edit_to_json(self.edit),
             "cures": list(self.cures),
@@ -83,7 +116,14 @@ class Proposal:
             "screened": self.screened,
         }
         if self.screened:
-            told["screen"] = {"cured": [*self.gains], "broke": [*self.broke], "chance": [*sorted(self.chance)]}
+            told["screen"] = {
+                "cured": [*self.gains],
+                "broke": [*self.broke],
+                "chance": [*sorted(self.chance)],
+                "own": [name for name, _ in self.moved if name in self.seen],
+                "right": [name for name, _ in self.guarded],
+                "counts": self.reason,
+            }
         if self.needs:
             told["needs"] = [wording(edit) for edit in self.needs]
         return told
@@ -143,13 +183,17 @@ def edit_op(edit: Edit) -> Literal["add", "replace", "delete", "move"]:
 
 
 def read_proposals(edits: Sequence[ProposedEdit], examples: Mapping[str, str]) -> list[Proposal]:
-    """Proposals of one reply; `examples` maps what the reply calls an example to the example's id."""
+    """Proposals of one reply; `examples` maps what the reply calls an example to the example's id.
+
+    Their author has seen all of these examples.
+    """
     proposals = []
+    seen = frozenset(examples.values())
     for proposed in edits:
         edit = read_edit(proposed)
         if edit is not None:
             cures = tuple(dict.fromkeys(examples[tag] for tag in proposed.cures if tag in examples))
-            proposals.append(Proposal(edit, cures, max(1, proposed.support)))
+            proposals.append(Proposal(edit, cures, max(1, proposed.support), seen=seen))
     return proposals
 
 
@@ -181,3 +225,20 @@ def wording(edit: Edit) -> str:
     if isinstance(edit, Delete):
         return f"delete {edit.rule}"
     return f"move {edit.rule} after {edit.after or 'all others'}"
+
+
+def joined(proposals: Sequence[Proposal]) -> list[Proposal]:
+    """Join equal edits: their supports add up, their examples unite, in the order of first appearance.
+
+    The text counts as the first author's, so that the cases of the others are unseen.
+    """
+    first: dict[str, Proposal] = {}
+    for proposal in proposals:
+        key = wording(proposal.edit)
+        seen = first.get(key)
+        if seen is None:
+            first[key] = proposal
+        else:
+            cures = tuple(dict.fromkeys((*seen.cures, *proposal.cures)))
+            first[key] = replace(seen, cures=cures, support=seen.support + proposal.support)
+    return list(first.values())

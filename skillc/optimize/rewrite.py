@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
-from skillc.document.edits import Add, Edit, apply_edits, edit_to_json
+from skillc.document.edits import Add, Edit, Replace, apply_edits, edit_to_json
 from skillc.document.lint import Refused
+from skillc.document.opposite import opposite
 from skillc.document.rewrites import WantedRule, edits_to
 from skillc.document.skill import Document
 from skillc.optimize.briefing import briefing
@@ -51,11 +52,25 @@ async def write_patch(
         if edits is not None:
             return _rewrite_patch(state, edits, suggested, reminding, shown)
     applied = apply_edits(state.incumbent, [p.edit for p in chosen])
+    labels = [label for field in engine.plan.task.outputs for label in field.type.labels]
     told: list[JsonValue] = [
-        {**proposal.to_json(), "report": report.message, "rule": report.rule}
+        {
+            **proposal.to_json(),
+            "report": report.message,
+            "rule": report.rule,
+            **turned(state.incumbent, proposal.edit, labels),
+        }
         for proposal, report in zip(chosen, applied.reports, strict=True)
     ]
-    return Patch(tuple(p.edit for p in chosen), applied.document, {**shown, "edits": told})
+    edits = tuple(proposal.edit for proposal in chosen)
+    return Patch(edits, applied.document, {**shown, "edits": told}, proposals=tuple(chosen))
+
+
+def turned(incumbent: Document, edit: Edit, labels: Sequence[str]) -> dict[str, JsonValue]:
+    """What the history points out of an edit that may turn a rule into its opposite."""
+    rule = incumbent.rule(edit.rule) if isinstance(edit, Replace) else None
+    note = opposite(rule.text, edit.text, labels) if rule is not None and isinstance(edit, Replace) else None
+    return {"opposite": note} if note else {}
 
 
 def _rewrite_patch(
@@ -75,7 +90,7 @@ def _rewrite_patch(
     record: dict[str, JsonValue] = {**shown, "suggestions": suggestions, "edits": told}
     # The buffer remembers the ideas; the words of a whole section would fill every later prompt.
     text = "; ".join(["rewrite from: " + " | ".join(wording(p.edit) for p in suggested), *map(_wording, reminding)])
-    return Patch(every, applied.document, record, text)
+    return Patch(every, applied.document, record, text, proposals=(*suggested, *reminding))
 
 
 def _wording(proposal: Proposal) -> str:

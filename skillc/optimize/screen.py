@@ -1,7 +1,7 @@
-"""Stage 4: each edit is tried alone on the failures that it was written for; what cures none is put aside.
+"""Stage 4: try each edit alone, mostly on failures unseen by its author; put aside what cures none or breaks more.
 
-Waves over all edits of the step at once: each edit alone; then a control for each cure, and groups of edits that cured
-nothing alone; then the groups taken apart.
+Waves over all edits of the step at once: each edit on one or two of its own cases; what cured none on groups of edits;
+what cured on unseen failures and on near right cases, with a control for each cure and each breakage.
 """
 
 from __future__ import annotations
@@ -9,17 +9,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from skillc.data.example import Example
 from skillc.document.edits import Edit, apply_edits
 from skillc.document.skill import Document, digest
-from skillc.optimize.control import by_chance, controls
+from skillc.optimize.control import breakages, by_chance, controls, held
 from skillc.optimize.engine import Engine, State
-from skillc.optimize.failures import failing
+from skillc.optimize.judges import Judges, Panel, panel_of
 from skillc.optimize.proposals import Proposal, wording
 from skillc.optimize.rollouts import gather
-from skillc.optimize.together import Group, credited, groups, needed, parts
-from skillc.optimize.trials import Trial, all_moved
+from skillc.optimize.together import Group, credited, curing, groups, needed, only_together, parts
+from skillc.optimize.trials import Trial
+from skillc.plan.screening import own_cases, right_cases
 
 TIMES_A_TEXT_IS_SCREENED = 3
 
@@ -33,69 +35,124 @@ class Screened:
 
 
 async def screen(engine: Engine, state: State, proposals: Sequence[Proposal], batch: Sequence[Example]) -> Screened:
-    """Tries each proposal; one that names no failure, or was tried often enough, stays unscreened.
+    """Try each proposal; one with no failure to be tried on, or tried often enough, stays unscreened.
 
     Raises:
         PermanentFailure, BudgetReached: from the models.
     """
-    optimize, incumbent = engine.plan.optimize, state.incumbent
-    if optimize.screen == 0:
+    if engine.plan.optimize.screen == 0:
         return Screened(tuple(proposals), state.screened)
-    failures = failing(engine, incumbent, batch)
-    counts = dict(state.screened)
-    trials = [_trial(incumbent, proposal, failures, optimize.screen, counts) for proposal in proposals]
-    await _run(engine, [(trial.text, trial.examples) for trial in trials])
-    trials = [_seen(engine, incumbent, trial) for trial in trials]
-    made = controls(incumbent, trials) if optimize.control else []
-    tried = groups(incumbent, trials, failures) if optimize.together else []
-    tried = [group for group in tried if _admitted(counts, [member.edit for member in group.members])]
-    await _run(engine, [*((one.text, (one.example,)) for one in made), *((one.text, (one.example,)) for one in tried)])
-    chance = by_chance(engine, incumbent, made)
-    joined = await _taken_apart(engine, incumbent, tried)
-    screened = [joined.get(trial.proposal, trial.proposal) for trial in trials]
-    return Screened(tuple(replace(p, chance=chance & set(p.cures)) for p in screened), counts)
+    found = _Screen(engine, state.incumbent, panel_of(engine, state, batch), state.screened)
+    return Screened(await found.of(proposals), found.counts)
 
 
-def _trial(
-    incumbent: Document, proposal: Proposal, failures: Sequence[Example], size: int, counts: dict[str, int]
-) -> Trial:
-    alone = apply_edits(incumbent, (proposal.edit,)).document
-    cited = [example for example in failures if example.id in proposal.cures][:size]
-    if not cited or digest(alone) == digest(incumbent) or not _admitted(counts, [proposal.edit]):
-        cited = []
-    return Trial(proposal, alone, tuple(cited))
+class _Screen:
+    """The screen of one step."""
 
+    def __init__(self, engine: Engine, incumbent: Document, panel: Panel, counts: Mapping[str, int]) -> None:
+        self._engine, self._incumbent, self._panel = engine, incumbent, panel
+        self._optimize = engine.plan.optimize
+        self._size, self._own = self._optimize.screen, own_cases(self._optimize.screen)
+        self.counts = dict(counts)
 
-def _admitted(counts: dict[str, int], edits: Sequence[Edit]) -> bool:
-    """Whether a text may be screened once more; if so, it is counted."""
-    key = hashlib.sha256("; ".join(wording(edit) for edit in edits).encode()).hexdigest()[:16]
-    if counts.get(key, 0) >= TIMES_A_TEXT_IS_SCREENED:
-        return False
-    counts[key] = counts.get(key, 0) + 1
-    return True
+    async def of(self, proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:
+        """The proposals with what the screen found."""
+        trials = [self._trial(proposal) for proposal in proposals]
+        trials = await self._alone(trials, [self._first(trial) for trial in trials])
+        joint: list[Group] = []
+        if self._optimize.together:
+            trials, joint = await self._grouped(trials)
+        else:
+            trials = await self._alone(trials, [() if trial.cured else self._more_own(trial) for trial in trials])
+        trials = await self._judged(trials)
+        chance = frozenset[str]()
+        if self._optimize.control:
+            trials, chance = await self._controlled(trials)
+        shared = await self._needed(joint)
+        screened = [shared.get(trial.proposal, trial.proposal) for trial in trials]
+        return tuple(replace(p, chance=chance & {name for name, _ in p.moved}) for p in screened)
 
+    def _trial(self, proposal: Proposal) -> Trial:
+        alone = apply_edits(self._incumbent, (proposal.edit,)).document
+        if digest(alone) == digest(self._incumbent):
+            return Trial(proposal, alone, Judges())
+        judges = self._panel.judges(proposal, self._size, right_cases(self._size))
+        if not (judges.own or judges.unseen) or not self._admitted([proposal.edit]):
+            return Trial(proposal, alone, Judges())
+        return Trial(proposal, alone, judges)
 
-async def _run(engine: Engine, cells: Sequence[tuple[Document, Sequence[Example]]]) -> None:
-    engine.observer.stage("screen", sum(len(examples) for _, examples in cells))
-    await gather([engine.rollouts.measure(text, examples, stage="screen") for text, examples in cells])
+    def _first(self, trial: Trial) -> Sequence[Example]:
+        """The failures of the first wave: own ones, or unseen ones where there are none."""
+        return trial.judges.own[: self._own] or trial.judges.unseen[: self._size]
 
+    def _more_own(self, trial: Trial) -> Sequence[Example]:
+        return trial.judges.own[: self._size]
 
-def _seen(engine: Engine, incumbent: Document, trial: Trial) -> Trial:
-    """The trial with what it moved. One that cured none so far may cure what stayed unmeasured: it is unscreened."""
-    found = all_moved(engine, incumbent, trial.text, trial.examples)
-    if len(found) < len(trial.examples) and not any(change > 0 for _, change in found):
-        found = ()
-    return replace(trial, moved=found, proposal=replace(trial.proposal, moved=found))
+    def _rest(self, trial: Trial) -> Sequence[Example]:
+        """The unseen failures and further own cases, in turns, on which an edit that cures is tried."""
+        own = [case for case in trial.judges.own if case not in trial.examples]
+        unseen = [case for case in trial.judges.unseen if case not in trial.examples]
+        more = [case for pair in zip_longest(unseen, own) for case in pair if case is not None]
+        return more[: max(0, self._size - len(trial.examples))] if trial.cured else ()
 
+    async def _alone(self, trials: Sequence[Trial], examples: Sequence[Sequence[Example]]) -> list[Trial]:
+        await self._run([(trial.text, cases) for trial, cases in zip(trials, examples, strict=True)])
+        return [t.with_run(self._engine, self._incumbent, cases) for t, cases in zip(trials, examples, strict=True)]
 
-async def _taken_apart(engine: Engine, incumbent: Document, tried: Sequence[Group]) -> dict[Proposal, Proposal]:
-    """Members of the groups that cured, with the cure that they need each other for."""
-    without = [parts(engine, incumbent, group) for group in tried]
-    await _run(engine, [(part.text, (part.example,)) for each in without for part in each])
-    pairs = [(group, each) for group, each in zip(tried, without, strict=True) if each]
-    found = [joint for group, each in pairs if (joint := needed(engine, incumbent, group, each)) is not None]
-    await _run(engine, [(group.text, (group.example,)) for group in found])
-    shared: dict[Proposal, Proposal] = {}
-    for group in found:
-        shared |= credited(engine, incumbent, group)
-    return shared
+    async def _judged(self, trials: Sequence[Trial]) -> list[Trial]:
+        """The trials; those that cured something with what they did to unseen failures and near right cases."""
+        await self._run([(trial.text, (*self._rest(trial), *trial.judges.right)) for trial in trials if trial.cured])
+        after = [trial.with_run(self._engine, self._incumbent, self._rest(trial)) for trial in trials]
+        return [trial.with_right(self._engine, self._incumbent) if trial.cured else trial for trial in after]
+
+    async def _controlled(self, trials: Sequence[Trial]) -> tuple[list[Trial], frozenset[str]]:
+        """The trials without breakages by chance, and the failures that an unrelated edit cures too."""
+        made = controls(self._engine, self._incumbent, trials)
+        again = [breakages(self._incumbent, trial, trials) for trial in trials]
+        cells = [(one.text, (one.example,)) for one in made]
+        await self._run([*cells, *((each.text, each.examples) for each in again if each is not None)])
+        left = [
+            trial if each is None else held(self._engine, self._incumbent, trial, each)
+            for trial, each in zip(trials, again, strict=True)
+        ]
+        return left, by_chance(self._engine, self._incumbent, made)
+
+    async def _grouped(self, trials: Sequence[Trial]) -> tuple[list[Trial], list[Group]]:
+        """The trials after the members of the groups that cured were tried alone, and the groups that none explains."""
+        tried = groups(self._incumbent, trials, self._panel.failures, self._optimize.minibatch)
+        sets = dict.fromkeys(group.members for group in tried if len(group.members) > 1)
+        admitted = {members: self._admitted([member.edit for member in members]) for members in sets}
+        tried = [group for group in tried if admitted.get(group.members, True)]
+        await self._run([(group.text, (group.example,)) for group in tried])
+        tried = curing(self._engine, self._incumbent, tried, self._size)
+        places = [[group for group in tried if trial.proposal in group.members] for trial in trials]
+        after = await self._alone(trials, [[group.example for group in each] for each in places])
+        names = {trial.proposal: now.proposal for trial, now in zip(trials, after, strict=True)}
+        now = [replace(group, members=tuple(names[member] for member in group.members)) for group in tried]
+        return after, only_together(now, after)
+
+    async def _needed(self, joint: Sequence[Group]) -> dict[Proposal, Proposal]:
+        """Members of the groups with the cure that they need each other for."""
+        without = [parts(self._incumbent, group) for group in joint]
+        await self._run([(part.text, (part.example,)) for each in without for part in each])
+        pairs = zip(joint, without, strict=True)
+        left = [needed(self._engine, self._incumbent, group, each) for group, each in pairs]
+        found = [group for group in left if group is not None]
+        await self._run([(group.text, (group.example,)) for group in found])
+        shared: dict[Proposal, Proposal] = {}
+        for group in found:
+            shared |= credited(self._engine, self._incumbent, group)
+        return shared
+
+    async def _run(self, cells: Sequence[tuple[Document, Sequence[Example]]]) -> None:
+        self._engine.observer.stage("screen", sum(len(examples) for _, examples in cells))
+        rollouts = self._engine.rollouts
+        await gather([rollouts.measure(text, examples, stage="screen") for text, examples in cells if examples])
+
+    def _admitted(self, edits: Sequence[Edit]) -> bool:
+        """Whether a text may be screened once more; if so, it is counted."""
+        key = hashlib.sha256("; ".join(wording(edit) for edit in edits).encode()).hexdigest()[:16]
+        if self.counts.get(key, 0) >= TIMES_A_TEXT_IS_SCREENED:
+            return False
+        self.counts[key] = self.counts.get(key, 0) + 1
+        return True

@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from skillc.data.example import Example
+from skillc.document.skill import digest
 from skillc.optimize.accumulate import learn, roll_out
 from skillc.optimize.aggregate import aggregate
 from skillc.optimize.budget import choose_budget
@@ -20,6 +21,7 @@ from skillc.optimize.decide import settle_pool, with_rejected
 from skillc.optimize.draft import draft
 from skillc.optimize.engine import Engine, Place, Rejected, State, entry, mean
 from skillc.optimize.failures import failing
+from skillc.optimize.fates import left_out, unshelved, waiting
 from skillc.optimize.makers import maker_of, with_maker
 from skillc.optimize.proposals import wording
 from skillc.optimize.reflect import Reflection
@@ -76,14 +78,20 @@ async def _by_edits(
     state = _with_unexplained(state, [name for reflection in reflections for name in reflection.unexplained])
     merged = await aggregate(engine, state, reflections, place, budget)
     state = counted(state, [mark for reflection in reflections for mark in reflection.marks])
-    merged = [*merged, *harmful(state, merged, budget)]
+    aside, told = left_out([p for reflection in reflections for p in reflection.proposals], merged)
+    state, merged, back = unshelved(state, [*merged, *harmful(state, merged, budget)])
     screened = await screen(engine, state, merged, batch)
     state = replace(state, screened=screened.counts)
-    dropped = [p for p in screened.proposals if p.verdict == "cures none"]
-    state = with_rejected(state, [Rejected(wording(p.edit), p.reason) for p in dropped])
+    dropped = [p for p in screened.proposals if p.verdict in ("cures none", "breaks")]
+    # An edit from the shelf may have none of its cases in this batch; then it is dropped, and not forbidden.
+    bad = [p for p in dropped if not p.returned or p.broke]
+    state = with_rejected(state, [Rejected(wording(p.edit), p.reason) for p in bad])
     budget = await choose_budget(engine, state, screened.proposals, budget, place)
-    pool = bundles(state.incumbent, screened.proposals, budget, engine.plan.optimize.candidates)
+    known = {candidate for met, candidate in state.decided if met == digest(state.incumbent)}
+    pool = bundles(state.incumbent, screened.proposals, budget, engine.plan.optimize.candidates, known)
+    state, waits = waiting(state, screened.proposals, [p for chosen in pool for p in chosen], aside)
     shown: dict[str, JsonValue] = {"proposed": len(merged), "screened_out": [p.to_json() for p in dropped]}
+    shown["fates"] = [*told, *back, *waits]
     shown |= _learnt(engine, state, reflections)
     if not pool:
         missing = "" if merged or engine.optimizer.failed == failed else "the optimizer gave no reply"

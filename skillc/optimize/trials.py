@@ -1,39 +1,55 @@
-"""An edit tried alone: what it moves against the very text that it was added to."""
+"""An edit tried alone: what it changes against the very text that it was added to."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from skillc.data.example import Example
 from skillc.document.skill import Document
 from skillc.optimize.engine import Engine
+from skillc.optimize.judges import Judges
 from skillc.optimize.proposals import Proposal
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A proposal on its screen.
+    """A proposal in the screen.
 
     Attributes:
         text: the incumbent with the proposed edit alone.
-        examples: failures of the incumbent on which it is run; none where it stays unscreened.
-        moved: what came of it, once it ran: (example, change of the goal in millionths), measured ones only.
+        judges: the examples on which it may be run; none if it stays unscreened.
+        examples: the failures on which it was run so far.
     """
 
     proposal: Proposal
     text: Document
-    examples: tuple[Example, ...]
-    moved: tuple[tuple[str, int], ...] = ()
+    judges: Judges
+    examples: tuple[Example, ...] = ()
 
     @property
     def cured(self) -> tuple[str, ...]:
-        """Ids of the examples that came out better."""
-        return tuple(example for example, change in self.moved if change > 0)
+        """Ids of the failures that it cured."""
+        return tuple(example for example, change in self.proposal.moved if change > 0)
+
+    def with_run(self, engine: Engine, incumbent: Document, examples: Iterable[Example]) -> Trial:
+        """The trial with what it changed on further failures; unscreened if it cured none and one stayed unmeasured."""
+        every = tuple({example.id: example for example in (*self.examples, *examples)}.values())
+        found = all_moved(engine, incumbent, self.text, every)
+        if len(found) < len(every) and not any(change > 0 for _, change in found):
+            found = ()
+        return replace(self, proposal=replace(self.proposal, moved=found), examples=every)
+
+    def with_right(self, engine: Engine, incumbent: Document) -> Trial:
+        """The trial with what it changed on its near right cases."""
+        return replace(
+            self,
+            proposal=replace(self.proposal, guarded=all_moved(engine, incumbent, self.text, self.judges.right)),
+        )
 
 
 def moved(engine: Engine, before: Document, after: Document, example: Example) -> int | None:
-    """The change of the goal from one text to the other in millionths, None where either was not measured."""
+    """The change of the goal from one text to the other in millionths, None if either was not measured."""
     goal = engine.plan.goal.name
     old, new = engine.rollouts.score(before, example, goal), engine.rollouts.score(after, example, goal)
     return None if old is None or new is None else new - old

@@ -13,6 +13,7 @@ from skillc.plan.merges import merges, most_merges
 from skillc.plan.method_bounds import method_least, method_stages
 from skillc.plan.preflight import preflight_stage
 from skillc.plan.schema import Plan, PricePlan
+from skillc.plan.screening import SHELF, most_screened, right_cases
 from skillc.plan.sizes import Sizes
 from skillc.plan.spend import Bound, Spend, total
 from skillc.plan.stages import Least, Stage
@@ -217,7 +218,7 @@ class _Counter:
         least, parts = self.least(steps), self._parts(self._batch, self._again)
         merging = merges(*self._failing_and_not(self._batch, self._again)), most_merges(parts[2])
         # Deletions of harmful rules are screened too, as many as a candidate may carry.
-        screened, most_screened = self._screened(parts[2] + (1 if optimize.rule_counts else 0))
+        screened, screened_most = self._screened(parts[2] + (1 if optimize.rule_counts else 0))
         turns = 1 + optimize.lookups
         tried, most_tried = self._tried()
         test = 2 * sizes.test
@@ -241,7 +242,7 @@ class _Counter:
             Stage(
                 "screen",
                 "target",
-                each.rollout.times(0, editing * screened + drafting * judged, steps * max(most_screened, judged)),
+                each.rollout.times(0, editing * screened + drafting * judged, steps * max(screened_most, judged)),
             ),
             Stage("select", "optimizer", each.select.times(0, editing * asked, again * asked)),
             Stage("rewrite", "optimizer", each.rewrite.times(0, editing * written, again * written)),
@@ -294,19 +295,15 @@ class _Counter:
         return failures, successes
 
     def _screened(self, reflections: int) -> tuple[int, int]:
-        """Rollouts that the screen of one step takes, about and at most.
-
-        At most each edit is tried alone, each example that it may cure has a control, and groups of two and more are
-        run, without each member in turn, and by what is left of them.
-        """
+        """Rollouts that the screen of one step takes, about and at most."""
         optimize, carried = self._optimize, most_edits(self._plan)
         if not optimize.screen:
             return 0, 0
-        edits = reflections * carried
-        controls = min(edits * optimize.screen, self._batch + self._again) if optimize.control else 0
-        groups = edits // 2 if optimize.together else 0
-        most = edits * optimize.screen + controls + (2 * groups + edits if groups else 0)
-        return min(carried * (SCREENED * optimize.screen + optimize.control + optimize.together), most), most
+        most = most_screened(optimize, reflections * carried + SHELF, self._batch + self._again)
+        each = (
+            SCREENED * (optimize.screen + right_cases(optimize.screen)) + 2 * optimize.control + 3 * optimize.together
+        )
+        return min(carried * each, most), most
 
     def _rolled_out(self, steps: int, expected: int) -> tuple[int, int]:
         """Training rollouts with those of earlier failures, about and at most; an incumbent that stays knows them.

@@ -21,6 +21,7 @@ from skillc.plan.initial import sections_of
 from skillc.plan.methods import most_questions, most_rollouts
 from skillc.plan.rulebook_limits import rulebook_limits
 from skillc.plan.schema import FieldPlan, ModelPlan, OptimizePlan, Plan, PricePlan, SchedulePlan, TypePlan
+from skillc.plan.screening import right_cases
 from skillc.plan.spend import Bound, Spend
 from skillc.plan.steps import merges_parents, scheduled_steps
 
@@ -259,7 +260,13 @@ def _screen(optimize: OptimizePlan) -> str:
     if not optimize.screen:
         return "off"
     more = ["then together"] if optimize.together else []
-    return ", ".join([f"each edit alone on {optimize.screen} failures", *more, *["with controls"] * optimize.control])
+    return ", ".join(
+        [
+            f"each edit alone on {optimize.screen} failures and {right_cases(optimize.screen)} right cases",
+            *more,
+            *["with controls"] * optimize.control,
+        ]
+    )
 
 
 def _loop(plan: Plan, bounds: Bounds) -> list[Row]:

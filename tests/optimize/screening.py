@@ -59,10 +59,11 @@ def example(name):
 class Target:
     """Answers an example right where a rule `mends` it, where all of `a+b` stand that mend it together, or by luck."""
 
-    def __init__(self, *, lucky=(), fails=lambda text, name: False):
+    def __init__(self, *, lucky=(), fails=lambda text, name: False, slips=lambda text, name: False):
         self.calls = []
         self._lucky = set(lucky)
         self._fails = fails
+        self._slips = slips
 
     async def __call__(self, text, example, sample, stage):
         await asyncio.sleep(0)
@@ -77,7 +78,7 @@ class Target:
         together = {name for name, _ in keys if {(name, "left"), (name, "right")} <= keys}
         right = example.id in words | together or (example.id in self._lucky and "- " in text)
         answer = "all of it" if right else "all" if example.id in part else "none"
-        answer = "none" if example.id in broken else answer
+        answer = "none" if example.id in broken or self._slips(text, example.id) else answer
         return Rollout({"answer": answer}, answer)
 
 
@@ -85,8 +86,9 @@ def edit(text):
     return Add("rules", text)
 
 
-def proposal(text, *cures, support=1):
-    return Proposal(edit(text), cures, support)
+def proposal(text, *cures, support=1, seen=""):
+    """An edit whose author saw what it cites, and `seen` besides."""
+    return Proposal(edit(text), cures, support, seen=frozenset((*cures, *seen.split())))
 
 
 class Bench:

@@ -1,7 +1,6 @@
 """What outlives a step: rejected-edit buffer, slow update, meta skill; and how much may be asked at most."""
 
 import asyncio
-import re
 from dataclasses import replace
 
 import pytest
@@ -22,7 +21,7 @@ SLOW = PROGRAM.replace(
 
 
 def edits(call, *texts):
-    return {"edits": [{"op": "add", "section": "rules", "text": text, "cures": ["t1"]} for text in texts]}
+    return {"edits": [{"op": "add", "section": "rules", "text": text} for text in texts]}
 
 
 def helpful(call):
@@ -43,16 +42,10 @@ def replies(call):
 
 def test_the_rejected_edit_buffer_lasts_the_run(tmp_path):
     shop = Workshop(tmp_path, replies, settings=("budget.epochs=2", "budget.patience=none"))
-    trained = asyncio.run(train(shop.engine, shop.state.incumbent))
+    asyncio.run(train(shop.engine, shop.state.incumbent))
     prompts = shop.script.of("reflect")
     assert "<rejected>" not in prompts[0]
     assert "- add to rules: Try harder. (" in prompts[-1]
-    # What was put aside once and accepted later is no failure any more.
-    aside = set(re.findall(r"Know (\w+)\. \(cured none", "".join(prompts)))
-    accepted = {rule.text for rule in trained.state.incumbent.rules}
-    back = [word for word in aside if f"Know {word}." in accepted]
-    assert back
-    assert not any(f"Know {word}. (cured none" in prompts[-1] for word in back)
     switched = Workshop(tmp_path, replies, settings=("budget.epochs=1", "optimize.rejected_buffer=off"))
     asyncio.run(train(switched.engine, switched.state.incumbent))
     assert not any("<rejected>" in prompt for prompt in switched.script.of("reflect"))
@@ -140,7 +133,8 @@ def greedy(call):
     if call.stage == "rewrite":
         return {"sections": [{"section": "rules", "rules": [f"Rewritten {call.sample}."]}]}
     if call.stage == "aggregate":
-        return edits(call, *(f"Merged {i} of {call.sample}." for i in range(60)))
+        words = ("hammer", "saw", "chisel", "wrench", "horse", "otter")
+        return edits(call, *(f"Merged {i} of {call.sample}: {words[i % 6]}." for i in range(60)))
     return {"edits": 4, "guidance": f"Guided {call.sample}.", "memory": "m"}
 
 

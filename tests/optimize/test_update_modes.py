@@ -160,7 +160,7 @@ def test_a_rejected_rewrite_is_remembered_by_its_ideas_and_shown_in_the_next_pro
             return rewriting(("rules", ["A whole new text.", "With another line."]))
         return {"edits": [{"op": "add", "section": "rules", "text": "Guess well.", "cures": []}]}
 
-    settings = ("optimize.update=rewrite_all", "optimize.batch=12", "optimize.successes=off")
+    settings = ("optimize.update=rewrite_all", "optimize.batch=12", "optimize.successes=off", "optimize.screen=0")
     shop = Workshop(tmp_path, reply, settings=settings)
     shop.measure_validation()
     state = asyncio.run(step(shop.engine, shop.state, shop.train[:12], PLACE))

@@ -45,7 +45,10 @@ def test_the_calls_of_each_stage():
     assert calls(found, "rollout") == (3 * 40, 4 * 160 + 15 * 20 // 4, 4 * 160 + 15 * 20 + ahead)
     assert calls(found, "reflect") == (3 * 5, 16 * 9, 16 * 10 * 2)
     assert calls(found, "aggregate") == (0, 16 * 3, 16 * 3 * 2)
-    assert calls(found, "screen") == (0, 16 * 4 * (2 * 3 + 2), 16 * (40 * 3 + 60 + 2 * 40))
+    # 40 edits and 8 from the shelf: 3 failures and 2 right cases each, controls for 60 cures and each breakage; then 60
+    # groups, taken apart.
+    most = 48 * 5 + 60 + 48 * 2 + 60 + 48 * 3 + 48 + 24
+    assert calls(found, "screen") == (0, 16 * 4 * (2 * 5 + 2 + 3), 16 * most)
     assert calls(found, "gate") == (3 * 80, 16 * 50, 16 * 80)
     assert calls(found, "slow update") == (0, 4 * (40 + 50 + 1), 4 * (40 + 80 + 2))
     assert calls(found, "meta skill") == (0, 3, 6)
@@ -66,7 +69,7 @@ def test_a_gate_on_the_batch_runs_the_candidate_on_it():
 
 def test_a_screen_without_controls_and_groups_runs_each_edit_alone():
     found = bounds(plan(optimize=ALONE), SIZES, PRICES)
-    assert calls(found, "screen") == (0, 16 * 4 * 2 * 3, 16 * 24 * 3)
+    assert calls(found, "screen") == (0, 16 * 4 * 2 * 5, 16 * 32 * 5)
     assert calls(found, "rollout") == (3 * 40, 4 * 160, 4 * 160 + 15 * 40)
 
 
@@ -102,12 +105,12 @@ def test_accumulated_batches_are_one_step_with_minibatches_of_their_own():
 
 def test_deletions_of_harmful_rules_are_screened_too():
     found = bounds(plan(optimize={"rule_counts": True, **ALONE}), SIZES, PRICES)
-    assert calls(found, "screen") == (0, 16 * 4 * 2 * 3, 16 * 28 * 3)
+    assert calls(found, "screen") == (0, 16 * 4 * 2 * 5, 16 * 36 * 5)
 
 
 def test_a_growing_edit_budget_is_bounded_by_its_end():
     found = bounds(plan(optimize={"edits": SchedulePlan(kind="linear", start=2, end=4), **ALONE}), SIZES, PRICES)
-    assert calls(found, "screen") == (0, 16 * 4 * 2 * 3, 16 * 24 * 3)
+    assert calls(found, "screen") == (0, 16 * 4 * 2 * 5, 16 * 32 * 5)
 
 
 def test_without_a_test_split_there_is_no_final_test():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
+from skillc.document.opposite import marked
 from skillc.plan.schema import SectionPlan
 from skillc.versions.change import Bearing, Change, Place
 from skillc.versions.compare.values import shown
@@ -25,10 +26,11 @@ def skill_changes(old: Version, new: Version) -> Iterator[Change]:
         yield Change("skill", "about", "", "", lines=_lines(before.about, after.about), place=place)
     if before.about_trainable != after.about_trainable:
         yield _thawed("`about`", "about", before.about_trainable, after.about_trainable, place)
+    labels = [label for field in new.plan.task.outputs for label in field.type.labels]
     sections = {section.name: section for section in before.sections}
     now = {section.name: section for section in after.sections}
     for name in [*sections, *(each for each in now if each not in sections)]:
-        yield from _section(sections.get(name), now.get(name))
+        yield from _section(sections.get(name), now.get(name), labels)
     names = [name for name in sections if name in now]
     if names != [name for name in now if name in sections]:
         yield Change(
@@ -44,7 +46,7 @@ def _thawed(called: str, subject: str, was: bool, is_: bool, place: Place) -> Ch
     return Change("skill", subject, *modes, "looser", "section-thawed", message, place=place)
 
 
-def _section(old: SectionPlan | None, new: SectionPlan | None) -> Iterator[Change]:
+def _section(old: SectionPlan | None, new: SectionPlan | None, labels: Collection[str]) -> Iterator[Change]:
     if old is None and new is not None:
         lines = tuple(f"+ {line}" for line in new.text.splitlines())
         yield Change("skill", f"{new.mode} section {new.name}", None, "", lines=lines, place=Place("section", new.name))
@@ -57,10 +59,10 @@ def _section(old: SectionPlan | None, new: SectionPlan | None) -> Iterator[Chang
             "frozen-changed" if frozen else None, message, lines=lines, place=Place("section", old.name),
         )  # fmt: skip
     elif old is not None and new is not None:
-        yield from _changed(old, new)
+        yield from _changed(old, new, labels)
 
 
-def _changed(old: SectionPlan, new: SectionPlan) -> Iterator[Change]:
+def _changed(old: SectionPlan, new: SectionPlan, labels: Collection[str]) -> Iterator[Change]:
     place = Place("section", new.name)
     if old.mode != new.mode:
         thawed = old.mode == "frozen"
@@ -75,7 +77,7 @@ def _changed(old: SectionPlan, new: SectionPlan) -> Iterator[Change]:
         message = f"the text of the frozen section `{new.name}` changed"
         yield Change(
             "skill", f"{new.mode} section {new.name}", "", "", "",
-            "frozen-changed" if frozen else None, message, lines=_lines(old.text, new.text), place=place,
+            "frozen-changed" if frozen else None, message, lines=_lines(old.text, new.text, labels), place=place,
         )  # fmt: skip
     if old.limit != new.limit and "frozen" not in (old.mode, new.mode):
         yield _limit(old, new)
@@ -92,7 +94,7 @@ def _limit(old: SectionPlan, new: SectionPlan) -> Change:
     )  # fmt: skip
 
 
-def _lines(old: str, new: str) -> tuple[str, ...]:
-    """Both texts line by line; what is the same is left out but for a line on either side."""
+def _lines(old: str, new: str, labels: Collection[str] = ()) -> tuple[str, ...]:
+    """Both texts line by line, without what is the same but for a line on either side; opposites are pointed out."""
     found = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=1)
-    return tuple(f"{line[:1]} {line[1:]}" for line in list(found)[2:] if not line.startswith("@@"))
+    return marked([f"{line[:1]} {line[1:]}" for line in list(found)[2:] if not line.startswith("@@")], labels)

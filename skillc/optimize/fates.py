@@ -1,0 +1,166 @@
+"""What becomes of each proposed edit of a step, and the shelf of those that wait.
+
+Only an edit with evidence of its own against it is rejected for good. What was cut by the budget, or failed in a bundle
+without having broken anything, waits on the shelf and comes back as a proposal, without a call of the optimizer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from pydantic import JsonValue
+
+from skillc.document.edits import apply_edits
+from skillc.optimize.credit import Moved
+from skillc.optimize.engine import Rejected, State
+from skillc.optimize.proposals import Proposal, joined, wording
+from skillc.plan.screening import SHELF
+
+# How often an edit comes back from the shelf.
+RETURNS = 2
+# Validation examples without a change that are evidence against an edit which cured its author's cases only.
+ENOUGH = 8
+
+Fate = dict[str, JsonValue]
+
+
+def fate(proposal: Proposal, what: str, why: str = "") -> Fate:
+    """One entry of `fates` in the history."""
+    return {"edit": wording(proposal.edit), "fate": what, **({"why": why} if why else {})}
+
+
+# ---- the shelf ------------------------------------------------------------------------------------
+
+
+def shelved(state: State, proposals: Iterable[Proposal], why: str) -> tuple[State, list[Fate]]:
+    """Put proposals on the shelf, the first ones first; drop those that came back too often or find no room."""
+    shelf, fates = list(state.shelf), []
+    known = {wording(proposal.edit) for proposal in shelf}
+    for proposal in proposals:
+        if wording(proposal.edit) in known:
+            continue
+        if proposal.returned >= RETURNS:
+            fates.append(fate(proposal, "dropped", f"came back {RETURNS} times"))
+        elif len(shelf) >= SHELF:
+            fates.append(fate(proposal, "dropped", "the shelf is full"))
+        else:
+            known.add(wording(proposal.edit))
+            shelf.append(proposal)
+            fates.append(fate(proposal, "waiting", why))
+    return replace(state, shelf=tuple(shelf)), fates
+
+
+def unshelved(state: State, proposals: Sequence[Proposal]) -> tuple[State, list[Proposal], list[Fate]]:
+    """The proposals of a step with those of the shelf behind them, which the screen tries anew; the shelf is empty.
+
+    An edit that the incumbent refuses by now is dropped.
+    """
+    back, fates = [], []
+    for proposal in state.shelf:
+        (report,) = apply_edits(state.incumbent, [proposal.edit]).reports
+        if report.applied:
+            fresh = Proposal(proposal.edit, proposal.cures, proposal.support, seen=proposal.seen)
+            back.append(replace(fresh, returned=proposal.returned + 1))
+        else:
+            fates.append(fate(proposal, "dropped", report.message))
+    return replace(state, shelf=()), joined([*proposals, *back]), fates
+
+
+# ---- before the gates -----------------------------------------------------------------------------
+
+
+def left_out(proposals: Sequence[Proposal], merged: Sequence[Proposal]) -> tuple[list[Proposal], list[Fate]]:
+    """What the aggregator did not return: edits whose cases no merged edit cites, and the fates of the others."""
+    there = {wording(proposal.edit) for proposal in merged}
+    lost, fates = [], []
+    for proposal in joined(proposals):
+        if wording(proposal.edit) in there:
+            continue
+        into = max(merged, key=lambda other: len(set(proposal.cures) & set(other.cures)), default=None)
+        if into is not None and (set(proposal.cures) & set(into.cures) or not proposal.cures):
+            fates.append(fate(proposal, "merged into another", wording(into.edit)))
+        else:
+            lost.append(proposal)
+    return lost, fates
+
+
+def waiting(
+    state: State, proposals: Sequence[Proposal], chosen: Iterable[Proposal], aside: Sequence[Proposal]
+) -> tuple[State, list[Fate]]:
+    """The state and the fates before the gates.
+
+    Args:
+        state: before.
+        proposals: all that were screened.
+        chosen: those that make up a candidate.
+        aside: those that the aggregator left out.
+    """
+    gated = {wording(proposal.edit) for proposal in chosen}
+    fates, cut = [], []
+    for proposal in proposals:
+        (report,) = apply_edits(state.incumbent, [proposal.edit]).reports
+        if wording(proposal.edit) in gated:
+            continue
+        if not report.applied:
+            fates.append(fate(proposal, "refused", report.message))
+        elif proposal.verdict in ("cures none", "breaks"):
+            fates.append(fate(proposal, "screened out", proposal.reason))
+        else:
+            cut.append(proposal)
+    cut.sort(key=lambda proposal: proposal.harm - sum(proposal.worth.values()))
+    state, more = shelved(state, cut, "cut by the edit budget")
+    state, others = shelved(state, aside, "left out by the aggregator")
+    return state, [*fates, *more, *others]
+
+
+# ---- after the gates ------------------------------------------------------------------------------
+
+
+def against(proposal: Proposal, part: Moved, *, alone: bool, known: int) -> str:
+    """The evidence against one edit of a rejected bundle, in a few words; empty if there is none.
+
+    An edit that broke more than it cured should be narrower. One that cured nothing, neither an unseen failure in the
+    screen nor anything on validation, should be wider. An edit that met the gates alone has their verdict.
+
+    Args:
+        proposal: with what the screen found.
+        part: what changed on validation where the edit's own words are.
+        alone: whether it is the only edit of its bundle.
+        known: validation examples that were measured.
+    """
+    cured, broke = len(part.cured), len(part.broke)
+    counts = f"cured {cured} and broke {broke} of {known} validation examples"
+    seen = f"; in the screen it {proposal.reason}" if proposal.screened else ""
+    if broke > cured:
+        return f"{counts}{seen}: narrow it"
+    if not cured and proposal.screened and known >= ENOUGH and not set(proposal.gains) - proposal.seen:
+        return f"{counts}{seen}: widen it"
+    return f"{counts}{seen}" if alone else ""
+
+
+def judged(
+    state: State, proposals: Sequence[Proposal], parts: Sequence[Moved], known: int
+) -> tuple[State, list[Rejected], list[Fate]]:
+    """What follows a rejected bundle: the state with its shelf, entries of the rejected-edit buffer, and fates."""
+    entries, free, fates = [], [], []
+    alone = len(parts) == 1
+    reasons = [against(p, part, alone=alone, known=known) for p, part in zip(proposals, parts, strict=True)]
+    for proposal, why in zip(proposals, reasons, strict=True):
+        if why:
+            entries.append(Rejected(wording(proposal.edit), why))
+            fates.append(fate(proposal, "rejected", why))
+        else:
+            free.append(proposal)
+    state, more = shelved(state, free, "its bundle was rejected, with no evidence against it")
+    return state, entries, [*fates, *more]
+
+
+def accepted(proposals: Sequence[Proposal], parts: Sequence[Moved]) -> list[Fate]:
+    """The fates of an accepted bundle. A free rider cured nothing on validation and no unseen failure in the screen."""
+    found = []
+    for proposal, part in zip(proposals, parts, strict=True):
+        counts = f"cured {len(part.cured)} and broke {len(part.broke)} on validation"
+        rider = not part.cured and (part.broke or not set(proposal.gains) - proposal.seen)
+        found.append(fate(proposal, "free rider" if rider else "accepted", counts))
+    return found
