@@ -258,7 +258,7 @@ def _write(
     plan, dataset, decisions = job.planned.plan, job.estimated.dataset, recorder.decisions
     now, kept = changed_since(before, job.planned.path, job.paths)
     candidate, written = find_candidate(job.planned, job.paths, force=job.force), Written(job.home)
-    withheld = withhold(plan, tested.verdict, job.paths)
+    withheld = withhold(plan, tested.verdict.verdict, job.paths)
     known = union_of_looks(looks_of(before.lock, now), looks_of(candidate.lock))
     looks = look_of(known, _look(trained, name))[0] if tested.verdict.n else known
     if withheld is not None:

@@ -54,6 +54,7 @@ def words() -> Words:
     modifiers: set[str] = set()
     for kind in KINDS.values():
         modifiers |= {*kind.modifiers, *(word for suffix in kind.suffixes for word in suffix)}
+        values |= {name for name, _ in kind.bare}
         _collect(kind.settings or (), settings, values)
         for form in kind.value:
             _collect_form(form, settings, values)

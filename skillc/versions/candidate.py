@@ -17,7 +17,6 @@ from skillc.artifact_paths import ArtifactPaths
 from skillc.errors import SkillcError
 from skillc.files import write_whole
 from skillc.frontend import Planned
-from skillc.optimize.verdict import Verdict
 from skillc.owner import check_owner, other_owner
 from skillc.plan.lock import Lock, LookLock, read_lock, union_of_looks
 from skillc.plan.schema import Plan
@@ -44,12 +43,12 @@ class Withheld:
     delivered: bool
 
 
-def withhold(plan: Plan, verdict: Verdict, paths: ArtifactPaths) -> Withheld | None:
-    """Return why a skill is not delivered, None if it is."""
+def withhold(plan: Plan, verdict: str, paths: ArtifactPaths) -> Withheld | None:
+    """Return why a skill with this verdict is not delivered, None if it is."""
     required = plan.required_verdict
-    if required is None or verdict.verdict == required:
+    if required is None or verdict == required:
         return None
-    return Withheld(required, verdict.verdict, paths.skill, paths.skill.exists())
+    return Withheld(required, verdict, paths.skill, paths.skill.exists())
 
 
 @dataclass(frozen=True, slots=True)

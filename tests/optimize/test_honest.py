@@ -118,8 +118,10 @@ def test_worthless_candidates_pass_as_often_as_the_plan_expects(coins: list[Resu
     assert at_least(seen, RUNS, expected) > DOUBT
     assert at_most(seen, RUNS, expected * 0.75) > DOUBT
     assert mean(each.accepted for each in found) <= run.accepts * 1.5
-    lucky = mean(each.inflation for each in found if each.inflation is not None)
-    assert lucky == pytest.approx(inflation(run, SMALL.validation), rel=0.35)
+    lucky = [each.inflation for each in found if each.inflation is not None]
+    wanted = inflation(run, SMALL.validation)
+    # The fewer runs accept anything, the more their mean scatters.
+    assert mean(lucky) == pytest.approx(wanted, abs=0.35 * wanted + 0.15 / len(lucky) ** 0.5)
 
 
 def test_tails_are_exact() -> None:
