@@ -13,11 +13,12 @@ _MOST_EDITS = 99
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One rule of a text. `id` is empty for a new one."""
+    """One rule of a text. `id` is empty for a new one, `why` for one that stays."""
 
     id: str
     topic: str
     text: str
+    why: str = ""
 
 
 def one_shot(brief: Brief) -> dict[str, object]:
@@ -47,7 +48,7 @@ def draft(brief: Brief) -> dict[str, object]:
 def _rule(line: Line, old: Mapping[str, str]) -> dict[str, object]:
     if line.id and old[line.id] == line.text:
         return {"rule": line.id}
-    new: dict[str, object] = {"text": line.text, "topic": line.topic}
+    new: dict[str, object] = {"text": line.text, "topic": line.topic, "rationale": line.why}
     return {"rule": line.id, **new} if line.id else new
 
 
@@ -68,12 +69,12 @@ def edited(lines: Sequence[Line], edits: Sequence[Mapping[str, object]], section
     """The rules of a section after edits; what names no rule of it is left out."""
     after = list(lines)
     for edit in edits:
-        text = str(edit.get("text", ""))
+        text, why = str(edit.get("text", "")), str(edit.get("rationale", ""))
         at = next((i for i, line in enumerate(after) if line.id and line.id == edit.get("rule")), None)
         if edit["op"] == "add" and edit.get("section") == section:
-            after.insert(_place(after, edit.get("after")), Line("", str(edit.get("topic") or ""), text))
+            after.insert(_place(after, edit.get("after")), Line("", str(edit.get("topic") or ""), text, why))
         elif edit["op"] == "replace" and at is not None:
-            after[at] = replace(after[at], text=text)
+            after[at] = replace(after[at], text=text, why=why)
         elif edit["op"] == "delete" and at is not None:
             del after[at]
         elif edit["op"] == "move" and at is not None:
