@@ -1,4 +1,4 @@
-"""What stands beside failures in a prompt: related failures together, and near cases that show where a rule ends.
+"""Contrast for prompts: group related failures, and choose near right cases that show where a rule ends.
 
 A failure alone does not say how wide a rule may be. So failures with the same right and the same given answer come
 together, and beside them come the nearest cases that are right, those with the answers involved first. Training

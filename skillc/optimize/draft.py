@@ -14,7 +14,7 @@ from fractions import Fraction
 from pydantic import JsonValue
 
 from skillc.data.example import Example
-from skillc.document.edits import Add, Edit, Replace, apply_edits, edit_to_json
+from skillc.document.edits import Add, Edit, Replace, apply_edits
 from skillc.document.lint import Refused
 from skillc.document.rewrites import WantedRule, edits_to
 from skillc.document.skill import Document, digest, tokens
@@ -24,12 +24,12 @@ from skillc.optimize.decide import Patch
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.pool import fits_text
 from skillc.optimize.prompting import CaseView, TrajectoryView, draft_messages
-from skillc.optimize.replies import MalformedReply, RewriteReply
-from skillc.optimize.rewrite import read_rewrite, written_sections
+from skillc.optimize.replies import RewriteReply
+from skillc.optimize.rewrite import ask_for_sections, reported, written_sections
 from skillc.optimize.rollouts import gather
-from skillc.optimize.sight import shown_gold, shown_inputs, trajectory_view
+from skillc.optimize.sight import ids_by_tag, shown_gold, shown_inputs, trajectory_views
 from skillc.optimize.trials import moved
-from skillc.plan.drafts import FURTHER_LIMIT, JUDGES, MOST_FAILURES, MOST_RIGHT
+from skillc.plan.screening import FURTHER_LIMIT, JUDGES, MOST_FAILURES, MOST_RIGHT
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +125,7 @@ def _count(engine: Engine, failures: Sequence[Measured]) -> int:
 
 
 def _patch(state: State, final: Draft, told: list[JsonValue], *, revised: bool) -> Patch:
-    applied = apply_edits(state.incumbent, final.edits)
-    edits: list[JsonValue] = [
-        {**edit_to_json(edit), "report": report.message, "rule": report.rule}
-        for edit, report in zip(final.edits, applied.reports, strict=True)
-    ]
+    document, edits = reported(state.incumbent, final.edits)
     shown: dict[str, JsonValue] = {"maker": "draft", "drafts": told, "revised": revised, "edits": edits}
     trial = ""
     if final.failures or final.rights:
@@ -138,7 +134,7 @@ def _patch(state: State, final: Draft, told: list[JsonValue], *, revised: bool) 
         )
         trial += " training cases before its revision" if revised else " training cases"
     texts = " | ".join(edit.text for edit in final.edits if isinstance(edit, Add | Replace))
-    return Patch(final.edits, applied.document, shown, f"a draft of {tokens(applied.document)} tokens{trial}: {texts}")
+    return Patch(final.edits, document, shown, f"a draft of {tokens(document)} tokens{trial}: {texts}")
 
 
 async def _tried(engine: Engine, state: State, drafts: Sequence[Draft]) -> list[Draft]:
@@ -214,7 +210,7 @@ class _Writer:
         )
 
     async def revise(self, best: Draft) -> Draft:
-        """The draft after its author saw what it did; the draft itself where there is nothing to mend."""
+        """The draft after its author saw what it did; the draft itself where nothing failed."""
         engine, plan = self._engine, self._engine.plan
         trial = [(e, o) for e in (*best.failures, *best.rights) if (o := engine.rollouts.known(best.text, e))]
         failed = failures_of(plan, trial)
@@ -248,22 +244,19 @@ class _Writer:
     async def _ask(
         self, messages: Sequence[Mapping[str, str]], skill: Document, ordinal: int
     ) -> tuple[RewriteReply, tuple[Edit, ...]] | None:
-        def check(reply: RewriteReply) -> None:
-            edits = read_rewrite(skill, reply, self._sections)
-            if isinstance(edits, Refused):
-                raise MalformedReply(edits.reason)
-
         sample = (self._place.epoch, self._place.step, ordinal)
-        reply = await self._engine.optimizer.ask(RewriteReply, messages, stage="draft", sample=sample, check=check)
-        edits = read_rewrite(skill, reply, self._sections) if reply is not None else None
+        asked = await ask_for_sections(self._engine, skill, self._sections, messages, stage="draft", sample=sample)
+        if asked is None:
+            return None
+        reply, edits = asked
         if isinstance(edits, Refused):
             self._engine.observer.note(f"draft: {edits.reason}")
-        return (reply, edits) if reply is not None and isinstance(edits, tuple) else None
+            return None
+        return reply, edits
 
     def _views(self, letter: str, pairs: Sequence[Measured]) -> list[TrajectoryView]:
         plan = self._engine.plan
-        limit = plan.optimize.trajectory_limit
-        return [trajectory_view(plan, f"{letter}{i}", *pair, limit=limit) for i, pair in enumerate(pairs, 1)]
+        return trajectory_views(plan, pairs, limit=plan.optimize.trajectory_limit, letter=letter)
 
     def _case(self, example: Example) -> CaseView:
         plan = self._engine.plan
@@ -271,8 +264,8 @@ class _Writer:
 
 
 def _named(reply: RewriteReply, failures: Sequence[Measured]) -> tuple[str, ...]:
-    tags = {f"t{i}": example.id for i, (example, _) in enumerate(failures, 1)}
-    return tuple(tags[tag] for tag in reply.unexplained if tag in tags)
+    ids = ids_by_tag(failures)
+    return tuple(ids[tag] for tag in reply.unexplained if tag in ids)
 
 
 def _edits_between(before: Document, after: Document, sections: Sequence[str]) -> tuple[Edit, ...] | None:

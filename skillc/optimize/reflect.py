@@ -15,7 +15,7 @@ from skillc.optimize.proposals import Proposal, check_edits, read_proposals
 from skillc.optimize.replies import ReflectReply
 from skillc.optimize.rollouts import gather
 from skillc.optimize.rule_counts import Mark, read_marks
-from skillc.optimize.sight import trajectory_view
+from skillc.optimize.sight import ids_by_tag, trajectory_views
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,8 @@ async def reflect(
     if optimize.successes and failures:
         jobs += [("successes", part) for part in _parts(successes, optimize.minibatch)]
     engine.observer.stage("reflect", len(jobs))
-    return await gather(
-        [
-            _Reflector(engine, state, kind, part, measured, edits).run((place.epoch, place.step, i))
-            for i, (kind, part) in enumerate(jobs, first)
-        ]
-    )
+    reflectors = [_Reflector(engine, state, *job, measured, edits, kept_back=bool(held)) for job in jobs]
+    return await gather([each.run((place.epoch, place.step, i)) for i, each in enumerate(reflectors, first)])
 
 
 class _Reflector:
@@ -64,9 +60,11 @@ class _Reflector:
         part: Sequence[Measured],
         batch: Sequence[Measured],
         edits: int,
+        *,
+        kept_back: bool,
     ) -> None:
         self._engine, self._state, self._kind, self._edits = engine, state, kind, edits
-        self._part = part
+        self._part, self._kept_back = part, kept_back
         # What may be looked up: the minibatch under its own names, then the rest of the batch.
         own = {example.id for example, _ in part}
         self._all = [*part, *(pair for pair in batch if pair[0].id not in own)]
@@ -92,7 +90,7 @@ class _Reflector:
             trajectories=self._views(self._part, limit),
             right=self._views(self._contrast, limit, "k"),
             confusion=confusion(self._engine.plan, self._all) if self._kind == "failures" else (),
-            kept_back=self._kind == "failures" and bool(held_out(failures_of(self._engine.plan, self._all))),
+            kept_back=self._kept_back,
             edit_budget=self._edits,
             lapses=optimize.lapses and self._kind == "failures",
             rule_counts=optimize.rule_counts,
@@ -102,8 +100,7 @@ class _Reflector:
         )
 
     def _views(self, pairs: Sequence[Measured], limit: int | None, letter: str = "t") -> list[TrajectoryView]:
-        plan = self._engine.plan
-        return [trajectory_view(plan, f"{letter}{i}", *pair, limit=limit) for i, pair in enumerate(pairs, 1)]
+        return trajectory_views(self._engine.plan, pairs, limit=limit, letter=letter)
 
     def _library(self) -> Library:
         views = self._views([pair for pair in self._all if pair[1].measured], None)
@@ -114,7 +111,7 @@ class _Reflector:
 
     def _read(self, reply: ReflectReply) -> Reflection:
         optimize = self._engine.plan.optimize
-        ids = {f"t{i}": example.id for i, (example, _) in enumerate(self._part, 1)}
+        ids = ids_by_tag(self._part)
         edits, lapses = list(reply.edits), reply.lapses if optimize.lapses and self._kind == "failures" else ()
         if lapses:
             # The budget is one for both; what cites more cases comes first, and the optimizer's own order breaks ties.

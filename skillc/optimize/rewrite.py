@@ -81,16 +81,22 @@ def _rewrite_patch(
     shown: Mapping[str, JsonValue],
 ) -> Patch:
     every = (*edits, *(p.edit for p in reminding))
-    applied = apply_edits(state.incumbent, every)
-    told: list[JsonValue] = [
-        {**edit_to_json(edit), "report": report.message, "rule": report.rule}
-        for edit, report in zip(every, applied.reports, strict=True)
-    ]
+    document, told = reported(state.incumbent, every)
     suggestions: list[JsonValue] = [p.to_json() for p in suggested]
     record: dict[str, JsonValue] = {**shown, "suggestions": suggestions, "edits": told}
     # The buffer remembers the ideas; the words of a whole section would fill every later prompt.
     text = "; ".join(["rewrite from: " + " | ".join(wording(p.edit) for p in suggested), *map(_wording, reminding)])
-    return Patch(every, applied.document, record, text, proposals=(*suggested, *reminding))
+    return Patch(every, document, record, text, proposals=(*suggested, *reminding))
+
+
+def reported(skill: Document, edits: Sequence[Edit]) -> tuple[Document, list[JsonValue]]:
+    """The skill with edits, and what the history records of each."""
+    applied = apply_edits(skill, edits)
+    told: list[JsonValue] = [
+        {**edit_to_json(edit), "report": report.message, "rule": report.rule}
+        for edit, report in zip(edits, applied.reports, strict=True)
+    ]
+    return applied.document, told
 
 
 def _wording(proposal: Proposal) -> str:
@@ -120,18 +126,47 @@ async def _rewritten(
         **briefing(engine, state),
     )
 
-    def check(reply: RewriteReply) -> None:
-        edits = read_rewrite(state.incumbent, reply, sections)
-        if isinstance(edits, Refused):
-            raise MalformedReply(edits.reason)
-
     sample = (place.epoch, place.step, ordinal)
-    reply = await engine.optimizer.ask(RewriteReply, messages, stage="rewrite", sample=sample, check=check)
-    edits = read_rewrite(state.incumbent, reply, sections) if reply is not None else None
+    asked = await ask_for_sections(engine, state.incumbent, sections, messages, stage="rewrite", sample=sample)
+    if asked is None:
+        return None
+    _, edits = asked
     if isinstance(edits, Refused):
         engine.observer.note(f"rewrite: {edits.reason}; the edits are made as they were chosen")
         return None
     return edits
+
+
+async def ask_for_sections(
+    engine: Engine,
+    skill: Document,
+    sections: Sequence[str],
+    messages: Sequence[Mapping[str, str]],
+    *,
+    stage: str,
+    sample: tuple[int, ...],
+) -> tuple[RewriteReply, tuple[Edit, ...] | Refused] | None:
+    """Ask for sections of a skill written anew.
+
+    Args:
+        engine: the surroundings.
+        skill: what the reply changes.
+        sections: the sections that it may hold.
+        messages: the prompt.
+        stage: the stage that asks, for the ledger.
+        sample: (epoch, step, ordinal), as for every question to the optimizer.
+
+    Returns:
+        The reply with the edits that it amounts to, or why it cannot be taken; None where no reply could be read.
+    """
+
+    def check(reply: RewriteReply) -> None:
+        edits = read_rewrite(skill, reply, sections)
+        if isinstance(edits, Refused):
+            raise MalformedReply(edits.reason)
+
+    reply = await engine.optimizer.ask(RewriteReply, messages, stage=stage, sample=sample, check=check)
+    return None if reply is None else (reply, read_rewrite(skill, reply, sections))
 
 
 def written_sections(engine: Engine, skill: Document) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 
 from pydantic import JsonValue
 
@@ -32,6 +33,18 @@ def trajectory_view(plan: Plan, tag: str, example: Example, outcome: Outcome, *,
         trajectory=steps,
         score=f"{goal.value / MICRO:g}" if isinstance(goal, Scored) else "not measured",
     )
+
+
+def trajectory_views(
+    plan: Plan, pairs: Sequence[tuple[Example, Outcome]], *, limit: int | None, letter: str = "t"
+) -> list[TrajectoryView]:
+    """Rollouts under the tags `t1`, `t2` and so on, or with another letter."""
+    return [trajectory_view(plan, f"{letter}{i}", *pair, limit=limit) for i, pair in enumerate(pairs, 1)]
+
+
+def ids_by_tag(pairs: Sequence[tuple[Example, Outcome]]) -> dict[str, str]:
+    """The examples' ids by the tags that `trajectory_views` gives them."""
+    return {f"t{i}": example.id for i, (example, _) in enumerate(pairs, 1)}
 
 
 def _only_answers(outcome: Outcome) -> bool:

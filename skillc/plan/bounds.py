@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from skillc.plan.call_sizes import CallSizes, call_sizes, most_edits, reservation
-from skillc.plan.drafts import JUDGES
 from skillc.plan.evidence import reads_batch
 from skillc.plan.merges import merges, most_merges
 from skillc.plan.method_bounds import method_least, method_stages
 from skillc.plan.preflight import preflight_stage
 from skillc.plan.schema import Plan, PricePlan
-from skillc.plan.screening import SHELF, most_screened, right_cases
+from skillc.plan.screening import JUDGES, SHELF, most_screened, right_cases
 from skillc.plan.sizes import Sizes
 from skillc.plan.spend import Bound, Spend, total
 from skillc.plan.stages import Least, Stage

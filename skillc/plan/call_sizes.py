@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from skillc.document.skill import tokens
-from skillc.plan.drafts import FURTHER_LIMIT, MOST_FAILURES, MOST_RIGHT
 from skillc.plan.initial import initial_document
 from skillc.plan.methods import DESCRIBED, DESCRIPTIONS, GEPA_MINIBATCH
 from skillc.plan.roles import judges
 from skillc.plan.schema import Plan, PricePlan
+from skillc.plan.screening import FURTHER_LIMIT, MOST_FAILURES, MOST_RIGHT
 from skillc.plan.sizes import Sizes
 from skillc.plan.spend import Bound, Spend, call
 from skillc.plan.steps import step_size, steps_per_epoch

@@ -1,9 +1,16 @@
-"""On how many examples the screen tries an edit (`screen`), and the most rollouts that one step of it takes."""
+"""How many examples try drafts and edits, what a draft is shown, and the most rollouts of one step's screen."""
 
 from __future__ import annotations
 
 from skillc.plan.schema import OptimizePlan
 
+# Failures and right cases of the batch that one draft is written from.
+MOST_FAILURES = 24
+MOST_RIGHT = 12
+# Unseen failures on which a draft is tried; half as many unseen right cases come with them.
+JUDGES = 12
+# Tokens of further training examples with their right answers.
+FURTHER_LIMIT = 6_000
 # Of the failures on which an edit is tried, the part that its author was shown: enough to see that it does anything.
 _OWN = 3
 # The most edits that wait for the next step; each is screened anew.
