@@ -299,11 +299,12 @@ def _with_fates(
     patch, found = decided.patch, decided.flips or Flips()
     gone = {wording(proposal.edit) for proposal in patch.proposals}
     state = replace(state, shelf=tuple(p for p in state.shelf if wording(p.edit) not in gone))
-    if decided.result == "undecided" or len(patch.proposals) != len(patch.edits) or patch.text:
+    if decided.result == "undecided":
         words = {"accept": "accepted", "reject": "rejected"}
         what = words.get(decided.result, decided.result)
         return state, [fates.fate(proposal, what, str(decided.known["reason"])) for proposal in patch.proposals]
-    parts, _ = associated(engine, grown(state), patch.edits, patch.candidate, found)
+    # A rewrite does what its suggestions are for, so they have the credit of their own words.
+    parts, _ = associated(engine, grown(state), [p.edit for p in patch.proposals], patch.candidate, found)
     if decided.result == "accept":
         return state, fates.accepted(patch.proposals, parts)
     left = [i for i, proposal in enumerate(patch.proposals) if proposal.edit not in won]
@@ -390,7 +391,7 @@ def _with_incumbent(engine: Engine, state: State, patch: Patch, place: Place) ->
 
 def _entries(decided: _Decided) -> list[Rejected]:
     """What the rejected-edit buffer holds of a patch as a whole; single edits are there with their own evidence."""
-    if decided.patch.proposals and not decided.patch.text:
+    if decided.patch.proposals:
         return []
     text = decided.patch.text or "; ".join(wording(edit) for edit in decided.patch.edits)
     return [Rejected(text, str(decided.known["reason"]))] if text else []

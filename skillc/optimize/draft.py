@@ -2,7 +2,7 @@
 
 A draft is taken as the edits that it amounts to, rule by rule, so that limits, trust regions, history and the
 rejected-edit buffer treat it as any other candidate. Of several drafts of a step, the one that did best on its unseen
-cases is revised once, by what came of its trial, and goes to the gates.
+cases is revised once, by what came of its trial and by what the others have that it lacks, and goes to the gates.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from skillc.data.example import Example
 from skillc.document.edits import Add, Edit, Replace, apply_edits
 from skillc.document.lint import Refused
+from skillc.document.render import body
 from skillc.document.rewrites import WantedRule, edits_to
 from skillc.document.skill import Document, digest, tokens
 from skillc.optimize.briefing import briefing
@@ -23,7 +24,7 @@ from skillc.optimize.contrast import Measured, confusion, failures_of, further, 
 from skillc.optimize.decide import Patch
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.pool import fits_text
-from skillc.optimize.prompting import CaseView, TrajectoryView, draft_messages
+from skillc.optimize.prompting import CaseView, DraftView, TrajectoryView, draft_messages
 from skillc.optimize.replies import RewriteReply
 from skillc.optimize.rewrite import ask_for_sections, reported, written_sections
 from skillc.optimize.rollouts import gather
@@ -103,7 +104,7 @@ async def draft(engine: Engine, state: State, measured: Sequence[Measured], plac
     if not tried:
         return Drafted(None)
     best = max(tried, key=lambda each: (each.worth, -tokens(each.text)))
-    final = await writers[0].revise(best)
+    import os; final = await writers[0].revise(best, [each for each in tried if each is not best] if os.environ.get("JOIN") else [])
     told: list[JsonValue] = [{**each.trial(), "chosen": each is best} for each in tried]
     unexplained = tuple(dict.fromkeys(name for each in (*tried, final) for name in each.unexplained))
     fitting = _fitting(engine, state, final)
@@ -209,8 +210,8 @@ class _Writer:
             unexplained=_named(found, self._seen),
         )
 
-    async def revise(self, best: Draft) -> Draft:
-        """The draft after its author saw what it did; the draft itself where nothing failed."""
+    async def revise(self, best: Draft, others: Sequence[Draft] = ()) -> Draft:
+        """The draft after its author saw what it did and the other drafts; the draft itself where nothing failed."""
         engine, plan = self._engine, self._engine.plan
         trial = [(e, o) for e in (*best.failures, *best.rights) if (o := engine.rollouts.known(best.text, e))]
         failed = failures_of(plan, trial)
@@ -227,6 +228,7 @@ class _Writer:
             right=self._views("k", right),
             cases=[self._case(e) for e in cases] if "gold" in plan.optimize.sees else [],
             tried=True,
+            others=[self._other(each) for each in others],
             mostly_right=self._mostly_right,
             **briefing(engine, replace(self._state, incumbent=best.text)),
         )
@@ -257,6 +259,11 @@ class _Writer:
     def _views(self, letter: str, pairs: Sequence[Measured]) -> list[TrajectoryView]:
         plan = self._engine.plan
         return trajectory_views(plan, pairs, limit=plan.optimize.trajectory_limit, letter=letter)
+
+    def _other(self, draft: Draft) -> DraftView:
+        sections = [section for section in draft.text.sections if section.name in self._sections]
+        text = "\n\n".join(body(section) for section in sections if section.rules)
+        return DraftView(text, len(draft.cured), len(draft.failures), len(draft.broke), len(draft.rights))
 
     def _case(self, example: Example) -> CaseView:
         plan = self._engine.plan
