@@ -43,7 +43,10 @@ class MixedOptimizer(ScriptedOptimizer):
         edits = batch.on_failures(len(batch.wrong), own.drafts, own.drafts_contrast)
         others = self._taken_over(prompt)
         lines = self._made(prompt, [*edits, *others], chance)
-        return {**self._composed(asked, self._lifted(lines, chance) if others else lines), **_unexplained(prompt, batch)}
+        return {
+            **self._composed(asked, self._lifted(lines, chance) if others else lines),
+            **_unexplained(prompt, batch),
+        }
 
     def _batch(self, prompt: str, chance: random.Random) -> _Batch:
         rejected = _REJECTED.search(prompt)

@@ -21,7 +21,7 @@ LOST = 0.02
 _REQUEST = re.compile(r'<request stage="(\w+)"([^>]*)>')
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 _SHOWN = re.compile(r'<(\w+) tag="(\w+)"([^>]*)>(.*?)</\1>', re.DOTALL)
-_GIVEN = re.compile(r"<case>(.*?)</case>", re.DOTALL)
+_GIVEN = re.compile(r"<case(?: target=\"\w+\")?>(.*?)</case>", re.DOTALL)
 _CASE = re.compile(r"\bcase (\d+)")
 _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 _GOLD = re.compile(r"<gold>(.*?)</gold>", re.DOTALL)

@@ -209,11 +209,11 @@ MODEL_PARAMETERS = (
 _OPTIMIZE = (
     SettingKind("method", (words("skillc", "gepa", "miprov2", "one_shot"),), "which optimizer drives", "skillc"),
     SettingKind("batch", (count("examples"),), "training examples a step", "40"),
-    SettingKind("edits", _SCHEDULES, "the edit budget: edits that one step may make", "cosine(4, 2)"),
+    SettingKind("edits", _SCHEDULES, "the edit budget: edits that one step may make", "cosine(8, 4)"),
     SettingKind("minibatch", (count("examples"),), "trajectories that one reflection sees", "8"),
     SettingKind("samples", (count(),), "rollouts per example", "1"),
     SettingKind("candidates", (count(),), "candidates of a step, raced against each other", "1"),
-    SettingKind("drafts", (count(low=0),), "whole-section drafts of a step that is not spent on edits", "1"),
+    SettingKind("drafts", (count(low=0),), "whole-section drafts of a step that is not spent on edits", "3"),
     SettingKind(
         "screen",
         (count("examples", low=0),),
@@ -230,7 +230,9 @@ _OPTIMIZE = (
     SettingKind("rollback", (number(0, 1),), "with `accept = always`: the loss against the best that goes back to it"),
     SettingKind("parents", (words("incumbent", "pareto"),), "which skills a candidate may grow from", "incumbent"),
     SettingKind("merge", (SWITCH,), "whether two parents are merged at epoch ends", "off"),
-    SettingKind("update", (words("edits", "rewrite_section", "rewrite_all"),), "how a candidate is written", "edits"),
+    SettingKind(
+        "update", (words("edits", "rewrite_section", "rewrite_all"),), "how a candidate is written", "rewrite_section"
+    ),
     SettingKind("accumulate", (count(),), "batches whose proposals are pooled for one candidate", "1"),
     SettingKind(
         "sees",

@@ -23,6 +23,7 @@ from skillc.optimize.briefing import briefing
 from skillc.optimize.contrast import Measured, confusion, failures_of, further, held_out, near_rights, rights_of
 from skillc.optimize.decide import Patch
 from skillc.optimize.engine import Engine, Place, State
+from skillc.optimize.failures import is_failure
 from skillc.optimize.pool import fits_text
 from skillc.optimize.prompting import CaseView, DraftView, TrajectoryView, draft_messages
 from skillc.optimize.replies import RewriteReply
@@ -104,7 +105,11 @@ async def draft(engine: Engine, state: State, measured: Sequence[Measured], plac
     if not tried:
         return Drafted(None)
     best = max(tried, key=lambda each: (each.worth, -tokens(each.text)))
-    import os; final = await writers[0].revise(best, [each for each in tried if each is not best] if os.environ.get("JOIN") else [])
+    import os
+
+    final = await writers[0].revise(
+        best, [each for each in tried if each is not best] if os.environ.get("JOIN") else []
+    )
     told: list[JsonValue] = [{**each.trial(), "chosen": each is best} for each in tried]
     unexplained = tuple(dict.fromkeys(name for each in (*tried, final) for name in each.unexplained))
     fitting = _fitting(engine, state, final)
@@ -186,12 +191,13 @@ class _Writer:
         wrong, right = self._views("t", self._seen), self._views("k", self._right)
         hidden = [example.id for example, _ in (*self._held, *self._checks)]
         shown = [*self._seen, *self._right]
-        cases = further(self._engine, [*hidden, *(e.id for e, _ in shown)], FURTHER_LIMIT)
+        beside = [*hidden, *(e.id for e, _ in shown), *self._state.unexplained]
+        cases = further(self._engine, beside, FURTHER_LIMIT)
         messages = draft_messages(
             written=self._sections,
             wrong=wrong,
             right=right,
-            cases=[self._case(example) for example in cases],
+            cases=[self._case(example, self._state.incumbent) for example in cases],
             confusion=confusion(plan, self._measured),
             kept_back=bool(self._held),
             mostly_right=self._mostly_right,
@@ -221,12 +227,13 @@ class _Writer:
         right = rights_of(plan, trial)
         there = {example.id for example, _ in trial}
         cases = [example for example, _ in best.shown]
-        cases += further(engine, [*there, *(example.id for example in cases)], FURTHER_LIMIT)
+        beside = [*there, *(example.id for example in cases), *self._state.unexplained]
+        cases += further(engine, beside, FURTHER_LIMIT)
         messages = draft_messages(
             written=self._sections,
             wrong=self._views("t", failed),
             right=self._views("k", right),
-            cases=[self._case(e) for e in cases] if "gold" in plan.optimize.sees else [],
+            cases=[self._case(e, best.text) for e in cases] if "gold" in plan.optimize.sees else [],
             tried=True,
             others=[self._other(each) for each in others],
             mostly_right=self._mostly_right,
@@ -265,9 +272,11 @@ class _Writer:
         text = "\n\n".join(body(section) for section in sections if section.rules)
         return DraftView(text, len(draft.cured), len(draft.failures), len(draft.broke), len(draft.rights))
 
-    def _case(self, example: Example) -> CaseView:
-        plan = self._engine.plan
-        return CaseView(shown_inputs(example, plan.optimize.trajectory_limit), shown_gold(plan, example) or "")
+    def _case(self, example: Example, skill: Document) -> CaseView:
+        plan, outcome = self._engine.plan, self._engine.rollouts.known(skill, example)
+        failed = is_failure(plan, outcome) if outcome is not None else None
+        inputs = shown_inputs(example, plan.optimize.trajectory_limit)
+        return CaseView(inputs, shown_gold(plan, example) or "", None if failed is None else not failed)
 
 
 def _named(reply: RewriteReply, failures: Sequence[Measured]) -> tuple[str, ...]:

@@ -91,10 +91,11 @@ class TrajectoryView:
 
 @dataclass(frozen=True, slots=True)
 class CaseView:
-    """A training example with its right answer; the target was not run on it, or what it answered does not matter."""
+    """A training example with its right answer; `right` is None where the target was not run on it."""
 
     inputs: Mapping[str, str]
     gold: str
+    right: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from skillc.optimize.briefing import briefing
 from skillc.optimize.decide import Patch
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.prompting import EditView, rewrite_messages
-from skillc.optimize.proposals import Proposal, as_proposed, without_tags, wording
+from skillc.optimize.proposals import Proposal, as_proposed, without_tags
 from skillc.optimize.replies import MalformedReply, RewriteReply
 from skillc.plan.initial import REMINDERS
 
@@ -84,9 +84,7 @@ def _rewrite_patch(
     document, told = reported(state.incumbent, every)
     suggestions: list[JsonValue] = [p.to_json() for p in suggested]
     record: dict[str, JsonValue] = {**shown, "suggestions": suggestions, "edits": told}
-    # The buffer remembers the ideas; the words of a whole section would fill every later prompt.
-    text = "; ".join(["rewrite from: " + " | ".join(wording(p.edit) for p in suggested), *map(_wording, reminding)])
-    return Patch(every, document, record, text, proposals=(*suggested, *reminding))
+    return Patch(every, document, record, proposals=(*suggested, *reminding))
 
 
 def reported(skill: Document, edits: Sequence[Edit]) -> tuple[Document, list[JsonValue]]:
@@ -97,10 +95,6 @@ def reported(skill: Document, edits: Sequence[Edit]) -> tuple[Document, list[Jso
         for edit, report in zip(edits, applied.reports, strict=True)
     ]
     return applied.document, told
-
-
-def _wording(proposal: Proposal) -> str:
-    return wording(proposal.edit)
 
 
 def section_of(skill: Document, proposal: Proposal) -> str | None:
@@ -157,12 +151,13 @@ async def ask_for_sections(
         sample: (epoch, step, ordinal), as for every question to the optimizer.
 
     Returns:
-        The reply with the edits that it amounts to, or why it cannot be taken; None where no reply could be read.
+        The reply with the edits that it amounts to, or why it cannot be taken; None where no reply could be read. A
+        reply without a section is an answer: nothing is to be changed.
     """
 
     def check(reply: RewriteReply) -> None:
         edits = read_rewrite(skill, reply, sections)
-        if isinstance(edits, Refused):
+        if reply.sections and isinstance(edits, Refused):
             raise MalformedReply(edits.reason)
 
     reply = await engine.optimizer.ask(RewriteReply, messages, stage=stage, sample=sample, check=check)

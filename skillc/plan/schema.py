@@ -265,8 +265,8 @@ class SchedulePlan(Frozen):
     """The edit budget per step: from `start` at the first step to `end` at the last; `model` lets the optimizer say."""
 
     kind: Literal["constant", "linear", "cosine", "model"] = "cosine"
-    start: int = 4
-    end: int = 2
+    start: int = 8
+    end: int = 4
 
 
 class OptimizePlan(Frozen):
@@ -309,7 +309,7 @@ class OptimizePlan(Frozen):
     minibatch: int = 8
     samples: int = 1
     candidates: int = 1
-    drafts: int = 1
+    drafts: int = 3
     screen: int = 3
     control: bool = True
     together: bool = True
@@ -321,7 +321,7 @@ class OptimizePlan(Frozen):
     rollback: Fraction | None = None
     parents: Literal["incumbent", "pareto"] = "incumbent"
     merge: bool = False
-    update: Literal["edits", "rewrite_section", "rewrite_all"] = "edits"
+    update: Literal["edits", "rewrite_section", "rewrite_all"] = "rewrite_section"
     accumulate: int = 1
     sees: tuple[Literal["gold", "feedback", "trajectory"], ...] = ("gold", "feedback", "trajectory")
     knowledge: Literal["open", "examples"] = "open"

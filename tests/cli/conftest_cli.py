@@ -23,7 +23,7 @@ model target    = "rulebook/v1"
 model optimizer = "rulebook/v1"
 data { source = "things.jsonl"; split = 2 : 1 : 2; seed = 3 }
 goal correct = exact_match(kind)
-optimize { batch = 12; drafts = 0; successes = on; edits = cosine(4, 2) }
+optimize { batch = 12; drafts = 0; update = edits; successes = on; edits = cosine(4, 2) }
 budget { epochs = 2; patience = 6 steps }
 gate better = candidate.correct > incumbent.correct
 gate compact = tokens(candidate) <= 500 tokens

@@ -154,7 +154,7 @@ def test_candidates_of_one_step_have_samples_of_their_own(tmp_path):
     assert [call.sample for call in shop.script.calls] == [(1, 1, 0, 0), (1, 1, 1, 0)]
 
 
-def test_a_rejected_rewrite_is_remembered_by_its_ideas_and_shown_in_the_next_prompt(tmp_path):
+def test_a_rejected_rewrite_is_remembered_by_its_suggestions_each_with_its_own_evidence(tmp_path):
     def reply(call):
         if call.stage == "rewrite":
             return rewriting(("rules", ["A whole new text.", "With another line."]))
@@ -167,6 +167,6 @@ def test_a_rejected_rewrite_is_remembered_by_its_ideas_and_shown_in_the_next_pro
     (decision,) = shop.observer.decisions
     assert (decision["result"], decision["blame"]) == ("reject", "better")
     assert decision["evaluated"] > 0
-    assert [entry.text for entry in state.rejected] == ["rewrite from: add to rules: Guess well."]
+    assert [entry.text for entry in state.rejected] == ["add to rules: Guess well."]
     asyncio.run(step(shop.engine, state, shop.train[12:24], PLACE))
-    assert "- rewrite from: add to rules: Guess well. (gate `better` failed" in shop.script.of("reflect")[-1]
+    assert "- add to rules: Guess well. (cured 0 and broke" in shop.script.of("reflect")[-1]

@@ -20,7 +20,7 @@ from skillc.language.nodes import Program
 from skillc.language.source import Source, Span
 from skillc.language.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm, Term
 from skillc.plan.resolve import resolve
-from skillc.plan.schema import Plan, PricePlan
+from skillc.plan.schema import Plan, PricePlan, SchedulePlan
 from skillc.plan.sizes import Extent, Sizes
 
 SOURCE = Source("tickets.skill", "language 1\n# a program\n")
@@ -107,12 +107,13 @@ def checked(entities: dict[str, Entity] | None = None, **options: Any) -> Checke
 def plan(**changes: Any) -> Plan:
     """The plan of the program, with blocks changed: `plan(budget={"calls": 10})`.
 
-    All its steps are edits, and successes are reflected on: this reaches every stage but drafts.
+    All its steps are edits, at most 4 each, and successes are reflected on: this reaches every stage but drafts and
+    rewrites.
     """
     found = resolve(checked()).plan
     assert found is not None
-    edits = found.optimize.model_copy(update={"drafts": 0, "successes": True})
-    found = found.model_copy(update={"optimize": edits})
+    own = {"drafts": 0, "update": "edits", "edits": SchedulePlan(start=4, end=2), "successes": True}
+    found = found.model_copy(update={"optimize": found.optimize.model_copy(update=own)})
     for block, fields in changes.items():
         old = getattr(found, block)
         new = type(old)(**{**dict(old), **fields}) if isinstance(fields, dict) and not isinstance(old, dict) else fields
