@@ -187,6 +187,7 @@ def sanity_plan(plan: Plan, examples: int) -> Plan:
             "samples": 1,
             "candidates": 1,
             "drafts": 0,
+            "update": "edits",
             "retries": 0,
             "accumulate": 1,
             "speculate": False,

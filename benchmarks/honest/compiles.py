@@ -44,7 +44,10 @@ model target    = "rulebook/v1"
 model optimizer = "rulebook/v1"
 data { source = "none.jsonl"; field kind: text }
 goal correct = exact_match(answer)
-optimize { batch = 12; minibatch = 12; edits = constant(2); drafts = 0; replay = 0; successes = off; meta_skill = off }
+optimize {
+  batch = 12; minibatch = 12; edits = constant(2); drafts = 0; update = edits
+  replay = 0; successes = off; meta_skill = off
+}
 budget { steps = 10; patience = 1000 steps }
 gate better = GATE
 """

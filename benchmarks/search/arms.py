@@ -60,7 +60,7 @@ def set_to(name: str, value: object) -> str:
 
 
 DEFAULT: Arm = ()
-EDITS: Arm = (set_to("drafts", 0),)
+EDITS: Arm = (set_to("drafts", 0), set_to("update", "edits"))
 BUNDLES: Arm = (*EDITS, set_to("screen", 0), set_to("replay", 0))
 BUNDLES_REPLAY: Arm = (*EDITS, set_to("screen", 0))
 NOTHING_AHEAD: Arm = (set_to("speculate", "off"),)
@@ -70,12 +70,12 @@ MAIN: Mapping[str, Arm] = {
     "bundles by rank": BUNDLES,
     "bundles by rank, with replay": BUNDLES_REPLAY,
 }
-REWRITE: Arm = (set_to("update", "rewrite_section"),)
-DRAFTS: Arm = (set_to("drafts", 3),)
+PLAIN_EDITS: Arm = (set_to("update", "edits"),)
+ONE_DRAFT: Arm = (set_to("drafts", 1),)
 MIXED_ARMS: Mapping[str, Arm] = {
     "skillc's default": DEFAULT,
-    "`update = rewrite_section`": REWRITE,
-    "`drafts = 3`": DRAFTS,
+    "`update = edits`": PLAIN_EDITS,
+    "`drafts = 1`": ONE_DRAFT,
     "bundles by rank": BUNDLES,
 }
 

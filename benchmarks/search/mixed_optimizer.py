@@ -41,12 +41,7 @@ class MixedOptimizer(ScriptedOptimizer):
         own: Mix = self.world.settings
         batch = self._batch(prompt, chance)
         edits = batch.on_failures(len(batch.wrong), own.drafts, own.drafts_contrast)
-        others = self._taken_over(prompt)
-        lines = self._made(prompt, [*edits, *others], chance)
-        return {
-            **self._composed(asked, self._lifted(lines, chance) if others else lines),
-            **_unexplained(prompt, batch),
-        }
+        return {**self._composed(asked, self._made(prompt, edits, chance)), **_unexplained(prompt, batch)}
 
     def _batch(self, prompt: str, chance: random.Random) -> _Batch:
         rejected = _REJECTED.search(prompt)

@@ -20,15 +20,13 @@ LOST = 0.02
 
 _REQUEST = re.compile(r'<request stage="(\w+)"([^>]*)>')
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
-_SHOWN = re.compile(r'<(\w+) tag="(\w+)"([^>]*)>(.*?)</\1>', re.DOTALL)
-_GIVEN = re.compile(r"<case(?: target=\"\w+\")?>(.*?)</case>", re.DOTALL)
+_SHOWN = re.compile(r'<(?!case)(\w+) tag="(\w+)"([^>]*)>(.*?)</\1>', re.DOTALL)
+_GIVEN = re.compile(r'<case tag="\w+"[^>]*>(.*?)</case>', re.DOTALL)
 _CASE = re.compile(r"\bcase (\d+)")
 _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 _GOLD = re.compile(r"<gold>(.*?)</gold>", re.DOTALL)
 _RULE = re.compile(r"^\[(\w+)\] (.*)$", re.MULTILINE)
 _PATCH = re.compile(r'<patch kind="\w+">(.*?)</patch>', re.DOTALL)
-_DRAFT = re.compile(r"<draft [^>]*>(.*?)</draft>", re.DOTALL)
-_ITEM = re.compile(r"^[-*] (.*)$", re.MULTILINE)
 _EDIT = re.compile(r"<edit(?: [^>]*)?>(.*?)</edit>")
 
 Edit = dict[str, Any]
@@ -74,19 +72,10 @@ class ScriptedOptimizer:
         return self._section(prompt, asked, edits_in(prompt), chance)
 
     def _draft_reply(self, prompt: str, asked: Asked, chance: random.Random) -> Reply:
-        """A proposal for each failure shown, by the odds of any edit, and the rules of other drafts."""
+        """A proposal for each failure shown, by the odds of any edit."""
         wrong = self._cases(prompt, failures=True)
         reflection = _Reflection(self.world, self._standing(prompt), wrong, chance)
-        edits = [*reflection.on_failures(len(wrong)), *self._taken_over(prompt)]
-        distinct = {self.world.idea(edit["text"]) if edit["op"] == "add" else edit["rule"]: edit for edit in edits}
-        return self._section(prompt, asked, list(distinct.values()), chance)
-
-    def _taken_over(self, prompt: str) -> list[Edit]:
-        """The rules of other drafts that the skill does not have, good and bad ones."""
-        there, texts = self._standing(prompt), {}
-        for draft in _DRAFT.findall(prompt):
-            texts |= {self.world.idea(text): text for text in _ITEM.findall(draft)}
-        return [{"op": "add", "text": text} for idea, text in texts.items() if idea not in there]
+        return self._section(prompt, asked, reflection.on_failures(len(wrong)), chance)
 
     def _section(self, prompt: str, asked: Asked, edits: Sequence[Edit], chance: random.Random) -> Reply:
         """The section as it stands, with some edits made and a rule lost now and then."""

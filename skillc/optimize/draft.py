@@ -2,7 +2,7 @@
 
 A draft is taken as the edits that it amounts to, rule by rule, so that limits, trust regions, history and the
 rejected-edit buffer treat it as any other candidate. Of several drafts of a step, the one that did best on its unseen
-cases is revised once, by what came of its trial and by what the others have that it lacks, and goes to the gates.
+cases is revised once, by what came of its trial, and goes to the gates.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from pydantic import JsonValue
 from skillc.data.example import Example
 from skillc.document.edits import Add, Edit, Replace, apply_edits
 from skillc.document.lint import Refused
-from skillc.document.render import body
 from skillc.document.rewrites import WantedRule, edits_to
 from skillc.document.skill import Document, digest, tokens
 from skillc.optimize.briefing import briefing
@@ -25,7 +24,7 @@ from skillc.optimize.decide import Patch
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.failures import is_failure
 from skillc.optimize.pool import fits_text
-from skillc.optimize.prompting import CaseView, DraftView, TrajectoryView, draft_messages
+from skillc.optimize.prompting import CaseView, TrajectoryView, draft_messages
 from skillc.optimize.replies import RewriteReply
 from skillc.optimize.rewrite import ask_for_sections, reported, written_sections
 from skillc.optimize.rollouts import gather
@@ -95,7 +94,7 @@ async def draft(engine: Engine, state: State, measured: Sequence[Measured], plac
         BudgetReached, PermanentFailure: from the models.
     """
     failures, rights = failures_of(engine.plan, measured), rights_of(engine.plan, measured)
-    if not failures:
+    if all(example.id in state.unexplained for example, _ in failures):
         return Drafted(None)
     writers = [_Writer(engine, state, measured, failures, rights, place, k) for k in range(_count(engine, failures))]
     engine.observer.stage("draft", len(writers))
@@ -105,11 +104,7 @@ async def draft(engine: Engine, state: State, measured: Sequence[Measured], plac
     if not tried:
         return Drafted(None)
     best = max(tried, key=lambda each: (each.worth, -tokens(each.text)))
-    import os
-
-    final = await writers[0].revise(
-        best, [each for each in tried if each is not best] if os.environ.get("JOIN") else []
-    )
+    final = await writers[0].revise(best)
     told: list[JsonValue] = [{**each.trial(), "chosen": each is best} for each in tried]
     unexplained = tuple(dict.fromkeys(name for each in (*tried, final) for name in each.unexplained))
     fitting = _fitting(engine, state, final)
@@ -192,12 +187,12 @@ class _Writer:
         hidden = [example.id for example, _ in (*self._held, *self._checks)]
         shown = [*self._seen, *self._right]
         beside = [*hidden, *(e.id for e, _ in shown), *self._state.unexplained]
-        cases = further(self._engine, beside, FURTHER_LIMIT)
+        cases = self._by_answer(further(self._engine, beside, FURTHER_LIMIT))
         messages = draft_messages(
             written=self._sections,
             wrong=wrong,
             right=right,
-            cases=[self._case(example, self._state.incumbent) for example in cases],
+            cases=self._cases(cases, self._state.incumbent),
             confusion=confusion(plan, self._measured),
             kept_back=bool(self._held),
             mostly_right=self._mostly_right,
@@ -213,11 +208,11 @@ class _Writer:
             tuple(shown),
             tuple(example for example, _ in self._held),
             tuple(example for example, _ in self._checks),
-            unexplained=_named(found, self._seen),
+            unexplained=_named(found, self._seen, cases),
         )
 
-    async def revise(self, best: Draft, others: Sequence[Draft] = ()) -> Draft:
-        """The draft after its author saw what it did and the other drafts; the draft itself where nothing failed."""
+    async def revise(self, best: Draft) -> Draft:
+        """The draft after its author saw what it did; the draft itself where nothing failed."""
         engine, plan = self._engine, self._engine.plan
         trial = [(e, o) for e in (*best.failures, *best.rights) if (o := engine.rollouts.known(best.text, e))]
         failed = failures_of(plan, trial)
@@ -228,14 +223,14 @@ class _Writer:
         there = {example.id for example, _ in trial}
         cases = [example for example, _ in best.shown]
         beside = [*there, *(example.id for example in cases), *self._state.unexplained]
-        cases += further(engine, beside, FURTHER_LIMIT)
+        cases = self._by_answer([*cases, *further(engine, beside, FURTHER_LIMIT)])
+        cases = cases if "gold" in plan.optimize.sees else []
         messages = draft_messages(
             written=self._sections,
             wrong=self._views("t", failed),
             right=self._views("k", right),
-            cases=[self._case(e, best.text) for e in cases] if "gold" in plan.optimize.sees else [],
+            cases=self._cases(cases, best.text),
             tried=True,
-            others=[self._other(each) for each in others],
             mostly_right=self._mostly_right,
             **briefing(engine, replace(self._state, incumbent=best.text)),
         )
@@ -248,7 +243,8 @@ class _Writer:
         if against is None:
             return best
         text = apply_edits(self._state.incumbent, against).document
-        return replace(best, edits=against, text=text, unexplained=(*best.unexplained, *_named(found, failed)))
+        named = (*best.unexplained, *_named(found, failed, cases))
+        return replace(best, edits=against, text=text, unexplained=named)
 
     async def _ask(
         self, messages: Sequence[Mapping[str, str]], skill: Document, ordinal: int
@@ -267,20 +263,26 @@ class _Writer:
         plan = self._engine.plan
         return trajectory_views(plan, pairs, limit=plan.optimize.trajectory_limit, letter=letter)
 
-    def _other(self, draft: Draft) -> DraftView:
-        sections = [section for section in draft.text.sections if section.name in self._sections]
-        text = "\n\n".join(body(section) for section in sections if section.rules)
-        return DraftView(text, len(draft.cured), len(draft.failures), len(draft.broke), len(draft.rights))
+    def _by_answer(self, examples: Sequence[Example]) -> list[Example]:
+        """The examples, those with the same right answer together."""
+        return sorted(examples, key=lambda example: shown_gold(self._engine.plan, example) or "")
 
-    def _case(self, example: Example, skill: Document) -> CaseView:
-        plan, outcome = self._engine.plan, self._engine.rollouts.known(skill, example)
-        failed = is_failure(plan, outcome) if outcome is not None else None
-        inputs = shown_inputs(example, plan.optimize.trajectory_limit)
-        return CaseView(inputs, shown_gold(plan, example) or "", None if failed is None else not failed)
+    def _cases(self, examples: Sequence[Example], skill: Document) -> list[CaseView]:
+        plan, views = self._engine.plan, []
+        for tag, example in _tagged(examples):
+            outcome = self._engine.rollouts.known(skill, example)
+            failed = is_failure(plan, outcome) if outcome is not None else None
+            inputs = shown_inputs(example, plan.optimize.trajectory_limit)
+            views.append(CaseView(tag, inputs, shown_gold(plan, example) or "", None if failed is None else not failed))
+        return views
 
 
-def _named(reply: RewriteReply, failures: Sequence[Measured]) -> tuple[str, ...]:
-    ids = ids_by_tag(failures)
+def _tagged(examples: Sequence[Example]) -> list[tuple[str, Example]]:
+    return [(f"c{i}", example) for i, example in enumerate(examples, 1)]
+
+
+def _named(reply: RewriteReply, failures: Sequence[Measured], cases: Sequence[Example]) -> tuple[str, ...]:
+    ids = {**ids_by_tag(failures), **{tag: example.id for tag, example in _tagged(cases)}}
     return tuple(ids[tag] for tag in reply.unexplained if tag in ids)
 
 

@@ -32,8 +32,8 @@ Messages = tuple[Message, ...]
 
 # Every tag that a template writes; a test compares the two.
 _TAG_NAMES = """
-after answer before case cases confusion decision decisions draft drafts edit edits feedback found gold hit input memory
-outcome patch patches rejected request section sections skill steps task trajectories trajectory
+after answer before case cases confusion decision decisions edit edits feedback found gold hit input memory outcome
+patch patches rejected request section sections skill steps task trajectories trajectory
 """
 TAGS = tuple(_TAG_NAMES.split())
 _PROMPTS = Path(__file__).parent / "prompts"
@@ -53,17 +53,6 @@ def fence(text: str) -> str:
 def unfence(text: str) -> str:
     """The text that was fenced."""
     return _ESCAPED.sub(lambda m: f"&{m[1][4:]}lt;" if m[1] else "<", text)
-
-
-@dataclass(frozen=True, slots=True)
-class DraftView:
-    """Another draft of the same sections, and what it did on cases that its author had not seen."""
-
-    text: str
-    cured: int
-    failures: int
-    broke: int
-    rights: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +82,7 @@ class TrajectoryView:
 class CaseView:
     """A training example with its right answer; `right` is None where the target was not run on it."""
 
+    tag: str
     inputs: Mapping[str, str]
     gold: str
     right: bool | None = None
@@ -295,7 +285,6 @@ def draft_messages(
     kept_back: bool = False,
     mostly_right: bool = False,
     tried: bool = False,
-    others: Sequence[DraftView] = (),
     rejected: Sequence[str] = (),
     meta: str = "",
     sections: Sequence[SectionView] = (),
@@ -314,7 +303,6 @@ def draft_messages(
         kept_back: whether there are failures that the prompt does not show.
         mostly_right: whether the target got most cases of the batch right.
         tried: whether the skill is a draft, and `wrong` and `right` are cases on which it was tried.
-        others: drafts by other authors, to be joined with the one that was tried.
         rejected: edits that were tried and why they failed, a line each.
         meta: the optimizer's own memory.
         sections: the sections that may be edited, with their limits.
@@ -330,7 +318,6 @@ def draft_messages(
         cases=cases,
         confusion=confusion,
         kept_back=kept_back,
-        others=others,
         mostly_right=mostly_right,
         tried=tried,
         has_rules=any(section.name in written and section.used for section in sections),

@@ -60,7 +60,8 @@ def edits(*texts):
 
 def one_reflection(program):
     """The program with one reflection a step, so that nothing is merged and each edit keeps the cases that it names."""
-    return program.replace("batch = 12; drafts = 0; update = edits; successes = on;", "batch = 12; minibatch = 12; successes = off;")
+    every = "batch = 12; drafts = 0; update = edits; successes = on;"
+    return program.replace(every, "batch = 12; minibatch = 12; update = edits; successes = off;")
 
 
 def unscreened(program):

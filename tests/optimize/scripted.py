@@ -34,7 +34,8 @@ model target    = "rulebook/v1"
 model optimizer = "rulebook/v1"
 data {{ source = "things.jsonl"; split = 2 : 1 : 2; seed = 3 }}
 goal correct = exact_match(kind)
-optimize {{ batch = 1; drafts = 0; update = edits; edits = 4; screen = 0; replay = 0; meta_skill = off; wave = 4; {optimize} }}
+optimize {{ batch = 1; drafts = 0; update = edits; edits = 4; screen = 0; replay = 0; meta_skill = off; wave = 4
+  {optimize} }}
 budget {{ {budget} }}
 {gates}
 """

@@ -114,8 +114,9 @@ def test_a_good_edit_of_a_rejected_bundle_is_accepted_in_the_next_step_without_b
             return {"edits": [{"op": "add", "section": "rules", "text": text} for text in texts]}
         return "no merge"
 
-    settings = ("optimize.drafts=0", "optimize.batch=30", "optimize.successes=off", "optimize.minibatch=50",
-                "optimize.replay=0", "optimize.screen=0", "optimize.speculate=off")  # fmt: skip
+    settings = ("optimize.drafts=0", "optimize.update=edits", "optimize.batch=30", "optimize.successes=off",
+                "optimize.minibatch=50", "optimize.replay=0", "optimize.screen=0",
+                "optimize.speculate=off")  # fmt: skip
     shop = Workshop(tmp_path, reply, settings=settings, answer=answer)
     shop.measure_validation()
     state = asyncio.run(step(shop.engine, shop.state, shop.train[:30], PLACE))

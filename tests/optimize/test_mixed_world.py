@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.search.arms import BUNDLES, DEFAULT, DRAFTS, MIXED, MIXED_ARMS, PLAIN, RECORDED, REWRITE, STRONG
+from benchmarks.search.arms import BUNDLES, DEFAULT, MIXED, MIXED_ARMS, ONE_DRAFT, PLAIN, PLAIN_EDITS, RECORDED, STRONG
 from benchmarks.search.mixed import Mix, Odds, parts
 from benchmarks.search.mixed_optimizer import MixedOptimizer
 from benchmarks.search.mixed_page import put
@@ -197,7 +197,9 @@ def test_a_draft_has_a_rule_for_each_cause_shown_exceptions_first_and_keeps_rule
 def test_a_draft_learns_from_examples_that_are_given_with_their_gold_alone(notices, found):
     world = replace(only("general"), lost=0.0, notices=notices).draw(1)
     row = world.row(of("cause", 6, world)[0])
-    further = f'<cases>\n<case><input name="case">{row["case"]}</input><gold>{row["answer"]}</gold></case>\n</cases>'
+    further = (
+        f'<cases>\n<case tag="c1"><input name="case">{row["case"]}</input><gold>{row["answer"]}</gold></case>\n</cases>'
+    )
     text = prompt(world, 'stage="draft" sections="rules" tried="on"', of("cause", 3, world)[:1], ("S4",), further)
     (section,) = json.loads(MixedOptimizer(world).answer(text, "a"))["sections"]
     assert {rule.get("rule") or world.idea(rule["text"]) for rule in section["rules"]} == found
@@ -321,7 +323,7 @@ def test_a_run_in_the_mixed_world_repeats_itself_under_its_cap(arm):
 
 
 def test_the_arms_differ_in_how_candidates_are_made():
-    assert len({DEFAULT, REWRITE, DRAFTS, BUNDLES}) == len(MIXED_ARMS)
+    assert len({DEFAULT, PLAIN_EDITS, ONE_DRAFT, BUNDLES}) == len(MIXED_ARMS)
 
 
 def test_a_new_section_of_the_page_takes_the_place_of_the_old_one(tmp_path):

@@ -42,7 +42,10 @@ model target    = "openai/stub" { base_url = "http://localhost:9"; max_reply = 4
 model optimizer = "openai/sage" { base_url = "http://localhost:9"; max_reply = 400; price { input = $5; output = $30 } }
 data { source = "questions.jsonl"; split = 1 : 1 : 2; seed = 3; GROUP }
 goal correct = exact_match(answer)
-optimize { batch = 8; drafts = 0; update = edits; minibatch = 8; edits = constant(2); replay = 0; successes = off; meta_skill = off }
+optimize {
+  batch = 8; drafts = 0; update = edits; minibatch = 8; edits = constant(2)
+  replay = 0; successes = off; meta_skill = off
+}
 budget { steps = 6; patience = 100 steps }
 gate better = GATE
 """
