@@ -21,7 +21,9 @@ from skillc.plan.resolve.skill import artifact_name
 
 # The keys of the Agent Skills specification beside `name` and `description`; validators refuse others.
 SPEC_KEYS = ("license", "compatibility", "metadata", "allowed-tools")
-_STEP = 400
+# The limit of a section in a new program: what a language model's whole text takes, with room to grow.
+WHOLE_TEXT = 1_500
+_STEP = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,7 @@ def _section(section: Section, frozen: bool) -> ExistingSection:
         return ExistingSection(section.name, "frozen", text, section.title, None, shown, why)
     made = Section(section.name, "trainable", text)
     count = len(made.rules)
-    limit = max(2, -(-2 * made.tokens // _STEP)) * _STEP
+    limit = max(WHOLE_TEXT, -(-2 * made.tokens // _STEP) * _STEP)
     why = f"{count} rule{'' if count == 1 else 's'}"
     return ExistingSection(section.name, "trainable", text, section.title, limit, shown, why)
 

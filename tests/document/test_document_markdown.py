@@ -371,12 +371,32 @@ def test_change_counts_tokens() -> None:
 
     assert after() == 0
     assert after(Move(second, "start")) == 0
-    assert after(Add("rules", "six seven eight")) == Fraction(3, 120)
+    full = Fraction(document.sections[0].tokens, 100)
+    assert 0 < full < 1
+    assert after(Add("rules", "six seven eight")) == 3 * full / 120
     assert after(Delete(second)) == Fraction(2, 120)
-    assert after(Replace(first, "one 2 three")) == Fraction(2, 120)
-    assert after(Add("rules", "six", topic="Some topic")) == Fraction(3, 120)
+    assert after(Replace(first, "one 2 three")) == (1 + full) / 120
+    assert after(Add("rules", "six", topic="Some topic")) == 3 * full / 120
     assert after(Delete(first), Add("rules", "one two three")) == 0
-    assert change(document, document.with_section(Section("late", "slow", "a b c", limit=20))) == Fraction(3, 120)
+
+
+def test_what_is_written_into_an_empty_section_is_bounded_by_its_limit_alone() -> None:
+    document = small()
+    guided = document.with_section(Section("late", "slow", "a b c", limit=20))
+    assert change(document, guided) == 0
+    assert change(guided, document) == Fraction(3, 120)
+    assert (
+        change(guided, guided.with_section(Section("late", "slow", "a b d", limit=20))) == (1 + Fraction(3, 20)) / 120
+    )
+    empty = document_of("x", "y", [("rules", "trainable", "", 1_500), ("open", "trainable", "", None)])
+    draft = apply_edits(empty, [Add(s, "word " * 1_000 + s) for s in ("rules", "open")]).document
+    assert change(empty, draft) == 0
+
+
+def test_what_is_inserted_into_a_full_section_counts_whole() -> None:
+    full = document_of("x", "y", [("rules", "trainable", "- " + "word " * 50, 20)])
+    changed = apply_edits(full, [Replace(full.rules[0].id, "other")]).document
+    assert change(full, changed) == Fraction(51, tokens(full))
 
 
 def test_change_is_over_the_incumbent_where_it_is_larger_than_the_limits() -> None:
