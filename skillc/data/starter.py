@@ -518,7 +518,7 @@ def _gates(guess: _Guess, names: dict[str, str], goal: str) -> str:
     lines = [
         "# A change is kept only if all of these hold.",
         f"gate better = candidate.{goal} > incumbent.{goal}",
-        "gate steady = change(candidate) <= 50%    # a first draft is free; later, one step may not rewrite the skill",
+        "gate steady = change(candidate) <= 50%    # one step may not rewrite a grown skill",
     ]
     if guess.slice:
         by = names[guess.slice.name]
