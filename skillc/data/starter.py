@@ -437,7 +437,7 @@ def _existing(skill: Existing, guess: _Guess, names: dict[str, str]) -> str:
         lines.append(f"  frontmatter = {literal_text(skill.frontmatter, '  ')}")
     for section in skill.sections:
         settings = [] if section.title is None else [f"title = {quoted(section.title)}"]
-        settings += [] if section.limit is None else [f"limit = {section.limit} tokens"]
+        settings += [] if section.limit is None else [f"limit = {section.limit:_} tokens"]
         block = f" {{ {'; '.join(settings)} }}" if settings else ""
         text = literal_text(section.text, "  ")
         lines += ["", f"  {section.mode} section {section.name} = {text}{block}"]

@@ -65,8 +65,8 @@ def literal(labels: Sequence[str]) -> str:
 
 
 LEAD = (
-    "Follow the rules below; they come before your own judgement. If several rules fit and none says which, the first one"
-    " decides."
+    "Follow the rules below; they come before your own judgement. "
+    "If several rules fit and none says which, the first one decides."
 )
 
 
