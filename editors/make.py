@@ -63,7 +63,7 @@ task {
 
 skill ${3:answer_questions} {
 \tabout = "${4:what it is for, and when to use it}"
-\ttrainable section rules { limit = 800 tokens }
+\ttrainable section rules { limit = 1_500 tokens }
 }
 
 model target = "${5:provider/name}"

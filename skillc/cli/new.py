@@ -55,8 +55,8 @@ def new(
     answer, group and metric are guessed from the columns; each guess is printed with its reason. --answer, --input and
     --group overrule it.
 
-    With --from, the program keeps what the SKILL.md says. A section that is a list of bullets becomes rules, which the
-    optimizer may edit; every other section, and each that --freeze names, stays as it is.
+    With --from, the program keeps what the SKILL.md says. A section that is a list, of bullets or of steps, becomes
+    rules, which the optimizer may edit; every other section, and each that --freeze names, stays as it is.
 
     Exit status: 0 done, 2 an error.
     """

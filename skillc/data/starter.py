@@ -14,7 +14,7 @@ from skillc.data.split import written
 from skillc.errors import SkillcError
 from skillc.language.formatting import format_source
 from skillc.language.source import Source
-from skillc.plan.existing import Existing, literal_text, quoted, unused_name
+from skillc.plan.existing import WHOLE_TEXT, Existing, literal_text, quoted, unused_name
 
 _MOST_LABELS = 20
 _LABEL_CHARACTERS = 40
@@ -392,7 +392,7 @@ def _skill(guess: _Guess, names: dict[str, str]) -> str:
   # frozen section role = "You work for a shop that sells lamps."
   # These start empty. What is here after a compile was learned and has passed the gates. The skill is read, and paid
   # for, each time, so each section has a limit.
-  trainable section rules {{ limit = 800 tokens }}
+  trainable section rules {{ limit = {WHOLE_TEXT:_} tokens }}
   slow section guidance {{ limit = 300 tokens }}
 }}"""
 
@@ -437,7 +437,7 @@ def _existing(skill: Existing, guess: _Guess, names: dict[str, str]) -> str:
         lines.append(f"  frontmatter = {literal_text(skill.frontmatter, '  ')}")
     for section in skill.sections:
         settings = [] if section.title is None else [f"title = {quoted(section.title)}"]
-        settings += [] if section.limit is None else [f"limit = {section.limit} tokens"]
+        settings += [] if section.limit is None else [f"limit = {section.limit:_} tokens"]
         block = f" {{ {'; '.join(settings)} }}" if settings else ""
         text = literal_text(section.text, "  ")
         lines += ["", f"  {section.mode} section {section.name} = {text}{block}"]
@@ -446,7 +446,7 @@ def _existing(skill: Existing, guess: _Guess, names: dict[str, str]) -> str:
         lines += [
             "",
             "  # No section above is a list of rules, so what is learned goes here.",
-            f"  trainable section {name} {{ limit = 800 tokens }}",
+            f"  trainable section {name} {{ limit = {WHOLE_TEXT:_} tokens }}",
         ]
     name = skill.name or _skill_name(guess, names)
     return "\n".join([f"skill {name} {{", *lines, "}"])
@@ -518,7 +518,7 @@ def _gates(guess: _Guess, names: dict[str, str], goal: str) -> str:
     lines = [
         "# A change is kept only if all of these hold.",
         f"gate better = candidate.{goal} > incumbent.{goal}",
-        "gate steady = change(candidate) <= 30%    # one step may not rewrite the skill",
+        "gate steady = change(candidate) <= 50%    # one step may not rewrite a grown skill",
     ]
     if guess.slice:
         by = names[guess.slice.name]

@@ -5,27 +5,36 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 
-from skillc.document.skill import Document, Rule, Section, tokens
+from skillc.document.skill import Document, Section, tokens
 from skillc.tokens import count_tokens, split_tokens
 
 
 def change(incumbent: Document, candidate: Document) -> Fraction:
-    """Tokens inserted plus deleted, divided by max(tokens(incumbent), sum of section limits) (ENGINE section 3).
+    """Tokens deleted plus inserted, divided by max(tokens(incumbent), sum of section limits) (ENGINE section 3).
 
-    Rules are matched by id, then by equal text; a changed one counts the tokens that a shortest edit script inserts
-    and deletes, a new or a missing one all of its own. Moving a rule costs nothing; a topic that comes or goes counts
+    What is inserted into a section counts by the share of the section's limit that the incumbent uses: nothing where it
+    is empty, for there is nothing yet to stay close to, all where it is full or has no limit.
+
+    Rules are matched by id, then by equal text; a changed one counts the tokens that a shortest edit script deletes
+    and inserts, a new or a missing one all of its own. Moving a rule costs nothing; a topic that comes or goes counts
     its words. Other sections and `about` count by shortest edit script.
     """
-    old = {section.name: section for section in incumbent.sections}
-    new = {section.name: section for section in candidate.sections}
-    trained = {name for name, section in (*old.items(), *new.items()) if section.mode == "trainable"}
-    moved = _text_change(incumbent.about, candidate.about)
-    moved += _rules_change(incumbent.rules, candidate.rules)
-    for name in dict.fromkeys((*old, *new)):
-        if name not in trained:
-            moved += _text_change(_text(old.get(name)), _text(new.get(name)))
-        moved += _topic_change(old.get(name), new.get(name))
-    return Fraction(moved, base_of_change(incumbent))
+    moved = Fraction(sum(_text_change(incumbent.about, candidate.about)))
+    gone = Counter(rule.text for rule in incumbent.rules if candidate.rule(rule.id) is None)
+    for section in candidate.sections:
+        before = incumbent.section(section.name) or Section(section.name, section.mode)
+        changes = [_text_change(before.text, section.text), _topic_change(before, section)]
+        for rule in section.rules:
+            old = incumbent.rule(rule.id)
+            if old is not None:
+                changes.append(_text_change(old.text, rule.text))
+            elif gone[rule.text] > 0:
+                gone[rule.text] -= 1
+            else:
+                changes.append((0, count_tokens(rule.text)))
+        moved += sum(deleted + inserted * _filled(before) for deleted, inserted in changes)
+    moved += sum(count_tokens(text) * times for text, times in gone.items())
+    return moved / base_of_change(incumbent)
 
 
 def base_of_change(incumbent: Document) -> int:
@@ -33,32 +42,25 @@ def base_of_change(incumbent: Document) -> int:
     return max(tokens(incumbent), sum(section.limit or 0 for section in incumbent.sections), 1)
 
 
-def _text(section: Section | None) -> str:
-    return section.text if section else ""
+def _filled(section: Section) -> Fraction:
+    """The share of its limit that a section uses; without a limit, one that has a text is full."""
+    used = section.tokens
+    return min(Fraction(used, section.limit or max(used, 1)), Fraction(1))
 
 
-def _rules_change(old: tuple[Rule, ...], new: tuple[Rule, ...]) -> int:
-    before = {rule.id: rule.text for rule in old}
-    after = {rule.id: rule.text for rule in new}
-    both = before.keys() & after.keys()
-    moved = sum(_text_change(before[i], after[i]) for i in both)
-    gone = Counter(rule.text for rule in old if rule.id not in both)
-    born = Counter(rule.text for rule in new if rule.id not in both)
-    alone = ((gone - born) + (born - gone)).items()
-    return moved + sum(count_tokens(text) * times for text, times in alone)
+def _topic_change(old: Section, new: Section) -> tuple[int, int]:
+    before = {rule.topic for rule in old.rules if rule.topic}
+    after = {rule.topic for rule in new.rules if rule.topic}
+    return sum(map(count_tokens, before - after)), sum(map(count_tokens, after - before))
 
 
-def _topic_change(old: Section | None, new: Section | None) -> int:
-    before = {rule.topic for rule in old.rules if rule.topic} if old else set()
-    after = {rule.topic for rule in new.rules if rule.topic} if new else set()
-    return sum(count_tokens(topic) for topic in before ^ after)
-
-
-def _text_change(old: str, new: str) -> int:
+def _text_change(old: str, new: str) -> tuple[int, int]:
+    """Tokens that a shortest edit script deletes and inserts."""
     if old == new:
-        return 0
+        return 0, 0
     before, after = split_tokens(old), split_tokens(new)
-    return len(before) + len(after) - 2 * common_tokens(before, after)
+    common = common_tokens(before, after)
+    return len(before) - common, len(after) - common
 
 
 def common_tokens(a: list[str], b: list[str]) -> int:

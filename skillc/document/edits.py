@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from skillc.document.lint import Refused, hidden_character, rule_text, same_words, topic_text
-from skillc.document.markdown import below_section, items_of
+from skillc.document.lint import Refused, hidden_character, mark_of, rule_text, same_words, topic_text
+from skillc.document.markdown import Mark, below_section, blocks_of
 from skillc.document.skill import ABOUT_CHARACTERS, Document, Rule, Section, new_id
 from skillc.errors import SkillcError
 from skillc.fences import unclosed
@@ -23,7 +23,8 @@ START = "start"
 class Add:
     """A new rule at the end of its topic, behind the rule `after`, or first of all (`after="start"`).
 
-    Without a topic of its own a rule takes that of the rule it is put behind.
+    Without a topic of its own a rule takes that of the rule it is put behind. A text that begins with `1. ` is a step
+    of a numbered list, as is one that is put between two steps; `mark` overrules both.
     """
 
     section: str
@@ -31,15 +32,19 @@ class Add:
     topic: str | None = None
     rationale: str = ""
     after: str | None = None
+    mark: Mark | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """A new text for a rule. It keeps its id, its topic and its place, and its rationale where none is given."""
+    """A new text for a rule. It keeps its id, its topic and its place, its rationale where none is given, and its mark
+    where neither `mark` nor the text has one.
+    """
 
     rule: str
     text: str
     rationale: str = ""
+    mark: Mark | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +130,13 @@ def _add(document: Document, edit: Add, gone: set[str]) -> _Outcome | Refused:
     section = trainable_section(document, edit.section)
     if isinstance(section, Refused):
         return section
-    text, topic = rule_text(edit.text), topic_text(edit.topic)
-    if isinstance(text, Refused):
-        return text
+    topic = topic_text(edit.topic)
     if isinstance(topic, Refused):
         return topic
     topic = _known_topic(section, topic)
+    text = rule_text(edit.text, edit.mark if edit.mark is not None else "-")
+    if isinstance(text, Refused):
+        return text
     twin = _twin(document, text)
     if twin:
         return Refused(f"rule `{twin.id}` says the same", repeats=True)
@@ -141,7 +147,10 @@ def _add(document: Document, edit: Add, gone: set[str]) -> _Outcome | Refused:
         return Refused(f"rule `{anchor[1].id}` stands in section `{anchor[0].name}`, not in `{section.name}`")
     if anchor and topic is None:
         topic = anchor[1].topic
-    rule = Rule(new_id(section.name, text, document.ids), text, topic, edit.rationale)
+    mark = mark_of(edit.text) if edit.mark is None else edit.mark
+    if mark is None:
+        mark = "1." if anchor and anchor[1].topic == topic and _between_steps(section.rules, anchor[1]) else "-"
+    rule = Rule(new_id(section.name, text, document.ids), text, topic, edit.rationale, mark)
     message = f"added {rule.id} to {section.name}"
     if anchor and anchor[1].topic != topic:
         message += f", at the end of its topic: {anchor[1].id} stands under another one"
@@ -154,15 +163,16 @@ def _replace(document: Document, edit: Replace, gone: set[str]) -> _Outcome | Re
     if isinstance(place, Refused):
         return place
     section, rule = place
-    text = rule_text(edit.text)
+    mark = edit.mark if edit.mark is not None else mark_of(edit.text) or rule.mark
+    text = rule_text(edit.text, mark)
     if isinstance(text, Refused):
         return text
-    if text == rule.text:
+    if (text, mark) == (rule.text, rule.mark):
         return Refused(f"rule `{rule.id}` has this text already", repeats=True)
     twin = _twin(document, text)
     if twin and twin.id != rule.id:
         return Refused(f"rule `{twin.id}` says the same", repeats=True)
-    new = replace(rule, text=text, rationale=edit.rationale or rule.rationale)
+    new = replace(rule, text=text, rationale=edit.rationale or rule.rationale, mark=mark)
     rules = tuple(new if r.id == rule.id else r for r in section.rules)
     return document.with_section(replace(section, rules=rules)), rule.id, f"replaced {rule.id} in {section.name}"
 
@@ -248,6 +258,12 @@ def _inserted(rules: tuple[Rule, ...], rule: Rule, anchor: Rule | None, *, first
     return (*rules[:at], rule, *rules[at:])
 
 
+def _between_steps(rules: tuple[Rule, ...], rule: Rule) -> bool:
+    """Whether a rule and the one behind it are steps of one numbered list."""
+    at = rules.index(rule)
+    return all(each.mark == "1." and each.topic == rule.topic for each in rules[at : at + 2]) and at + 1 < len(rules)
+
+
 def _without(section: Section, rule: Rule) -> Section:
     return replace(section, rules=tuple(r for r in section.rules if r.id != rule.id))
 
@@ -312,8 +328,8 @@ def _rewritten(document: Document, old: Section, text: str, rationale: str) -> S
     seen = {same_words(rule.text) for s in document.sections if s.name != old.name for rule in s.rules}
     kept_ids = set(document.ids)
     rules: list[Rule] = []
-    for topic, item in items_of(text):
-        clean, heading_text = rule_text(item), topic_text(topic)
+    for block in blocks_of(text):
+        clean, heading_text = rule_text(block.text, block.mark), topic_text(block.topic)
         if isinstance(clean, Refused):
             return clean
         if isinstance(heading_text, Refused):
@@ -324,7 +340,7 @@ def _rewritten(document: Document, old: Section, text: str, rationale: str) -> S
         seen.add(words)
         rule = known.get(words) or Rule(new_id(old.name, clean, kept_ids), clean, None, rationale)
         kept_ids.add(rule.id)
-        rules.append(replace(rule, text=clean, topic=heading_text))
+        rules.append(replace(rule, text=clean, topic=heading_text, mark=block.mark))
     if not rules:
         return Refused("the text holds no rule")
     return replace(old, rules=tuple(rules))
@@ -334,9 +350,9 @@ def _rewritten(document: Document, old: Section, text: str, rationale: str) -> S
 
 
 def edit_to_json(edit: Edit) -> dict[str, Any]:
-    """An edit as plain values: `op` and its fields."""
+    """An edit as plain values: `op` and its fields, `mark` where it has one."""
     op = next(name for name, kind in _KINDS.items() if isinstance(edit, kind))
-    return {"op": op, **asdict(edit)}
+    return {"op": op, **{name: value for name, value in asdict(edit).items() if name != "mark" or value is not None}}
 
 
 def edit_from_json(value: Mapping[str, Any]) -> Edit:
@@ -349,7 +365,7 @@ def edit_from_json(value: Mapping[str, Any]) -> Edit:
     if kind is None:
         raise SkillcError(f"`{value.get('op')}` is no edit", hint=f"edits are {', '.join(_KINDS)}")
     fields = {name: value[name] for name in kind.__dataclass_fields__ if name in value}
-    optional = ("topic", "after")
+    optional = ("topic", "after", "mark")
     wrong = [n for n, v in fields.items() if not (isinstance(v, str) or (v is None and n in optional))]
     try:
         edit = kind(**fields)

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from skillc.document.markdown import bullet, heading, is_item, items_of, lines_of, prose, trim
+from skillc.document.markdown import Block, Mark, block, blocks_of, heading, item_mark, lines_of, prose, trim
 from skillc.fences import unclosed
 
 TOPIC_CHARACTERS = 80
@@ -23,15 +23,25 @@ class Refused:
     repeats: bool = False
 
 
-def rule_text(text: str) -> str | Refused:
-    """The text of one rule without its list marker, or why it cannot be one."""
+def mark_of(text: str) -> Mark | None:
+    """The mark that a rule's own text shows: a step where it begins with `1. `, else None."""
+    return "1." if item_mark(text.lstrip().split("\n")[0]) == "1." else None
+
+
+def rule_text(text: str, mark: Mark = "-") -> str | Refused:
+    """The text of one rule without its list marker, or why it cannot be one.
+
+    Args:
+        text: as it was written, with or without a marker.
+        mark: what the rule is; a paragraph may hold other texts than a list item.
+    """
     hidden = hidden_character(text)
     if hidden:
         return Refused(hidden)
     if len(text) > RULE_CHARACTERS:
         return Refused(f"the text is longer than {RULE_CHARACTERS:,} characters")
     # A rule may be given as the item it was shown as: `- text`.
-    items = [item for _, item in items_of(text)]
+    items = [item.text for item in blocks_of(text)]
     if not items or not any(c.isalnum() for c in text):
         return Refused("the text is empty")
     lines = trim(lines_of(text))
@@ -40,11 +50,18 @@ def rule_text(text: str) -> str | Refused:
         return Refused(broken)
     if len(items) == 1:
         lines = items[0].split("\n")
-    elif is_item(lines[0]):
+    elif item_mark(lines[0]):
         return Refused(f"the text holds {len(items)} rules; an edit speaks of one")
     clean = "\n".join([lines[0].strip(), *(line.rstrip() for line in lines[1:])])
-    if items_of(f"- before\n{bullet(clean)}\n- after") != [(None, "before"), (None, clean), (None, "after")]:
-        return Refused("the text does not stay one list item in markdown")
+    blank, marker = ("", f"{mark} ") if mark else ("\n", "")
+    around = [Block(None, word, mark or "-") for word in ("before", "after")]
+    first, last = (block(each.text, marker or "- ") for each in around)
+    if blocks_of(f"{first}\n{blank}{block(clean, marker)}\n{blank}{last}") != [
+        around[0],
+        Block(None, clean, mark),
+        around[1],
+    ]:
+        return Refused(f"the text does not stay one {'list item' if mark else 'paragraph'} in markdown")
     return clean
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from skillc.fences import Fences
 
@@ -18,6 +19,9 @@ _UNDERLINE = re.compile(r"(=+|-{2,})[ \t]*")
 _BREAK = re.compile(r"[ \t]*(?:(?:-[ \t]*){3,}|(?:_[ \t]*){3,}|(?:\*[ \t]*){3,})")
 _INDENT = 2
 
+Mark = Literal["-", "1.", ""]
+"""How a block begins: as a bullet, as a step of a numbered list, or as plain text such as a paragraph or a table."""
+
 
 @dataclass(frozen=True, slots=True)
 class Heading:
@@ -25,6 +29,15 @@ class Heading:
 
     level: int
     title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A list item or a paragraph, without its marker, and the headings above it."""
+
+    topic: str | None
+    text: str
+    mark: Mark
 
 
 def lines_of(text: str) -> list[str]:
@@ -69,9 +82,10 @@ def heading(line: str) -> Heading | None:
     return Heading(len(found[1]), title.strip())
 
 
-def is_item(line: str) -> bool:
-    """Whether the line begins a list item."""
-    return _BULLET.fullmatch(line) is not None
+def item_mark(line: str) -> Mark:
+    """How a line begins a list item, "" where it does not."""
+    found = _BULLET.fullmatch(line)
+    return "" if found is None else "-" if found[2] in "-*+" else "1."
 
 
 def tidy(text: str) -> str:
@@ -113,23 +127,24 @@ def trim_end(lines: list[str]) -> list[str]:
     return lines[:end]
 
 
-def bullet(text: str) -> str:
-    """A rule as a list item: continuation lines are indented by two."""
+def block(text: str, marker: str = "- ") -> str:
+    """A rule behind its marker: continuation lines are indented by its width."""
     first, *rest = text.split("\n")
-    return "\n".join([f"- {first}", *(" " * _INDENT + line if line else "" for line in rest)])
+    return "\n".join([f"{marker}{first}", *(" " * len(marker) + line if line else "" for line in rest)])
 
 
 # ---- text to rules --------------------------------------------------------------------------------
 
 
 class _Items:
-    """Collects (topic, text) pairs while the lines of a section go by."""
+    """Collects blocks while the lines of a section go by."""
 
     def __init__(self) -> None:
-        self.done: list[tuple[str | None, str]] = []
+        self.done: list[Block] = []
         self._topics: list[tuple[int, str, int]] = []
         self._item: list[str] = []
         self._kind: str = "none"
+        self._mark: Mark = ""
         self._content = 0
         self._marker = 0
         self._fences = Fences()
@@ -143,8 +158,8 @@ class _Items:
         lines = [line.rstrip() for line in trim(self._item)]
         if lines:
             lines[0] = lines[0].lstrip()
-            self.done.append((self._topic, "\n".join(lines)))
-        self._item, self._kind, self._fences = [], "none", Fences()
+            self.done.append(Block(self._topic, "\n".join(lines), self._mark))
+        self._item, self._kind, self._mark, self._fences = [], "none", "", Fences()
 
     def enter(self, level: int, title: str) -> None:
         """Opens a topic; those that it ends and that held no rule become rules, so that no word is lost."""
@@ -152,12 +167,12 @@ class _Items:
         while self._topics and self._topics[-1][0] >= level:
             _, old, begun = self._topics.pop()
             if begun == len(self.done):
-                self.done.append((self._topic, old))
+                self.done.append(Block(self._topic, old, "-"))
         if title:
             self._topics.append((level, title, len(self.done)))
 
-    def finish(self) -> list[tuple[str | None, str]]:
-        """All pairs in order."""
+    def finish(self) -> list[Block]:
+        """All blocks in order."""
         self.enter(0, "")
         return self.done
 
@@ -196,7 +211,7 @@ class _Items:
 
     def _begin(self, mark: re.Match[str]) -> None:
         self.close()
-        self._kind = "item"
+        self._kind, self._mark = "item", item_mark(mark[0])
         self._marker = len(mark[1])
         space = len(mark[3].replace("\t", "    ")) or 1
         self._content = self._marker + len(mark[2]) + (space if space <= 4 else 1)
@@ -228,12 +243,12 @@ class _Items:
         return line[min(indent, self._content) :]
 
 
-def items_of(text: str) -> list[tuple[str | None, str]]:
-    """The rules in a section's text as (topic, text).
+def blocks_of(text: str) -> list[Block]:
+    """The rules in a section's text.
 
     A list item is a rule, with its nested items and further paragraphs; so is a plain paragraph. Headings of any level
     become topics, a sub-heading `Top / Sub`; one without any rule below it becomes a rule itself. A code block goes
-    with what stands before it. List markers, numbers of ordered items and thematic breaks go; nothing else does.
+    with what stands before it. Which bullets and numbers there were, and thematic breaks, go; nothing else does.
     """
     items = _Items()
     lines = trim(lines_of(text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from skillc.document.markdown import bullet, tidy
+from skillc.document.markdown import block, tidy
 from skillc.tokens import count_tokens
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def body(section: Section) -> str:
     """What the target reads below a section's heading, without a newline at its end."""
     if section.mode != "trainable":
         return section.text
-    return _grouped(section, lambda rule: bullet(rule.text))
+    return _grouped(section, lambda rule, number: block(rule.text, _marker(rule, number)))
 
 
 def _used(section: Section) -> str:
@@ -72,21 +72,35 @@ def _used(section: Section) -> str:
 
 
 def _with_ids(section: Section, notes: Mapping[str, str]) -> str:
-    def line(rule: Rule) -> str:
-        text = f"[{rule.id}] " + rule.text.replace("\n", "\n    ")
+    def line(rule: Rule, number: int) -> str:
+        step = f"{number}. " if number else ""
+        text = f"[{rule.id}] {step}" + rule.text.replace("\n", "\n    ")
         why = f"why: {' '.join(rule.rationale.split())}" if rule.rationale else ""
         return "\n    ".join(part for part in (text, why, notes.get(rule.id, "")) if part)
 
     return _grouped(section, line)
 
 
-def _grouped(section: Section, line: Callable[[Rule], str]) -> str:
-    """The rules under their topics; the section keeps them in that order."""
+def _marker(rule: Rule, number: int) -> str:
+    return f"{number}. " if number else "- " if rule.mark else ""
+
+
+def _grouped(section: Section, line: Callable[[Rule, int], str]) -> str:
+    """The rules under their topics; the section keeps them in that order.
+
+    `line` is given the rule and its number in its list, counted anew in each, 0 where it is no step. A blank line parts
+    paragraphs, and lists of different kinds.
+    """
     blocks: list[str] = []
-    topic: str | None = None
+    before: Rule | None = None
+    number = 0
     for rule in section.rules:
-        if rule.topic != topic:
-            topic = rule.topic
-            blocks += ["", f"### {topic}", ""] if blocks else [f"### {topic}", ""]
-        blocks.append(line(rule))
+        same = before is not None and (before.topic, before.mark) == (rule.topic, rule.mark)
+        number = (number if same else 0) + 1 if rule.mark == "1." else 0
+        if rule.topic != (before.topic if before else None):
+            blocks += ["", f"### {rule.topic}", ""] if blocks else [f"### {rule.topic}", ""]
+        elif blocks and not (same and rule.mark):
+            blocks.append("")
+        blocks.append(line(rule, number))
+        before = rule
     return "\n".join(blocks)

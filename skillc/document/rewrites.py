@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from skillc.document.edits import START, Add, Delete, Edit, Move, Replace, apply_edits, trainable_section
-from skillc.document.lint import Refused, rule_text, same_words, topic_text
+from skillc.document.lint import Refused, mark_of, rule_text, same_words, topic_text
+from skillc.document.markdown import Mark
 from skillc.document.skill import Document, Rule, Section
 
 
@@ -19,12 +20,14 @@ class WantedRule:
         topic: the sub-heading; "" for none, None keeps that of the rule that is named.
         rule: id of the old rule that this one keeps or replaces; None where it is new, or where its words say it.
         rationale: why, for a rule whose words are new.
+        mark: what it is; None takes it from the text, then from the rule whose words or name it has.
     """
 
     text: str = ""
     topic: str | None = None
     rule: str | None = None
     rationale: str = ""
+    mark: Mark | None = None
 
 
 def edits_to(document: Document, name: str, wanted: Sequence[WantedRule]) -> tuple[Edit, ...] | Refused:
@@ -61,11 +64,13 @@ def _target(document: Document, section: Section, wanted: Sequence[WantedRule]) 
     seen = {same_words(rule.text) for rule in document.rules if rule.id not in old}
     topics = {same_words(rule.topic): rule.topic for rule in section.rules if rule.topic}
     named = [_named(section, old, want) for want in wanted]
-    cleaned: list[tuple[str, str | None, str | None, str]] = []
+    cleaned: list[tuple[str, str | None, str | None, str, Mark | None]] = []
     for want, known in zip(wanted, named, strict=True):
         if isinstance(known, Refused):
             return known
-        text = rule_text(want.text or (known.text if known else ""))
+        mark = mark_of(want.text) if want.mark is None else want.mark
+        like = mark if mark is not None else known.mark if known else "-"
+        text = rule_text(want.text or (known.text if known else ""), like)
         topic = topic_text(known.topic if known and want.topic is None else want.topic)
         if isinstance(text, Refused):
             return text
@@ -75,18 +80,18 @@ def _target(document: Document, section: Section, wanted: Sequence[WantedRule]) 
             continue
         seen.add(same_words(text))
         spelled = topics.setdefault(same_words(topic), topic) if topic else None
-        cleaned.append((text, spelled, known.id if known else None, want.rationale))
+        cleaned.append((text, spelled, known.id if known else None, want.rationale, mark))
     # Words count before names: two rules that swap their texts are two rules that move.
     taken = {by_words[same_words(text)] for text, *_ in cleaned if same_words(text) in by_words}
     rules: list[Rule] = []
-    for text, topic, claimed, rationale in cleaned:
+    for text, topic, claimed, rationale, mark in cleaned:
         own = by_words.get(same_words(text))
         if own is None and claimed is not None and claimed not in taken:
             own = claimed
             taken.add(claimed)
         before = old.get(own or "")
         why = before.rationale if before and before.text == text else rationale or (before.rationale if before else "")
-        rules.append(Rule(own or "", text, topic, why))
+        rules.append(Rule(own or "", text, topic, why, mark if mark is not None else before.mark if before else "-"))
     return list(Section(section.name, "trainable", rules=tuple(rules)).rules) if rules else []
 
 
@@ -131,10 +136,11 @@ def _edits(document: Document, section: Section, target: Sequence[Rule]) -> tupl
     for rule in section.rules:
         if rule.id not in kept:
             walk.do(Delete(rule.id, "the rewrite leaves it out"))
-    changed = [rule for rule in section.rules if rule.id in kept and kept[rule.id].text != rule.text]
+    changed = [rule for rule in section.rules if rule.id in kept and _words(kept[rule.id]) != _words(rule)]
     changed.sort(key=lambda rule: len(kept[rule.id].text) - len(rule.text))
     for rule in changed:
-        walk.do(Replace(rule.id, kept[rule.id].text, kept[rule.id].rationale))
+        want = kept[rule.id]
+        walk.do(Replace(rule.id, want.text, want.rationale, None if want.mark == rule.mark else want.mark))
     for at, rule in enumerate(target):
         if not _placed(walk, section.name, target, at, rule):
             _add_rest(walk, section.name, target, at)
@@ -144,7 +150,11 @@ def _edits(document: Document, section: Section, target: Sequence[Rule]) -> tupl
 
 def _as_wanted(rules: Sequence[Rule], target: Sequence[Rule], count: int) -> bool:
     """Whether the first rules are as wanted."""
-    return [(r.text, r.topic) for r in rules[:count]] == [(r.text, r.topic) for r in target[:count]]
+    return [(*_words(r), r.topic) for r in rules[:count]] == [(*_words(r), r.topic) for r in target[:count]]
+
+
+def _words(rule: Rule) -> tuple[str, Mark]:
+    return rule.text, rule.mark
 
 
 def _placed(walk: _Walk, section: str, target: Sequence[Rule], at: int, want: Rule) -> bool:
@@ -163,7 +173,9 @@ def _placed(walk: _Walk, section: str, target: Sequence[Rule], at: int, want: Ru
 
 
 def _put(section: str, want: Rule, after: str | None) -> Edit:
-    return Move(want.id, after) if want.id else Add(section, want.text, want.topic, want.rationale, after)
+    if want.id:
+        return Move(want.id, after)
+    return Add(section, want.text, want.topic, want.rationale, after, None if want.mark == "-" else want.mark)
 
 
 def _put_first_of_topic(walk: _Walk, section: str, want: Rule, head: str | None) -> bool:
@@ -189,7 +201,7 @@ def _add_rest(walk: _Walk, section: str, target: Sequence[Rule], at: int) -> Non
     for rule in _behind(walk, target, at):
         walk.do(Delete(rule.id, "the rewrite puts it elsewhere"))
     for rule in target[at:]:
-        walk.do(Add(section, rule.text, rule.topic, rule.rationale))
+        walk.do(_put(section, replace(rule, id=""), None))
 
 
 def _behind(walk: _Walk, target: Sequence[Rule], at: int) -> list[Rule]:

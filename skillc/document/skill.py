@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from skillc.document import render
-from skillc.document.markdown import below_section, items_of, trim_text
+from skillc.document.markdown import Mark, below_section, blocks_of, trim_text
 from skillc.tokens import count_tokens
 
 Mode = Literal["frozen", "trainable", "slow"]
@@ -20,19 +20,21 @@ _ID_DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One line of a trainable section.
+    """One block of a trainable section: a list item, or a paragraph or a table that its author wrote between them.
 
     Attributes:
         id: stable name, hex digits; it outlives replacements of the text. The target never sees it.
         text: what the target reads, without the list marker; further lines are part of the same item.
         topic: the sub-heading it stands under.
         rationale: why it was added, on what evidence. The target never sees it.
+        mark: what it is; steps of a numbered list are counted where they stand, so that none is wrong after an edit.
     """
 
     id: str
     text: str
     topic: str | None = None
     rationale: str = ""
+    mark: Mark = "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +162,7 @@ def new_id(section: str, text: str, taken: Collection[str]) -> str:
 
 
 def split_rules(text: str, section: str, taken: Collection[str] = ()) -> tuple[Rule, ...]:
-    """The rules in a markdown text. See `markdown.items_of` for what becomes a rule.
+    """The rules in a markdown text. See `markdown.blocks_of` for what becomes a rule.
 
     Args:
         text: list items, paragraphs, headings as topics.
@@ -169,8 +171,8 @@ def split_rules(text: str, section: str, taken: Collection[str] = ()) -> tuple[R
     """
     ids = set(taken)
     rules: list[Rule] = []
-    for topic, item in items_of(text):
-        rule = Rule(new_id(section, item, ids), item, topic)
+    for found in blocks_of(text):
+        rule = Rule(new_id(section, found.text, ids), found.text, found.topic, mark=found.mark)
         ids.add(rule.id)
         rules.append(rule)
     return _by_topic(tuple(rules))

@@ -235,7 +235,8 @@ _RUN = (
         "change",
         Level.RUN,
         (_given("candidate", "candidate"),),
-        "tokens inserted plus deleted, divided by the larger of the incumbent's tokens and the sum of section limits",
+        "tokens deleted plus inserted, divided by the larger of the incumbent's tokens and the sum of section limits; "
+        "what is inserted into a section counts by the share of its limit that the incumbent uses",
         "",
         POSITIVE,
         reads_candidate=True,

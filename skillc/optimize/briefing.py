@@ -13,6 +13,7 @@ from skillc.optimize.rule_counts import notes
 from skillc.optimize.sight import trimmed
 from skillc.plan.call_sizes import REJECTED_LIMIT
 from skillc.plan.schema import TaskPlan
+from skillc.plan.task_text import first_decides
 from skillc.tokens import count_tokens
 
 # Tokens of one entry of the rejected-edit buffer as a prompt shows it.
@@ -28,6 +29,7 @@ class Briefing(TypedDict):
     meta: str
     rejected: list[str]
     knowledge: Knowledge
+    first_decides: bool
 
 
 def briefing(engine: Engine, state: State) -> Briefing:
@@ -44,6 +46,7 @@ def briefing(engine: Engine, state: State) -> Briefing:
         meta=state.meta,
         rejected=shown_rejected(state.incumbent, state.rejected) if engine.plan.optimize.rejected_buffer else [],
         knowledge=engine.plan.optimize.knowledge,
+        first_decides=first_decides(engine.plan.skill, engine.plan.task),
     )
 
 

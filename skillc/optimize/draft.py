@@ -292,10 +292,10 @@ def _edits_between(before: Document, after: Document, sections: Sequence[str]) -
     document = before
     for name in sections:
         section = after.section(name)
-        wanted = [WantedRule(r.text, r.topic or "", r.id, r.rationale) for r in section.rules] if section else []
         old = document.section(name)
-        if old is None or [(r.text, r.topic) for r in old.rules] == [(w.text, w.topic or None) for w in wanted]:
+        if section is None or old is None or old.body == section.body:
             continue
+        wanted = [WantedRule(r.text, r.topic or "", r.id, r.rationale, r.mark) for r in section.rules]
         found = edits_to(document, name, wanted)
         if isinstance(found, Refused):
             return None

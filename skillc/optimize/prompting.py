@@ -1,7 +1,8 @@
 """The messages of every optimizer call, from jinja2 templates and frozen views.
 
-A prompt is a system message that is the same for all stages, then one user message: what all calls of a step share
-comes first (task, skill, sections, memory, rejected edits), what differs last, so that a server's prefix cache hits.
+A prompt is a system message that is the same for all stages of a program, then one user message: what all calls of a
+step share comes first (task, skill, sections, memory, rejected edits), what differs last, so that a server's prefix
+cache hits.
 
 Structure is XML-like tags. Data can't forge it: `fence` escapes the `<` of anything that looks like one of our tags,
 and nothing else, so that texts stay as they are. Templates are never rendered twice, so braces in data mean nothing.
@@ -169,6 +170,7 @@ def reflect_messages(
     meta: str = "",
     sections: Sequence[SectionView] = (),
     knowledge: Knowledge = "open",
+    first_decides: bool = False,
 ) -> Messages:
     """Ask for edits that cure failures, or keep what works.
 
@@ -189,8 +191,9 @@ def reflect_messages(
         meta: the optimizer's own memory.
         sections: the sections that may be edited, with their limits.
         knowledge: what the optimizer may write from.
+        first_decides: whether the target is told that of several rules that fit the first one decides.
     """
-    shared = _shared(skill, task, sections, meta, rejected, knowledge)
+    shared = _shared(skill, task, sections, meta, rejected, knowledge, first_decides)
     return _render(
         "reflect",
         kind=kind,
@@ -218,6 +221,7 @@ def aggregate_messages(
     meta: str = "",
     sections: Sequence[SectionView] = (),
     knowledge: Knowledge = "open",
+    first_decides: bool = False,
 ) -> Messages:
     """Ask for one patch out of several.
 
@@ -231,11 +235,15 @@ def aggregate_messages(
         meta: the optimizer's own memory.
         sections: the sections that may be edited.
         knowledge: what the optimizer may write from.
+        first_decides: whether the target is told that of several rules that fit the first one decides.
     """
     of = list(kinds) or ["failures"] * len(patches)
     rows = [(kind, [_edit_json(EditView(edit)) for edit in patch]) for kind, patch in zip(of, patches, strict=True)]
     return _render(
-        "aggregate", patches=rows, edit_budget=edit_budget, **_shared(skill, task, sections, meta, rejected, knowledge)
+        "aggregate",
+        patches=rows,
+        edit_budget=edit_budget,
+        **_shared(skill, task, sections, meta, rejected, knowledge, first_decides),
     )
 
 
@@ -249,10 +257,16 @@ def budget_messages(
     meta: str = "",
     sections: Sequence[SectionView] = (),
     knowledge: Knowledge = "open",
+    first_decides: bool = False,
 ) -> Messages:
     """Ask how many of the edits to make in this step, at most `most`."""
     rows = [_edit_json(view) for view in edits]
-    return _render("budget", edits=rows, edit_budget=most, **_shared(skill, task, sections, meta, rejected, knowledge))
+    return _render(
+        "budget",
+        edits=rows,
+        edit_budget=most,
+        **_shared(skill, task, sections, meta, rejected, knowledge, first_decides),
+    )
 
 
 def rewrite_messages(
@@ -265,9 +279,10 @@ def rewrite_messages(
     meta: str = "",
     sections: Sequence[SectionView] = (),
     knowledge: Knowledge = "open",
+    first_decides: bool = False,
 ) -> Messages:
     """Ask for the sections `rewritten` written anew, so that they do what the chosen edits suggest."""
-    shared = _shared(skill, task, sections, meta, rejected, knowledge)
+    shared = _shared(skill, task, sections, meta, rejected, knowledge, first_decides)
     limits = {section.name: section.limit for section in sections}
     named = [(name, limits.get(name)) for name in rewritten]
     return _render("rewrite", edits=[_edit_json(view) for view in edits], rewritten=named, **shared)
@@ -289,6 +304,7 @@ def draft_messages(
     meta: str = "",
     sections: Sequence[SectionView] = (),
     knowledge: Knowledge = "open",
+    first_decides: bool = False,
 ) -> Messages:
     """Ask for the sections `written` anew, from cases rather than from edits.
 
@@ -307,8 +323,9 @@ def draft_messages(
         meta: the optimizer's own memory.
         sections: the sections that may be edited, with their limits.
         knowledge: what the optimizer may write from.
+        first_decides: whether the target is told that of several rules that fit the first one decides.
     """
-    shared = _shared(skill, task, sections, meta, rejected, knowledge)
+    shared = _shared(skill, task, sections, meta, rejected, knowledge, first_decides)
     limits = {section.name: section.limit for section in sections}
     return _render(
         "draft",
@@ -336,6 +353,7 @@ def slow_update_messages(
     sections: Sequence[SectionView] = (),
     rejected: Sequence[str] = (),
     knowledge: Knowledge = "open",
+    first_decides: bool = False,
 ) -> Messages:
     """Ask for a new text of the slow section `section`, whose text the skill shows, from pairs of answers."""
     return _render(
@@ -343,7 +361,7 @@ def slow_update_messages(
         section=section,
         limit=limit,
         pairs=pairs,
-        **_shared(skill, task, sections, meta, rejected, knowledge),
+        **_shared(skill, task, sections, meta, rejected, knowledge, first_decides),
     )
 
 
@@ -357,9 +375,10 @@ def meta_skill_messages(
     sections: Sequence[SectionView] = (),
     rejected: Sequence[str] = (),
     knowledge: Knowledge = "open",
+    first_decides: bool = False,
 ) -> Messages:
     """Ask what the optimizer wants to remember about which edits helped; `memory` is what it wrote before."""
-    shared = _shared(skill, task, sections, memory, rejected, knowledge)
+    shared = _shared(skill, task, sections, memory, rejected, knowledge, first_decides)
     return _render("meta_skill", decisions=decisions, pairs=pairs, **shared)
 
 
@@ -379,7 +398,7 @@ def reask_messages(messages: Sequence[Mapping[str, str]], reply: str, problem: s
 
 def _render(name: str, **values: Any) -> Messages:
     return (
-        {"role": "system", "content": _template("system").render().strip()},
+        {"role": "system", "content": _template("system").render(first_decides=values["first_decides"]).strip()},
         _user(_template(name).render(**values).strip()),
     )
 
@@ -395,6 +414,7 @@ def _shared(
     meta: str,
     rejected: Sequence[str],
     knowledge: Knowledge,
+    first_decides: bool,
 ) -> dict[str, Any]:
     return {
         "skill": skill,
@@ -407,6 +427,7 @@ def _shared(
         "meta": meta,
         "rejected": list(rejected),
         "knowledge": knowledge,
+        "first_decides": first_decides,
     }
 
 

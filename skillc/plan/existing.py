@@ -21,7 +21,9 @@ from skillc.plan.resolve.skill import artifact_name
 
 # The keys of the Agent Skills specification beside `name` and `description`; validators refuse others.
 SPEC_KEYS = ("license", "compatibility", "metadata", "allowed-tools")
-_STEP = 400
+# The limit of a section in a new program: what a language model's whole text takes, with room to grow.
+WHOLE_TEXT = 1_500
+_STEP = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class Existing:
 def existing_skill(path: Path, freeze: Sequence[str] = ()) -> Existing:
     """Read a SKILL.md, or the one in a folder.
 
-    A section whose text is a list of bullets becomes rules, unless `freeze` names it; every other section stays text.
+    A section whose text is a list becomes rules, unless `freeze` names it; every other section stays text.
 
     Args:
         path: the file or its folder.
@@ -140,26 +142,27 @@ def _section(section: Section, frozen: bool) -> ExistingSection:
         return ExistingSection(section.name, "frozen", text, section.title, None, shown, why)
     made = Section(section.name, "trainable", text)
     count = len(made.rules)
-    limit = max(2, -(-2 * made.tokens // _STEP)) * _STEP
+    limit = max(WHOLE_TEXT, -(-2 * made.tokens // _STEP) * _STEP)
     why = f"{count} rule{'' if count == 1 else 's'}"
     return ExistingSection(section.name, "trainable", text, section.title, limit, shown, why)
 
 
 def _no_rules(section: Section) -> str | None:
-    """Why a text stays as it is; None where it is a list of bullets, which rules keep word for word."""
+    """Why a text stays as it is; None where it is a list, with some paragraphs, which rules keep to the letter."""
     if section.name == PREAMBLE and section.title == "":
         return "it has no heading"
     made = document_of("x", "", [(section.name, "trainable", section.text, None)]).sections[0]
-    if made.rules and _plain(made.body) == _plain(section.text):
+    items = sum(rule.mark != "" for rule in made.rules)
+    if 2 * items <= len(made.rules):
+        return "it is not a list"
+    if _plain(made.body) == _plain(section.text):
         return None
     lines = [line for line, is_prose in prose(lines_of(section.text)) if is_prose and line.strip()]
     if any(re.match(r"\s*\d{1,3}[.)]\s", line) for line in lines):
-        return "a numbered list would lose its numbers as rules"
-    if any(line.lstrip().startswith("|") for line in lines):
-        return "a table cannot be a rule"
+        return "its numbers are not 1., 2., 3. and so on"
     if len(lines) < len([line for line in lines_of(section.text) if line.strip()]):
         return "it contains code between its lines"
-    return "it is not a list of bullets"
+    return "as rules it would look different"
 
 
 def _plain(text: str) -> list[str]:

@@ -23,7 +23,7 @@ def initial_document(plan: Plan) -> Document:
     told = skill.present is not None
     parts = ((s.name, s.mode, without_task_text(s.text, task) if told else s.text, s.limit) for s in sections_of(plan))
     text = task_text(task) if told else ""
-    document = document_of(skill.artifact, skill.about, parts, task=text, lead=lead_text(skill))
+    document = document_of(skill.artifact, skill.about, parts, task=text, lead=lead_text(skill, task))
     titles = {section.name: section.title for section in skill.sections}
     sections = tuple(replace(section, title=titles.get(section.name)) for section in document.sections)
     return replace(document, sections=sections, title=skill.title, frontmatter=skill.frontmatter)

@@ -15,6 +15,9 @@ _LEAD = {
     "advice": "The rules below are advice: use them where they help.",
     None: "",
 }
+_FIRST = "If several rules fit and none says which, the first one decides."
+_FIRST_OF_FIELD = "If several rules for one field fit and none says which, the first one decides."
+_CLOSED = frozenset({"labels", "bool"})
 _REASON = "Reason step by step before you answer."
 _PLAIN = {
     "bool": ("true or false", "true or false"),
@@ -51,9 +54,18 @@ def task_text(task: TaskPlan) -> str:
     return given + asked + reason
 
 
-def lead_text(skill: SkillPlan) -> str:
+def lead_text(skill: SkillPlan, task: TaskPlan) -> str:
     """Say how to take the rules of a skill; shown only while the skill has rules."""
-    return _LEAD[skill.present]
+    lead = _LEAD[skill.present]
+    if not first_decides(skill, task):
+        return lead
+    return f"{lead} {_FIRST if len(task.outputs) == 1 else _FIRST_OF_FIELD}"
+
+
+def first_decides(skill: SkillPlan, task: TaskPlan) -> bool:
+    """Whether the first rule that fits decides, as SKILL.md then says; for open answers, all rules that fit apply."""
+    closed = all(output.type.kind in _CLOSED for output in task.outputs)
+    return skill.present == "rules" and bool(task.outputs) and closed
 
 
 def without_task_text(text: str, task: TaskPlan) -> str:
@@ -62,7 +74,10 @@ def without_task_text(text: str, task: TaskPlan) -> str:
     The preamble of a compiled SKILL.md contains both; a program that reuses it would say them twice.
     """
     rest = text.strip()
-    for known in (task_text(task), *filter(None, _LEAD.values())):
+    leads = [
+        f"{lead} {more}".strip() for lead in filter(None, _LEAD.values()) for more in ("", _FIRST, _FIRST_OF_FIELD)
+    ]
+    for known in (task_text(task), *leads):
         if known and (rest == known or rest.startswith(f"{known}\n\n")):
             rest = rest[len(known) :].strip()
     return rest if rest != text.strip() else text

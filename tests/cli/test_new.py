@@ -164,10 +164,10 @@ def test_a_skill_is_kept_or_said_to_be_left_out(place: Path) -> None:
     for line in [
         "kept the description, `license`, `compatibility`, `allowed-tools`, `metadata`",
         "frozen the text above the first `## ` heading: it has no heading",
-        "frozen When to Use This Skill: it is not a list of bullets",
+        "frozen When to Use This Skill: it is not a list",
         "trainable Rules: 3 rules",
-        "frozen Steps: a numbered list would lose its numbers as rules",
-        "frozen Table: a table cannot be a rule",
+        "trainable Steps: 2 rules",
+        "frozen Table: it is not a list",
         "frozen Style: named by --freeze",
         "left out the frontmatter key `color`, which Agent Skills does not define",
         "left out `references/`, beside the file: copy it to the compiled skill",
@@ -179,6 +179,8 @@ def test_a_skill_is_kept_or_said_to_be_left_out(place: Path) -> None:
         "An apple is a fruit.",
         "A hammer is a tool,\nwhatever its size.",
         "A zebra is an animal: answer `animal`.",
+        "Read.",
+        'Decide.\n\n```bash\necho "## no heading"\n```',
     ]
 
 

@@ -18,7 +18,7 @@ from skillc.document.edits import (
     rewrite,
     rewrite_about,
 )
-from skillc.document.markdown import items_of
+from skillc.document.markdown import Block, blocks_of
 from skillc.document.render import body, for_target
 from skillc.document.skill import Document, Rule, Section, document_of, new_id
 from skillc.document.skill_md import from_skill_md, to_skill_md
@@ -288,7 +288,7 @@ def test_an_edit_never_touches_a_frozen_section_and_never_misses_silently(edits:
     assert FROZEN in for_target(after)
     for section in after.sections:
         if section.mode == "trainable":
-            assert items_of(body(section)) == [(rule.topic, rule.text) for rule in section.rules]
+            assert blocks_of(body(section)) == [Block(rule.topic, rule.text, rule.mark) for rule in section.rules]
     again = from_skill_md(to_skill_md(after))
     assert for_target(again) == for_target(after)
     assert apply_edits(before, edits) == applied

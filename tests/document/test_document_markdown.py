@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from skillc.document.change import change, common_tokens
 from skillc.document.edits import Add, Delete, Move, Replace, apply_edits
-from skillc.document.markdown import items_of, trim_text
+from skillc.document.markdown import blocks_of, trim_text
 from skillc.document.render import body, for_optimizer, for_target
 from skillc.document.skill import Document, Rule, Section, digest, document_of, split_rules, tokens
 from skillc.document.skill_md import from_skill_md, sections_of, to_skill_md, validate
@@ -50,6 +50,10 @@ of two lines.
 """
 
 
+def items_of(text: str) -> list[tuple[str | None, str]]:
+    return [(block.topic, block.text) for block in blocks_of(text)]
+
+
 def test_split_rules() -> None:
     assert items_of(RULES) == [
         (None, "First, on\ntwo lines.\n- nested\n  - deeper\n\nA second paragraph."),
@@ -61,6 +65,7 @@ def test_split_rules() -> None:
         (None, "Empty"),
     ]
     rules = split_rules(RULES, "rules")
+    assert [rule.mark for rule in rules] == ["-", "-", "-", "1.", "1.", "", "-"]
     assert rules == split_rules(RULES, "rules")
     assert [rule.topic for rule in rules] == [None, None, None, "Money", "Money", "Money", "Money / Refunds"]
     assert all(re.fullmatch(r"[0-9a-f]{6,}", rule.id) for rule in rules)
@@ -119,9 +124,9 @@ def test_for_target() -> None:
     )
     assert for_target(document) == (
         "# Route tickets\n\n## Role\n\nYou route.\n\n## Rules\n\n- First, on\n  two lines.\n"
-        "  - nested\n    - deeper\n\n  A second paragraph.\n- Second.\n- Empty\n\n### Money\n\n- Third.\n- Fourth.\n"
-        "- A paragraph\n  of two lines.\n\n"
-        "  ```py\n  # not a heading\n  ```\n\n### Money / Refunds\n\n- Fifth.\n"
+        "  - nested\n    - deeper\n\n  A second paragraph.\n- Second.\n- Empty\n\n"
+        "### Money\n\n1. Third.\n2. Fourth.\n\nA paragraph\nof two lines.\n\n"
+        "```py\n# not a heading\n```\n\n### Money / Refunds\n\n- Fifth.\n"
     )
     assert tokens(document) == count_tokens(for_target(document))
 
@@ -371,12 +376,32 @@ def test_change_counts_tokens() -> None:
 
     assert after() == 0
     assert after(Move(second, "start")) == 0
-    assert after(Add("rules", "six seven eight")) == Fraction(3, 120)
+    full = Fraction(document.sections[0].tokens, 100)
+    assert 0 < full < 1
+    assert after(Add("rules", "six seven eight")) == 3 * full / 120
     assert after(Delete(second)) == Fraction(2, 120)
-    assert after(Replace(first, "one 2 three")) == Fraction(2, 120)
-    assert after(Add("rules", "six", topic="Some topic")) == Fraction(3, 120)
+    assert after(Replace(first, "one 2 three")) == (1 + full) / 120
+    assert after(Add("rules", "six", topic="Some topic")) == 3 * full / 120
     assert after(Delete(first), Add("rules", "one two three")) == 0
-    assert change(document, document.with_section(Section("late", "slow", "a b c", limit=20))) == Fraction(3, 120)
+
+
+def test_what_is_written_into_an_empty_section_is_bounded_by_its_limit_alone() -> None:
+    document = small()
+    guided = document.with_section(Section("late", "slow", "a b c", limit=20))
+    assert change(document, guided) == 0
+    assert change(guided, document) == Fraction(3, 120)
+    assert (
+        change(guided, guided.with_section(Section("late", "slow", "a b d", limit=20))) == (1 + Fraction(3, 20)) / 120
+    )
+    empty = document_of("x", "y", [("rules", "trainable", "", 1_500), ("open", "trainable", "", None)])
+    draft = apply_edits(empty, [Add(s, "word " * 1_000 + s) for s in ("rules", "open")]).document
+    assert change(empty, draft) == 0
+
+
+def test_what_is_inserted_into_a_full_section_counts_whole() -> None:
+    full = document_of("x", "y", [("rules", "trainable", "- " + "word " * 50, 20)])
+    changed = apply_edits(full, [Replace(full.rules[0].id, "other")]).document
+    assert change(full, changed) == Fraction(51, tokens(full))
 
 
 def test_change_is_over_the_incumbent_where_it_is_larger_than_the_limits() -> None:

@@ -164,7 +164,7 @@ def test_prompts_are_those_that_a_rollout_sends(skill):
     (given_,), (output,) = plan.task.inputs, plan.task.outputs
     task = prompts.Task("ticket", "team", given_.about, tuple(output.type.labels))
     assert prompts.task_text(task) == task_text(plan.task)
-    assert lead_text(plan.skill) == prompts.LEAD
+    assert lead_text(plan.skill, plan.task) == prompts.LEAD
     body = prompts.page(task, skill) if skill else None
     module = build_module(plan.task, plan.skill.name, instructions(plan.task, body))
     adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)

@@ -1,10 +1,12 @@
 """Whole-section drafts: what their authors see, how they are tried, revised and gated, and who has a step."""
 
 import asyncio
+import json
 from dataclasses import replace
 
-from workshop import KIND_OF, PLACE, Workshop, word_of
+from workshop import KIND_OF, PLACE, Workshop, rows, word_of
 
+from skillc.data.starter import Choice, start
 from skillc.document.skill import digest
 from skillc.metrics.cells import Scored
 from skillc.optimize.draft import draft
@@ -171,3 +173,18 @@ def test_where_most_is_right_a_draft_is_to_change_little(tmp_path):
     mostly, hardly = made.script.calls[0].messages[1].content, made.script.calls[-1].messages[1].content
     assert "answers most cases rightly already" in mostly and "kept back" in mostly
     assert "Every answer that occurs needs a rule" in hardly and "rightly already" not in hardly
+
+
+def test_a_whole_draft_reaches_the_gates_of_a_program_that_skillc_wrote(tmp_path):
+    (tmp_path / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
+    program = start(tmp_path / "things.jsonl", choice=Choice(answers=("kind",))).text
+    length = "also so " * 38
+    rules = [{"text": f"If the text has {word}, answer {kind}. {length}"} for word, kind in KIND_OF.items()]
+    made = shop(
+        tmp_path, lambda call: {"analysis": "", "sections": [{"section": "rules", "rules": rules}]}, program=program
+    )
+    heard = Heard(made)
+    after = stepped(made)
+    (record,) = heard.records
+    assert record["result"] == "accept" and len(after.incumbent.rules) == len(rules)
+    assert after.incumbent.section("rules").tokens > 1_000

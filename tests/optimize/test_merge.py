@@ -159,18 +159,18 @@ def test_two_parents_are_merged_through_the_gates_at_the_epochs_end(tmp_path, mo
 
 def test_a_merge_never_counts_for_patience(tmp_path, monkeypatch):
     initial_is_drawn(monkeypatch)
-    engine = two_lines(tmp_path, gates=BETTER + "\ngate short = tokens(candidate) <= 54 tokens")
+    engine = two_lines(tmp_path, gates=BETTER + "\ngate short = tokens(candidate) <= 68 tokens")
     done = trained(engine)
     assert results(engine.observer) == ["accept", "accept", "reject"]
     assert engine.observer.decisions[-1]["blame"] == "short"
-    assert tokens(done.state.best) <= 54
+    assert tokens(done.state.best) <= 68
     # One for the second step, whose accept is below what the first one reached; none for the merge.
     assert done.state.patience.waited == 1
 
 
 def test_the_same_two_are_never_merged_twice(tmp_path, monkeypatch):
     initial_is_drawn(monkeypatch)
-    engine = two_lines(tmp_path, gates=BETTER + "\ngate short = tokens(candidate) <= 54 tokens", budget="epochs = 5")
+    engine = two_lines(tmp_path, gates=BETTER + "\ngate short = tokens(candidate) <= 68 tokens", budget="epochs = 5")
     trained(engine)
     assert [d["place"] for d in engine.observer.decisions if d["kind"] == "merge"] == ["merge 1"]
 

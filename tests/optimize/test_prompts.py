@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillc.document.skill import document_of
 from skillc.models.rulebook.briefs import plain, read_brief
 from skillc.optimize import prompting
+from skillc.optimize.methods.one_shot import one_shot_messages
 from skillc.optimize.prompting import (
     TAGS,
     DecisionView,
@@ -20,6 +22,7 @@ from skillc.optimize.prompting import (
     TrajectoryView,
     aggregate_messages,
     budget_messages,
+    draft_messages,
     fence,
     lookup_messages,
     meta_skill_messages,
@@ -118,6 +121,17 @@ def test_a_reflection_asks_only_for_what_is_on() -> None:
     assert "<steps>" in plain_
     assert "<steps>" not in asking
     assert 'stage="reflect" kind="failures" edits="4" lapses="on" marks="on" lookups="2">' in asking
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_order_decides_only_where_the_target_is_told_so(first: bool) -> None:
+    made = draft_messages(written=["rules"], wrong=[trajectory()], right=[], cases=[], first_decides=first, **SHARED)
+    single = one_shot_messages(
+        task=TASK, document=document_of("x", "y", []), trajectories=[], best="1", first_decides=first
+    )
+    for text in (made[0]["content"], made[1]["content"], single[0]["content"]):
+        assert ("fits decides" in text) == first
+        assert ("All rules that fit apply" in text) != first
 
 
 def test_a_rewrite_names_its_sections_with_their_limits() -> None:

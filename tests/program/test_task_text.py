@@ -23,7 +23,7 @@ from skillc.loading import load
 from skillc.models.rulebook.sentences import read_rules
 from skillc.plan.initial import initial_document
 from skillc.plan.schema import Plan, TaskPlan
-from skillc.plan.task_text import task_text
+from skillc.plan.task_text import first_decides, task_text, without_task_text
 from skillc.program.artifact import artifact_texts, write_artifact
 from skillc.program.module import build_module
 from skillc.program.present import instructions
@@ -52,7 +52,8 @@ SENTENCE = (
     "Given the ticket (as the customer wrote it), answer with the team: "
     'one of "billing", "shipping", "technical" or "account".'
 )
-FOLLOW = "Follow the rules below; they come before your own judgement."
+LEAD = "Follow the rules below; they come before your own judgement."
+FOLLOW = f"{LEAD} If several rules fit and none says which, the first one decides."
 ADVICE = "The rules below are advice: use them where they help."
 OPEN = "  trainable section rules { limit = 800 tokens }"
 RULES = '  trainable section rules = """\n    - If the ticket mentions "refund", answer billing.\n  """'
@@ -172,6 +173,27 @@ def test_the_body_has_the_task_below_the_title_and_the_lead_only_with_rules(tmp_
     assert FOLLOW not in for_target(advice)
     role = initial_document(plan_at(tmp_path, skill='  frozen section role = "You route tickets."\n' + OPEN))
     assert for_target(role) == f"# Route tickets\n\n{SENTENCE}\n\n## Role\n\nYou route tickets.\n"
+
+
+@pytest.mark.parametrize(
+    ("outputs", "lead"),
+    [
+        ('output team: "a" | "b"', FOLLOW),
+        ('output team: "a" | "b" | none', FOLLOW),
+        ("output urgent: bool", FOLLOW),
+        ('output team: "a" | "b"; output urgent: bool', FOLLOW.replace("several rules", "several rules for one field")),
+        ('output team: "a" | "b"; output reply: text', LEAD),
+        ('output team: list["a" | "b"]', LEAD),
+        ("output team: number", LEAD),
+    ],
+)
+def test_where_all_answers_are_closed_the_first_rule_that_fits_decides(tmp_path: Path, outputs: str, lead: str) -> None:
+    plan = plan_at(tmp_path, f"input text: text; {outputs}", RULES, goal="urgent" if "team" not in outputs else "team")
+    document = initial_document(plan)
+    assert document.lead == lead
+    assert first_decides(plan.skill, plan.task) == (lead != LEAD)
+    for known in (lead, LEAD):
+        assert without_task_text(f"{document.task}\n\n{known}\n\nBe brief.", plan.task) == "Be brief."
 
 
 def test_the_text_counts_and_is_shown_as_frozen(tmp_path: Path) -> None:

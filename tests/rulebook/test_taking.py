@@ -77,6 +77,8 @@ def test_every_gives_a_list() -> None:
         "- `orders`: a JSON list of whole numbers",
         "Answer with the number only.",
         "Follow the rules below; they come before your own judgement.",
+        "Follow the rules below. If several rules fit and none says which, the first one decides.",
+        "Follow the rules below. If several rules for one field fit and none says which, the first one decides.",
     ],
 )
 def test_the_text_of_the_task_is_no_rule(text: str) -> None:

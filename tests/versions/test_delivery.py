@@ -24,7 +24,7 @@ from skillc.versions.locked import locked_findings
 IMPROVES = edited("budget { epochs = 1; => budget { steps = 1;", program=learnable())
 REQUIRES = edited("gate small => require improved\ngate small", program=IMPROVES)
 # No candidate passes, so the best skill is the initial one.
-FAILS = edited("small_step(80%) => small_step(1%)", program=IMPROVES)
+FAILS = edited("small_step(80%) => compact(30 tokens)", program=IMPROVES)
 FAILS_REQUIRED = edited("gate small => require improved\ngate small", program=FAILS)
 PATHS = ArtifactPaths(Path("skills"), "sort-things")
 CANDIDATE = ArtifactPaths(Path("skills.candidate"), "sort-things")

@@ -64,7 +64,10 @@ def literal(labels: Sequence[str]) -> str:
     return f"Literal[{', '.join(map(repr, labels))}]"
 
 
-LEAD = "Follow the rules below; they come before your own judgement."
+LEAD = (
+    "Follow the rules below; they come before your own judgement. "
+    "If several rules fit and none says which, the first one decides."
+)
 
 
 def task_text(task: Task) -> str:

@@ -27,7 +27,7 @@ CODES: tuple[Code, ...] = (
         "`candidate.m`, a skill never has fewer tokens than its frozen sections, `improved(m) - regressed(m)` is what "
         "the mean grew by. The answer is exact for sums and differences of quantities; of products and quotients only "
         "the ranges are known. Where one alternative of several can never hold, a note says so.\n\n"
-        "`change(candidate) <= 0` lets no edit through but one that moves a rule.",
+        "`change(candidate) <= 0` lets no edit through but one that moves a rule or adds to an empty section.",
         program(gate="candidate.correct > 90% and not candidate.correct > 50%"),
         program(gate="candidate.correct > 50% and not candidate.correct > 90%"),
     ),

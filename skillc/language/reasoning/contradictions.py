@@ -129,11 +129,13 @@ class _Judge:
                 self._parts(gate, part)
 
     def _only_moves(self, gate: CheckedGate, case: list[Clause]) -> None:
-        """Where no token may change, rules may still be moved."""
+        """Where no token may change, rules may still be moved, and empty sections written."""
         if not any("change" in show_term(demand.leaf) for clause in case for demand in clause):
             return
         if self._never([(*clause, _CHANGED) for clause in case]):
-            message = f"the gate `{gate.name}` lets no edit through but one that moves a rule"
+            message = (
+                f"the gate `{gate.name}` lets no edit through but one that moves a rule or adds to an empty section"
+            )
             hint = "allow some change: `change(candidate) <= 30%`"
             self._report.add("SK510", gate.source, gate.span, message, hint=hint, severity=Severity.WARNING)
 

@@ -22,6 +22,7 @@ from skillc.optimize.rollouts import Outcome
 from skillc.optimize.seeds import batches
 from skillc.optimize.sight import trajectory_view
 from skillc.plan.schema import Plan, TaskPlan
+from skillc.plan.task_text import first_decides
 
 _PROMPTS = Path(__file__).parent / "prompts"
 
@@ -42,7 +43,10 @@ async def improve(engine: Engine, initial: Document, client: Client) -> Found:
     try:
         outcomes = await engine.rollouts.measure(initial, batch, stage=SEARCH)
         views, best = _views(plan, batch, outcomes), f"{float(plan.goal.high):g}"
-        messages = one_shot_messages(task=plan.task, document=initial, trajectories=views, best=best)
+        first = first_decides(plan.skill, plan.task)
+        messages = one_shot_messages(
+            task=plan.task, document=initial, trajectories=views, best=best, first_decides=first
+        )
         reply = await engine.optimizer.ask(OneShotReply, messages, stage=PROPOSE, sample=(1, 1, 0))
     except BudgetReached as cap:
         return Found(initial, cap.cap)
@@ -64,7 +68,12 @@ def _views(plan: Plan, batch: Sequence[Example], outcomes: Sequence[Outcome]) ->
 
 
 def one_shot_messages(
-    *, task: TaskPlan, document: Document, trajectories: Sequence[TrajectoryView], best: str
+    *,
+    task: TaskPlan,
+    document: Document,
+    trajectories: Sequence[TrajectoryView],
+    best: str,
+    first_decides: bool = False,
 ) -> Messages:
     """Ask for new texts of all open sections.
 
@@ -73,6 +82,7 @@ def one_shot_messages(
         document: the skill, with its frozen sections.
         trajectories: rollouts under it, right ones and wrong ones.
         best: the goal's best score, as people write it.
+        first_decides: whether the target is told that of several rules that fit the first one decides.
     """
     prompt = (
         templates(_PROMPTS)
@@ -86,5 +96,5 @@ def one_shot_messages(
             best=best,
         )
     )
-    system = templates(_PROMPTS).get_template("one_shot_system.j2").render()
+    system = templates(_PROMPTS).get_template("one_shot_system.j2").render(first_decides=first_decides)
     return ({"role": "system", "content": system.strip()}, {"role": "user", "content": prompt.strip()})
