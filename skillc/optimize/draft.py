@@ -14,7 +14,7 @@ from fractions import Fraction
 from pydantic import JsonValue
 
 from skillc.data.example import Example
-from skillc.document.edits import Add, Edit, Replace, apply_edits
+from skillc.document.edits import Edit, apply_edits
 from skillc.document.lint import Refused
 from skillc.document.rewrites import WantedRule, edits_to
 from skillc.document.skill import Document, digest, tokens
@@ -27,9 +27,12 @@ from skillc.optimize.prompting import CaseView, TrajectoryView, draft_messages
 from skillc.optimize.replies import RewriteReply
 from skillc.optimize.rewrite import ask_for_sections, reported, written_sections
 from skillc.optimize.rollouts import gather
-from skillc.optimize.sight import ids_by_tag, shown_gold, shown_inputs, trajectory_views
+from skillc.optimize.sight import ids_by_tag, opening, shown_gold, shown_inputs, trajectory_views
 from skillc.optimize.trials import moved
 from skillc.plan.screening import FURTHER_LIMIT, JUDGES, MOST_FAILURES, MOST_RIGHT
+
+# Tokens of what the rejected-edit buffer holds of a draft's analysis.
+_ANALYSIS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ class Draft:
         rights: unseen cases that the incumbent gets right, on which it was tried.
         cured, broke: ids of those that came out better and worse.
         unexplained: ids of the cases that its author found no rule for.
+        analysis: what decides the answers, in its author's words.
     """
 
     edits: tuple[Edit, ...]
@@ -54,6 +58,7 @@ class Draft:
     cured: tuple[str, ...] = ()
     broke: tuple[str, ...] = ()
     unexplained: tuple[str, ...] = ()
+    analysis: str = ""
 
     @property
     def worth(self) -> Fraction:
@@ -107,7 +112,7 @@ async def draft(engine: Engine, state: State, measured: Sequence[Measured], plac
     told: list[JsonValue] = [{**each.trial(), "chosen": each is best} for each in tried]
     unexplained = tuple(dict.fromkeys(name for each in (*tried, final) for name in each.unexplained))
     fitting = _fitting(engine, state, final)
-    return Drafted(_patch(state, fitting, told, revised=final is not best), unexplained)
+    return Drafted(_patch(state, fitting, told, best.text, revised=final is not best), unexplained)
 
 
 def _fitting(engine: Engine, state: State, final: Draft) -> Draft:
@@ -124,7 +129,7 @@ def _count(engine: Engine, failures: Sequence[Measured]) -> int:
     return engine.plan.optimize.drafts if held_out(failures) else 1
 
 
-def _patch(state: State, final: Draft, told: list[JsonValue], *, revised: bool) -> Patch:
+def _patch(state: State, final: Draft, told: list[JsonValue], tried: Document, *, revised: bool) -> Patch:
     document, edits = reported(state.incumbent, final.edits)
     shown: dict[str, JsonValue] = {"maker": "draft", "drafts": told, "revised": revised, "edits": edits}
     trial = ""
@@ -133,8 +138,10 @@ def _patch(state: State, final: Draft, told: list[JsonValue], *, revised: bool) 
             f", cured {len(final.cured)} of {len(final.failures)} and broke {len(final.broke)} of {len(final.rights)}"
         )
         trial += " training cases before its revision" if revised else " training cases"
-    texts = " | ".join(edit.text for edit in final.edits if isinstance(edit, Add | Replace))
-    return Patch(final.edits, document, shown, f"a draft of {tokens(document)} tokens{trial}: {texts}")
+    text = f"a draft of {tokens(document)} tokens{trial}"
+    text += f"; its analysis: {opening(final.analysis, _ANALYSIS)}" if final.analysis else ""
+    changes = dict.fromkeys(final.cured, 1) | dict.fromkeys(final.broke, -1)
+    return Patch(final.edits, document, shown, text, trial=changes, tried=tried)
 
 
 async def _tried(engine: Engine, state: State, drafts: Sequence[Draft]) -> list[Draft]:
@@ -207,6 +214,7 @@ class _Writer:
             tuple(example for example, _ in self._held),
             tuple(example for example, _ in self._checks),
             unexplained=_named(found, self._seen),
+            analysis=found.analysis,
         )
 
     async def revise(self, best: Draft) -> Draft:
@@ -239,7 +247,10 @@ class _Writer:
         if against is None:
             return best
         text = apply_edits(self._state.incumbent, against).document
-        return replace(best, edits=against, text=text, unexplained=(*best.unexplained, *_named(found, failed)))
+        unexplained = (*best.unexplained, *_named(found, failed))
+        return replace(
+            best, edits=against, text=text, unexplained=unexplained, analysis=found.analysis or best.analysis
+        )
 
     async def _ask(
         self, messages: Sequence[Mapping[str, str]], skill: Document, ordinal: int

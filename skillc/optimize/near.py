@@ -1,4 +1,4 @@
-"""Examples that read alike, by BM25 over the words of their inputs (Robertson and Zaragoza 2009; `bm25s`)."""
+"""Examples and texts that read alike, by BM25 over their words (Robertson and Zaragoza 2009; `bm25s`)."""
 
 from __future__ import annotations
 
@@ -48,15 +48,31 @@ class Near:
 
     @cached_property
     def _index(self) -> Any:
-        """None where the split has no words at all."""
-        import bm25s
+        return _index_of([_words(example.inputs) for example in self._examples])
 
-        texts = [_words(example.inputs) for example in self._examples]
-        if not any(texts):
-            return None
-        index = bm25s.BM25()
-        index.index(texts, show_progress=False)
-        return index
+
+def alike(texts: Sequence[str]) -> list[list[float]]:
+    """How alike texts are, pair by pair, from 0 to 1; words that many of them have count little.
+
+    It is the score of one text against the other as a share of its score against itself, the larger of both ways, so
+    that a short text within a long one is alike.
+    """
+    words = [_WORD.findall(text.casefold()) for text in texts]
+    index, every = _index_of(words), range(len(texts))
+    rows = [index.get_scores(each) if each else [0.0] * len(texts) for each in words]
+    shares = [[float(rows[i][j]) / (float(rows[i][i]) or 1.0) for j in every] for i in every]
+    return [[round(max(shares[i][j], shares[j][i]), _DIGITS) for j in every] for i in every]
+
+
+def _index_of(texts: Sequence[Sequence[str]]) -> Any:
+    """None where there is no word at all."""
+    import bm25s
+
+    if not any(texts):
+        return None
+    index = bm25s.BM25()
+    index.index(texts, show_progress=False)
+    return index
 
 
 def _words(values: Mapping[str, JsonValue]) -> list[str]:

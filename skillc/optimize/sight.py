@@ -87,6 +87,22 @@ def _shown(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def opening(text: str, limit: int) -> str:
+    """The first sentences of a text that fit into `limit` tokens together; the first one in any case."""
+    first, *more = re.split(r"(?<=[.!?;])\s+", " ".join(text.split()))
+    for sentence in more:
+        if count_tokens(longer := f"{first} {sentence}") > limit:
+            break
+        first = longer
+    return first
+
+
+def shortened(text: str, characters: int) -> str:
+    """The beginning of a text on one line, cut behind a word."""
+    line = " ".join(text.split())
+    return line if len(line) <= characters else f"{line[:characters].rsplit(' ', 1)[0]} …"
+
+
 def trimmed(text: str, limit: int | None) -> str:
     """A text of at most about `limit` tokens: its beginning and its end, with a note of what is left out."""
     if limit is None or len(text) <= limit:

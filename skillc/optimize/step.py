@@ -19,6 +19,7 @@ from skillc.optimize.bundles import bundles
 from skillc.optimize.contrast import Measured
 from skillc.optimize.decide import settle_pool, with_rejected
 from skillc.optimize.draft import draft
+from skillc.optimize.effects import with_batch
 from skillc.optimize.engine import Engine, Place, Rejected, State, entry, mean
 from skillc.optimize.failures import failing
 from skillc.optimize.fates import left_out, unshelved, waiting
@@ -44,6 +45,7 @@ async def step(engine: Engine, state: State, batch: Sequence[Example], place: Pl
     again = replayed(engine, state, batch)
     rolled = await roll_out(engine, state, batch, again=again)
     batch = (*batch, *again)
+    state = with_batch(engine, state, batch)
     maker = maker_of(engine, state, [pair for part in rolled for pair in part])
     left_out = retired(state)
     rolled = [[pair for pair in part if pair[0].id not in left_out] for part in rolled]
