@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, zip_longest
+from itertools import permutations, zip_longest
 
 from skillc.document.edits import Add, Replace
 from skillc.optimize.briefing import briefing
 from skillc.optimize.engine import Engine, Place, State
-from skillc.optimize.near import alike
+from skillc.optimize.near import Alike
 from skillc.optimize.prompting import Kind, PatchView, TrajectoryView, aggregate_messages
 from skillc.optimize.proposals import Proposal, as_proposed, check_edits, joined, read_proposals, wording
 from skillc.optimize.reflect import Reflection
@@ -66,19 +66,17 @@ async def aggregate(
 
 def _disputed(engine: Engine, state: State, reflections: Sequence[Reflection]) -> frozenset[str]:
     """The wordings of proposals that another reader's proposal overlaps or contradicts; equal ones do neither."""
-    readers: dict[str, tuple[int, Proposal]] = {}
-    for i, reflection in enumerate(reflections):
-        for proposal in reflection.proposals:
-            readers.setdefault(wording(proposal.edit), (i, proposal))
-    names = list(readers)
-    texts = [_condition(engine, readers[name][1]) for name in names]
-    # The skill's own rules show which words say little here.
-    near = alike([*texts, *(rule.text for rule in state.incumbent.rules)]) if len(names) > 1 else []
+    readers = [joined(reflection.proposals) for reflection in reflections]
+    texts = [[_condition(engine, proposal) for proposal in each] for each in readers]
+    # What a reader and the skill's own rules repeat is how rules are worded here, not what they are about.
+    indexes = [Alike(each, [rule.text for rule in state.incumbent.rules]) for each in texts]
     found: set[str] = set()
-    for i, j in combinations(range(len(names)), 2):
-        (one, first), (other, second) = readers[names[i]], readers[names[j]]
-        if one != other and (near[i][j] >= _ALIKE or _touch(first, second)):
-            found |= {names[i], names[j]}
+    for one, other in permutations(range(len(readers)), 2):
+        for first, text in zip(readers[one], texts[one], strict=True):
+            for second, share in zip(readers[other], indexes[other].within(text), strict=True):
+                names = {wording(first.edit), wording(second.edit)}
+                if len(names) > 1 and (share >= _ALIKE or _touch(first, second)):
+                    found |= names
     return frozenset(found)
 
 
@@ -89,10 +87,12 @@ def _touch(first: Proposal, second: Proposal) -> bool:
 
 
 def _condition(engine: Engine, proposal: Proposal) -> str:
-    """The text of an edit without the labels that it answers, so that rules with contradicting answers read alike."""
+    """The text of an edit without labels and names of fields, so that rules with contradicting answers read alike."""
     text = proposal.edit.text if isinstance(proposal.edit, Add | Replace) else ""
-    labels = [re.escape(label) for field in engine.plan.task.outputs for label in field.type.labels]
-    return re.sub(rf"(?<!\w)(?:{'|'.join(labels)})(?!\w)", " ", text) if labels else text
+    task = engine.plan.task
+    names = [field.name for field in (*task.inputs, *task.outputs)]
+    names += [label for field in task.outputs for label in field.type.labels]
+    return re.sub(rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)", " ", text)
 
 
 def _groups(level: Sequence[_List]) -> list[list[_List]]:

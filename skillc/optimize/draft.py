@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import MappingProxyType
 
 from pydantic import JsonValue
 
@@ -19,14 +20,23 @@ from skillc.document.lint import Refused
 from skillc.document.rewrites import WantedRule, edits_to
 from skillc.document.skill import Document, digest, tokens
 from skillc.optimize.briefing import briefing
-from skillc.optimize.contrast import Measured, confusion, failures_of, further, held_out, near_rights, rights_of
+from skillc.optimize.contrast import (
+    Measured,
+    confusion,
+    failures_of,
+    further,
+    held_out,
+    near_rights,
+    right_otherwise,
+    rights_of,
+)
 from skillc.optimize.decide import Patch
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.pool import fits_text
 from skillc.optimize.prompting import CaseView, TrajectoryView, draft_messages
 from skillc.optimize.replies import RewriteReply
 from skillc.optimize.rewrite import ask_for_sections, reported, written_sections
-from skillc.optimize.rollouts import gather
+from skillc.optimize.rollouts import Outcome, gather
 from skillc.optimize.sight import ids_by_tag, opening, shown_gold, shown_inputs, trajectory_views
 from skillc.optimize.trials import moved
 from skillc.plan.screening import FURTHER_LIMIT, JUDGES, MOST_FAILURES, MOST_RIGHT
@@ -189,7 +199,8 @@ class _Writer:
     async def write(self) -> Draft | None:
         """A draft from the cases that are shown, None where the optimizer gave none that fits."""
         plan = self._engine.plan
-        wrong, right = self._views("t", self._seen), self._views("k", self._right)
+        otherwise = right_otherwise(self._engine, self._state.incumbent, self._seen)
+        wrong, right = self._views("t", self._seen, otherwise), self._views("k", self._right)
         hidden = [example.id for example, _ in (*self._held, *self._checks)]
         shown = [*self._seen, *self._right]
         cases = further(self._engine, [*hidden, *(e.id for e, _ in shown)], FURTHER_LIMIT)
@@ -265,9 +276,11 @@ class _Writer:
             return None
         return reply, edits
 
-    def _views(self, letter: str, pairs: Sequence[Measured]) -> list[TrajectoryView]:
+    def _views(
+        self, letter: str, pairs: Sequence[Measured], right: Mapping[str, Outcome] = MappingProxyType({})
+    ) -> list[TrajectoryView]:
         plan = self._engine.plan
-        return trajectory_views(plan, pairs, limit=plan.optimize.trajectory_limit, letter=letter)
+        return trajectory_views(plan, pairs, limit=plan.optimize.trajectory_limit, letter=letter, right=right)
 
     def _case(self, example: Example) -> CaseView:
         plan = self._engine.plan

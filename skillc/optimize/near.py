@@ -51,17 +51,35 @@ class Near:
         return _index_of([_words(example.inputs) for example in self._examples])
 
 
-def alike(texts: Sequence[str]) -> list[list[float]]:
-    """How alike texts are, pair by pair, from 0 to 1; words that many of them have count little.
+class Alike:
+    """How much of each of some texts is in another text. Makes no calls.
 
-    It is the score of one text against the other as a share of its score against itself, the larger of both ways, so
-    that a short text within a long one is alike.
+    Args:
+        texts: what is looked for.
+        beside: more of the same kind. Words that many texts of the two have count little.
     """
-    words = [_WORD.findall(text.casefold()) for text in texts]
-    index, every = _index_of(words), range(len(texts))
-    rows = [index.get_scores(each) if each else [0.0] * len(texts) for each in words]
-    shares = [[float(rows[i][j]) / (float(rows[i][i]) or 1.0) for j in every] for i in every]
-    return [[round(max(shares[i][j], shares[j][i]), _DIGITS) for j in every] for i in every]
+
+    def __init__(self, texts: Sequence[str], beside: Sequence[str] = ()) -> None:
+        self._texts = [_said(text) for text in texts]
+        self._index = _index_of([*self._texts, *map(_said, beside)])
+
+    def within(self, text: str) -> list[float]:
+        """For each of the texts, the share of its score that the other text reaches: 0 to 1."""
+        return [round(reached / whole, _DIGITS) if whole else 0.0 for reached, whole in self._scores(_said(text))]
+
+    def _scores(self, words: Sequence[str]) -> list[tuple[float, float]]:
+        if self._index is None or not words:
+            return [(0.0, 0.0)] * len(self._texts)
+        reached = self._index.get_scores(words)
+        own = [self._index.get_scores(each)[i] if each else 0.0 for i, each in enumerate(self._texts)]
+        return [(float(reached[i]), float(own[i])) for i in range(len(self._texts))]
+
+
+def _said(text: str) -> list[str]:
+    """The words of a text, each once, but those that every English text has."""
+    from bm25s.stopwords import STOPWORDS_EN
+
+    return [word for word in dict.fromkeys(_WORD.findall(text.casefold())) if word not in STOPWORDS_EN]
 
 
 def _index_of(texts: Sequence[Sequence[str]]) -> Any:

@@ -33,8 +33,8 @@ Messages = tuple[Message, ...]
 
 # Every tag that a template writes; a test compares the two.
 _TAG_NAMES = """
-after answer before case cases confusion decision decisions edit edits feedback found gold hit input last memory outcome
-patch patches rejected request section sections skill steps summary task trajectories trajectory
+after answer before case cases confusion decision decisions edit edits feedback found gold hit input last memory
+otherwise outcome patch patches rejected request section sections skill steps summary task trajectories trajectory
 """
 TAGS = tuple(_TAG_NAMES.split())
 _PROMPTS = Path(__file__).parent / "prompts"
@@ -68,6 +68,7 @@ class TrajectoryView:
         feedback: the metric's.
         trajectory: what the target wrote on its way from input to answer, trimmed.
         score: of the goal, for people, such as `0` or `0.5`.
+        otherwise: what the target wrote and answered in another rollout, which came out right.
     """
 
     tag: str
@@ -77,6 +78,7 @@ class TrajectoryView:
     feedback: str | None
     trajectory: str | None
     score: str
+    otherwise: tuple[str | None, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

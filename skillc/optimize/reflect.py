@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skillc.optimize.briefing import briefing
-from skillc.optimize.contrast import Measured, confusion, failures_of, held_out, near_rights, rights_of
+from skillc.optimize.contrast import Measured, confusion, failures_of, held_out, near_rights, right_otherwise, rights_of
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.lapses import reminders, without_lapses
 from skillc.optimize.lookups import GLANCE, Library, ask_with_lookups
@@ -110,7 +110,8 @@ class _Reflector:
         )
 
     def _views(self, pairs: Sequence[Measured], limit: int | None, letter: str = "t") -> list[TrajectoryView]:
-        return trajectory_views(self._engine.plan, pairs, limit=limit, letter=letter)
+        right = right_otherwise(self._engine, self._state.incumbent, pairs)
+        return trajectory_views(self._engine.plan, pairs, limit=limit, letter=letter, right=right)
 
     def _library(self) -> Library:
         views = self._views([pair for pair in self._all if pair[1].measured], None)

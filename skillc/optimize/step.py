@@ -30,7 +30,7 @@ from skillc.optimize.replay import remembering, replayed, retired
 from skillc.optimize.rewrite import write_patch
 from skillc.optimize.rollouts import gather
 from skillc.optimize.rule_counts import counted, harmful, to_json
-from skillc.optimize.schedule import edit_budget
+from skillc.optimize.schedule import edit_budget, filled
 from skillc.optimize.screen import screen
 from skillc.plan.rulebook_limits import rulebook_limits
 from skillc.plan.steps import scheduled_steps
@@ -73,9 +73,8 @@ async def _by_edits(
 ) -> State:
     """The state after a step whose candidates are made of screened edits."""
     failed = engine.optimizer.failed
-    budget = edit_budget(
-        engine.plan.optimize.edits, place.step - 1, scheduled_steps(engine.plan, len(engine.dataset.train))
-    )
+    steps = scheduled_steps(engine.plan, len(engine.dataset.train))
+    budget = edit_budget(engine.plan.optimize.edits, place.step - 1, steps, filled(state.incumbent))
     reflections = await learn(engine, state, rolled, place, budget)
     state = _with_unexplained(state, [name for reflection in reflections for name in reflection.unexplained])
     merged = await aggregate(engine, state, reflections, place, budget)

@@ -149,9 +149,11 @@ class _Sizer:
         plan, sizes, price = self._plan, self._sizes, self._prices.get("optimizer")
         limit, longest = plan.optimize.trajectory_limit, plan.models["optimizer"].max_reply
         low, middle, high = self._skill
-        one = sizes.inputs.mean + 2 * sizes.outputs.mean + _A_TRAJECTORY
+        # With several samples a failure may be shown in two rollouts.
+        rollouts = min(2, plan.optimize.samples)
+        one = sizes.inputs.mean + (1 + rollouts) * sizes.outputs.mean + _A_TRAJECTORY
         shown = min(sizes.inputs.most, limit * len(plan.task.inputs))
-        answers = 2 * min(plan.models["target"].max_reply, limit) + 2 * sizes.outputs.most
+        answers = 2 * rollouts * min(plan.models["target"].max_reply, limit) + 2 * sizes.outputs.most
         rejected, most_rejected = self._rejected()
         about = _AROUND_OPTIMIZER + _ANNOTATED * middle + rejected + extra + trajectories * one
         most = (

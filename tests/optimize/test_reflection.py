@@ -374,7 +374,7 @@ def every_mechanism(call):
     if call.stage == "reflect":
         if "lookup" in call.messages[1].content and call.sample[3] < 2:
             return {"lookup": [{"op": "list"}, {"op": "read", "tag": "t1"}][call.sample[3]]}
-        return {"edits": [add("Say more.", ["t1"])], "lapses": [], "marks": []}
+        return {"edits": [add(f"Say more and more words {call.sample[2]}.", ["t1"])], "lapses": [], "marks": []}
     if call.stage == "rewrite":
         return {"sections": [{"section": "rules", "rules": ["Say more."]}]}
     return {"edits": [add("Say more.", ["t1"])], "guidance": "Be brief.", "memory": "none"}
