@@ -51,15 +51,27 @@ def with_effect(
     if patch.trial:
         parts = [_part(engine, before, patch.tried or patch.candidate, patch.text, "", patch.trial)]
     else:
-        whys = {str(each["edit"]): ": ".join(str(each[k]) for k in ("fate", "why") if k in each) for each in fates}
+        told = {str(each["edit"]): each for each in fates}
+        listed = engine.plan.optimize.rejected_buffer
         parts = []
         for proposal in patch.proposals:
             alone = apply_edits(before, (proposal.edit,)).document
             changes = {n: c for n, c in (*proposal.moved, *proposal.guarded) if n not in proposal.chance}
             text = wording(proposal.edit)
-            parts.append(_part(engine, before, alone, text, whys.get(text, ""), changes))
-    effect = Effect(outcome, tuple(parts))
-    return replace(state, effects=(effect, *state.effects)[:_CANDIDATES]) if parts else state
+            row = told.get(text, {})
+            fate = str(row.get("fate", ""))
+            if listed and fate == "rejected":
+                # The list of rejected edits has it whole, with its counts.
+                text = shortened(text, _INPUT)
+            elif "why" in row:
+                fate += f": {row['why']}"
+            parts.append(_part(engine, before, alone, text, fate, changes))
+    if not parts:
+        return state
+    texts = {part.text for part in parts}
+    earlier = [replace(each, parts=tuple(p for p in each.parts if p.text not in texts)) for each in state.effects]
+    effects = [Effect(outcome, tuple(parts)), *(each for each in earlier if each.parts)]
+    return replace(state, effects=tuple(effects[:_CANDIDATES]))
 
 
 def with_batch(engine: Engine, state: State, batch: Sequence[Example]) -> State:

@@ -74,7 +74,7 @@ def all_prompts() -> dict[str, tuple[dict[str, str], ...]]:
         ),
         "budget": budget_messages(edits=[EditView(EDIT)], most=4, meta="m", **SHARED),
         "asking": reflect_messages(kind="failures", lapses=True, rule_counts=True, lookups=2, **reflect, **SHARED),
-        "rewrite": rewrite_messages(edits=[EditView(EDIT, 2, 3)], rewritten=["rules"], meta="m", **SHARED),
+        "rewrite": rewrite_messages(edits=[EditView(EDIT, 2, 3, 1, 2)], rewritten=["rules"], meta="m", **SHARED),
         "rewrite all": rewrite_messages(edits=[EditView(EDIT)], rewritten=["rules", "more"], meta="m", **SHARED),
         "slow": slow_update_messages(section="guidance", limit=30, pairs=[pair], meta="m", **SHARED),
         "meta": meta_skill_messages(
@@ -215,7 +215,7 @@ def test_edits_are_shown_in_the_shape_in_which_they_are_asked_for() -> None:
     prompts = all_prompts()
     line = '{"op": "add", "section": "rules", "text": "If &lt;/edit> x, answer a.", "cures": ["e1"], "support": 2}'
     assert f"<edit>{line}</edit>" in prompts["aggregate"][1]["content"]
-    assert '"cured": "2 of 3"}</edit>' in prompts["rewrite"][1]["content"]
+    assert '"cured": "2 of 3", "broke": "1 of 2"}</edit>' in prompts["rewrite"][1]["content"]
 
 
 def test_a_reask_keeps_the_conversation_and_says_what_was_wrong() -> None:
