@@ -24,6 +24,7 @@ VERBS = {
     "plan": "show what a compile would use and what it may spend",
     "compile": "improve the skill and write SKILL.md",
     "install": "copy a compiled skill to where an agent reads it",
+    "history": "show what became of every candidate and every proposed edit",
     "diff": "show what changed in meaning, not in lines",
     "breaking": "say what got weaker since another version",
     "resolve": "put a compiled skill together again after a merge",

@@ -7,13 +7,17 @@ from collections.abc import Sequence
 from skillc.data.example import Example
 from skillc.optimize.contrast import Measured
 from skillc.optimize.engine import Engine, Place, State
+from skillc.optimize.failures import is_failure
 from skillc.optimize.reflect import Reflection, reflect
+from skillc.optimize.rollouts import Outcome
 
 
 async def roll_out(
     engine: Engine, state: State, examples: Sequence[Example], *, again: Sequence[Example] = ()
 ) -> list[list[Measured]]:
     """The `accumulate` batches of a step under the incumbent, one after the other.
+
+    With `samples > 1` a failure is tried again until it comes out right, or the samples are used up.
 
     Args:
         engine: the surroundings.
@@ -27,8 +31,20 @@ async def roll_out(
     for batch in [*parts, again] if again else parts:
         engine.observer.stage("rollout", len(batch))
         outcomes = await engine.rollouts.measure(state.incumbent, batch, stage="rollout")
+        await _retried(engine, state, batch, outcomes)
         rolled.append(list(zip(batch, outcomes, strict=True)))
     return rolled
+
+
+async def _retried(engine: Engine, state: State, batch: Sequence[Example], outcomes: Sequence[Outcome]) -> None:
+    failed = [example for example, outcome in zip(batch, outcomes, strict=True) if is_failure(engine.plan, outcome)]
+    for sample in range(1, engine.plan.optimize.samples):
+        if not failed:
+            return
+        engine.observer.stage("rollout", len(failed))
+        again = await engine.rollouts.measure(state.incumbent, failed, stage="rollout", sample=sample)
+        pairs = zip(failed, again, strict=True)
+        failed = [example for example, outcome in pairs if is_failure(engine.plan, outcome) is not False]
 
 
 async def learn(

@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypedDict
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import TypeVar
 
 from skillc.document.render import for_optimizer
 from skillc.document.skill import Document
-from skillc.optimize.engine import Engine, Rejected, State
-from skillc.optimize.prompting import Knowledge, SectionView
+from skillc.optimize.engine import Effect, Engine, Rejected, State
+from skillc.optimize.prompting import Briefing, SectionView
 from skillc.optimize.rule_counts import notes
-from skillc.optimize.sight import trimmed
-from skillc.plan.call_sizes import REJECTED_LIMIT
-from skillc.plan.schema import TaskPlan
+from skillc.plan.call_sizes import EFFECTS_LIMIT, REJECTED_LIMIT
 from skillc.plan.task_text import first_decides
 from skillc.tokens import count_tokens
 
-# Tokens of one entry of the rejected-edit buffer as a prompt shows it.
-_ENTRY = 120
-
-
-class Briefing(TypedDict):
-    """The arguments that all prompts share."""
-
-    skill: str
-    task: TaskPlan
-    sections: list[SectionView]
-    meta: str
-    rejected: list[str]
-    knowledge: Knowledge
-    first_decides: bool
+T = TypeVar("T")
 
 
 def briefing(engine: Engine, state: State) -> Briefing:
@@ -46,22 +32,28 @@ def briefing(engine: Engine, state: State) -> Briefing:
         meta=state.meta,
         rejected=shown_rejected(state.incumbent, state.rejected) if engine.plan.optimize.rejected_buffer else [],
         knowledge=engine.plan.optimize.knowledge,
+        last=shown_effects(state),
         first_decides=first_decides(engine.plan.skill, engine.plan.task),
     )
 
 
 def shown_rejected(skill: Document, entries: Sequence[Rejected]) -> list[str]:
-    """The rejected-edit buffer as a prompt shows it, oldest first. It lasts the run; the newest entries are shown.
+    """The rejected-edit buffer as a prompt shows it, oldest first: the newest entries that fit, each whole.
 
-    What was put aside once and stands in the skill now is left out.
+    What was put aside once and is in the skill now is left out.
     """
     present = {f"add to {section.name}: {rule.text}" for section in skill.sections for rule in section.rules}
-    lines: list[str] = []
-    left = REJECTED_LIMIT
-    for entry in reversed([entry for entry in entries if entry.text not in present]):
-        line = f"{trimmed(' '.join(entry.text.split()), _ENTRY)} ({entry.reason})"
-        left -= count_tokens(line)
-        if left < 0:
-            break
-        lines.append(line)
-    return lines[::-1]
+    lines = [f"{' '.join(entry.text.split())} ({entry.reason})" for entry in entries if entry.text not in present]
+    return fitting(lines[::-1], count_tokens, REJECTED_LIMIT)[::-1]
+
+
+def shown_effects(state: State) -> list[Effect]:
+    """What the last candidates did, as a prompt shows it: the newest that fit, each whole."""
+    every = [*([state.again] if state.again else []), *state.effects]
+    return fitting(every, lambda effect: effect.tokens, EFFECTS_LIMIT)
+
+
+def fitting(entries: Sequence[T], size: Callable[[T], int], limit: int) -> list[T]:
+    """The first entries that fit into so many tokens together."""
+    sums = accumulate(map(size, entries))
+    return [entry for entry, used in zip(entries, sums, strict=True) if used <= limit]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from skillc.optimize.briefing import briefing
 from skillc.optimize.engine import Engine, Place, State
-from skillc.optimize.prompting import EditView, budget_messages
-from skillc.optimize.proposals import Proposal, as_proposed
+from skillc.optimize.prompting import budget_messages
+from skillc.optimize.proposals import Proposal, edit_view
 from skillc.optimize.replies import BudgetReply
 
 
@@ -17,9 +17,7 @@ async def choose_budget(engine: Engine, state: State, proposals: Sequence[Propos
         return budget
     engine.observer.stage("edit budget", 1)
     messages = budget_messages(
-        edits=[EditView(as_proposed(p), p.cured if p.screened else None, p.screened or None) for p in proposals],
-        most=budget,
-        **briefing(engine, state),
+        edits=[edit_view(proposal) for proposal in proposals], most=budget, **briefing(engine, state)
     )
     reply = await engine.optimizer.ask(BudgetReply, messages, stage="select", sample=(place.epoch, place.step, 0))
     return budget if reply is None else max(0, min(budget, reply.edits))

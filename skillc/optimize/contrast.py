@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from skillc.data.example import Example
+from skillc.document.skill import Document
 from skillc.optimize.engine import Engine
 from skillc.optimize.failures import is_failure
 from skillc.optimize.rollouts import Outcome
@@ -69,6 +70,18 @@ def held_out(failures: Sequence[Measured], ordinal: int = 0) -> list[Measured]:
     if len(failures) < _LEAST_TO_SPLIT:
         return []
     return [pair for i, pair in enumerate(failures) if i % _HELD_OUT == ordinal % _HELD_OUT]
+
+
+def right_otherwise(engine: Engine, skill: Document, pairs: Iterable[Measured]) -> dict[str, Outcome]:
+    """By failure, another rollout of the same example under the same skill that came out right."""
+    found = {}
+    for example, _ in pairs:
+        for sample in range(1, engine.plan.optimize.samples):
+            outcome = engine.rollouts.known(skill, example, sample)
+            if outcome is not None and is_failure(engine.plan, outcome) is False:
+                found[example.id] = outcome
+                break
+    return found
 
 
 def rights_of(plan: Plan, measured: Iterable[Measured]) -> list[Measured]:

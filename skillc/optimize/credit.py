@@ -94,7 +94,7 @@ def kept(parts: Sequence[Moved]) -> list[int]:
         return []
     harmful = {i for i, part in enumerate(parts) if part.net < 0}
     if not harmful or len(harmful) == len(parts):
-        # Of equals the last goes, which the selection ranked lowest.
+        # Of equals the last goes.
         worst = min(range(len(parts)), key=lambda i: (parts[i].net, -i))
         harmful = {worst}
     return [i for i in range(len(parts)) if i not in harmful]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from pydantic import JsonValue
@@ -16,6 +16,7 @@ from skillc.document.skill import Document, digest, tokens
 from skillc.models.failures import BudgetReached, EndpointAway
 from skillc.optimize import fates
 from skillc.optimize.credit import associated, credit, kept
+from skillc.optimize.effects import with_effect
 from skillc.optimize.engine import Engine, Place, Rejected, State, Undecided, entry
 from skillc.optimize.flips import Flips, counted
 from skillc.optimize.gate import Decision, complete, goal_of, shown
@@ -35,6 +36,8 @@ class Patch:
         text: what the rejected-edit buffer holds of it; the edits' wordings where it is empty.
         parents: digests of what it was made from; the incumbent's where there is none.
         proposals: what it was made of, one for each edit unless the edits were rewritten.
+        trial: of a draft, what it changed on training cases: the goal in millionths by example.
+        tried: the text of that trial where it is not the candidate.
     """
 
     edits: tuple[Edit, ...]
@@ -43,6 +46,8 @@ class Patch:
     text: str = ""
     parents: tuple[str, ...] = ()
     proposals: tuple[Proposal, ...] = ()
+    trial: Mapping[str, int] = field(default_factory=dict)
+    tried: Document | None = None
 
 
 class CutOff(Exception):  # noqa: N818
@@ -286,6 +291,9 @@ def _tell(engine: Engine, state: State, decided: Sequence[_Decided], place: Plac
         state, own = _with_fates(engine, state, each, won)
         told = {"fates": [*_fates_of(each.patch.shown), *own]} if each.patch.proposals else {}
         engine.observer.decided({**_record(engine, state, each, place), **told, **pool})
+        words = {"accept": "accepted", "reject": "rejected"}.get(each.result, each.result)
+        outcome = f"{words}: {each.known['reason']}"
+        state = with_effect(engine, state, grown(state).incumbent, each.patch, outcome, own)
         state = replace(state, decisions=state.decisions + 1)
     rejects = {_pair(state, each.patch): each.known for each in decided if each.result == "reject"}
     found = [each.flips for each in decided if each.flips is not None and each.result != "accept"]

@@ -10,16 +10,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import MappingProxyType
 
 from pydantic import JsonValue
 
 from skillc.data.example import Example
-from skillc.document.edits import Add, Edit, Replace, apply_edits
+from skillc.document.edits import Edit, apply_edits
 from skillc.document.lint import Refused
 from skillc.document.rewrites import WantedRule, edits_to
 from skillc.document.skill import Document, digest, tokens
 from skillc.optimize.briefing import briefing
-from skillc.optimize.contrast import Measured, confusion, failures_of, further, held_out, near_rights, rights_of
+from skillc.optimize.contrast import (
+    Measured,
+    confusion,
+    failures_of,
+    further,
+    held_out,
+    near_rights,
+    right_otherwise,
+    rights_of,
+)
 from skillc.optimize.decide import Patch
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.failures import is_failure
@@ -27,10 +37,13 @@ from skillc.optimize.pool import fits_text
 from skillc.optimize.prompting import CaseView, TrajectoryView, draft_messages
 from skillc.optimize.replies import RewriteReply
 from skillc.optimize.rewrite import ask_for_sections, reported, written_sections
-from skillc.optimize.rollouts import gather
-from skillc.optimize.sight import ids_by_tag, shown_gold, shown_inputs, trajectory_views
+from skillc.optimize.rollouts import Outcome, gather
+from skillc.optimize.sight import ids_by_tag, opening, shown_gold, shown_inputs, trajectory_views
 from skillc.optimize.trials import moved
 from skillc.plan.screening import FURTHER_LIMIT, JUDGES, MOST_FAILURES, MOST_RIGHT
+
+# Tokens of what the rejected-edit buffer holds of a draft's analysis.
+_ANALYSIS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +58,7 @@ class Draft:
         rights: unseen cases that the incumbent gets right, on which it was tried.
         cured, broke: ids of those that came out better and worse.
         unexplained: ids of the cases that its author found no rule for.
+        analysis: what decides the answers, in its author's words.
     """
 
     edits: tuple[Edit, ...]
@@ -55,6 +69,7 @@ class Draft:
     cured: tuple[str, ...] = ()
     broke: tuple[str, ...] = ()
     unexplained: tuple[str, ...] = ()
+    analysis: str = ""
 
     @property
     def worth(self) -> Fraction:
@@ -108,7 +123,7 @@ async def draft(engine: Engine, state: State, measured: Sequence[Measured], plac
     told: list[JsonValue] = [{**each.trial(), "chosen": each is best} for each in tried]
     unexplained = tuple(dict.fromkeys(name for each in (*tried, final) for name in each.unexplained))
     fitting = _fitting(engine, state, final)
-    return Drafted(_patch(state, fitting, told, revised=final is not best), unexplained)
+    return Drafted(_patch(state, fitting, told, best.text, revised=final is not best), unexplained)
 
 
 def _fitting(engine: Engine, state: State, final: Draft) -> Draft:
@@ -125,7 +140,7 @@ def _count(engine: Engine, failures: Sequence[Measured]) -> int:
     return engine.plan.optimize.drafts if held_out(failures) else 1
 
 
-def _patch(state: State, final: Draft, told: list[JsonValue], *, revised: bool) -> Patch:
+def _patch(state: State, final: Draft, told: list[JsonValue], tried: Document, *, revised: bool) -> Patch:
     document, edits = reported(state.incumbent, final.edits)
     shown: dict[str, JsonValue] = {"maker": "draft", "drafts": told, "revised": revised, "edits": edits}
     trial = ""
@@ -134,8 +149,10 @@ def _patch(state: State, final: Draft, told: list[JsonValue], *, revised: bool) 
             f", cured {len(final.cured)} of {len(final.failures)} and broke {len(final.broke)} of {len(final.rights)}"
         )
         trial += " training cases before its revision" if revised else " training cases"
-    texts = " | ".join(edit.text for edit in final.edits if isinstance(edit, Add | Replace))
-    return Patch(final.edits, document, shown, f"a draft of {tokens(document)} tokens{trial}: {texts}")
+    text = f"a draft of {tokens(document)} tokens{trial}"
+    text += f"; its analysis: {opening(final.analysis, _ANALYSIS)}" if final.analysis else ""
+    changes = dict.fromkeys(final.cured, 1) | dict.fromkeys(final.broke, -1)
+    return Patch(final.edits, document, shown, text, trial=changes, tried=tried)
 
 
 async def _tried(engine: Engine, state: State, drafts: Sequence[Draft]) -> list[Draft]:
@@ -183,7 +200,8 @@ class _Writer:
     async def write(self) -> Draft | None:
         """A draft from the cases that are shown, None where the optimizer gave none that fits."""
         plan = self._engine.plan
-        wrong, right = self._views("t", self._seen), self._views("k", self._right)
+        otherwise = right_otherwise(self._engine, self._state.incumbent, self._seen)
+        wrong, right = self._views("t", self._seen, otherwise), self._views("k", self._right)
         hidden = [example.id for example, _ in (*self._held, *self._checks)]
         shown = [*self._seen, *self._right]
         beside = [*hidden, *(e.id for e, _ in shown), *self._state.unexplained]
@@ -209,6 +227,7 @@ class _Writer:
             tuple(example for example, _ in self._held),
             tuple(example for example, _ in self._checks),
             unexplained=_named(found, self._seen, cases),
+            analysis=found.analysis,
         )
 
     async def revise(self, best: Draft) -> Draft:
@@ -244,7 +263,8 @@ class _Writer:
             return best
         text = apply_edits(self._state.incumbent, against).document
         named = (*best.unexplained, *_named(found, failed, cases))
-        return replace(best, edits=against, text=text, unexplained=named)
+        analysis = found.analysis or best.analysis
+        return replace(best, edits=against, text=text, unexplained=named, analysis=analysis)
 
     async def _ask(
         self, messages: Sequence[Mapping[str, str]], skill: Document, ordinal: int
@@ -259,9 +279,11 @@ class _Writer:
             return None
         return reply, edits
 
-    def _views(self, letter: str, pairs: Sequence[Measured]) -> list[TrajectoryView]:
+    def _views(
+        self, letter: str, pairs: Sequence[Measured], right: Mapping[str, Outcome] = MappingProxyType({})
+    ) -> list[TrajectoryView]:
         plan = self._engine.plan
-        return trajectory_views(plan, pairs, limit=plan.optimize.trajectory_limit, letter=letter)
+        return trajectory_views(plan, pairs, limit=plan.optimize.trajectory_limit, letter=letter, right=right)
 
     def _by_answer(self, examples: Sequence[Example]) -> list[Example]:
         """The examples, those with the same right answer together."""

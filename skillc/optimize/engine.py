@@ -22,6 +22,7 @@ from skillc.optimize.patience import Patience
 from skillc.optimize.proposals import Proposal
 from skillc.optimize.rollouts import Rollouts
 from skillc.plan.schema import Plan
+from skillc.tokens import count_tokens
 
 
 class Reserve(Protocol):
@@ -91,6 +92,37 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """An edit of a candidate, or a draft as a whole.
+
+    Attributes:
+        text: the edit in words.
+        fate: what became of it, with its counts.
+        better: training cases whose score it raised, a line each.
+        worse: training cases whose score it lowered, a line each.
+    """
+
+    text: str
+    fate: str = ""
+    better: tuple[str, ...] = ()
+    worse: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """How a candidate was decided, and what its parts did."""
+
+    outcome: str
+    parts: tuple[Part, ...]
+
+    @property
+    def tokens(self) -> int:
+        """About what a prompt spends on it."""
+        texts = (text for part in self.parts for text in (part.text, part.fate, *part.better, *part.worse))
+        return count_tokens("\n".join([self.outcome, *texts]))
+
+
+@dataclass(frozen=True, slots=True)
 class Undecided:
     """A patch whose gates could not be decided; it gets one more try at the epoch's end."""
 
@@ -134,6 +166,9 @@ class State:
         lost: by maker of candidates (`draft`, `edits`), the steps it had since one of its candidates was accepted.
         unexplained: by training example, how often an author found no rule for it.
         flips: by validation example, the candidates that scored otherwise than their incumbent and did not win.
+        effects: what the last candidates did on training cases, the newest first.
+        met: by training example, the incumbent under which it was last in a batch.
+        again: what changed on the cases of this step's batch that an earlier incumbent met.
     """
 
     initial: Document
@@ -156,6 +191,9 @@ class State:
     lost: Mapping[str, int] = field(default_factory=dict)
     unexplained: Mapping[str, int] = field(default_factory=dict)
     flips: Mapping[str, int] = field(default_factory=dict)
+    effects: tuple[Effect, ...] = ()
+    met: Mapping[str, Document] = field(default_factory=dict)
+    again: Effect | None = None
 
 
 def entry(state: State, place: Place, **told: JsonValue) -> dict[str, JsonValue]:

@@ -7,44 +7,67 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
-from skillc.optimize.briefing import briefing
+from skillc.optimize.briefing import briefing, fitting
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.prompting import DecisionView, meta_skill_messages
 from skillc.optimize.replies import MetaSkillReply
-from skillc.optimize.sight import trimmed
-from skillc.plan.call_sizes import MEMORY_LIMIT
+from skillc.optimize.sight import shortened, trimmed
+from skillc.plan.call_sizes import DECISIONS_LIMIT, MEMORY_LIMIT
+from skillc.tokens import count_tokens
+
+# Characters of an edit: the memory is about kinds of edits, so that the first words do.
+_EDIT = 160
 
 
 async def meta_skill(engine: Engine, state: State, decisions: Sequence[Mapping[str, JsonValue]], place: Place) -> State:
-    """The state with a new memory, or the old one where the optimizer gave none."""
+    """The state with a new memory, or the old one where the optimizer gave none.
+
+    An epoch in which nothing was proposed teaches nothing, so nothing is asked.
+    """
+    views = [view(record) for record in decisions]
+    if not any(each.edits for each in views):
+        return state
     engine.observer.stage("meta skill", 1)
-    shared = briefing(engine, state)
+    newest = fitting(views[::-1], _tokens, DECISIONS_LIMIT)[::-1]
     messages = meta_skill_messages(
-        skill=shared["skill"],
-        task=shared["task"],
-        sections=shared["sections"],
-        rejected=shared["rejected"],
-        memory=state.meta,
-        decisions=[view(record) for record in decisions],
+        decisions=newest, in_vain=not any(each.accepted for each in views), **briefing(engine, state)
     )
     reply = await engine.optimizer.ask(MetaSkillReply, messages, stage="meta skill", sample=(place.epoch, place.step))
     return state if reply is None else replace(state, meta=trimmed(reply.memory.strip(), MEMORY_LIMIT))
 
 
 def view(record: Mapping[str, JsonValue]) -> DecisionView:
-    """A decision's record as the optimizer is reminded of it."""
-    edits = record.get("suggestions") or record.get("edits")
-    texts = [_edit_line(edit) for edit in edits] if isinstance(edits, list) else []
+    """A decision's record as the optimizer is reminded of it: each proposed edit with its fate, a draft as a whole."""
     number = record["decision"]
     return DecisionView(
         step=number if isinstance(number, int) else 0,
         accepted=record["result"] == "accept",
-        edits=texts,
+        edits=_edits(record),
         outcome=str(record.get("reason", record["result"])),
     )
 
 
-def _edit_line(edit: JsonValue) -> str:
-    if not isinstance(edit, dict):
-        return str(edit)
-    return f"{edit.get('op')}: {edit.get('text') or edit.get('rule')}"
+def _edits(record: Mapping[str, JsonValue]) -> list[tuple[str, str]]:
+    drafts = [each for each in _rows(record.get("drafts")) if each.get("chosen")]
+    if drafts:
+        told = ("tokens", "cured", "of_failures", "broke", "of_rights")
+        return [
+            ("a draft of {} tokens, cured {} of {} and broke {} of {}".format(*(d[k] for k in told)), "")
+            for d in drafts
+        ]
+    fates = _rows(record.get("fates"))
+    if fates:
+        return [
+            (shortened(str(each["edit"]), _EDIT), ": ".join(str(each[key]) for key in ("fate", "why") if key in each))
+            for each in fates
+        ]
+    rows = _rows(record.get("suggestions") or record.get("edits"))
+    return [(shortened(f"{each.get('op')}: {each.get('text') or each.get('rule')}", _EDIT), "") for each in rows]
+
+
+def _rows(value: JsonValue) -> list[dict[str, JsonValue]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _tokens(decision: DecisionView) -> int:
+    return count_tokens(" ".join([decision.outcome, *(text for edit in decision.edits for text in edit)]))

@@ -1,4 +1,4 @@
-"""Examples that read alike, by BM25 over the words of their inputs (Robertson and Zaragoza 2009; `bm25s`)."""
+"""Examples and texts that read alike, by BM25 over their words (Robertson and Zaragoza 2009; `bm25s`)."""
 
 from __future__ import annotations
 
@@ -48,15 +48,49 @@ class Near:
 
     @cached_property
     def _index(self) -> Any:
-        """None where the split has no words at all."""
-        import bm25s
+        return _index_of([_words(example.inputs) for example in self._examples])
 
-        texts = [_words(example.inputs) for example in self._examples]
-        if not any(texts):
-            return None
-        index = bm25s.BM25()
-        index.index(texts, show_progress=False)
-        return index
+
+class Alike:
+    """How much of each of some texts is in another text. Makes no calls.
+
+    Args:
+        texts: what is looked for.
+        beside: more of the same kind. Words that many texts of the two have count little.
+    """
+
+    def __init__(self, texts: Sequence[str], beside: Sequence[str] = ()) -> None:
+        self._texts = [_said(text) for text in texts]
+        self._index = _index_of([*self._texts, *map(_said, beside)])
+
+    def within(self, text: str) -> list[float]:
+        """For each of the texts, the share of its score that the other text reaches: 0 to 1."""
+        return [round(reached / whole, _DIGITS) if whole else 0.0 for reached, whole in self._scores(_said(text))]
+
+    def _scores(self, words: Sequence[str]) -> list[tuple[float, float]]:
+        if self._index is None or not words:
+            return [(0.0, 0.0)] * len(self._texts)
+        reached = self._index.get_scores(words)
+        own = [self._index.get_scores(each)[i] if each else 0.0 for i, each in enumerate(self._texts)]
+        return [(float(reached[i]), float(own[i])) for i in range(len(self._texts))]
+
+
+def _said(text: str) -> list[str]:
+    """The words of a text, each once, but those that every English text has."""
+    from bm25s.stopwords import STOPWORDS_EN
+
+    return [word for word in dict.fromkeys(_WORD.findall(text.casefold())) if word not in STOPWORDS_EN]
+
+
+def _index_of(texts: Sequence[Sequence[str]]) -> Any:
+    """None where there is no word at all."""
+    import bm25s
+
+    if not any(texts):
+        return None
+    index = bm25s.BM25()
+    index.index(texts, show_progress=False)
+    return index
 
 
 def _words(values: Mapping[str, JsonValue]) -> list[str]:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict, Unpack
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -25,6 +25,7 @@ from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan
 
 if TYPE_CHECKING:
     from skillc.optimize.contrast import Answered
+    from skillc.optimize.engine import Effect
 
 Kind = Literal["failures", "successes"]
 Knowledge = Literal["open", "examples"]
@@ -33,8 +34,8 @@ Messages = tuple[Message, ...]
 
 # Every tag that a template writes; a test compares the two.
 _TAG_NAMES = """
-after answer before case cases confusion decision decisions edit edits feedback found gold hit input memory outcome
-patch patches rejected request section sections skill steps task trajectories trajectory
+after answer before case cases confusion decision decisions edit edits feedback found gold hit input last memory
+otherwise outcome patch patches rejected request section sections skill steps summary task trajectories trajectory
 """
 TAGS = tuple(_TAG_NAMES.split())
 _PROMPTS = Path(__file__).parent / "prompts"
@@ -68,6 +69,7 @@ class TrajectoryView:
         feedback: the metric's.
         trajectory: what the target wrote on its way from input to answer, trimmed.
         score: of the goal, for people, such as `0` or `0.5`.
+        otherwise: what the target wrote and answered in another rollout, which came out right.
     """
 
     tag: str
@@ -77,6 +79,7 @@ class TrajectoryView:
     feedback: str | None
     trajectory: str | None
     score: str
+    otherwise: tuple[str | None, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +114,28 @@ class SectionView:
 
 
 @dataclass(frozen=True, slots=True)
+class PatchView:
+    """The edits of one reader, who saw `failures` or `successes`, and what it said of them."""
+
+    kind: Kind
+    summary: str
+    edits: Sequence[ProposedEdit]
+
+
+@dataclass(frozen=True, slots=True)
 class EditView:
-    """An edit as the model sees it; `cured` of `tried` failures in the screen, None where it was not tried."""
+    """An edit as the model sees it, with the screen's counts; None where it was not tried.
+
+    Attributes:
+        cured: how many of the `tried` failures it cured.
+        broke: how many of the `near` right cases it broke.
+    """
 
     edit: ProposedEdit
     cured: int | None = None
     tried: int | None = None
+    broke: int | None = None
+    near: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,19 +163,48 @@ class PairView:
 
 @dataclass(frozen=True, slots=True)
 class DecisionView:
-    """One decision of the epoch: the edits' texts with their ops, and how it went, in words."""
+    """One decision of an epoch.
+
+    Attributes:
+        step: its number.
+        accepted: whether the skill changed.
+        edits: each edit with its op, and what became of it, in words; empty where nothing is known.
+        outcome: how it went, in words.
+    """
 
     step: int
     accepted: bool
-    edits: Sequence[str]
+    edits: Sequence[tuple[str, str]]
     outcome: str
+
+
+class Briefing(TypedDict):
+    """What all prompts share.
+
+    Attributes:
+        skill: the skill with rule ids and rationales; the draft itself where it is to be revised.
+        task: inputs and outputs.
+        sections: the sections that may be edited, with their limits.
+        meta: the optimizer's own memory.
+        rejected: edits that were tried and why they failed, a line each.
+        knowledge: what the optimizer may write from.
+        last: what the last candidates did on training cases, the newest first; reflections and drafts show it.
+        first_decides: whether the target is told that of several rules that fit the first one decides.
+    """
+
+    skill: str
+    task: TaskPlan
+    sections: NotRequired[Sequence[SectionView]]
+    meta: NotRequired[str]
+    rejected: NotRequired[Sequence[str]]
+    knowledge: NotRequired[Knowledge]
+    last: NotRequired[Sequence[Effect]]
+    first_decides: NotRequired[bool]
 
 
 def reflect_messages(
     *,
     kind: Kind,
-    skill: str,
-    task: TaskPlan,
     trajectories: Sequence[TrajectoryView],
     edit_budget: int,
     right: Sequence[TrajectoryView] = (),
@@ -166,18 +214,12 @@ def reflect_messages(
     rule_counts: bool = False,
     lookups: int = 0,
     others: int = 0,
-    rejected: Sequence[str] = (),
-    meta: str = "",
-    sections: Sequence[SectionView] = (),
-    knowledge: Knowledge = "open",
-    first_decides: bool = False,
+    **brief: Unpack[Briefing],
 ) -> Messages:
     """Ask for edits that cure failures, or keep what works.
 
     Args:
         kind: which trajectories these are.
-        skill: the skill with rule ids and rationales.
-        task: inputs and outputs.
         trajectories: one minibatch.
         edit_budget: the most edits that the reply may hold.
         right: near cases that are right, beside failures.
@@ -187,13 +229,7 @@ def reflect_messages(
         rule_counts: whether rules are to be marked as helpful and harmful.
         lookups: how many questions may be asked of the trajectories; then their steps are not shown.
         others: how many more trajectories of the batch may be looked up.
-        rejected: edits that were tried and why they failed, a line each.
-        meta: the optimizer's own memory.
-        sections: the sections that may be edited, with their limits.
-        knowledge: what the optimizer may write from.
-        first_decides: whether the target is told that of several rules that fit the first one decides.
     """
-    shared = _shared(skill, task, sections, meta, rejected, knowledge, first_decides)
     return _render(
         "reflect",
         kind=kind,
@@ -206,92 +242,58 @@ def reflect_messages(
         rule_counts=rule_counts,
         lookups=lookups,
         others=others,
-        **shared,
+        **_shared(**brief),
     )
 
 
 def aggregate_messages(
     *,
-    skill: str,
-    task: TaskPlan,
-    patches: Sequence[Sequence[ProposedEdit]],
+    patches: Sequence[PatchView],
+    most: int,
     edit_budget: int,
-    kinds: Sequence[str] = (),
-    rejected: Sequence[str] = (),
-    meta: str = "",
-    sections: Sequence[SectionView] = (),
-    knowledge: Knowledge = "open",
-    first_decides: bool = False,
+    cases: Sequence[TrajectoryView] = (),
+    **brief: Unpack[Briefing],
 ) -> Messages:
     """Ask for one patch out of several.
 
     Args:
-        skill: with rule ids and rationales.
-        task: inputs and outputs.
-        patches: in the order of the minibatches; `cures` hold example ids.
-        edit_budget: the most edits that the reply may hold.
-        kinds: `failures` or `successes` per patch; all failures where it is empty.
-        rejected: edits that failed before.
-        meta: the optimizer's own memory.
-        sections: the sections that may be edited.
-        knowledge: what the optimizer may write from.
-        first_decides: whether the target is told that of several rules that fit the first one decides.
+        patches: in the order of the minibatches; `cures` hold tags of cases.
+        most: the most edits that the reply may hold.
+        edit_budget: the most edits that the step will make.
+        cases: what the edits cite, as many as fit.
     """
-    of = list(kinds) or ["failures"] * len(patches)
-    rows = [(kind, [_edit_json(EditView(edit)) for edit in patch]) for kind, patch in zip(of, patches, strict=True)]
+    rows = [(each.kind, each.summary, [_edit_json(EditView(edit)) for edit in each.edits]) for each in patches]
     return _render(
-        "aggregate",
-        patches=rows,
-        edit_budget=edit_budget,
-        **_shared(skill, task, sections, meta, rejected, knowledge, first_decides),
+        "aggregate", patches=rows, most=most, edit_budget=edit_budget, trajectories=cases, **_shared(**brief)
     )
 
 
 def budget_messages(
     *,
-    skill: str,
-    task: TaskPlan,
     edits: Sequence[EditView],
     most: int,
-    rejected: Sequence[str] = (),
-    meta: str = "",
-    sections: Sequence[SectionView] = (),
-    knowledge: Knowledge = "open",
-    first_decides: bool = False,
+    **brief: Unpack[Briefing],
 ) -> Messages:
     """Ask how many of the edits to make in this step, at most `most`."""
     rows = [_edit_json(view) for view in edits]
-    return _render(
-        "budget",
-        edits=rows,
-        edit_budget=most,
-        **_shared(skill, task, sections, meta, rejected, knowledge, first_decides),
-    )
+    return _render("budget", edits=rows, edit_budget=most, **_shared(**brief))
 
 
 def rewrite_messages(
     *,
-    skill: str,
-    task: TaskPlan,
     edits: Sequence[EditView],
     rewritten: Sequence[str],
-    rejected: Sequence[str] = (),
-    meta: str = "",
-    sections: Sequence[SectionView] = (),
-    knowledge: Knowledge = "open",
-    first_decides: bool = False,
+    **brief: Unpack[Briefing],
 ) -> Messages:
     """Ask for the sections `rewritten` written anew, so that they do what the chosen edits suggest."""
-    shared = _shared(skill, task, sections, meta, rejected, knowledge, first_decides)
-    limits = {section.name: section.limit for section in sections}
+    shared = _shared(**brief)
+    limits = {section.name: section.limit for section in shared["sections"]}
     named = [(name, limits.get(name)) for name in rewritten]
     return _render("rewrite", edits=[_edit_json(view) for view in edits], rewritten=named, **shared)
 
 
 def draft_messages(
     *,
-    skill: str,
-    task: TaskPlan,
     written: Sequence[str],
     wrong: Sequence[TrajectoryView],
     right: Sequence[TrajectoryView],
@@ -300,17 +302,11 @@ def draft_messages(
     kept_back: bool = False,
     mostly_right: bool = False,
     tried: bool = False,
-    rejected: Sequence[str] = (),
-    meta: str = "",
-    sections: Sequence[SectionView] = (),
-    knowledge: Knowledge = "open",
-    first_decides: bool = False,
+    **brief: Unpack[Briefing],
 ) -> Messages:
     """Ask for the sections `written` anew, from cases rather than from edits.
 
     Args:
-        skill: the skill with rule ids and rationales; the draft itself where it is to be revised.
-        task: inputs and outputs.
         written: names of the sections that the reply shall hold.
         wrong: cases that came out wrong, related ones together.
         right: cases that came out right.
@@ -319,14 +315,9 @@ def draft_messages(
         kept_back: whether there are failures that the prompt does not show.
         mostly_right: whether the target got most cases of the batch right.
         tried: whether the skill is a draft, and `wrong` and `right` are cases on which it was tried.
-        rejected: edits that were tried and why they failed, a line each.
-        meta: the optimizer's own memory.
-        sections: the sections that may be edited, with their limits.
-        knowledge: what the optimizer may write from.
-        first_decides: whether the target is told that of several rules that fit the first one decides.
     """
-    shared = _shared(skill, task, sections, meta, rejected, knowledge, first_decides)
-    limits = {section.name: section.limit for section in sections}
+    shared = _shared(**brief)
+    limits = {section.name: section.limit for section in shared["sections"]}
     return _render(
         "draft",
         sections_to_write=[(name, limits.get(name)) for name in written],
@@ -337,49 +328,37 @@ def draft_messages(
         kept_back=kept_back,
         mostly_right=mostly_right,
         tried=tried,
-        has_rules=any(section.name in written and section.used for section in sections),
+        has_rules=any(section.name in written and section.used for section in shared["sections"]),
         **shared,
     )
 
 
 def slow_update_messages(
     *,
-    skill: str,
-    task: TaskPlan,
     section: str,
     limit: int | None,
     pairs: Sequence[PairView],
-    meta: str = "",
-    sections: Sequence[SectionView] = (),
-    rejected: Sequence[str] = (),
-    knowledge: Knowledge = "open",
-    first_decides: bool = False,
+    **brief: Unpack[Briefing],
 ) -> Messages:
     """Ask for a new text of the slow section `section`, whose text the skill shows, from pairs of answers."""
-    return _render(
-        "slow_update",
-        section=section,
-        limit=limit,
-        pairs=pairs,
-        **_shared(skill, task, sections, meta, rejected, knowledge, first_decides),
-    )
+    return _render("slow_update", section=section, limit=limit, pairs=pairs, **_shared(**brief))
 
 
 def meta_skill_messages(
     *,
-    skill: str,
-    task: TaskPlan,
     decisions: Sequence[DecisionView],
-    memory: str,
+    in_vain: bool = False,
     pairs: Sequence[PairView] = (),
-    sections: Sequence[SectionView] = (),
-    rejected: Sequence[str] = (),
-    knowledge: Knowledge = "open",
-    first_decides: bool = False,
+    **brief: Unpack[Briefing],
 ) -> Messages:
-    """Ask what the optimizer wants to remember about which edits helped; `memory` is what it wrote before."""
-    shared = _shared(skill, task, sections, memory, rejected, knowledge, first_decides)
-    return _render("meta_skill", decisions=decisions, pairs=pairs, **shared)
+    """Ask what the optimizer wants to remember about which edits helped; `meta` is what it wrote before.
+
+    Args:
+        decisions: of the epoch.
+        in_vain: whether none of them changed the skill.
+        pairs: cases under the skill of the epoch's beginning and that of its end.
+    """
+    return _render("meta_skill", decisions=decisions, in_vain=in_vain, pairs=pairs, **_shared(**brief))
 
 
 def lookup_messages(
@@ -407,27 +386,21 @@ def _user(content: str) -> Message:
     return {"role": "user", "content": content}
 
 
-def _shared(
-    skill: str,
-    task: TaskPlan,
-    sections: Sequence[SectionView],
-    meta: str,
-    rejected: Sequence[str],
-    knowledge: Knowledge,
-    first_decides: bool,
-) -> dict[str, Any]:
+def _shared(**brief: Unpack[Briefing]) -> dict[str, Any]:
+    task = brief["task"]
     return {
-        "skill": skill,
+        "skill": brief["skill"],
         "task": {
             "inputs": field_views(task.inputs),
             "outputs": field_views(task.outputs),
             "rollout": task.rollout.kind,
         },
-        "sections": sections,
-        "meta": meta,
-        "rejected": list(rejected),
-        "knowledge": knowledge,
-        "first_decides": first_decides,
+        "sections": brief.get("sections", ()),
+        "meta": brief.get("meta", ""),
+        "rejected": list(brief.get("rejected", ())),
+        "knowledge": brief.get("knowledge", "open"),
+        "last": list(brief.get("last", ())),
+        "first_decides": brief.get("first_decides", False),
     }
 
 
@@ -452,6 +425,8 @@ def _edit_json(view: EditView) -> str:
     value = view.edit.model_dump(mode="json", exclude_defaults=True)
     if view.cured is not None:
         value["cured"] = f"{view.cured} of {view.tried}"
+    if view.near:
+        value["broke"] = f"{view.broke} of {view.near}"
     return json.dumps(value, ensure_ascii=False)
 
 

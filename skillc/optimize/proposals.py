@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal
 
 from pydantic import JsonValue
 
 from skillc.document.edits import Add, Delete, Edit, Move, Replace, apply_edits, edit_to_json
 from skillc.document.skill import Document
+from skillc.optimize.prompting import EditView
 from skillc.optimize.replies import MalformedReply, ProposedEdit
 
 # `t3`, `t1, t4 and k2`: how the prompts name cases.
@@ -157,8 +159,8 @@ def read_edit(proposed: ProposedEdit) -> Edit | None:
     return Move(proposed.rule, after, proposed.rationale)
 
 
-def as_proposed(proposal: Proposal) -> ProposedEdit:
-    """A proposal in the form in which the optimizer writes it; its examples stand under their own ids."""
+def as_proposed(proposal: Proposal, tags: Mapping[str, str] = MappingProxyType({})) -> ProposedEdit:
+    """A proposal in the form in which the optimizer writes it; examples without a tag are left out."""
     edit = proposal.edit
     return ProposedEdit(
         op=edit_op(edit),
@@ -168,9 +170,18 @@ def as_proposed(proposal: Proposal) -> ProposedEdit:
         topic=(edit.topic or "") if isinstance(edit, Add) else "",
         after=(edit.after or "end") if isinstance(edit, Add | Move) else None,
         rationale=edit.rationale,
-        cures=proposal.cures,
+        cures=tuple(tags[name] for name in proposal.cures if name in tags),
         support=proposal.support,
     )
+
+
+def edit_view(proposal: Proposal) -> EditView:
+    """A proposal with the screen's counts, as a prompt shows it."""
+    edit = as_proposed(proposal)
+    if not proposal.screened:
+        return EditView(edit)
+    broke = sum(change < 0 for _, change in proposal.guarded)
+    return EditView(edit, proposal.cured, proposal.screened, broke, len(proposal.guarded))
 
 
 def edit_op(edit: Edit) -> Literal["add", "replace", "delete", "move"]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skillc.optimize.briefing import briefing
-from skillc.optimize.contrast import Measured, confusion, failures_of, held_out, near_rights, rights_of
+from skillc.optimize.contrast import Measured, confusion, failures_of, held_out, near_rights, right_otherwise, rights_of
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.lapses import reminders, without_lapses
 from skillc.optimize.lookups import GLANCE, Library, ask_with_lookups
@@ -20,13 +20,23 @@ from skillc.optimize.sight import ids_by_tag, trajectory_views
 
 @dataclass(frozen=True, slots=True)
 class Reflection:
-    """What one minibatch taught: proposals, the lapses among its cases, marks of rules, ids of cases without a rule."""
+    """What one minibatch taught.
+
+    Attributes:
+        kind: which cases its reader saw.
+        proposals: its edits.
+        lapses: how many of its cases were lapses.
+        marks: rules that helped or misled.
+        unexplained: ids of cases for which it found no rule.
+        summary: what its reader says of the causes.
+    """
 
     kind: Kind
     proposals: tuple[Proposal, ...] = ()
     lapses: int = 0
     marks: tuple[Mark, ...] = ()
     unexplained: tuple[str, ...] = ()
+    summary: str = ""
 
 
 async def reflect(
@@ -100,7 +110,8 @@ class _Reflector:
         )
 
     def _views(self, pairs: Sequence[Measured], limit: int | None, letter: str = "t") -> list[TrajectoryView]:
-        return trajectory_views(self._engine.plan, pairs, limit=limit, letter=letter)
+        right = right_otherwise(self._engine, self._state.incumbent, pairs)
+        return trajectory_views(self._engine.plan, pairs, limit=limit, letter=letter, right=right)
 
     def _library(self) -> Library:
         views = self._views([pair for pair in self._all if pair[1].measured], None)
@@ -120,7 +131,7 @@ class _Reflector:
         proposals = read_proposals(edits[: self._edits], ids)
         lapsed = {tag for lapse in lapses for tag in lapse.cases if tag in ids}
         unexplained = tuple(ids[tag] for tag in reply.unexplained if tag in ids) if self._kind == "failures" else ()
-        return Reflection(self._kind, tuple(proposals), len(lapsed), marks, unexplained)
+        return Reflection(self._kind, tuple(proposals), len(lapsed), marks, unexplained, reply.summary)
 
 
 def _parts(pairs: Sequence[Measured], size: int) -> list[Sequence[Measured]]:

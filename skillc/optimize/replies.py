@@ -198,9 +198,10 @@ class RewrittenSection(_Tolerant):
 
 
 class RewriteReply(_Tolerant):
-    """Sections written anew; a draft also names the cases that no rule explains."""
+    """Sections written anew; a draft also says what decides the answers, and names the cases that no rule explains."""
 
     sections: tuple[RewrittenSection, ...]
+    analysis: Text = ""
     unexplained: Tags = ()
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from pydantic import JsonValue
 
@@ -20,8 +19,8 @@ from skillc.document.skill import Document
 from skillc.optimize.briefing import briefing
 from skillc.optimize.decide import Patch
 from skillc.optimize.engine import Engine, Place, State
-from skillc.optimize.prompting import EditView, rewrite_messages
-from skillc.optimize.proposals import Proposal, as_proposed, without_tags
+from skillc.optimize.prompting import rewrite_messages
+from skillc.optimize.proposals import Proposal, edit_view, without_tags
 from skillc.optimize.replies import MalformedReply, RewriteReply
 from skillc.plan.initial import REMINDERS
 
@@ -110,16 +109,8 @@ async def _rewritten(
 ) -> tuple[Edit, ...] | None:
     """The edits of a rewrite, None where the optimizer gave none that fits."""
     sections = sections_to_rewrite(engine, state.incumbent, suggested)
-    views = [
-        EditView(as_proposed(replace(p, cures=())), p.cured if p.screened else None, p.screened or None)
-        for p in suggested
-    ]
-    messages = rewrite_messages(
-        edits=views,
-        rewritten=sections,
-        **briefing(engine, state),
-    )
-
+    views = [edit_view(proposal) for proposal in suggested]
+    messages = rewrite_messages(edits=views, rewritten=sections, **briefing(engine, state))
     sample = (place.epoch, place.step, ordinal)
     asked = await ask_for_sections(engine, state.incumbent, sections, messages, stage="rewrite", sample=sample)
     if asked is None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from pydantic import JsonValue
 
@@ -19,27 +20,41 @@ from skillc.tokens import count_tokens
 _MARKER = re.compile(r"\[\[ ## \w+ ## \]\]")
 
 
-def trajectory_view(plan: Plan, tag: str, example: Example, outcome: Outcome, *, limit: int | None) -> TrajectoryView:
-    """One rollout, its texts trimmed to `limit` tokens each, or whole with None."""
+def trajectory_view(
+    plan: Plan, tag: str, example: Example, outcome: Outcome, *, limit: int | None, right: Outcome | None = None
+) -> TrajectoryView:
+    """One rollout, its texts trimmed to `limit` tokens each, or whole with None; `right` is another one, if any."""
     goal = outcome.cells[plan.goal.name]
-    seen = "trajectory" in plan.optimize.sees and not _only_answers(outcome)
-    steps = trimmed(outcome.reply, limit) if seen else None
     return TrajectoryView(
         tag=tag,
         inputs=shown_inputs(example, limit),
         answer=shown_answer(plan, outcome, limit),
         gold=shown_gold(plan, example),
         feedback=shown_feedback(plan, outcome),
-        trajectory=steps,
+        trajectory=_steps(plan, outcome, limit),
         score=f"{goal.value / MICRO:g}" if isinstance(goal, Scored) else "not measured",
+        otherwise=(_steps(plan, right, limit), shown_answer(plan, right, limit)) if right is not None else None,
     )
 
 
 def trajectory_views(
-    plan: Plan, pairs: Sequence[tuple[Example, Outcome]], *, limit: int | None, letter: str = "t"
+    plan: Plan,
+    pairs: Sequence[tuple[Example, Outcome]],
+    *,
+    limit: int | None,
+    letter: str = "t",
+    right: Mapping[str, Outcome] = MappingProxyType({}),
 ) -> list[TrajectoryView]:
-    """Rollouts under the tags `t1`, `t2` and so on, or with another letter."""
-    return [trajectory_view(plan, f"{letter}{i}", *pair, limit=limit) for i, pair in enumerate(pairs, 1)]
+    """Rollouts under the tags `t1`, `t2` and so on, or with another letter; `right` as in `trajectory_view`, by id."""
+    return [
+        trajectory_view(plan, f"{letter}{i}", example, outcome, limit=limit, right=right.get(example.id))
+        for i, (example, outcome) in enumerate(pairs, 1)
+    ]
+
+
+def _steps(plan: Plan, outcome: Outcome, limit: int | None) -> str | None:
+    seen = "trajectory" in plan.optimize.sees and not _only_answers(outcome)
+    return trimmed(outcome.reply, limit) if seen else None
 
 
 def ids_by_tag(pairs: Sequence[tuple[Example, Outcome]]) -> dict[str, str]:
@@ -85,6 +100,22 @@ def _shown(value: object) -> str:
             return _shown(next(iter(entries.values())))
         return json.dumps(entries, ensure_ascii=False)
     return json.dumps(value, ensure_ascii=False)
+
+
+def opening(text: str, limit: int) -> str:
+    """The first sentences of a text that fit into `limit` tokens together; the first one in any case."""
+    first, *more = re.split(r"(?<=[.!?;])\s+", " ".join(text.split()))
+    for sentence in more:
+        if count_tokens(longer := f"{first} {sentence}") > limit:
+            break
+        first = longer
+    return first
+
+
+def shortened(text: str, characters: int) -> str:
+    """The beginning of a text on one line, cut behind a word."""
+    line = " ".join(text.split())
+    return line if len(line) <= characters else f"{line[:characters].rsplit(' ', 1)[0]} …"
 
 
 def trimmed(text: str, limit: int | None) -> str:

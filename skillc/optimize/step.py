@@ -19,6 +19,7 @@ from skillc.optimize.bundles import bundles
 from skillc.optimize.contrast import Measured
 from skillc.optimize.decide import settle_pool, with_rejected
 from skillc.optimize.draft import draft
+from skillc.optimize.effects import with_batch
 from skillc.optimize.engine import Engine, Place, Rejected, State, entry, mean
 from skillc.optimize.failures import failing
 from skillc.optimize.fates import left_out, unshelved, waiting
@@ -29,7 +30,7 @@ from skillc.optimize.replay import remembering, replayed, retired
 from skillc.optimize.rewrite import write_patch
 from skillc.optimize.rollouts import gather
 from skillc.optimize.rule_counts import counted, harmful, to_json
-from skillc.optimize.schedule import edit_budget
+from skillc.optimize.schedule import edit_budget, filled
 from skillc.optimize.screen import screen
 from skillc.plan.rulebook_limits import rulebook_limits
 from skillc.plan.steps import scheduled_steps
@@ -44,6 +45,7 @@ async def step(engine: Engine, state: State, batch: Sequence[Example], place: Pl
     again = replayed(engine, state, batch)
     rolled = await roll_out(engine, state, batch, again=again)
     batch = (*batch, *again)
+    state = with_batch(engine, state, batch)
     maker = maker_of(engine, state, [pair for part in rolled for pair in part])
     left_out = retired(state)
     rolled = [[pair for pair in part if pair[0].id not in left_out] for part in rolled]
@@ -71,9 +73,8 @@ async def _by_edits(
 ) -> State:
     """The state after a step whose candidates are made of screened edits."""
     failed = engine.optimizer.failed
-    budget = edit_budget(
-        engine.plan.optimize.edits, place.step - 1, scheduled_steps(engine.plan, len(engine.dataset.train))
-    )
+    steps = scheduled_steps(engine.plan, len(engine.dataset.train))
+    budget = edit_budget(engine.plan.optimize.edits, place.step - 1, steps, filled(state.incumbent))
     reflections = await learn(engine, state, rolled, place, budget)
     state = _with_unexplained(state, [name for reflection in reflections for name in reflection.unexplained])
     merged = await aggregate(engine, state, reflections, place, budget)

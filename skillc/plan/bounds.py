@@ -309,9 +309,12 @@ class _Counter:
 
         At most each batch that is sent ahead of its step was for a skill that did not stay.
         """
-        about, most = max(0, expected - 1) * self._again * ACCEPTED, max(0, steps - 1) * self._again
+        again = max(0, expected - 1) * self._again * ACCEPTED, max(0, steps - 1) * self._again
         ahead = max(0, steps - 1) * self._batch if self._optimize.speculate else 0
-        return self._seen(expected) + round(about), self._seen(steps) + most + ahead
+        # A failure is tried again in further samples.
+        further = self._optimize.samples - 1
+        about, most = self._seen(expected) + again[0], self._seen(steps) + again[1]
+        return round(about * (1 + FAILING * further)), most * (1 + further) + ahead
 
     def _seen(self, steps: int) -> int:
         """Training rollouts of so many steps; the last batch of an epoch may be smaller."""

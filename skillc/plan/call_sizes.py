@@ -14,7 +14,7 @@ from skillc.plan.initial import initial_document
 from skillc.plan.methods import DESCRIBED, DESCRIPTIONS, GEPA_MINIBATCH
 from skillc.plan.roles import judges
 from skillc.plan.schema import Plan, PricePlan
-from skillc.plan.screening import FURTHER_LIMIT, MOST_FAILURES, MOST_RIGHT
+from skillc.plan.screening import FURTHER_LIMIT, MOST_CITED, MOST_FAILURES, MOST_RIGHT
 from skillc.plan.sizes import Sizes
 from skillc.plan.spend import Bound, Spend, call
 from skillc.plan.steps import step_size, steps_per_epoch
@@ -33,9 +33,13 @@ _A_DECISION = 60
 _A_HEADING = 8
 _A_TRAJECTORY = 100
 _A_VERDICT = 150
-# Tokens that a prompt shows of the optimizer's own memory, and of the rejected-edit buffer.
+# Tokens that a prompt shows of the optimizer's own memory, of the rejected-edit buffer, and of what the last candidates
+# did.
 MEMORY_LIMIT = 2_000
 REJECTED_LIMIT = 4_000
+EFFECTS_LIMIT = 1_500
+# Tokens of an epoch's decisions that the question for a memory shows.
+DECISIONS_LIMIT = 4_000
 _A_LOOKUP = 80
 _A_HIT = 100
 # The optimizer reads the skill with ids and rationales.
@@ -100,12 +104,12 @@ class _Sizer:
             first=self.rollout(low, low, low),
             bare=self.rollout(*[count_tokens(task_text(self._plan.task))] * 3),
             reflect=self._asked(optimize.minibatch, *self._looked_up(), reply=edits * _AN_EDIT + 40),
-            aggregate=self._asked(0, listed, most_listed, reply=2 * edits * _AN_EDIT),
+            aggregate=self._asked(MOST_CITED, listed, most_listed, reply=2 * edits * _AN_EDIT),
             select=self._asked(0, listed, most_listed, reply=20),
             rewrite=self._asked(0, edits * _AN_EDIT, reply=self._rewritten()),
             draft=self._asked(MOST_FAILURES + MOST_RIGHT, FURTHER_LIMIT, reply=self._rewritten() + _ANALYSIS),
             slow_update=self._asked(min(optimize.slow_update_samples, self._sizes.train), reply=self._slow_limit()),
-            meta_skill=self._asked(0, epoch * _A_DECISION, epoch * edits * _AN_EDIT, reply=300),
+            meta_skill=self._asked(0, min(epoch * _A_DECISION, DECISIONS_LIMIT), DECISIONS_LIMIT, reply=300),
             propose=self._proposed(),
         )
 
@@ -145,12 +149,21 @@ class _Sizer:
         plan, sizes, price = self._plan, self._sizes, self._prices.get("optimizer")
         limit, longest = plan.optimize.trajectory_limit, plan.models["optimizer"].max_reply
         low, middle, high = self._skill
-        one = sizes.inputs.mean + 2 * sizes.outputs.mean + _A_TRAJECTORY
+        # With several samples a failure may be shown in two rollouts.
+        rollouts = min(2, plan.optimize.samples)
+        one = sizes.inputs.mean + (1 + rollouts) * sizes.outputs.mean + _A_TRAJECTORY
         shown = min(sizes.inputs.most, limit * len(plan.task.inputs))
-        answers = 2 * min(plan.models["target"].max_reply, limit) + 2 * sizes.outputs.most
+        answers = 2 * rollouts * min(plan.models["target"].max_reply, limit) + 2 * sizes.outputs.most
         rejected, most_rejected = self._rejected()
         about = _AROUND_OPTIMIZER + _ANNOTATED * middle + rejected + extra + trajectories * one
-        most = _AROUND_OPTIMIZER + _ANNOTATED * high + most_rejected + max(extra, most_extra) + MEMORY_LIMIT
+        most = (
+            _AROUND_OPTIMIZER
+            + _ANNOTATED * high
+            + most_rejected
+            + max(extra, most_extra)
+            + MEMORY_LIMIT
+            + EFFECTS_LIMIT
+        )
         # The largest is a question that is asked again: it holds the reply that could not be used.
         most += longest
         return Bound(

@@ -349,7 +349,7 @@ def _schedule(edits: SchedulePlan, steps: int) -> str:
         return f"at most {edits.start} a step"
     if steps <= 1:
         return f"at most {edits.start} a step ({edits.kind}, over 1 step)"
-    return f"at most {edits.start} a step, {edits.end} from step {figures.count(steps)} on ({edits.kind})"
+    return f"at most {edits.start} a step; as sections fill, {edits.end} by step {figures.count(steps)} ({edits.kind})"
 
 
 def _budget(plan: Plan, bounds: Bounds) -> list[Row]:

@@ -7,6 +7,8 @@ from skillc.plan.schema import OptimizePlan
 # Failures and right cases of the batch that one draft is written from.
 MOST_FAILURES = 24
 MOST_RIGHT = 12
+# Cases that a merge of proposals is shown, of those that they cite.
+MOST_CITED = 16
 # Unseen failures on which a draft is tried; half as many unseen right cases come with them.
 JUDGES = 12
 # Tokens of further training examples with their right answers.

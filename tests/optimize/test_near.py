@@ -1,7 +1,7 @@
 """Examples that read alike are found by the words of their inputs."""
 
 from skillc.data.example import Example
-from skillc.optimize.near import Near
+from skillc.optimize.near import Alike, Near
 
 
 def example(name, **inputs):
@@ -37,3 +37,14 @@ def test_without_a_common_word_the_order_is_that_of_the_split():
     assert names(Near(SPLIT).to(example("q", text="zebra"), 3, among=ALL)) == ["cat", "dog", "both"]
     assert names(Near(SPLIT).to(SPLIT[3], 2, among=ALL)) == ["cat", "dog"]
     assert names(Near([SPLIT[3], example("e", text="...")]).to(SPLIT[0], 2, among={"e"})) == ["e"]
+
+
+def test_texts_are_alike_by_the_words_that_set_them_apart():
+    rules = ["If it says refund, answer.", "If it says parcel, answer."]
+    again, other = Alike(rules).within("Where it says refund or money, answer.")
+    assert again == 1.0
+    assert other < 0.5
+    # A rule of the skill shows that `says` is how rules are worded.
+    lone = Alike(rules[1:]).within(rules[0])
+    assert Alike(rules[1:], ["If it says horse, answer."]).within(rules[0]) < lone
+    assert Alike(["", "the of"]).within("a") == [0.0, 0.0]

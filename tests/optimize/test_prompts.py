@@ -18,6 +18,7 @@ from skillc.optimize.prompting import (
     EditView,
     HitView,
     PairView,
+    PatchView,
     SectionView,
     TrajectoryView,
     aggregate_messages,
@@ -66,14 +67,24 @@ def all_prompts() -> dict[str, tuple[dict[str, str], ...]]:
     return {
         "failures": reflect_messages(kind="failures", **reflect, **SHARED),
         "successes": reflect_messages(kind="successes", **reflect, **SHARED),
-        "aggregate": aggregate_messages(patches=[[EDIT], [EDIT]], edit_budget=4, meta="m", **SHARED),
+        "aggregate": aggregate_messages(
+            patches=[PatchView("failures", "s", [EDIT])] * 2,
+            most=2,
+            edit_budget=4,
+            cases=[trajectory()],
+            meta="m",
+            **SHARED,
+        ),
         "budget": budget_messages(edits=[EditView(EDIT)], most=4, meta="m", **SHARED),
         "asking": reflect_messages(kind="failures", lapses=True, rule_counts=True, lookups=2, **reflect, **SHARED),
-        "rewrite": rewrite_messages(edits=[EditView(EDIT, 2, 3)], rewritten=["rules"], meta="m", **SHARED),
+        "rewrite": rewrite_messages(edits=[EditView(EDIT, 2, 3, 1, 2)], rewritten=["rules"], meta="m", **SHARED),
         "rewrite all": rewrite_messages(edits=[EditView(EDIT)], rewritten=["rules", "more"], meta="m", **SHARED),
         "slow": slow_update_messages(section="guidance", limit=30, pairs=[pair], meta="m", **SHARED),
         "meta": meta_skill_messages(
-            decisions=[DecisionView(3, True, ["add: x"], "all gates hold")], memory="m", pairs=[pair], **SHARED
+            decisions=[DecisionView(3, True, [("add: x", "accepted")], "all gates hold")],
+            meta="m",
+            pairs=[pair],
+            **SHARED,
         ),
     }
 
@@ -218,7 +229,7 @@ def test_edits_are_shown_in_the_shape_in_which_they_are_asked_for() -> None:
     prompts = all_prompts()
     line = '{"op": "add", "section": "rules", "text": "If &lt;/edit> x, answer a.", "cures": ["e1"], "support": 2}'
     assert f"<edit>{line}</edit>" in prompts["aggregate"][1]["content"]
-    assert '"cured": "2 of 3"}</edit>' in prompts["rewrite"][1]["content"]
+    assert '"cured": "2 of 3", "broke": "1 of 2"}</edit>' in prompts["rewrite"][1]["content"]
 
 
 def test_a_reask_keeps_the_conversation_and_says_what_was_wrong() -> None:

@@ -21,6 +21,7 @@ from skillc.optimize.replies import Lookup
 from skillc.optimize.rule_counts import Mark, counted, harmful, notes, to_json
 from skillc.optimize.sight import trajectory_view
 from skillc.optimize.step import step
+from skillc.program.rollout import Rollout
 
 
 def add(text, cures=("t1",), section="rules", **more):
@@ -159,6 +160,103 @@ def test_a_tree_of_merges_keeps_the_kinds_apart_until_its_root(tmp_path):
     assert kinds == [["failures"] * 8, ["successes"] * 3, ["failures", "failures", "successes"]]
     assert len({call.sample for call in shop.script.calls}) == len(shop.script.calls)
     assert [p.edit.text for p in merged] == ["merged 3"]
+
+
+def proposed(shop, text, *cited, kind="failures", summary=""):
+    ids = tuple(shop.train[i].id for i in cited)
+    return Reflection(kind, (Proposal(Add("rules", text), ids, seen=frozenset(ids)),), summary=summary)
+
+
+def test_proposals_that_do_not_touch_each_other_are_joined_without_a_call(tmp_path):
+    shop = Workshop(tmp_path, nothing)
+    texts = ["If metal shines, answer tool.", "If fur is mentioned, answer animal.", "If metal shines, answer tool."]
+    reflections = [proposed(shop, text, i) for i, text in enumerate(texts)]
+    merged = asyncio.run(aggregate(shop.engine, shop.state, reflections, PLACE, 4))
+    assert not shop.script.calls
+    assert [(p.edit.text, p.support) for p in merged] == [(texts[0], 2), (texts[1], 1)]
+    assert merged[0].cures == (shop.train[0].id, shop.train[2].id)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("If metal shines brightly, answer tool.", 0), ("If the metal shines, answer animal.", 1)),
+        (("Anything at all.", 0), ("Quite another matter.", 0)),
+    ],
+    ids=["contradicting answers", "the same case"],
+)
+def test_what_readers_dispute_is_settled_by_a_call_that_sees_the_cited_cases(tmp_path, one, other):
+    def reply(call):
+        return {"edits": [add("Settled.", ["t1", "t2"])]}
+
+    shop = Workshop(tmp_path, reply)
+    asyncio.run(shop.engine.rollouts.measure(shop.state.incumbent, shop.train[:3], stage="rollout"))
+    reflections = [
+        proposed(shop, *one, summary="Only metal is safe."),
+        proposed(shop, *other),
+        proposed(shop, "Horses neigh loudly.", 2),
+    ]
+    merged = asyncio.run(aggregate(shop.engine, shop.state, reflections, PLACE, 3))
+    (prompt,) = shop.script.of("aggregate")
+    assert "Horses" not in prompt
+    assert "<summary>Only metal is safe.</summary>" in prompt
+    assert shop.train[0].id not in prompt
+    shown = re.findall(r'<trajectory tag="(t\d)" score="\d">\n<input name="text">(.*?)</input>', prompt)
+    cited = dict.fromkeys((one[1], other[1]))
+    assert shown == [(f"t{n}", shop.train[i].inputs["text"]) for n, i in enumerate(cited, 1)]
+    assert "at most 2 edits. Each will be tried alone; at most 3 edits are then made" in prompt
+    assert [p.edit.text for p in merged] == ["Settled.", "Horses neigh loudly."]
+    assert merged[0].cures == tuple(shop.train[i].id for i in cited)
+
+
+def test_proposals_on_one_rule_are_disputed(tmp_path):
+    shop = Workshop(tmp_path, nothing)
+    document = apply_edits(shop.state.incumbent, [Add("rules", "Old.")]).document
+    shop.state = replace(shop.state, incumbent=document)
+    reflections = [
+        Reflection("failures", (Proposal(Replace(document.rules[0].id, text), (shop.train[i].id,)),))
+        for i, text in enumerate(("Quite new.", "Other words."))
+    ]
+    asyncio.run(aggregate(shop.engine, shop.state, reflections, PLACE, 3))
+    assert len(shop.script.of("aggregate")) == 1
+
+
+# ---- samples --------------------------------------------------------------------------------------
+
+
+SAMPLES = ("optimize.samples=3", "optimize.minibatch=50", "optimize.batch=36", "optimize.successes=off")
+
+
+def test_a_failure_is_shown_beside_a_rollout_of_the_same_case_that_came_out_right(tmp_path):
+    shop = Workshop(tmp_path, nothing, settings=SAMPLES)
+    tries = []
+
+    async def run(skill, example, sample, stage):
+        tries.append((example.id, sample))
+        word = word_of(example)
+        known = word == "wrench" and sample == 1
+        return Rollout({"kind": KIND_OF[word] if known else "fruit"}, f"try {sample} of {word}")
+
+    shop.engine.rollouts._runner = run
+    learnt(shop)
+    (prompt,) = shop.script.of("reflect")
+    cases = re.findall(r"<trajectory tag=\"t.*?</trajectory>", prompt, re.DOTALL)
+    found = [case for case in cases if "try 0 of wrench" in case]
+    assert found
+    for case in cases:
+        pair = "<otherwise>\n<steps>try 1 of wrench</steps>\n<answer>tool</answer>\n</otherwise>"
+        assert (pair in case) == (case in found) == ("<otherwise>" in case)
+    assert prompt.count("leaves the answer to chance") == 1
+    # What is right is not tried again, nor what came out right in a further sample.
+    of = {e.id: [sample for name, sample in tries if name == e.id] for e in shop.train[:36]}
+    wanted = {"wrench": [0, 1]} | {word: [0] for word in ("apple", "pear", "cherry", "mango")}
+    assert all(of[e.id] == wanted.get(word_of(e), [0, 1, 2]) for e in shop.train[:36])
+    rollouts = next(stage for stage in shop.bounds.stages if stage.name == "rollout").bound
+    alone = Workshop(tmp_path, nothing, settings=SAMPLES[1:]).bounds
+    single = next(stage for stage in alone.stages if stage.name == "rollout").bound
+    # The batches of an epoch, each failure in two further samples.
+    assert rollouts.most.calls >= single.most.calls + 2 * len(shop.train)
+    assert rollouts.estimate.calls > single.estimate.calls
 
 
 # ---- lapses ---------------------------------------------------------------------------------------
@@ -374,7 +472,7 @@ def every_mechanism(call):
     if call.stage == "reflect":
         if "lookup" in call.messages[1].content and call.sample[3] < 2:
             return {"lookup": [{"op": "list"}, {"op": "read", "tag": "t1"}][call.sample[3]]}
-        return {"edits": [add("Say more.", ["t1"])], "lapses": [], "marks": []}
+        return {"edits": [add(f"Say more and more words {call.sample[2]}.", ["t1"])], "lapses": [], "marks": []}
     if call.stage == "rewrite":
         return {"sections": [{"section": "rules", "rules": ["Say more."]}]}
     return {"edits": [add("Say more.", ["t1"])], "guidance": "Be brief.", "memory": "none"}

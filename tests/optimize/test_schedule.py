@@ -1,7 +1,10 @@
+from fractions import Fraction
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc.optimize.schedule import edit_budget
+from skillc.document.skill import document_of
+from skillc.optimize.schedule import edit_budget, filled
 from skillc.plan.schema import SchedulePlan
 
 
@@ -27,3 +30,20 @@ def test_linear_and_constant():
 def test_a_budget_stays_between_its_ends(kind, start, end, steps, step):
     plan = SchedulePlan(kind=kind, start=start, end=start if kind == "constant" else end)
     assert min(start, plan.end) <= edit_budget(plan, step, steps) <= max(start, plan.end)
+
+
+def test_a_budget_does_not_decay_while_the_skill_is_empty():
+    plan = SchedulePlan(kind="cosine", start=8, end=2)
+    assert [edit_budget(plan, step, 9, Fraction(0)) for step in range(12)] == [8] * 12
+    half = [edit_budget(plan, step, 9, Fraction(1, 2)) for step in range(9)]
+    assert half == [8, 8, 7, 6, 5, 5, 5, 5, 5]
+    assert edit_budget(plan, 0, 9, Fraction(1)) == 8
+
+
+def test_a_skill_is_filled_by_the_share_of_the_limits_that_its_rules_use():
+    rules = ("rules", "trainable", "- one two three four", 40)
+    skill = document_of("s", "", [("role", "frozen", "Many words that do not count here.", None), rules])
+    used = skill.section("rules").tokens
+    assert filled(skill) == Fraction(used, 40)
+    assert filled(document_of("s", "", [("rules", "trainable", "", 40)])) == 0
+    assert filled(document_of("s", "", [("rules", "trainable", "- one two three four", 2)])) == 1

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from skillc.document.edits import Add, Delete, Replace
+from skillc.document.edits import Add, Delete, Replace, apply_edits
 from skillc.document.skill import document_of
+from skillc.optimize.bundles import bundles
 from skillc.optimize.proposals import Proposal
 from skillc.optimize.select import select
 
@@ -71,3 +72,17 @@ def test_of_two_edits_on_one_rule_the_better_stays_and_refused_ones_take_no_plac
     better = Proposal(Delete(FIRST), ("b", "c"), 1, (("b", FULL), ("c", FULL)))
     twin = add("Say b.", "d", "e", "f")
     assert select(SKILL, [worse, twin, better], 1) == [better]
+
+
+def test_a_bundle_keeps_the_order_of_the_optimizer_and_the_first_to_the_start_is_on_top():
+    def proposal(text, worth, after=None):
+        moved = tuple((f"{text}{i}", 10**6) for i in range(worth))
+        return Proposal(Add("rules", text, after=after), moved=moved)
+
+    asked = [proposal("one", 1), proposal("two", 3), proposal("top", 1, "start"), proposal("below", 2, "start")]
+    skill = document_of("s", "", [("rules", "trainable", "- Old.", None)])
+    (bundle,) = bundles(skill, asked, 4, 1)
+    after = apply_edits(skill, [each.edit for each in bundle]).document
+    assert [rule.text for rule in after.rules] == ["top", "below", "Old.", "one", "two"]
+    (best,) = bundles(skill, asked, 2, 1)
+    assert [each.edit.text for each in best] == ["below", "two"]

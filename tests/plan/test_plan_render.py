@@ -29,7 +29,7 @@ def test_a_plan_says_everything_that_was_decided():
         "  goal  correct  0 to 1",
         "  better   candidate.correct > incumbent.correct  on validation",
         "  steps    16",
-        "  edits    at most 4 a step, 2 from step 16 on (cosine)",
+        "  edits    at most 4 a step; as sections fill, 2 by step 16 (cosine)",
         "  wave     8 rollouts",
         "  cost     $3.00",
         "  it shows    a gain of 11 to 13 points in 8 of 10 runs, if two skills differ on 25 % of the examples",

@@ -31,4 +31,4 @@ def test_the_tighter_of_steps_and_epochs_counts():
 
 def test_plan_says_when_the_schedule_is_through():
     capped = plan(budget={"epochs": None, "cost": None, "calls": 5000})
-    assert "at most 4 a step, 2 from step 16 on (cosine)" in as_text(capped, bounds(capped, SIZES, {}))
+    assert "at most 4 a step; as sections fill, 2 by step 16 (cosine)" in as_text(capped, bounds(capped, SIZES, {}))

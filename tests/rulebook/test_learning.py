@@ -15,7 +15,7 @@ from skillc.document.skill import Document, document_of
 from skillc.models.rulebook.model import answer
 from skillc.models.rulebook.sentences import normal
 from skillc.models.rulebook.target import deciding_rule, label_of, prior_label, read_skill
-from skillc.optimize.prompting import TrajectoryView, aggregate_messages, reflect_messages
+from skillc.optimize.prompting import PatchView, TrajectoryView, aggregate_messages, reflect_messages
 from skillc.optimize.proposals import as_proposed, read_edit, read_proposals
 from skillc.optimize.replies import ProposedEdit, read_reply
 from skillc.optimize.schedule import edit_budget
@@ -85,10 +85,16 @@ def proposals(world: World, document: Document, batch: Sequence[Row], budget: in
             asked = reflect_messages(kind=kind, trajectories=views, edit_budget=budget, **shared)
             ids = {tag: row.id for tag, row in part.items()}
             found = read_proposals(read_reply("reflect", answer(asked)).edits, ids)
-            patches += [[as_proposed(proposal) for proposal in found]] if found else []
+            tags = {row.id: row.id for row in part.values()}
+            patches += [[as_proposed(proposal, tags) for proposal in found]] if found else []
     while len(patches) > 1:
         groups = [patches[i : i + 8] for i in range(0, len(patches), 8)]
-        asked_all = [aggregate_messages(patches=g, edit_budget=2 * budget, **shared) for g in groups]
+        asked_all = [
+            aggregate_messages(
+                patches=[PatchView("failures", "", p) for p in g], most=2 * budget, edit_budget=budget, **shared
+            )
+            for g in groups
+        ]
         patches = [list(read_reply("aggregate", answer(asked)).edits) for asked in asked_all]
     return patches[0] if patches else []
 

@@ -15,6 +15,7 @@ from skillc.optimize.prompting import (
     EditView,
     HitView,
     PairView,
+    PatchView,
     SectionView,
     TrajectoryView,
     aggregate_messages,
@@ -225,7 +226,13 @@ def test_forms_of_free_text() -> None:
 
 
 def aggregate(document: Document, *patches: Sequence[ProposedEdit], budget: int = 8) -> tuple[ProposedEdit, ...]:
-    messages = aggregate_messages(skill=for_optimizer(document), task=TASK, patches=patches, edit_budget=budget)
+    messages = aggregate_messages(
+        skill=for_optimizer(document),
+        task=TASK,
+        patches=[PatchView("failures", "", patch) for patch in patches],
+        most=budget,
+        edit_budget=budget,
+    )
     return read_reply("aggregate", answer(messages)).edits
 
 
@@ -287,8 +294,11 @@ def test_slow_update_writes_a_default_for_what_no_rule_decides() -> None:
 
 
 def test_meta_skill_counts_decisions() -> None:
-    decisions = [DecisionView(1, True, ["add: x", "move: y"], "ok"), DecisionView(2, False, ["add: z"], "gate")]
-    messages = meta_skill_messages(skill=for_optimizer(skill()), task=TASK, decisions=decisions, memory="")
+    decisions = [
+        DecisionView(1, True, [("add: x", ""), ("move: y", "")], "ok"),
+        DecisionView(2, False, [("add: z", "")], "gate"),
+    ]
+    messages = meta_skill_messages(skill=for_optimizer(skill()), task=TASK, decisions=decisions)
     memory = read_reply("meta_skill", answer(messages)).memory
     assert memory.splitlines() == [
         "1 of 2 patches were accepted in the last epoch.",

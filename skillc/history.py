@@ -1,0 +1,159 @@
+"""What became of each candidate and of each proposed edit, read from the history of a compiled skill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from pathlib import Path
+
+from pydantic import JsonValue
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from skillc.artifact_paths import ArtifactPaths
+from skillc.errors import SkillcError
+from skillc.frontend import plan_file
+from skillc.loading import program_in
+from skillc.run.history import read_history
+
+Line = Mapping[str, JsonValue]
+
+_SHORT = 8
+_RESULTS = {"accept": "accepted", "reject": "rejected"}
+_STYLES = {"accepted": "green", "rejected": "red", "screened out": "red", "free rider": "yellow"}
+
+
+@dataclass(frozen=True, slots=True)
+class EditFate:
+    """A proposed edit in words, what became of it, and why, with its counts; an edit may have several fates."""
+
+    edit: str
+    fate: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """One decision.
+
+    Attributes:
+        decision: its number in the run.
+        place: such as `step 3/8`.
+        maker: `draft` or `edits`; empty for what neither made.
+        candidate: digest of the candidate, empty where a step had none.
+        result: `accepted`, `rejected`, `undecided`, `beaten` or `empty`.
+        reason: why, in words.
+        goal: the candidate's mean, or its two bounds where the gate was decided early; None where it was not measured.
+        edits: each proposed edit of the step, once per fate.
+    """
+
+    decision: int
+    place: str
+    maker: str
+    candidate: str
+    result: str
+    reason: str
+    goal: JsonValue
+    edits: tuple[EditFate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The decisions of one compile, in their order."""
+
+    run: str
+    decisions: tuple[Decided, ...]
+
+
+def runs_of(path: Path) -> tuple[Run, ...]:
+    """The runs in the history of a program or of a skill's folder, also those that were not delivered.
+
+    Raises:
+        SkillcError: there is no history, or it cannot be read.
+    """
+    paths = ArtifactPaths.of_folder(path)
+    if not paths.history.is_file():
+        program = program_in(path)
+        paths = ArtifactPaths.beside(program.parent, plan_file(program, complete=False).plan.skill.artifact)
+    files = [each.history for each in (paths, paths.candidate) if each.history.is_file()]
+    if not files:
+        raise SkillcError(f"there is no history `{paths.history}`", hint=f"`skillc compile {path}` writes it")
+    lines = [line for file in files for line in read_history(file)]
+    return tuple(Run(name, tuple(map(_decided, group))) for name, group in groupby(lines, lambda e: str(e.get("run"))))
+
+
+def _decided(line: Line) -> Decided:
+    number, goal = line.get("decision"), line.get("goal")
+    result = str(line.get("result"))
+    reached = goal.get("candidate") if isinstance(goal, dict) else None
+    return Decided(
+        decision=number if isinstance(number, int) else 0,
+        place=str(line.get("place", "")),
+        maker=str(line.get("maker", "edits" if line.get("edits") or line.get("fates") else "")),
+        candidate=str(line.get("candidate", "")),
+        result=_RESULTS.get(result, result),
+        reason=str(line.get("reason", "")),
+        goal=line.get("completed", reached),
+        edits=tuple(_fates(line, _RESULTS.get(result, result))),
+    )
+
+
+def _fates(line: Line, result: str) -> Iterable[EditFate]:
+    """What is recorded of each draft and edit; edits without a fate of their own share that of their candidate."""
+    trial = "cured {cured} of {of_failures} failures and broke {broke} of {of_rights} right cases in its trial"
+    for row in _rows(line, "drafts"):
+        fate = result if row.get("chosen") else "another draft was better"
+        yield EditFate(f"a draft of {row.get('tokens')} tokens", fate, trial.format(**row))
+    fates = _rows(line, "fates")
+    for row in fates:
+        yield EditFate(str(row.get("edit")), str(row.get("fate")), str(row.get("why", "")))
+    for row in () if fates else _rows(line, "edits"):
+        yield EditFate(f"{row.get('op')} {row.get('text') or row.get('rule')}", result, "")
+
+
+def _rows(line: Line, name: str) -> list[dict[str, JsonValue]]:
+    """The objects in a list of a decision; a merge lists its edits as texts, which have no fate."""
+    value = line.get(name)
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def as_json(runs: Iterable[Run]) -> dict[str, object]:
+    """The object that `--json` prints."""
+    return {"format_version": 1, "runs": [asdict(run) for run in runs]}
+
+
+def table(runs: Iterable[Run]) -> RenderableType:
+    """A block per decision, with a row per edit."""
+    parts: list[RenderableType] = []
+    for run in runs:
+        accepted = sum(each.result == "accepted" for each in run.decisions)
+        parts.append(Text(f"run {run.run[:_SHORT]}: {len(run.decisions)} decisions, {accepted} accepted", style="bold"))
+        for each in run.decisions:
+            parts += [Text(), _headline(each), *([Padding(_edits(each), (0, 0, 0, 2))] if each.edits else [])]
+        parts.append(Text())
+    return Group(*parts[:-1])
+
+
+def _headline(each: Decided) -> Text:
+    told = [each.place, *([f"{each.maker} {each.candidate[:_SHORT]}"] if each.candidate else [])]
+    text = Text("  ".join(told) + "  ", style="bold")
+    text.append(each.result, style=_STYLES.get(each.result, "yellow"))
+    text.append(f": {each.reason}", style="not bold")
+    if isinstance(each.goal, str | int | float):
+        text.append(f"; goal {each.goal}", style="not bold")
+    return text
+
+
+def _edits(each: Decided) -> Table:
+    rows = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    rows.add_column(no_wrap=True)
+    rows.add_column(ratio=1)
+    for edit in each.edits:
+        text = Text(edit.edit)
+        if edit.why:
+            text.append(f"\n{edit.why}", style="dim")
+        rows.add_row(Text(edit.fate, style=_STYLES.get(edit.fate, "")), text)
+    return rows
