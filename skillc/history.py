@@ -129,8 +129,10 @@ def table(runs: Iterable[Run]) -> RenderableType:
     """A block per decision, with a row per edit."""
     parts: list[RenderableType] = []
     for run in runs:
-        accepted = sum(each.result == "accepted" for each in run.decisions)
-        parts.append(Text(f"run {run.run[:_SHORT]}: {len(run.decisions)} decisions, {accepted} accepted", style="bold"))
+        count, accepted = len(run.decisions), sum(each.result == "accepted" for each in run.decisions)
+        parts.append(
+            Text(f"run {run.run[:_SHORT]}: {count} decision{'s' * (count != 1)}, {accepted} accepted", style="bold")
+        )
         for each in run.decisions:
             parts += [Text(), _headline(each), *([Padding(_edits(each), (0, 0, 0, 2))] if each.edits else [])]
         parts.append(Text())

@@ -49,7 +49,8 @@ def with_effect(
         fates: what became of its proposals.
     """
     if patch.trial:
-        parts = [_part(engine, before, patch.tried or patch.candidate, patch.text, "", patch.trial)]
+        after = patch.tried or patch.candidate
+        parts = [_part(engine, before, after, shortened(patch.text, _INPUT), "", patch.trial)]
     else:
         told = {str(each["edit"]): each for each in fates}
         listed = engine.plan.optimize.rejected_buffer

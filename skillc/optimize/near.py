@@ -60,19 +60,16 @@ class Alike:
     """
 
     def __init__(self, texts: Sequence[str], beside: Sequence[str] = ()) -> None:
-        self._texts = [_said(text) for text in texts]
-        self._index = _index_of([*self._texts, *map(_said, beside)])
+        said = [_said(text) for text in texts]
+        self._index = _index_of([*said, *map(_said, beside)])
+        self._whole = [float(self._index.get_scores(each)[i]) if each else 0.0 for i, each in enumerate(said)]
 
     def within(self, text: str) -> list[float]:
         """For each of the texts, the share of its score that the other text reaches: 0 to 1."""
-        return [round(reached / whole, _DIGITS) if whole else 0.0 for reached, whole in self._scores(_said(text))]
-
-    def _scores(self, words: Sequence[str]) -> list[tuple[float, float]]:
-        if self._index is None or not words:
-            return [(0.0, 0.0)] * len(self._texts)
-        reached = self._index.get_scores(words)
-        own = [self._index.get_scores(each)[i] if each else 0.0 for i, each in enumerate(self._texts)]
-        return [(float(reached[i]), float(own[i])) for i in range(len(self._texts))]
+        words = _said(text)
+        reached = self._index.get_scores(words) if words and self._index is not None else self._whole
+        shares = zip(reached, self._whole, strict=False)
+        return [round(float(score) / whole, _DIGITS) if words and whole else 0.0 for score, whole in shares]
 
 
 def _said(text: str) -> list[str]:
