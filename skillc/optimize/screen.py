@@ -93,7 +93,7 @@ class _Screen:
         own = [case for case in trial.judges.own if case not in trial.examples]
         unseen = [case for case in trial.judges.unseen if case not in trial.examples]
         more = [case for pair in zip_longest(unseen, own) for case in pair if case is not None]
-        return more[: max(0, self._size - len(trial.examples))] if trial.cured else ()
+        return more[: max(1, self._size - len(trial.examples))] if trial.cured else ()
 
     async def _alone(self, trials: Sequence[Trial], examples: Sequence[Sequence[Example]]) -> list[Trial]:
         await self._run([(trial.text, cases) for trial, cases in zip(trials, examples, strict=True)])
