@@ -231,6 +231,7 @@ _OPTIMIZE = (
     SettingKind("parents", (words("incumbent", "pareto"),), "which skills a candidate may grow from", "incumbent"),
     SettingKind("merge", (SWITCH,), "whether two parents are merged at epoch ends", "off"),
     SettingKind("update", (words("edits", "rewrite_section", "rewrite_all"),), "how a candidate is written", "edits"),
+    SettingKind("tidy", (SWITCH,), "whether rules without support are taken out, and the rest shortened", "off"),
     SettingKind("accumulate", (count(),), "batches whose proposals are pooled for one candidate", "1"),
     SettingKind(
         "sees",

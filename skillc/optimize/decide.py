@@ -25,6 +25,8 @@ from skillc.optimize.observer import cut_by
 from skillc.optimize.parents import with_member
 from skillc.optimize.pool import race, take
 from skillc.optimize.proposals import Proposal, wording
+from skillc.plan.evidence import gates_for
+from skillc.plan.schema import GatePlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +114,11 @@ async def settle(
     batch: Sequence[Example],
     place: Place,
     *,
-    slow: bool = False,
+    gates: Sequence[GatePlan] | None = None,
     first_wave: Callable[[], None] | None = None,
 ) -> State:
     """As `settle_pool`, for one patch."""
-    return await settle_pool(engine, state, (patch,), batch, place, slow=slow, first_wave=first_wave)
+    return await settle_pool(engine, state, (patch,), batch, place, gates=gates, first_wave=first_wave)
 
 
 async def settle_pool(
@@ -126,7 +128,7 @@ async def settle_pool(
     batch: Sequence[Example],
     place: Place,
     *,
-    slow: bool = False,
+    gates: Sequence[GatePlan] | None = None,
     first_wave: Callable[[], None] | None = None,
 ) -> State:
     """Decides patches against each other and gives the state after it; each decision is told to the observer.
@@ -141,7 +143,7 @@ async def settle_pool(
         patches: one or more; of those that make the same text the first is decided.
         batch: training examples for the gates on the batch.
         place: where in the run this is.
-        slow: whether the gates marked `for slow` decide.
+        gates: what decides; by default the plan's gates for steps.
         first_wave: as in `race`; it is not called for smaller patches.
 
     Raises:
@@ -152,11 +154,12 @@ async def settle_pool(
     patches = [patch for patch in patches if distinct[digest(patch.candidate)] is patch]
     own = (digest(state.incumbent),)
     patches = [replace(patch, parents=patch.parents or own) for patch in patches]
-    state = await against_anchor(engine, state, batch, slow=slow)
+    deciding = gates_for(engine.plan, slow=False) if gates is None else gates
+    state = await against_anchor(engine, state, batch, deciding)
     if place.kind != "step":
         engine.observer.step(place, shown(goal_of(engine, state.incumbent)))
     engine.observer.candidates([_in_words(patch) for patch in patches])
-    decided = await _decide(engine, state, patches, batch, slow=slow, first_wave=first_wave)
+    decided = await _decide(engine, state, patches, batch, gates=gates, first_wave=first_wave)
     state = _tell(engine, state, decided, place)
     tried = decided
     for _ in range(engine.plan.optimize.retries):
@@ -166,7 +169,7 @@ async def settle_pool(
         # No candidate was accepted, so what follows sends nothing.
         with standing(engine, await _after(engine, state, decided, place)):
             engine.observer.candidates([_in_words(patch)])
-            tried = await _decide(engine, state, (patch,), batch, slow=slow)
+            tried = await _decide(engine, state, (patch,), batch, gates=gates)
         state = _tell(engine, state, tried, place)
         decided = [*decided, *tried]
     return await _after(engine, state, decided, place)
@@ -232,12 +235,12 @@ async def _decide(
     patches: Sequence[Patch],
     batch: Sequence[Example],
     *,
-    slow: bool,
+    gates: Sequence[GatePlan] | None,
     first_wave: Callable[[], None] | None = None,
 ) -> list[_Decided]:
     before = [state.decided.get(_pair(state, patch)) for patch in patches]
     racing = [patch.candidate for patch, known in zip(patches, before, strict=True) if known is None]
-    decisions = iter(await _raced(engine, state, racing, batch, slow=slow, first_wave=first_wave))
+    decisions = iter(await _raced(engine, state, racing, batch, gates=gates, first_wave=first_wave))
     decided = []
     for patch, known in zip(patches, before, strict=True):
         if known is not None:
@@ -247,7 +250,7 @@ async def _decide(
         told = {**decision.to_json(), "reason": reason(decision)}
         if decision.result == "accept" and engine.plan.optimize.accept == "always":
             told["reason"] = "taken, as each candidate is"
-        rejected = decision.result == "reject" and not slow
+        rejected = decision.result == "reject" and gates is None
         cures = await worth_keeping(engine, state, patch.candidate, told) if rejected else []
         decided.append(_Decided(patch, {**told, **({"kept": [*cures]} if cures else {})}, decision.flips))
     return decided
@@ -259,14 +262,14 @@ async def _raced(
     racing: Sequence[Document],
     batch: Sequence[Example],
     *,
-    slow: bool,
+    gates: Sequence[GatePlan] | None,
     first_wave: Callable[[], None] | None,
 ) -> list[Decision]:
     if not racing:
         return []
     if engine.plan.optimize.accept == "always":
-        return await take(engine, state, racing, batch, slow=slow)
-    return await race(engine, state, racing, batch, slow=slow, first_wave=first_wave)
+        return await take(engine, state, racing, batch, gates=gates)
+    return await race(engine, state, racing, batch, gates=gates, first_wave=first_wave)
 
 
 def _pair(state: State, patch: Patch) -> tuple[str, str]:
@@ -284,7 +287,9 @@ def _tell(engine: Engine, state: State, decided: Sequence[_Decided], place: Plac
     for i, each in enumerate(decided):
         pool: dict[str, JsonValue] = {"pool": {"candidate": i + 1, "of": len(decided)}} if len(decided) > 1 else {}
         state, own = _with_fates(engine, state, each, won)
-        told = {"fates": [*_fates_of(each.patch.shown), *own]} if each.patch.proposals else {}
+        if place.kind == "tidy" and each.result == "accept":
+            own = fates.pruned(each.patch.edits)
+        told = {"fates": [*_fates_of(each.patch.shown), *own]} if own else {}
         engine.observer.decided({**_record(engine, state, each, place), **told, **pool})
         state = replace(state, decisions=state.decisions + 1)
     rejects = {_pair(state, each.patch): each.known for each in decided if each.result == "reject"}
@@ -360,7 +365,7 @@ async def _after(engine: Engine, state: State, decided: Sequence[_Decided], plac
         stepped = place.kind == "step"
         patience = state.patience.after("reject", _least(before)) if stepped else state.patience.decided()
     state = replace(state, patience=patience)
-    if place.kind == "retry":
+    if place.kind != "step":
         return state
     waiting = [
         Undecided(e.patch.edits, place, e.patch.proposals) for e in decided if e.result == "undecided" and e.patch.edits
@@ -385,7 +390,25 @@ def _with_incumbent(engine: Engine, state: State, patch: Patch, place: Place) ->
     patience = state.patience.decided()
     if place.kind == "step":
         patience = state.patience.after("accept", _least(goal_of(engine, patch.candidate)))
-    return replace(state, incumbent=patch.candidate, best=best, accepted=state.accepted + 1, patience=patience)
+    return replace(
+        state,
+        incumbent=patch.candidate,
+        best=best,
+        accepted=state.accepted + 1,
+        patience=patience,
+        proven=state.proven | _proven(state, patch),
+        # Edits that are made as they were proposed have no text besides their own.
+        whole=patch.candidate if patch.text and patch.edits else state.whole,
+    )
+
+
+def _proven(state: State, patch: Patch) -> frozenset[str]:
+    """Ids of the rules whose edits cured failures in the screen that their author had not seen."""
+    if len(patch.proposals) != len(patch.edits) or patch.text:
+        return frozenset()
+    reports = apply_edits(grown(state).incumbent, patch.edits).reports
+    pairs = zip(patch.proposals, reports, strict=True)
+    return frozenset(report.rule for p, report in pairs if report.rule and set(p.gains) - p.seen)
 
 
 def _entries(decided: _Decided) -> list[Rejected]:

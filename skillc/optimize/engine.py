@@ -134,6 +134,9 @@ class State:
         lost: by maker of candidates (`draft`, `edits`), the steps it had since one of its candidates was accepted.
         unexplained: by training example, how often an author found no rule for it.
         flips: by validation example, the candidates that scored otherwise than their incumbent and did not win.
+        proven: ids of rules that cured a training failure which their author had not seen.
+        whole: the last accepted skill that was written as a whole; None for the initial one.
+        tidied: digests of the skills that were tidied, or that nothing could be taken from.
     """
 
     initial: Document
@@ -156,6 +159,9 @@ class State:
     lost: Mapping[str, int] = field(default_factory=dict)
     unexplained: Mapping[str, int] = field(default_factory=dict)
     flips: Mapping[str, int] = field(default_factory=dict)
+    proven: frozenset[str] = frozenset()
+    whole: Document | None = None
+    tidied: frozenset[str] = frozenset()
 
 
 def entry(state: State, place: Place, **told: JsonValue) -> dict[str, JsonValue]:

@@ -323,6 +323,23 @@ def draft_messages(
     )
 
 
+def tidy_messages(
+    *,
+    skill: str,
+    task: TaskPlan,
+    written: Sequence[str],
+    confusion: Sequence[Answered] = (),
+    rejected: Sequence[str] = (),
+    meta: str = "",
+    sections: Sequence[SectionView] = (),
+    knowledge: Knowledge = "open",
+) -> Messages:
+    """Ask for the sections `written` anew, shorter and in order; a line below each rule says what supports it."""
+    shared = _shared(skill, task, sections, meta, rejected, knowledge)
+    limits = {section.name: section.limit for section in sections}
+    return _render("tidy", tidied=[(name, limits.get(name)) for name in written], confusion=confusion, **shared)
+
+
 def slow_update_messages(
     *,
     skill: str,

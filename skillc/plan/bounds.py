@@ -165,6 +165,7 @@ class _Counter:
         each = self._each
         asked: tuple[Bound, ...] = (each.reflect, each.aggregate, each.rewrite, each.slow_update, each.meta_skill)
         asked += (each.draft,) if self._optimize.drafts else ()
+        asked += (each.tidy,) if self._optimize.tidy else ()
         if self._optimize.method != "skillc":
             asked = (each.propose,)
         if role == "optimizer":
@@ -248,6 +249,7 @@ class _Counter:
             Stage("gate", "target", each.rollout.times(0, expected * tried, steps * most_tried)),
             self._merge(steps, expected),
             self._slow_update(steps, expected),
+            self._tidy(steps, expected),
             self._meta_skill(steps, expected),
             Stage("final test", "target", each.rollout.times(0, test * optimize.samples, test * optimize.samples)),
             Stage("no skill", "target", each.bare.times(0, *[(sizes.validation + sizes.test) * optimize.samples] * 2)),
@@ -369,6 +371,17 @@ class _Counter:
         )
         asked = self._each.slow_update.times(0, about * sections, most * sections * _REASKED)
         return Stage("slow update", "both", tested + asked)
+
+    def _tidy(self, steps: int, expected: int) -> Stage:
+        """At each epoch's end and before the final test: one question, and two candidates under its own gates."""
+        optimize = self._optimize
+        if not (optimize.tidy and optimize.accept == "gates"):
+            return Stage("tidy", "both", Bound())
+        about, most = self._epoch_ends(expected), self._epoch_ends(steps) + 1
+        tested = self._each.rollout.times(
+            0, about * round(2 * self._validation * _GATED), most * (2 + optimize.retries) * self._validation
+        )
+        return Stage("tidy", "both", tested + self._each.tidy.times(0, about, most * _REASKED))
 
     def _meta_skill(self, steps: int, expected: int) -> Stage:
         """One question at each epoch's end but the last."""
