@@ -115,10 +115,10 @@ async def settle(
     place: Place,
     *,
     gates: Sequence[GatePlan] | None = None,
-    first_wave: Callable[[], None] | None = None,
+    retries: int | None = None,
 ) -> State:
     """As `settle_pool`, for one patch."""
-    return await settle_pool(engine, state, (patch,), batch, place, gates=gates, first_wave=first_wave)
+    return await settle_pool(engine, state, (patch,), batch, place, gates=gates, retries=retries)
 
 
 async def settle_pool(
@@ -129,6 +129,7 @@ async def settle_pool(
     place: Place,
     *,
     gates: Sequence[GatePlan] | None = None,
+    retries: int | None = None,
     first_wave: Callable[[], None] | None = None,
 ) -> State:
     """Decides patches against each other and gives the state after it; each decision is told to the observer.
@@ -144,6 +145,7 @@ async def settle_pool(
         batch: training examples for the gates on the batch.
         place: where in the run this is.
         gates: what decides; by default the plan's gates for steps.
+        retries: the most smaller patches; by default the plan's.
         first_wave: as in `race`; it is not called for smaller patches.
 
     Raises:
@@ -162,7 +164,7 @@ async def settle_pool(
     decided = await _decide(engine, state, patches, batch, gates=gates, first_wave=first_wave)
     state = _tell(engine, state, decided, place)
     tried = decided
-    for _ in range(engine.plan.optimize.retries):
+    for _ in range(engine.plan.optimize.retries if retries is None else retries):
         patch = _smaller(engine, state, tried)
         if patch is None:
             break

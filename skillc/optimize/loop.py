@@ -127,7 +127,8 @@ async def _tidied(engine: Engine, state: State, reason: str, epoch: int, total: 
     best = replace(state, incumbent=state.best, parent=None)
     place = Place(epoch, epoch * len(batches_of(engine, epoch)), _shown(engine, total), kind="tidy")
     try:
-        return await tidy(engine, best, place), reason
+        after = await tidy(engine, best, place)
+        return (state if after is best else after), reason
     except ENDS as end:
         cut = cut_off(engine, state, end)
         return cut.state, cut.reason

@@ -1,7 +1,8 @@
 """Tidying: take out rules without support, and write the rest anew and shorter, under a gate of no loss.
 
-Two candidates race: the skill without the rules that cured nothing, which asks nobody, and the open sections as the
-optimizer writes them anew. Either needs fewer tokens than the skill and at least its goal on validation. The program's
+Two candidates are tried, one after the other, because a reject is decided early and an accept takes the whole split:
+the open sections as the optimizer writes them anew, without the rules that cured nothing; then the skill as it is
+without these rules. A candidate needs fewer tokens than the skill and at least its goal on validation. The program's
 own gates hold too, except those that a skill fails against itself: they ask for a gain, which tidying does not promise.
 """
 
@@ -14,7 +15,7 @@ from fractions import Fraction
 from pydantic import JsonValue
 
 from skillc.document.change import base_of_change
-from skillc.document.edits import Add, Delete, Edit, Replace
+from skillc.document.edits import Add, Delete, Edit, Replace, apply_edits
 from skillc.document.lint import Refused
 from skillc.document.render import for_optimizer
 from skillc.document.skill import Document, Rule, digest, tokens
@@ -23,7 +24,7 @@ from skillc.language.terms import State as LanguageState
 from skillc.optimize.briefing import briefing
 from skillc.optimize.contrast import confusion
 from skillc.optimize.credit import Moved, associated, own_words
-from skillc.optimize.decide import Patch, settle_pool
+from skillc.optimize.decide import Patch, settle, standing
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.flips import flips
 from skillc.optimize.gate import evidence, goal_of, skills, texts
@@ -126,18 +127,32 @@ async def tidied(engine: Engine, state: State, found: Mapping[str, Support], pla
         BudgetReached: a cap does not admit a call.
     """
     engine.observer.step(place, told(goal_of(engine, state.incumbent)))
-    gates = gates_of(engine, state)
-    shown: dict[str, JsonValue] = {"support": {rule: str(support) for rule, support in found.items()}}
-    patches = [
-        _patch(engine, state, edits, gates, {"maker": maker, **shown})
-        for maker, edits in (("prune", _pruned(found)), ("rewrite", await _rewritten(engine, state, found, place)))
-    ]
-    fitting = [patch for patch in patches if patch is not None]
-    if fitting:
+    before, gates = digest(state.incumbent), gates_of(engine, state)
+    for patch in await _candidates(engine, state, found, gates, place):
+        # Where leaving out all of them loses something, the rules stay that speak of what was lost.
+        retries = 1 if patch.shown["maker"] == "prune" else 0
         # What the gates of a step decided of the same text was another question.
-        after = await settle_pool(engine, replace(state, decided={}), fitting, (), place, gates=gates)
-        state = replace(after, decided=state.decided, tidied=state.tidied | {digest(after.incumbent)})
+        asked = replace(state, decided={})
+        with standing(engine, state):
+            after = await settle(engine, asked, patch, (), place, gates=gates, retries=retries)
+        state = replace(after, decided=state.decided)
+        if digest(state.incumbent) != before:
+            break
     return replace(state, tidied=state.tidied | {digest(state.incumbent)})
+
+
+async def _candidates(
+    engine: Engine, state: State, found: Mapping[str, Support], gates: Sequence[GatePlan], place: Place
+) -> list[Patch]:
+    """The candidates that the gates on texts let through, each text once, the one that changes more first."""
+    pruned, rewritten = _pruned(found), await _rewritten(engine, state, found, place)
+    written = apply_edits(state.incumbent, rewritten).document
+    left = [edit for edit in pruned if written.rule(edit.rule) == state.incumbent.rule(edit.rule)]
+    ways: dict[str, Sequence[Edit]] = {"rewrite": [*rewritten, *left] if rewritten else [], "prune": pruned}
+    shown: dict[str, JsonValue] = {"support": {rule: str(support) for rule, support in found.items()}}
+    patches = [_patch(engine, state, edits, gates, {"maker": maker, **shown}) for maker, edits in ways.items()]
+    distinct = {digest(patch.candidate): patch for patch in patches if patch is not None}
+    return list(distinct.values())
 
 
 def gates_of(engine: Engine, state: State) -> tuple[GatePlan, ...]:
@@ -180,7 +195,7 @@ def _patch(
     return None
 
 
-def _pruned(found: Mapping[str, Support]) -> list[Edit]:
+def _pruned(found: Mapping[str, Support]) -> list[Delete]:
     return [Delete(rule, str(support)) for rule, support in found.items() if support.missing]
 
 

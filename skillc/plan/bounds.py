@@ -41,6 +41,8 @@ EARLY = Fraction(1, 2)
 KEPT = Fraction(1, 4)
 _GATED = ACCEPTED + (1 - ACCEPTED) * EARLY
 _REASKED = 2
+# Candidates of one tidying: two, and one of them once more with fewer edits.
+_TIDYINGS = 3
 
 __all__ = ["Bounds", "Least", "Stage", "bounds"]
 
@@ -373,13 +375,13 @@ class _Counter:
         return Stage("slow update", "both", tested + asked)
 
     def _tidy(self, steps: int, expected: int) -> Stage:
-        """At each epoch's end and before the final test: one question, and two candidates under its own gates."""
+        """At each epoch's end and before the final test: one question, two candidates, and a smaller one of them."""
         optimize = self._optimize
         if not (optimize.tidy and optimize.accept == "gates"):
             return Stage("tidy", "both", Bound())
         about, most = self._epoch_ends(expected), self._epoch_ends(steps) + 1
         tested = self._each.rollout.times(
-            0, about * round(2 * self._validation * _GATED), most * (2 + optimize.retries) * self._validation
+            0, about * round(self._validation * (1 + EARLY)), most * _TIDYINGS * self._validation
         )
         return Stage("tidy", "both", tested + self._each.tidy.times(0, about, most * _REASKED))
 
