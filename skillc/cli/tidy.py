@@ -35,8 +35,8 @@ def tidy(
 ) -> int:
     """Take rules without support out of the compiled skill of PROGRAM, join and order the rest, and write it.
 
-    Two candidates are tried: the skill without the rules that cured nothing on validation, and its open sections as the
-    optimizer writes them anew. One is taken only if it has fewer tokens and no lower goal on validation, and if the
+    Two candidates are tried: its open sections as the optimizer writes them anew, and the skill without the rules that
+    cured nothing on validation. One is taken only if it has fewer tokens and no lower goal on validation, and if the
     gates of PROGRAM hold that do not ask for a gain. Then it is tested on held-out examples and written with its lock
     and history, as a compile does; the look at the test split is counted. If none is taken, no file is changed and
     nothing is tested.
