@@ -232,7 +232,7 @@ async def _ends(
         for ordinal, section in enumerate(slow_sections(state)):
             state = await slow_update(engine, state, section, compared, at, ordinal)
             yield (state := roll_back(engine, state, place))
-    yield (state := await tidy(engine, with_best(engine, state), replace(place, kind="tidy")))
+    yield (state := await tidy(engine, state, replace(place, kind="tidy")))
     if engine.plan.optimize.meta_skill and decisions and place.epoch < epochs_of(engine.plan):
         yield await meta_skill(engine, state, decisions, place)
 

@@ -31,6 +31,7 @@ from skillc.optimize.gate import evidence, goal_of, skills, texts
 from skillc.optimize.gate import shown as told
 from skillc.optimize.gates import decide_all
 from skillc.optimize.intervals import Truth
+from skillc.optimize.parents import with_best
 from skillc.optimize.pool import fits_text
 from skillc.optimize.prompting import tidy_messages
 from skillc.optimize.rewrite import ask_for_sections, reported, written_sections
@@ -74,12 +75,12 @@ async def tidy(engine: Engine, state: State, place: Place) -> State:
     Raises:
         BudgetReached: a cap does not admit a call.
     """
-    optimize = engine.plan.optimize
-    if not optimize.tidy or optimize.accept == "always" or digest(state.incumbent) in state.tidied:
+    optimize, best = engine.plan.optimize, with_best(engine, state)
+    if not optimize.tidy or optimize.accept == "always" or digest(best.incumbent) in best.tidied:
         return state
-    found = supports(engine, state, state.initial)
-    if any(support.missing for support in found.values()) or len(_single(state)) > HANDFUL:
-        return await tidied(engine, state, found, place)
+    found = supports(engine, best, best.initial)
+    if any(support.missing for support in found.values()) or len(_single(best)) > HANDFUL:
+        return await tidied(engine, best, found, place)
     return state
 
 
