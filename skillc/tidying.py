@@ -21,7 +21,7 @@ from skillc.errors import SkillcError
 from skillc.language.files import read_source
 from skillc.models.client import Client
 from skillc.optimize.baseline import baseline, try_again
-from skillc.optimize.decide import ENDS, cut_off
+from skillc.optimize.decide import DOWN, ENDS, cut_off
 from skillc.optimize.engine import Engine, Place
 from skillc.optimize.final import Arm, arm
 from skillc.optimize.gate import complete
@@ -33,9 +33,15 @@ from skillc.plan.initial import initial_document
 from skillc.plan.lock import has_digest, read_lock
 from skillc.plan.schema import Plan
 from skillc.report import percent, spent_lines, summary, table
+from skillc.run.about import finish
 from skillc.run.stop import Stop
 
 TIDIED = "tidied"
+_ENDS = {
+    TIDIED: "nothing shorter without a loss was found",
+    "interrupted": "interrupted; the same command goes on",
+    DOWN: "a model stayed out of reach; the same command goes on",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +113,8 @@ def tidy_job(job: Job, skill: Document, observer: Observer, client: Client, stop
         trained, tested = asyncio.run(search_and_test(run, _search(skill), unless=skill))
         run.replay.decided()
         compiled = None if tested is None else run.finish(trained, tested)
+        if compiled is None and trained.stopped == TIDIED:
+            finish(run.folder, run.about)
         examples, goal = trained.engine.dataset.validation, job.planned.plan.goal.name
         before, after = (arm(trained.engine, each, examples, goal) for each in (skill, trained.state.best))
         lines = [f"{record.get('maker')}: {record['result']}, {record['reason']}" for record in run.recorder.decisions]
@@ -170,7 +178,7 @@ def tidied_text(found: Tidied, goal: str) -> RenderableType:
     before, after = found.validation
     lines = [f"tried     {line}" for line in found.tried]
     if found.compiled is None:
-        why = "nothing shorter without a loss was found" if found.stopped == TIDIED else f"cut off: {found.stopped}"
+        why = _ENDS.get(found.stopped, f"the budget's `{found.stopped}` was reached")
         lines += [f"tidied    nothing: {why}; no file was changed", *spent_lines(found.spent)]
         return Text("\n".join(lines))
     lines += [f"left out  {rule.text}" for rule in found.left_out]

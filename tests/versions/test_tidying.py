@@ -96,6 +96,8 @@ def test_a_skill_that_has_nothing_to_leave_out_stays_byte_for_byte_and_is_not_te
     assert files() == before
     assert read_lock(PATHS.lock).looks == looks
     assert "no file was changed" in run("tidy", "things.skill").stdout
+    # A later compile must not take it for a run that was left unfinished.
+    assert all(json.loads(path.read_text())["finished"] for path in Path(".skillc").glob("runs/*/run.json"))
 
 
 def test_an_idle_rule_of_a_skill_file_is_left_out_and_the_rest_is_delivered_with_lock_and_history(shop):
