@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -41,7 +41,7 @@ from skillc.plan.schema import Plan
 from skillc.plan.steps import decisions_of, wave_size
 from skillc.program.artifact import artifact_texts, write_artifact, write_attributes
 from skillc.program.rollout import Runner
-from skillc.run.about import begin, changed_since_unfinished, finish
+from skillc.run.about import About, begin, changed_since_unfinished, finish
 from skillc.run.folder import RunFolder
 from skillc.run.history import head_of, history_text, read_history, union, with_completion, write_history
 from skillc.run.journal import Journal, Record
@@ -147,6 +147,43 @@ def _dearest(job: Job) -> int | None:
     return None if cost is None else math.ceil(cost * 10**9)
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run in its folder, ready to search.
+
+    Attributes:
+        name: of the run.
+        initial: the program's own skill.
+        looks: at the test split, before this run's own.
+        before: the compiled skill as the run finds it.
+    """
+
+    job: Job
+    name: str
+    engine: Engine
+    initial: Document
+    client: Client
+    stop: Stop
+    recorder: _Recorder
+    replay: Replay
+    meter: Meter
+    looks: tuple[LookLock, ...]
+    before: Before
+    folder: RunFolder
+    about: About
+
+    def finish(self, trained: Trained, tested: Tested) -> Compiled:
+        """Write the skill, and note that the run came to its end."""
+        self.replay.decided()
+        compiled = _write(self, trained, tested)
+        if self.client.lost is not None:
+            return replace(compiled, lost=self.client.lost)
+        if self.stop.reason == "interrupted":
+            return replace(compiled, interrupted=True)
+        finish(self.folder, self.about)
+        return compiled
+
+
 def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None = None) -> Compiled:
     """Compiles a job under a client's budget, until `stop` is asked to.
 
@@ -154,6 +191,24 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
         SkillcError: what the user can mend: models, data, metrics, files.
         BudgetReached: the caps do not even admit the baseline.
         EndpointAway: a model stayed out of reach before the initial skill was measured.
+    """
+    own = job.planned.plan.optimize.method == "skillc"
+
+    async def search(engine: Engine, initial: Document) -> Trained:
+        return await (train(engine, initial) if own else train_by_method(engine, initial, client))
+
+    with opened(job, observer, client, stop or Stop()) as run:
+        trained, tested = asyncio.run(search_and_test(run, search))
+        assert tested is not None
+        return run.finish(trained, tested)
+
+
+@contextmanager
+def opened(job: Job, observer: Observer, client: Client, stop: Stop, start: Document | None = None) -> Iterator[Run]:
+    """The run of a job, in its folder; `start` is the skill that it begins with, where that is not the program's.
+
+    Raises:
+        SkillcError: what the user can mend: data, metrics, files.
     """
     plan, dataset = job.planned.plan, job.estimated.dataset
     before = protect(job.planned, job.paths, job.home, force=job.force)
@@ -165,13 +220,13 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
     parts = run_parts(
         plan,
         data_digest=dataset.digest,
-        initial_skill=digest(initial),
+        initial_skill=" ".join(digest(skill) for skill in (initial, start) if skill is not None),
         metric_sources=metric_sources(plan, job.planned.root),
         decision_version=DECISION_VERSION,
         model_sources=own_sources({name: role.endpoint for name, role in client.roles.items()}),
     )
     name = run_id(parts)
-    meter, stop = Meter(plan, job.planned.root, dataset.places), stop or Stop()
+    meter = Meter(plan, job.planned.root, dataset.places)
     folder = RunFolder(job.home, name)
     with folder.held():
         changed = changed_since_unfinished(folder, job.planned.path.name, parts)
@@ -181,7 +236,6 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
         client.keep_receipts(folder.ledger, about.salt)
         with closing(Journal(folder.decisions)) as journal, closing(Replay(folder.outcomes, client)) as replay:
             recorder = _Recorder(observer, journal, replay, stop)
-            looks = looks_of(before.lock, candidate.lock)
             engine = Engine(
                 plan=plan,
                 dataset=dataset,
@@ -197,15 +251,21 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
             client.report_to(observer.note)
             client.time_by(stop)
             client.make_ready()
-            trained, tested = asyncio.run(_train_and_test(engine, initial, looks, name, client, stop))
-            replay.decided()
-        compiled = _write(job, trained, tested, recorder, client, name, before, meter)
-        if client.lost is not None:
-            return replace(compiled, lost=client.lost)
-        if stop.reason != "interrupted":
-            finish(folder, about)
-            return compiled
-        return replace(compiled, interrupted=True)
+            yield Run(
+                job,
+                name,
+                engine,
+                initial,
+                client,
+                stop,
+                recorder,
+                replay,
+                meter,
+                looks_of(before.lock, candidate.lock),
+                before,
+                folder,
+                about,
+            )
 
 
 def _admits(plan: Plan, client: Client) -> Callable[[int], bool]:
@@ -219,18 +279,24 @@ def _left_unfinished(changed: Sequence[str]) -> str:
     return f"an earlier run of this program was not finished; since then these changed: {what}. a new run begins"
 
 
-async def _train_and_test(
-    engine: Engine, initial: Document, looks: tuple[LookLock, ...], name: str, client: Client, stop: Stop
-) -> tuple[Trained, Tested]:
-    own = engine.plan.optimize.method == "skillc"
-    async with client.connected():
+async def search_and_test(
+    run: Run, search: Callable[[Engine, Document], Awaitable[Trained]], *, unless: Document | None = None
+) -> tuple[Trained, Tested | None]:
+    """What a search found, and its final test; no test where it found no other skill than `unless`.
+
+    Raises:
+        StoppedEarly: the user or the clock ended the run before the initial skill was measured.
+    """
+    async with run.client.connected():
         try:
-            with stop.cuts(clock=True):
-                trained = await (train(engine, initial) if own else train_by_method(engine, initial, client))
+            with run.stop.cuts(clock=True):
+                trained = await search(run.engine, run.initial)
         except asyncio.CancelledError:
-            raise StoppedEarly(cut_by(engine.observer)) from None
-        _, number = look_of(looks, _look(trained, name))
-        with stop.cuts(clock=False):
+            raise StoppedEarly(cut_by(run.engine.observer)) from None
+        if unless is not None and digest(trained.state.best) == digest(unless):
+            return trained, None
+        _, number = look_of(run.looks, _look(trained, run.name))
+        with run.stop.cuts(clock=False):
             return trained, await final_test(trained, look=number)
 
 
@@ -239,22 +305,14 @@ def _look(trained: Trained, name: str) -> LookLock:
     return LookLock(run=name, initial=initial, best=best, test=split_digest(trained.engine.dataset.test))
 
 
-def _write(
-    job: Job,
-    trained: Trained,
-    tested: Tested,
-    recorder: _Recorder,
-    client: Client,
-    name: str,
-    before: Before,
-    meter: Meter,
-) -> Compiled:
+def _write(run: Run, trained: Trained, tested: Tested) -> Compiled:
     """Write the skill, its lock last.
 
     A skill without the required verdict goes to the candidate folder. Where somebody edited files while the compile
     ran, the skill goes to another folder beside them. In both cases the files in place stay as they are, except that
     their lock counts this look at the test split.
     """
+    job, name, before, recorder = run.job, run.name, run.before, run.recorder
     plan, dataset, decisions = job.planned.plan, job.estimated.dataset, recorder.decisions
     now, kept = changed_since(before, job.planned.path, job.paths)
     candidate, written = find_candidate(job.planned, job.paths, force=job.force), Written(job.home)
@@ -277,7 +335,7 @@ def _write(
         earlier = union([*earlier, *candidate.history()])
     write_history(paths.history, history_text(earlier, name, decisions))
     write_attributes(paths)
-    spent = client.ledger.snapshot()
+    spent = run.client.ledger.snapshot()
     lock = lock_of(
         program_lock(job.planned, paths.base),
         plan,
@@ -295,6 +353,6 @@ def _write(
     if paths == job.paths:
         for note in candidate.remove(written):
             recorder.note(note)
-    baselines = model_free_means(plan, dataset, dataset.test, meter)
-    served = client.servers.served()
+    baselines = model_free_means(plan, dataset, dataset.test, run.meter)
+    served = run.client.servers.served()
     return Compiled(trained, tested, lock, paths.skill, spent, baselines, kept, served, withheld=withheld)

@@ -195,6 +195,7 @@ def sanity_plan(plan: Plan, examples: int) -> Plan:
             "parents": "incumbent",
             "merge": False,
             "slow_update": False,
+            "tidy": False,
             "meta_skill": False,
         }
     )

@@ -73,6 +73,7 @@ GROUPS: dict[str, tuple[Arm, ...]] = {
         _arm("successes=off"),
         _arm("rejected_buffer=off"),
         _arm("slow_update=off"),
+        _arm("tidy=on"),
         _arm("pairs=changed"),
         _arm("pairs=unchanged"),
         _arm("rule_counts=on"),

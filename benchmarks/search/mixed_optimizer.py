@@ -1,7 +1,7 @@
 """A scripted optimizer for the mixed world: for each cause that it sees it writes a rule of a kind drawn by the odds.
 
 It reads the examples, the skill and the rejected edits from skillc's prompts, and answers the stages `reflect`,
-`aggregate`, `rewrite` and `draft`. A right example of the same topic in the prompt (contrast) changes the odds.
+`aggregate`, `rewrite`, `draft` and `tidy`. A right example of the same topic in the prompt (contrast) changes the odds.
 """
 
 from __future__ import annotations
@@ -35,6 +35,10 @@ class MixedOptimizer(ScriptedOptimizer):
         """The section with the chosen edits made; memorised and wide rules of one topic may become a general one."""
         lines = self._lifted(self._made(prompt, edits_in(prompt), chance), chance)
         return self._composed(asked, lines)
+
+    def _tidy_reply(self, prompt: str, asked: Asked, chance: random.Random) -> Reply:
+        """The section as a rewrite without new edits makes it: in order, rules of one topic joined."""
+        return self._composed(asked, self._lifted(self._made(prompt, (), chance), chance))
 
     def _draft_reply(self, prompt: str, asked: Asked, chance: random.Random) -> Reply:
         """The section with a rule for each cause among the failures shown, and among examples with their gold alone."""

@@ -77,6 +77,9 @@ class ScriptedOptimizer:
         reflection = _Reflection(self.world, self._standing(prompt), wrong, chance)
         return self._section(prompt, asked, reflection.on_failures(len(wrong)), chance)
 
+    def _tidy_reply(self, prompt: str, asked: Asked, chance: random.Random) -> Reply:
+        return self._section(prompt, asked, (), chance)
+
     def _section(self, prompt: str, asked: Asked, edits: Sequence[Edit], chance: random.Random) -> Reply:
         """The section as it stands, with some edits made and a rule lost now and then."""
         gone = {edit["rule"] for edit in edits if edit["op"] == "delete"}

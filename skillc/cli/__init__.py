@@ -23,6 +23,7 @@ VERBS = {
     "fmt": "lay programs out in the one canonical form",
     "plan": "show what a compile would use and what it may spend",
     "compile": "improve the skill and write SKILL.md",
+    "tidy": "take rules without support out of a skill, and shorten the rest",
     "install": "copy a compiled skill to where an agent reads it",
     "history": "show what became of every candidate and every proposed edit",
     "diff": "show what changed in meaning, not in lines",

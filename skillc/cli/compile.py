@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from skillc.cli.completing import ProgramPath
-from skillc.cli.options import changes, print_result, progress_output, shown_on
+from skillc.cli.options import changes, delivery, print_result, progress_output, shown_on
 
 if TYPE_CHECKING:
     from skillc.cli.running import Shown
     from skillc.frontend import Estimated, Planned
-
-_ANY = "none"
-_VERDICTS = ("improved", _ANY)
 
 
 @click.command(
@@ -25,19 +22,8 @@ _VERDICTS = ("improved", _ANY)
 )
 @click.argument("program", type=ProgramPath())
 @changes
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="Write the skill's folder into this one.")
-@click.option(
-    "--require",
-    type=click.Choice(_VERDICTS),
-    help="Deliver the skill only with this verdict; `none` delivers it with any, whatever the program requires.",
-)
-@click.option("--fresh", is_flag=True, help="Ask the models anew, whatever earlier runs were answered.")
+@delivery
 @click.option("--take-edits", is_flag=True, help="First write the edits made by hand in SKILL.md into the program.")
-@click.option(
-    "--force",
-    is_flag=True,
-    help="Overwrite files that were edited by hand, that skillc did not write or that are another program's.",
-)
 @click.option("--sanity", is_flag=True, help="Only see whether feedback reaches the skill; writes nothing.")
 @progress_output
 def compile(  # noqa: A001 - the verb's name
@@ -71,23 +57,18 @@ def compile(  # noqa: A001 - the verb's name
     Exit status: 0 delivered, 1 not delivered because of the verdict, 2 an error, 3 stopped by the budget or by a model
     that stayed out of reach, 130 interrupted (the same command goes on).
     """
-    from dataclasses import replace
-
     from rich.console import Console
 
     from skillc.cli.errors import show_diagnostics
-    from skillc.cli.running import run_job
+    from skillc.cli.running import exit_status, planned_for, run_job
     from skillc.errors import SkillcError
-    from skillc.frontend import estimate, plan_file
+    from skillc.frontend import estimate
     from skillc.report import summary, table
 
     shown = shown_on(Console(stderr=True, highlight=False), quiet=quiet, as_json=as_json, json_lines=json_lines)
     if take_edits:
         _take_edits(program, output)
-    planned = plan_file(program, models=models, settings=settings, offline=offline, runnable=True, every_model=False)
-    if require is not None:
-        required = None if require == _ANY else require
-        planned = replace(planned, plan=planned.plan.model_copy(update={"required_verdict": required}))
+    planned = planned_for(program, models, settings, offline=offline, require=require)
     estimated = estimate(planned)
     if sanity:
         if require is not None:
@@ -103,11 +84,7 @@ def compile(  # noqa: A001 - the verb's name
         as_json=as_json,
         json_lines=json_lines,
     )
-    if compiled.interrupted:
-        return 130
-    if compiled.lost is not None or compiled.trained.stopped in ("calls", "tokens", "cost", "time"):
-        return 3
-    return 0 if compiled.withheld is None else 1
+    return exit_status(compiled)
 
 
 def _take_edits(program: Path, output: Path | None) -> None:

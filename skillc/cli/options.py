@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from skillc.cli.running import Shown
 
 Command = Callable[..., Any]
+ANY_VERDICT = "none"
+_VERDICTS = ("improved", ANY_VERDICT)
 
 
 def settings(command: Command) -> Command:
@@ -38,6 +41,26 @@ def changes(command: Command) -> Command:
         "--model", "models", multiple=True, metavar="ROLE=NAME", help="Change a model: target=openai/gpt-5.5-mini."
     )
     return option(settings(command))
+
+
+def delivery(command: Command) -> Command:
+    """`--output`, `--require`, `--fresh` and `--force`: where a skill is written, and whether."""
+    for option in (
+        click.option(
+            "--force",
+            is_flag=True,
+            help="Overwrite files that were edited by hand, that skillc did not write or that are another program's.",
+        ),
+        click.option("--fresh", is_flag=True, help="Ask the models anew, whatever earlier runs were answered."),
+        click.option(
+            "--require",
+            type=click.Choice(_VERDICTS),
+            help="Deliver the skill only with this verdict; `none` delivers it with any, whatever the program says.",
+        ),
+        click.option("--output", "-o", type=click.Path(path_type=Path), help="Write the skill's folder into this one."),
+    ):
+        command = option(command)
+    return command
 
 
 def findings_format(command: Command) -> Command:

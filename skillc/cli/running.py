@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import signal
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -17,11 +17,12 @@ from rich.console import Console
 from rich.text import Text
 
 from skillc.artifact_paths import OUTPUT
+from skillc.cli.options import ANY_VERDICT
 from skillc.errors import SkillcError
 from skillc.evaluate.job import Job as EvalJob
 from skillc.evaluate.run import Evaluation, evaluate
 from skillc.evaluate.table import ahead
-from skillc.frontend import Estimated, Planned, ProgramError, refuse_folders
+from skillc.frontend import Estimated, Planned, ProgramError, plan_file, refuse_folders
 from skillc.models.client import Client
 from skillc.pipeline import Compiled, Job, compile_job
 from skillc.run.folder import make_home
@@ -30,6 +31,7 @@ from skillc.run.progress import Progress, RunFacts, display
 from skillc.run.stop import Stop
 from skillc.run.time_left import Expected, expected_of
 from skillc.sanity import Sanity, check_sanity
+from skillc.tidying import Tidied, skill_to_tidy, tidy_job
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,26 @@ class Shown:
         return lines
 
 
+def planned_for(
+    program: Path, models: Sequence[str], settings: Sequence[str], *, offline: bool, require: str | None
+) -> Planned:
+    """The plan of a verb that writes a skill."""
+    planned = plan_file(program, models=models, settings=settings, offline=offline, runnable=True, every_model=False)
+    if require is None:
+        return planned
+    required = None if require == ANY_VERDICT else require
+    return replace(planned, plan=planned.plan.model_copy(update={"required_verdict": required}))
+
+
+def exit_status(compiled: Compiled) -> int:
+    """The exit status of a verb that writes a skill."""
+    if compiled.interrupted:
+        return 130
+    if compiled.lost is not None or compiled.trained.stopped in ("calls", "tokens", "cost", "time"):
+        return 3
+    return 0 if compiled.withheld is None else 1
+
+
 def run_job(
     planned: Planned,
     estimated: Estimated,
@@ -66,20 +88,56 @@ def run_job(
         ProgramError: the budget cannot pay.
         SkillcError: whatever else the user can mend.
     """
+    job = _job(planned, estimated, output, force=force, fresh=fresh)
+    expected = expected_of(estimated.bounds, own_method=planned.plan.optimize.method == "skillc")
+    with _running(job, shown, offline=offline, verb="compile", expected=expected) as (terminal, client, stop):
+        return compile_job(job, terminal, client, stop)
+
+
+def _job(planned: Planned, estimated: Estimated, output: Path | None, *, force: bool, fresh: bool) -> Job:
     if estimated.failed:
         raise ProgramError(planned.path, estimated.diagnostics)
-    plan = planned.plan
-    home = planned.root / ".skillc"
+    base, home = output or planned.root / OUTPUT, planned.root / ".skillc"
+    return Job(planned, estimated, base, home, force=force, fresh=fresh)
+
+
+@contextmanager
+def _running(
+    job: Job, shown: Shown, *, offline: bool, verb: str, expected: Expected | None = None
+) -> Iterator[tuple[Progress, Client, Stop]]:
+    """The display, the client and the stop of a job that writes a skill."""
+    plan, root = job.planned.plan, job.planned.root
     cap = float(plan.budget.time) if plan.budget.time is not None else None
-    job = Job(planned, estimated, output or planned.root / OUTPUT, home, force=force, fresh=fresh)
-    with Client(plan, cache_folder=home / "cache", offline=offline, root=planned.root, preflight=True) as client:
-        expected = expected_of(estimated.bounds, own_method=plan.optimize.method == "skillc")
-        facts = RunFacts(plan.budget.epochs, plan.budget, expected)
-        terminal = shown.progress(facts, client, verb="compile", skill=plan.skill.artifact, goal=plan.goal.name)
+    with Client(plan, cache_folder=job.home / "cache", offline=offline, root=root, preflight=True) as client:
+        facts = RunFacts(plan.budget.epochs if verb == "compile" else None, plan.budget, expected)
+        terminal = shown.progress(facts, client, verb=verb, skill=plan.skill.artifact, goal=plan.goal.name)
         client.servers.watched(terminal)
         stop = Stop(cap)
         with terminal, _interruptible(stop, terminal), _noted(terminal):
-            return compile_job(job, terminal, client, stop)
+            yield terminal, client, stop
+
+
+def run_tidy(
+    planned: Planned,
+    estimated: Estimated,
+    shown: Shown,
+    file: Path | None,
+    *,
+    output: Path | None,
+    offline: bool,
+    fresh: bool,
+    force: bool,
+) -> Tidied:
+    """Tidies the compiled skill, or the one in a file, showing progress on the console.
+
+    Raises:
+        ProgramError: the budget cannot pay.
+        SkillcError: whatever else the user can mend.
+    """
+    job = _job(planned, estimated, output, force=force, fresh=fresh)
+    skill = skill_to_tidy(job, file)
+    with _running(job, shown, offline=offline, verb="tidy") as (terminal, client, stop):
+        return tidy_job(job, skill, terminal, client, stop)
 
 
 def run_sanity(planned: Planned, estimated: Estimated, shown: Shown, *, offline: bool) -> Sanity:

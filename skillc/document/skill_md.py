@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from skillc.document.markdown import heading, lines_of, prose, tidy, trim
-from skillc.document.render import for_target, title_of
-from skillc.document.skill import ABOUT_CHARACTERS, Document, Section
+from skillc.document.render import for_target, section_title, title_of
+from skillc.document.skill import ABOUT_CHARACTERS, Document, Section, split_rules
 from skillc.document.yaml_scalar import is_mapping, other_lines, read_frontmatter, to_yaml
 from skillc.errors import SkillcError
 
@@ -48,6 +49,50 @@ def from_skill_md(text: str) -> Document:
         frozen.append(Section(section, "frozen", content, title=shown))
     further = "\n".join(other_lines(front, ("name", "description")))
     return Document(name, keys.get("description", ""), tuple(frozen), own_title, frontmatter=further)
+
+
+def as_declared(text: str, declared: Document, *, own: bool) -> Document:
+    """A SKILL.md with the sections of a declared skill: rules and slow texts are the file's, all else is declared.
+
+    Args:
+        text: of the file.
+        declared: the skill as its program declares it.
+        own: whether skillc wrote the file; then what is frozen in it needs no second look.
+
+    Raises:
+        SkillcError: the file has a text that would be lost.
+    """
+    sections = {section_title(section): section for section in declared.sections}
+    told = {
+        tidy("\n\n".join(part for part in parts if part))
+        for parts in ((declared.task, declared.lead), (declared.task,))
+    }
+    texts: dict[str, str] = {}
+    lost = []
+    for section in from_skill_md(text).sections:
+        title = section_title(section)
+        known = sections.get(title)
+        if known is not None and known.mode != "frozen":
+            texts[known.name] = section.text
+        elif known is None and title:
+            lost.append(f"the section `{title}`, which the program does not declare")
+        elif not own and tidy(section.text) not in ({tidy(known.text)} if known else told):
+            lost.append(f"the frozen text of `{title}`" if title else "the text above the first `## ` heading")
+    if lost:
+        raise SkillcError(
+            f"the program has no place for {'; '.join(lost)}", hint="write it into the program, or remove it"
+        )
+    taken: set[str] = set()
+    filled = []
+    for section in declared.sections:
+        content = texts.get(section.name, "")
+        if section.mode == "trainable":
+            section = replace(section, rules=split_rules(content, section.name, taken))
+            taken.update(rule.id for rule in section.rules)
+        elif section.mode == "slow":
+            section = replace(section, text=content)
+        filled.append(section)
+    return replace(declared, sections=tuple(filled))
 
 
 def sections_of(text: str) -> Mapping[str, str]:

@@ -233,6 +233,7 @@ _OPTIMIZE = (
     SettingKind(
         "update", (words("edits", "rewrite_section", "rewrite_all"),), "how a candidate is written", "rewrite_section"
     ),
+    SettingKind("tidy", (SWITCH,), "whether rules without support are taken out, and the rest shortened", "off"),
     SettingKind("accumulate", (count(),), "batches whose proposals are pooled for one candidate", "1"),
     SettingKind(
         "sees",

@@ -29,7 +29,18 @@ DATA_LIMIT = 50_000_000
 
 _KEPT = 16
 _FILES = ("source", "train", "validation", "test")
-_MEASURING = ("baseline", "rollout", "screen", "gate", "merge", "slow update", "search", "final test", "no skill")
+_MEASURING = (
+    "baseline",
+    "rollout",
+    "screen",
+    "gate",
+    "merge",
+    "slow update",
+    "tidy",
+    "search",
+    "final test",
+    "no skill",
+)
 _STAGES: Mapping[str, tuple[str, ...]] = {
     "batch": ("rollout",),
     "minibatch": ("reflect",),
@@ -47,6 +58,7 @@ _STAGES: Mapping[str, tuple[str, ...]] = {
     "wave": ("gate",),
     "accept": ("gate",),
     "merge": ("merge",),
+    "tidy": ("tidy",),
     "slow_update": ("slow update",),
     "slow_update_samples": ("slow update",),
     "meta_skill": ("meta skill",),
@@ -168,7 +180,7 @@ def _gate(costs: Costs, name: str) -> tuple[tuple[Stage, ...], str | None]:
     if gate.stage == "text":
         return (), "it is decided on the text alone: no call is made for it"
     where = "the slow update" if gate.for_ == "slow" else "the gates"
-    stages = _named(costs, ("slow update",) if gate.for_ == "slow" else ("gate", "merge"))
+    stages = _named(costs, ("slow update",) if gate.for_ == "slow" else ("gate", "merge", "tidy"))
     on = "the training batch" if gate.stage == "batch" else "validation"
     others = sum(each.stage == gate.stage and each.for_ == gate.for_ for each in gates) - 1
     shared = f", shared with {others} other{'s' if others > 1 else ''}" if others else ""

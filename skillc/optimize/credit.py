@@ -71,7 +71,7 @@ def associated(
     """
     if len(edits) == 1:
         return [Moved(found.gained, found.lost)], Moved()
-    own = _own_words(state.incumbent, edits)
+    own = own_words(state.incumbent, edits)
     by_id = {example.id: example for example in engine.dataset.validation}
     parts: list[tuple[list[str], list[str]]] = [([], []) for _ in range(len(edits) + 1)]
     for side, names in enumerate((found.gained, found.lost)):
@@ -100,7 +100,7 @@ def kept(parts: Sequence[Moved]) -> list[int]:
     return [i for i in range(len(parts)) if i not in harmful]
 
 
-def _own_words(incumbent: Document, edits: Sequence[Edit]) -> list[frozenset[str]]:
+def own_words(incumbent: Document, edits: Sequence[Edit]) -> list[frozenset[str]]:
     """The words of each edit that no other one has: of its text, and of the rule that it takes away."""
     words = [_words(_text(incumbent, edit)) for edit in edits]
     counts = Counter(word for each in words for word in each)

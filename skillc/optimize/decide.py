@@ -26,6 +26,8 @@ from skillc.optimize.observer import cut_by
 from skillc.optimize.parents import with_member
 from skillc.optimize.pool import race, take
 from skillc.optimize.proposals import Proposal, wording
+from skillc.plan.evidence import gates_for
+from skillc.plan.schema import GatePlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class Patch:
         proposals: what it was made of, one for each edit unless the edits were rewritten.
         trial: of a draft, what it changed on training cases: the goal in millionths by example.
         tried: the text of that trial where it is not the candidate.
+        whole: whether its sections were written as a whole, and not changed by single edits.
     """
 
     edits: tuple[Edit, ...]
@@ -48,6 +51,7 @@ class Patch:
     proposals: tuple[Proposal, ...] = ()
     trial: Mapping[str, int] = field(default_factory=dict)
     tried: Document | None = None
+    whole: bool = False
 
 
 class CutOff(Exception):  # noqa: N818
@@ -117,11 +121,11 @@ async def settle(
     batch: Sequence[Example],
     place: Place,
     *,
-    slow: bool = False,
-    first_wave: Callable[[], None] | None = None,
+    gates: Sequence[GatePlan] | None = None,
+    retries: int | None = None,
 ) -> State:
     """As `settle_pool`, for one patch."""
-    return await settle_pool(engine, state, (patch,), batch, place, slow=slow, first_wave=first_wave)
+    return await settle_pool(engine, state, (patch,), batch, place, gates=gates, retries=retries)
 
 
 async def settle_pool(
@@ -131,7 +135,8 @@ async def settle_pool(
     batch: Sequence[Example],
     place: Place,
     *,
-    slow: bool = False,
+    gates: Sequence[GatePlan] | None = None,
+    retries: int | None = None,
     first_wave: Callable[[], None] | None = None,
 ) -> State:
     """Decides patches against each other and gives the state after it; each decision is told to the observer.
@@ -146,7 +151,8 @@ async def settle_pool(
         patches: one or more; of those that make the same text the first is decided.
         batch: training examples for the gates on the batch.
         place: where in the run this is.
-        slow: whether the gates marked `for slow` decide.
+        gates: what decides; by default the plan's gates for steps.
+        retries: the most smaller patches; by default the plan's.
         first_wave: as in `race`; it is not called for smaller patches.
 
     Raises:
@@ -157,21 +163,22 @@ async def settle_pool(
     patches = [patch for patch in patches if distinct[digest(patch.candidate)] is patch]
     own = (digest(state.incumbent),)
     patches = [replace(patch, parents=patch.parents or own) for patch in patches]
-    state = await against_anchor(engine, state, batch, slow=slow)
+    deciding = gates_for(engine.plan, slow=False) if gates is None else gates
+    state = await against_anchor(engine, state, batch, deciding)
     if place.kind != "step":
         engine.observer.step(place, shown(goal_of(engine, state.incumbent)))
     engine.observer.candidates([_in_words(patch) for patch in patches])
-    decided = await _decide(engine, state, patches, batch, slow=slow, first_wave=first_wave)
+    decided = await _decide(engine, state, patches, batch, gates=gates, first_wave=first_wave)
     state = _tell(engine, state, decided, place)
     tried = decided
-    for _ in range(engine.plan.optimize.retries):
+    for _ in range(engine.plan.optimize.retries if retries is None else retries):
         patch = _smaller(engine, state, tried)
         if patch is None:
             break
         # No candidate was accepted, so what follows sends nothing.
         with standing(engine, await _after(engine, state, decided, place)):
             engine.observer.candidates([_in_words(patch)])
-            tried = await _decide(engine, state, (patch,), batch, slow=slow)
+            tried = await _decide(engine, state, (patch,), batch, gates=gates)
         state = _tell(engine, state, tried, place)
         decided = [*decided, *tried]
     return await _after(engine, state, decided, place)
@@ -211,11 +218,11 @@ def _smaller(engine: Engine, state: State, decided: Sequence[_Decided]) -> Patch
     text = f"{patch.text}, less {fewer} of its edits" if patch.text else ""
     shown_: dict[str, JsonValue] = {**patch.shown, "edits": named, "smaller": fewer}
     proposals = patch.proposals
-    if len(proposals) == len(patch.edits):
+    if not patch.whole and len(proposals) == len(patch.edits):
         out = [fates.fate(p, "pruned", "left out of a smaller patch") for i, p in enumerate(proposals) if i not in stay]
         shown_["fates"] = [*_fates_of(patch.shown), *out]
         proposals = tuple(proposals[i] for i in stay)
-    return Patch(edits, applied.document, shown_, text, patch.parents, proposals)
+    return Patch(edits, applied.document, shown_, text, patch.parents, proposals, whole=patch.whole)
 
 
 def _fates_of(shown: Mapping[str, JsonValue]) -> list[JsonValue]:
@@ -237,12 +244,12 @@ async def _decide(
     patches: Sequence[Patch],
     batch: Sequence[Example],
     *,
-    slow: bool,
+    gates: Sequence[GatePlan] | None,
     first_wave: Callable[[], None] | None = None,
 ) -> list[_Decided]:
     before = [state.decided.get(_pair(state, patch)) for patch in patches]
     racing = [patch.candidate for patch, known in zip(patches, before, strict=True) if known is None]
-    decisions = iter(await _raced(engine, state, racing, batch, slow=slow, first_wave=first_wave))
+    decisions = iter(await _raced(engine, state, racing, batch, gates=gates, first_wave=first_wave))
     decided = []
     for patch, known in zip(patches, before, strict=True):
         if known is not None:
@@ -252,7 +259,7 @@ async def _decide(
         told = {**decision.to_json(), "reason": reason(decision)}
         if decision.result == "accept" and engine.plan.optimize.accept == "always":
             told["reason"] = "taken, as each candidate is"
-        rejected = decision.result == "reject" and not slow
+        rejected = decision.result == "reject" and gates is None
         cures = await worth_keeping(engine, state, patch.candidate, told) if rejected else []
         decided.append(_Decided(patch, {**told, **({"kept": [*cures]} if cures else {})}, decision.flips))
     return decided
@@ -264,14 +271,14 @@ async def _raced(
     racing: Sequence[Document],
     batch: Sequence[Example],
     *,
-    slow: bool,
+    gates: Sequence[GatePlan] | None,
     first_wave: Callable[[], None] | None,
 ) -> list[Decision]:
     if not racing:
         return []
     if engine.plan.optimize.accept == "always":
-        return await take(engine, state, racing, batch, slow=slow)
-    return await race(engine, state, racing, batch, slow=slow, first_wave=first_wave)
+        return await take(engine, state, racing, batch, gates=gates)
+    return await race(engine, state, racing, batch, gates=gates, first_wave=first_wave)
 
 
 def _pair(state: State, patch: Patch) -> tuple[str, str]:
@@ -289,7 +296,9 @@ def _tell(engine: Engine, state: State, decided: Sequence[_Decided], place: Plac
     for i, each in enumerate(decided):
         pool: dict[str, JsonValue] = {"pool": {"candidate": i + 1, "of": len(decided)}} if len(decided) > 1 else {}
         state, own = _with_fates(engine, state, each, won)
-        told = {"fates": [*_fates_of(each.patch.shown), *own]} if each.patch.proposals else {}
+        if place.kind == "tidy" and each.result == "accept":
+            own = fates.pruned(each.patch.edits)
+        told = {"fates": [*_fates_of(each.patch.shown), *own]} if own else {}
         engine.observer.decided({**_record(engine, state, each, place), **told, **pool})
         words = {"accept": "accepted", "reject": "rejected"}.get(each.result, each.result)
         outcome = f"{words}: {each.known['reason']}"
@@ -369,7 +378,7 @@ async def _after(engine: Engine, state: State, decided: Sequence[_Decided], plac
         stepped = place.kind == "step"
         patience = state.patience.after("reject", _least(before)) if stepped else state.patience.decided()
     state = replace(state, patience=patience)
-    if place.kind == "retry":
+    if place.kind != "step":
         return state
     waiting = [
         Undecided(e.patch.edits, place, e.patch.proposals) for e in decided if e.result == "undecided" and e.patch.edits
@@ -394,7 +403,24 @@ def _with_incumbent(engine: Engine, state: State, patch: Patch, place: Place) ->
     patience = state.patience.decided()
     if place.kind == "step":
         patience = state.patience.after("accept", _least(goal_of(engine, patch.candidate)))
-    return replace(state, incumbent=patch.candidate, best=best, accepted=state.accepted + 1, patience=patience)
+    return replace(
+        state,
+        incumbent=patch.candidate,
+        best=best,
+        accepted=state.accepted + 1,
+        patience=patience,
+        proven=state.proven | _proven(state, patch),
+        whole=patch.candidate if patch.whole else state.whole,
+    )
+
+
+def _proven(state: State, patch: Patch) -> frozenset[str]:
+    """Ids of the rules whose edits cured failures in the screen that their author had not seen."""
+    if patch.whole:
+        return frozenset()
+    reports = apply_edits(grown(state).incumbent, patch.edits).reports
+    pairs = zip(patch.proposals, reports, strict=True)
+    return frozenset(report.rule for p, report in pairs if report.rule and set(p.gains) - p.seen)
 
 
 def _entries(decided: _Decided) -> list[Rejected]:

@@ -152,7 +152,7 @@ def _patch(state: State, final: Draft, told: list[JsonValue], tried: Document, *
     text = f"a draft of {tokens(document)} tokens{trial}"
     text += f"; its analysis: {opening(final.analysis, _ANALYSIS)}" if final.analysis else ""
     changes = dict.fromkeys(final.cured, 1) | dict.fromkeys(final.broke, -1)
-    return Patch(final.edits, document, shown, text, trial=changes, tried=tried)
+    return Patch(final.edits, document, shown, text, trial=changes, tried=tried, whole=True)
 
 
 async def _tried(engine: Engine, state: State, drafts: Sequence[Draft]) -> list[Draft]:

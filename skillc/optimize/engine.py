@@ -169,6 +169,9 @@ class State:
         effects: what the last candidates did on training cases, the newest first.
         met: by training example, the incumbent under which it was last in a batch.
         again: what changed on the cases of this step's batch that an earlier incumbent met.
+        proven: ids of rules that cured a training failure which their author had not seen.
+        whole: the last accepted skill that was written as a whole; None for the initial one.
+        tidied: digests of the skills that were tidied, or that nothing could be taken from.
     """
 
     initial: Document
@@ -194,6 +197,9 @@ class State:
     effects: tuple[Effect, ...] = ()
     met: Mapping[str, Document] = field(default_factory=dict)
     again: Effect | None = None
+    proven: frozenset[str] = frozenset()
+    whole: Document | None = None
+    tidied: frozenset[str] = frozenset()
 
 
 def entry(state: State, place: Place, **told: JsonValue) -> dict[str, JsonValue]:

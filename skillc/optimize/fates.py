@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
-from skillc.document.edits import apply_edits
+from skillc.document.edits import Delete, Edit, apply_edits
 from skillc.optimize.credit import Moved
 from skillc.optimize.engine import Rejected, State
 from skillc.optimize.proposals import Proposal, joined, wording
@@ -154,6 +154,13 @@ def judged(
             free.append(proposal)
     state, more = shelved(state, free, "its bundle was rejected, with no evidence against it")
     return state, entries, [*fates, *more]
+
+
+def pruned(edits: Iterable[Edit]) -> list[Fate]:
+    """The fates of the rules that an accepted tidying leaves out."""
+    return [
+        {"edit": wording(edit), "fate": "pruned", "why": edit.rationale} for edit in edits if isinstance(edit, Delete)
+    ]
 
 
 def accepted(proposals: Sequence[Proposal], parts: Sequence[Moved]) -> list[Fate]:

@@ -13,11 +13,12 @@ from skillc.optimize.engine import Engine, State
 from skillc.optimize.gate import complete
 from skillc.optimize.parents import anchor_of, is_right, totals, unsolved
 from skillc.plan.evidence import gates_for, reads_batch
+from skillc.plan.schema import GatePlan
 
 TRIES = 3
 
 
-async def against_anchor(engine: Engine, state: State, batch: Sequence[Example], *, slow: bool) -> State:
+async def against_anchor(engine: Engine, state: State, batch: Sequence[Example], gates: Sequence[GatePlan]) -> State:
     """The state whose incumbent is what the gates compare with, measured on the batch that they read.
 
     Only `change` is still taken from the parent: it bounds what one step may do, and a line of kept skills would else
@@ -26,7 +27,7 @@ async def against_anchor(engine: Engine, state: State, batch: Sequence[Example],
     anchor = anchor_of(state)
     state = replace(state, incumbent=anchor, parent=None if anchor is state.incumbent else state.incumbent)
     gated = engine.plan.optimize.accept == "gates"
-    if batch and gated and any(reads_batch(gate.term) for gate in gates_for(engine.plan, slow=slow)):
+    if batch and gated and any(reads_batch(gate.term) for gate in gates):
         known = engine.rollouts.known
         todo = [e for e in batch if (outcome := known(state.incumbent, e)) is None or not outcome.measured]
         if todo:

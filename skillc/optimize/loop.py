@@ -28,9 +28,11 @@ from skillc.optimize.rollback import roll_back
 from skillc.optimize.seeds import batches
 from skillc.optimize.slow_update import longitudinal, slow_sections, slow_update
 from skillc.optimize.step import step
+from skillc.optimize.tidy import tidy
 from skillc.plan.steps import epochs_of, open_ended, step_size, steps_of
 
-_OF_ITSELF = ("epochs", "steps", "patience", "perfect", "exhausted", "undecided")
+_TIDIED = ("epochs", "steps", "patience", "perfect", "exhausted")
+_OF_ITSELF = (*_TIDIED, "undecided")
 # Epochs in a row without anything to try, after which nothing new is to be expected of the same examples.
 _IDLE_EPOCHS = 2
 
@@ -114,8 +116,22 @@ async def _epochs(engine: Engine, state: State, listener: _Listener) -> tuple[St
         if reason is None and idle == _IDLE_EPOCHS and epoch < epochs_of(engine.plan):
             reason = "exhausted"
         if reason is not None:
-            return state, reason
-    return state, "epochs"
+            break
+    return await _tidied(engine, state, reason or "epochs", epoch, total)
+
+
+async def _tidied(engine: Engine, state: State, reason: str, epoch: int, total: int) -> tuple[State, str]:
+    """The best skill tidied before the final test, and what ended the run; a cap, where one cut the tidying off."""
+    if reason not in _TIDIED:
+        return state, reason
+    best = replace(state, incumbent=state.best, parent=None)
+    place = Place(epoch, epoch * len(batches_of(engine, epoch)), _shown(engine, total), kind="tidy")
+    try:
+        after = await tidy(engine, best, place)
+        return (state if after is best else after), reason
+    except ENDS as end:
+        cut = cut_off(engine, state, end)
+        return cut.state, cut.reason
 
 
 def _shown(engine: Engine, total: int) -> int | None:
@@ -205,7 +221,7 @@ async def _epoch_end(
 async def _ends(
     engine: Engine, state: State, first: Document, decisions: list[Mapping[str, JsonValue]], place: Place
 ) -> AsyncIterator[State]:
-    """The states after each decision: undecided patches once more, a merge, slow updates, the meta skill."""
+    """The states after each decision: undecided patches once more, a merge, slow updates, tidying, the meta skill."""
     yield (state := await _retry(engine, state, replace(place, kind="retry")))
     batch = batches_of(engine, place.epoch)[-1]
     yield (state := with_best(engine, await merge(engine, state, batch, replace(place, kind="merge"))))
@@ -216,6 +232,7 @@ async def _ends(
         for ordinal, section in enumerate(slow_sections(state)):
             state = await slow_update(engine, state, section, compared, at, ordinal)
             yield (state := roll_back(engine, state, place))
+    yield (state := await tidy(engine, state, replace(place, kind="tidy")))
     if engine.plan.optimize.meta_skill and decisions and place.epoch < epochs_of(engine.plan):
         yield await meta_skill(engine, state, decisions, place)
 

@@ -34,7 +34,7 @@ async def race(
     candidates: Sequence[Document],
     batch: Sequence[Example],
     *,
-    slow: bool = False,
+    gates: Sequence[GatePlan] | None = None,
     first_wave: Callable[[], None] | None = None,
 ) -> list[Decision]:
     """Decides a pool of candidates against the incumbent; one candidate is a pool of one.
@@ -48,13 +48,13 @@ async def race(
         state: the loop's.
         candidates: distinct texts.
         batch: training examples for the gates on the batch; empty where there are none.
-        slow: whether the gates marked `for slow` decide.
+        gates: what decides; by default the plan's gates for steps.
         first_wave: called once, right before the first wave on validation is sent, and never without one.
 
     Returns:
         A decision for each candidate, in their order; at most one is `accept`.
     """
-    pool = _Pool(engine, state, candidates, batch, slow=slow)
+    pool = _Pool(engine, state, candidates, batch, gates)
     if pool.leave_by("text") or await pool.on_batch():
         return pool.decisions()
     await pool.on_validation(first_wave)
@@ -62,7 +62,12 @@ async def race(
 
 
 async def take(
-    engine: Engine, state: State, candidates: Sequence[Document], batch: Sequence[Example], *, slow: bool = False
+    engine: Engine,
+    state: State,
+    candidates: Sequence[Document],
+    batch: Sequence[Example],
+    *,
+    gates: Sequence[GatePlan] | None = None,
 ) -> list[Decision]:
     """With `accept = always`: the candidate with the highest goal of a pool, whatever its gates say.
 
@@ -72,14 +77,14 @@ async def take(
     Returns:
         As `race`.
     """
-    pool = _Pool(engine, state, candidates, batch, slow=slow)
+    pool = _Pool(engine, state, candidates, batch, gates)
     await pool.on_everything()
     return pool.decisions()
 
 
-def fits_text(engine: Engine, state: State, candidate: Document) -> bool:
+def fits_text(engine: Engine, state: State, candidate: Document, gates: Sequence[GatePlan] | None = None) -> bool:
     """Whether no gate on texts alone speaks against a candidate. Nothing is run for it."""
-    return not _Pool(engine, state, [candidate], (), slow=False).leave_by("text")
+    return not _Pool(engine, state, [candidate], (), gates).leave_by("text")
 
 
 class _Racer:
@@ -131,10 +136,15 @@ class _Pool:
     """The candidates of one decision, those that are still in the race and those that left it."""
 
     def __init__(
-        self, engine: Engine, state: State, candidates: Sequence[Document], batch: Sequence[Example], *, slow: bool
+        self,
+        engine: Engine,
+        state: State,
+        candidates: Sequence[Document],
+        batch: Sequence[Example],
+        gates: Sequence[GatePlan] | None,
     ) -> None:
         self._engine, self._state, self._batch = engine, state, tuple(batch)
-        self._gates = gates_for(engine.plan, slow=slow)
+        self._gates = gates_for(engine.plan, slow=False) if gates is None else gates
         self._racers = [self._entered(place, candidate) for place, candidate in enumerate(candidates)]
 
     def _entered(self, place: int, candidate: Document) -> _Racer:

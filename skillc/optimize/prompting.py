@@ -333,6 +333,13 @@ def draft_messages(
     )
 
 
+def tidy_messages(*, written: Sequence[str], confusion: Sequence[Answered] = (), **brief: Unpack[Briefing]) -> Messages:
+    """Ask for the sections `written` anew, shorter and in order; a line below each rule says what supports it."""
+    shared = _shared(**brief)
+    limits = {section.name: section.limit for section in shared["sections"]}
+    return _render("tidy", tidied=[(name, limits.get(name)) for name in written], confusion=confusion, **shared)
+
+
 def slow_update_messages(
     *,
     section: str,

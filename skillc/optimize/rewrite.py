@@ -83,7 +83,7 @@ def _rewrite_patch(
     document, told = reported(state.incumbent, every)
     suggestions: list[JsonValue] = [p.to_json() for p in suggested]
     record: dict[str, JsonValue] = {**shown, "suggestions": suggestions, "edits": told}
-    return Patch(every, document, record, proposals=(*suggested, *reminding))
+    return Patch(every, document, record, proposals=(*suggested, *reminding), whole=True)
 
 
 def reported(skill: Document, edits: Sequence[Edit]) -> tuple[Document, list[JsonValue]]:

@@ -18,6 +18,7 @@ from skillc.optimize.prompting import PairView, slow_update_messages
 from skillc.optimize.replies import MalformedReply, SlowUpdateReply
 from skillc.optimize.seeds import seed_for, shuffled
 from skillc.optimize.sight import shown_answer, shown_feedback, shown_gold, shown_inputs
+from skillc.plan.evidence import gates_for
 from skillc.plan.steps import SCAN
 
 Change = Literal["regressed", "still_failing", "improved", "still_right"]
@@ -119,7 +120,9 @@ async def slow_update(
         return state
     shown: dict[str, JsonValue] = {"guidance": reply.guidance, "section": section.name}
     patch = Patch((), written.document, shown, f"guidance of {section.name}: {reply.guidance.strip()}")
-    return await settle(engine, state, patch, [pair.example for pair in compared.pairs], place, slow=True)
+    return await settle(
+        engine, state, patch, [pair.example for pair in compared.pairs], place, gates=gates_for(engine.plan, slow=True)
+    )
 
 
 def pair_views(engine: Engine, compared: Longitudinal) -> list[PairView]:

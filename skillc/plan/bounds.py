@@ -41,6 +41,8 @@ EARLY = Fraction(1, 2)
 KEPT = Fraction(1, 4)
 _GATED = ACCEPTED + (1 - ACCEPTED) * EARLY
 _REASKED = 2
+# Candidates of one tidying: two, and one of them once more with fewer edits.
+_TIDYINGS = 3
 
 __all__ = ["Bounds", "Least", "Stage", "bounds"]
 
@@ -165,6 +167,7 @@ class _Counter:
         each = self._each
         asked: tuple[Bound, ...] = (each.reflect, each.aggregate, each.rewrite, each.slow_update, each.meta_skill)
         asked += (each.draft,) if self._optimize.drafts else ()
+        asked += (each.tidy,) if self._optimize.tidy else ()
         if self._optimize.method != "skillc":
             asked = (each.propose,)
         if role == "optimizer":
@@ -248,6 +251,7 @@ class _Counter:
             Stage("gate", "target", each.rollout.times(0, expected * tried, steps * most_tried)),
             self._merge(steps, expected),
             self._slow_update(steps, expected),
+            self._tidy(steps, expected),
             self._meta_skill(steps, expected),
             Stage("final test", "target", each.rollout.times(0, test * optimize.samples, test * optimize.samples)),
             Stage("no skill", "target", each.bare.times(0, *[(sizes.validation + sizes.test) * optimize.samples] * 2)),
@@ -372,6 +376,17 @@ class _Counter:
         )
         asked = self._each.slow_update.times(0, about * sections, most * sections * _REASKED)
         return Stage("slow update", "both", tested + asked)
+
+    def _tidy(self, steps: int, expected: int) -> Stage:
+        """At each epoch's end and before the final test: one question, two candidates, and a smaller one of them."""
+        optimize = self._optimize
+        if not (optimize.tidy and optimize.accept == "gates"):
+            return Stage("tidy", "both", Bound())
+        about, most = self._epoch_ends(expected), self._epoch_ends(steps) + 1
+        tested = self._each.rollout.times(
+            0, about * round(self._validation * (1 + EARLY)), most * _TIDYINGS * self._validation
+        )
+        return Stage("tidy", "both", tested + self._each.tidy.times(0, about, most * _REASKED))
 
     def _meta_skill(self, steps: int, expected: int) -> Stage:
         """One question at each epoch's end but the last."""

@@ -73,6 +73,7 @@ class CallSizes:
     draft: Bound
     slow_update: Bound
     meta_skill: Bound
+    tidy: Bound
     propose: Bound
 
 
@@ -110,6 +111,7 @@ class _Sizer:
             draft=self._asked(MOST_FAILURES + MOST_RIGHT, FURTHER_LIMIT, reply=self._rewritten() + _ANALYSIS),
             slow_update=self._asked(min(optimize.slow_update_samples, self._sizes.train), reply=self._slow_limit()),
             meta_skill=self._asked(0, min(epoch * _A_DECISION, DECISIONS_LIMIT), DECISIONS_LIMIT, reply=300),
+            tidy=self._asked(0, reply=sum(self._open_limits())),
             propose=self._proposed(),
         )
 
@@ -188,8 +190,11 @@ class _Sizer:
 
     def _rewritten(self) -> int:
         """Tokens of the sections that a rewrite writes anew."""
-        limits = [s.limit or OPEN_SECTION for s in self._plan.skill.sections if s.mode == "trainable"]
+        limits = self._open_limits()
         return sum(limits) if self._plan.optimize.update == "rewrite_all" else max(limits, default=0)
+
+    def _open_limits(self) -> list[int]:
+        return [s.limit or OPEN_SECTION for s in self._plan.skill.sections if s.mode == "trainable"]
 
     def _slow_limit(self) -> int:
         limits = [section.limit or OPEN_SECTION for section in self._plan.skill.sections if section.mode == "slow"]

@@ -269,6 +269,7 @@ _SETTINGS: Mapping[str, Reader] = {
     "optimize.parents": _word("incumbent", "pareto"),
     "optimize.merge": _switch,
     "optimize.update": _word("edits", "rewrite_section", "rewrite_all"),
+    "optimize.tidy": _switch,
     "optimize.accumulate": _count,
     "optimize.sees": _sees,
     "optimize.knowledge": _word("open", "examples"),

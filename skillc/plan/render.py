@@ -276,6 +276,7 @@ def _loop(plan: Plan, bounds: Bounds) -> list[Row]:
     on = {
         "slow update": optimize.slow_update and any(section.mode == "slow" for section in plan.skill.sections),
         "meta skill": optimize.meta_skill,
+        "tidying": optimize.tidy and optimize.accept == "gates",
         "rejected-edit buffer": optimize.rejected_buffer,
         "successes": optimize.successes,
         "reminders of lapses": optimize.lapses,

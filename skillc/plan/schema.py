@@ -292,6 +292,7 @@ class OptimizePlan(Frozen):
         parents: whether candidates grow from the incumbent alone, or from the Pareto front of accepted skills.
         merge: whether two parents are merged at epoch ends.
         update: edits on rules, a section rewritten from suggestions, or all trainable sections rewritten.
+        tidy: whether rules without support are taken out at epoch ends, and the rest is written shorter.
         accumulate: batches whose proposals are pooled for one candidate.
         sees: what the optimizer may look at.
         knowledge: whether the optimizer may use what it knows of the subject, or only what the examples show.
@@ -322,6 +323,7 @@ class OptimizePlan(Frozen):
     parents: Literal["incumbent", "pareto"] = "incumbent"
     merge: bool = False
     update: Literal["edits", "rewrite_section", "rewrite_all"] = "rewrite_section"
+    tidy: bool = False
     accumulate: int = 1
     sees: tuple[Literal["gold", "feedback", "trajectory"], ...] = ("gold", "feedback", "trajectory")
     knowledge: Literal["open", "examples"] = "open"

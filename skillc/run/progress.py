@@ -35,7 +35,7 @@ _STYLE = {
     "empty": "dim",
     "rollback": "yellow",
 }
-_ASKED = ("draft", "reflect", "aggregate", "edit budget", "rewrite", "meta skill")
+_ASKED = ("draft", "reflect", "aggregate", "edit budget", "rewrite", "tidy", "meta skill")
 # Without a terminal a long stage shows how far it is at most this often, in seconds.
 QUIET_FOR = 30.0
 _LIVE_LINES = 6

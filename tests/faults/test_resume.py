@@ -15,7 +15,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from conftest_cli import PROGRAM, rows
+from conftest_cli import PROGRAM, WORDS, rows
 from loopback import Loopback
 from nursery import Nursery
 
@@ -50,12 +50,12 @@ def compiled(folder):
     return {name: (folder / "skills" / name).read_bytes() for name in FILES}
 
 
-def start(nursery, server, folder, *arguments, **environment):
-    return nursery.start(folder, "compile", "things.skill", *arguments, SERVER=server.url, KEY="k", **environment)
+def start(nursery, server, folder, *arguments, verb="compile", **environment):
+    return nursery.start(folder, verb, "things.skill", *arguments, SERVER=server.url, KEY="k", **environment)
 
 
-def finish(nursery, server, folder, *arguments):
-    start(nursery, server, folder, *arguments)
+def finish(nursery, server, folder, *arguments, **options):
+    start(nursery, server, folder, *arguments, **options)
     status = nursery.wait()
     assert status == 0, (folder / "stderr.txt").read_text()
 
@@ -80,9 +80,9 @@ def same_after_a_test(folder, stopped, whole):
     assert after["test"]["best"] == expected["test"]["best"]
 
 
-def killed(nursery, server, folder, dice, most):
+def killed(nursery, server, folder, dice, most, *arguments, **options):
     """Starts a compile and kills it at a random moment: after some more requests, and some milliseconds."""
-    child = start(nursery, server, folder)
+    child = start(nursery, server, folder, *arguments, **options)
     server.wait_for(server.total + dice.randrange(1, most), seconds=1.5)
     time.sleep(dice.random() * 0.02)
     with contextlib.suppress(ProcessLookupError):
@@ -119,6 +119,31 @@ def test_one_kill_at_a_random_moment_sends_nothing_again_but_what_was_in_flight(
     finish(nursery, server, folder)
     assert compiled(folder) == bytes_of_whole
     assert server.total - once.total() <= IN_FLIGHT
+
+
+@pytest.mark.parametrize("verb", ["compile", "tidy"])
+def test_a_tidying_that_is_killed_ends_with_the_same_bytes(nursery, tmp_path, verb):
+    """At an epoch's end, and by the verb; of the verb's own skill one rule is never needed."""
+    program = REMOTE.replace("edits = cosine(4, 2)", "edits = 8; screen = 0; tidy = on").replace(
+        "batch = 12", "batch = 6"
+    )
+    any_of = {kind: " or ".join(f'"{word}"' for word in words) for kind, words in WORDS.items()}
+    rules = "".join(f"- If the text mentions {words}, answer {kind}.\n" for kind, words in any_of.items())
+    given = ("--skill", "mine.md") if verb == "tidy" else ()
+    found = []
+    for kills in (0, 5):
+        folder, dice = shop(tmp_path / f"{kills}", program), random.Random(5)
+        (folder / "mine.md").write_text(f'## Rules\n\n- If the text mentions "zeppelin", answer tool.\n{rules}')
+        with Loopback(latency=0.002) as server:
+            for _ in range(kills):
+                killed(nursery, server, folder, dice, 40, *given, verb=verb)
+            finish(nursery, server, folder, *given, verb=verb)
+            found.append((compiled(folder), server.total))
+    (whole, once), (again, more) = found
+    assert again == whole
+    assert more - once <= kills * IN_FLIGHT
+    decisions = [json.loads(line) for line in whole["sort-things.history.jsonl"].splitlines()]
+    assert ("tidy", "accept") in [(decision["kind"], decision["result"]) for decision in decisions]
 
 
 def test_what_was_in_flight_at_a_kill_stays_paid_and_is_never_charged(nursery, server, tmp_path):

@@ -68,6 +68,14 @@ def reflected(world, cases, rules=(), name="a", extra=""):
     return json.loads(MixedOptimizer(world).answer(text, name))["edits"]
 
 
+def test_a_tidying_orders_the_rules_and_drops_special_ones_that_a_general_one_covers():
+    world = replace(Mix(), clash=1.0, lost=0.0).draw(1)
+    rules = ("S4", "M3x17x45", "W3x17", "I3", "M5x9")
+    text = prompt(world, 'stage="tidy" sections="rules"', [], rules)
+    (section,) = json.loads(MixedOptimizer(world).answer(text, "a"))["sections"]
+    assert [rules[int(rule["rule"][1:])] for rule in section["rules"]] == ["I3", "S4", "M5x9"]
+
+
 @pytest.mark.parametrize("right", [0.30, 0.75])
 def test_the_baseline_is_as_declared(right):
     world = replace(Mix(), right=right).draw(2)

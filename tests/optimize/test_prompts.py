@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from skillc.document.skill import document_of
 from skillc.models.rulebook.briefs import plain, read_brief
 from skillc.optimize import prompting
+from skillc.optimize.contrast import Answered
 from skillc.optimize.methods.one_shot import one_shot_messages
 from skillc.optimize.prompting import (
     TAGS,
@@ -31,6 +32,7 @@ from skillc.optimize.prompting import (
     reflect_messages,
     rewrite_messages,
     slow_update_messages,
+    tidy_messages,
     type_text,
     unfence,
 )
@@ -79,6 +81,7 @@ def all_prompts() -> dict[str, tuple[dict[str, str], ...]]:
         "asking": reflect_messages(kind="failures", lapses=True, rule_counts=True, lookups=2, **reflect, **SHARED),
         "rewrite": rewrite_messages(edits=[EditView(EDIT, 2, 3, 1, 2)], rewritten=["rules"], meta="m", **SHARED),
         "rewrite all": rewrite_messages(edits=[EditView(EDIT)], rewritten=["rules", "more"], meta="m", **SHARED),
+        "tidy": tidy_messages(written=["rules"], confusion=[Answered("a", 3, (("b", 2),))], meta="m", **SHARED),
         "slow": slow_update_messages(section="guidance", limit=30, pairs=[pair], meta="m", **SHARED),
         "meta": meta_skill_messages(
             decisions=[DecisionView(3, True, [("add: x", "accepted")], "all gates hold")],

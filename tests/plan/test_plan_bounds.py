@@ -225,6 +225,7 @@ OPTIMIZE = st.builds(
     successes=st.booleans(),
     slow_update=st.booleans(),
     meta_skill=st.booleans(),
+    tidy=st.booleans(),
     update=st.sampled_from(["edits", "rewrite_section", "rewrite_all"]),
     accumulate=st.integers(1, 4),
     lapses=st.booleans(),
@@ -271,6 +272,14 @@ def test_a_merge_at_each_epochs_end_is_a_stage_of_its_own():
     gated = bounds(plan(optimize=pool, gates=(CURES, *plan().gates)), SIZES, PRICES)
     assert calls(gated, "merge")[2] == 4 * (80 + 2 * 40)
     assert "merge" not in [s.name for s in bounds(plan(optimize={"merge": True}), SIZES, PRICES).stages]
+
+
+def test_tidying_may_try_two_candidates_at_each_epochs_end_and_before_the_test():
+    found = bounds(plan(optimize={"tidy": True}), SIZES, PRICES)
+    assert calls(found, "tidy") == (0, 4 * (120 + 1), 5 * (3 * 80 + 2))
+    assert found.held["optimizer"].tokens >= bounds(plan(), SIZES, PRICES).held["optimizer"].tokens
+    for off in ({}, {"tidy": True, "accept": "always"}):
+        assert "tidy" not in [stage.name for stage in bounds(plan(optimize=off), SIZES, PRICES).stages]
 
 
 def test_a_parent_that_was_kept_has_an_accepted_one_behind_it_that_is_run_on_the_batch_too():

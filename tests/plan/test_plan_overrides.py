@@ -31,6 +31,7 @@ from skillc.plan.schema import BudgetPlan, OptimizePlan, PricePlan, SchedulePlan
         ("optimize.edits", "model", SchedulePlan(kind="model")),
         ("optimize.sees", "[trajectory, gold]", ("gold", "trajectory")),
         ("optimize.meta_skill", "off", False),
+        ("optimize.tidy", "on", True),
         ("optimize.method", "one_shot", "one_shot"),
         ("optimize.wave", "none", None),
         ("optimize.screen", "0", 0),

@@ -25,6 +25,7 @@ from skillc.optimize.prompting import (
     reflect_messages,
     rewrite_messages,
     slow_update_messages,
+    tidy_messages,
 )
 from skillc.optimize.proposals import read_edit
 from skillc.optimize.replies import ProposedEdit, read_reply
@@ -397,6 +398,27 @@ def test_a_rewrite_makes_the_edits_and_joins_rules_of_one_answer() -> None:
         },
         {"rule": "a2"},
     ]
+
+
+def test_a_tidying_leaves_out_what_nothing_supports_and_joins_rules_of_one_answer() -> None:
+    document = skill(
+        ("", 'If the note mentions "kettle", answer green.', ""),
+        ("", 'If the note mentions "pan", answer green.', ""),
+        ("", 'If the note mentions "sky", answer blue.', ""),
+        ("", 'If the note mentions "brick", answer red.', ""),
+    )
+    none, some = "support: cured 0 and broke 2 on validation", "support: cured 3 and broke 0 on validation"
+    unseen = "support: cured 0 and broke 0 on validation; it cured unseen training failures"
+    messages = tidy_messages(
+        skill=for_optimizer(document, {"a1": some, "a2": some, "a3": none, "a4": unseen}),
+        task=TASK,
+        written=["rules"],
+        sections=[SectionView("rules", "trainable", 900, 40)],
+    )
+    (section,) = json.loads(answer(messages))["sections"]
+    assert [rule["rule"] for rule in section["rules"]] == ["a1", "a4"]
+    assert section["rules"][0]["text"] == 'If the note mentions "kettle" or "pan", answer green.'
+    assert "text" not in section["rules"][1]
 
 
 def test_a_rewrite_stays_below_its_limit() -> None:

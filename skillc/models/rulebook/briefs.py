@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skillc.models.rulebook.sentences import Rule, read_rules, reads_majority
 
@@ -13,6 +13,7 @@ _ESCAPED = re.compile(r"&((?:amp;)*)lt;")
 _RULE = re.compile(r"^\s*(?:[-*+]\s+)?\[([\w-]+)\]\s+(.*)$")
 _RULE_ID = re.compile(r"^\s*\[[\w-]+\]\s+")
 _WHY = re.compile(r"^\s+why:\s*(.*)$")
+_SUPPORT = re.compile(r"^\s+support:\s*(.*)$")
 _HEADING = re.compile(r"^## (\S+) \((frozen|trainable|slow)\b")
 _TOPIC = re.compile(r"^### (.+)$")
 _FIELD = re.compile(r"^(input|output) (\S+): (.*)$", re.MULTILINE)
@@ -25,7 +26,12 @@ EXPECTED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SkillRule:
-    """A rule of the skill as the optimizer sees it; `read` is what rulebook understands of it, None for nothing."""
+    """A rule of the skill as the optimizer sees it.
+
+    Attributes:
+        read: what rulebook understands of it, None for nothing.
+        support: what speaks for it, where the prompt says so.
+    """
 
     id: str
     section: str
@@ -33,6 +39,7 @@ class SkillRule:
     text: str
     why: str
     read: Rule | None
+    support: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +245,9 @@ def _skill(
         elif under:
             topic = under[1].strip()
         elif why and rules and mode == "trainable":
-            last = rules[-1]
-            rules[-1] = SkillRule(last.id, last.section, last.topic, last.text, why[1], last.read)
+            rules[-1] = replace(rules[-1], why=why[1])
+        elif rules and mode == "trainable" and (support := _SUPPORT.match(line)):
+            rules[-1] = replace(rules[-1], support=support[1])
         elif rule and mode == "trainable":
             read = read_rules(rule[2], fields)
             rules.append(SkillRule(rule[1], section, topic, rule[2], "", read[0] if len(read) == 1 else None))

@@ -14,7 +14,7 @@ from skillc.models.rulebook.merge import aggregate
 from skillc.models.rulebook.one_shot import draft, one_shot
 from skillc.models.rulebook.propose import reflect
 from skillc.models.rulebook.reading import texts
-from skillc.models.rulebook.rewriting import rewrite
+from skillc.models.rulebook.rewriting import rewrite, tidy
 from skillc.models.rulebook.sentences import read_sentence
 from skillc.models.rulebook.wording import default_text
 
@@ -83,6 +83,7 @@ STAGES: dict[str, Callable[[Brief], dict[str, object]]] = {
     "aggregate": aggregate,
     "budget": budget,
     "rewrite": rewrite,
+    "tidy": tidy,
     "draft": draft,
     "slow_update": slow_update,
     "meta_skill": meta_skill,

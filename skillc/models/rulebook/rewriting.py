@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,7 @@ from skillc.models.rulebook.wording import Seen, evidence_text, ordered_signs, r
 from skillc.tokens import count_tokens
 
 _NEW = "new"
+_UNSUPPORTED = re.compile(r"cured 0 and broke \d+ on validation$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,12 @@ def rewrite(brief: Brief) -> dict[str, object]:
         if lines:
             sections.append({"section": name, "rules": [_reply(line, old) for line in lines]})
     return {"sections": sections}
+
+
+def tidy(brief: Brief) -> dict[str, object]:
+    """Each section without the rules that cured nothing, those that list signs of one answer joined."""
+    kept = tuple(rule for rule in brief.rules if not _UNSUPPORTED.match(rule.support))
+    return rewrite(replace(brief, rules=kept, edits=()))
 
 
 def _reply(line: _Line, old: Sequence[SkillRule]) -> dict[str, object]:

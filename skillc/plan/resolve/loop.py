@@ -14,7 +14,7 @@ _COUNTS = (
 )
 _SWITCHES = (
     *("successes", "rejected_buffer", "slow_update", "meta_skill"),
-    *("speculate", "merge", "lapses", "rule_counts", "control", "together"),
+    *("speculate", "merge", "lapses", "rule_counts", "control", "together", "tidy"),
 )
 _WORDS = ("method", "accept", "parents", "update", "pairs", "knowledge")
 _COUNTED_CAPS = ("epochs", "steps", "calls", "tokens", "patience")

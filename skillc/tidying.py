@@ -1,0 +1,191 @@
+"""`skillc tidy`: a compiled or hand-written skill without what does not help, under the gates of a tidying.
+
+The stage is that of `tidy = on`. What speaks for a rule is measured against the same skill without any rules.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import JsonValue
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from skillc.conflict import refuse_unmerged
+from skillc.document.skill import Document, Rule, tokens
+from skillc.document.skill_md import as_declared
+from skillc.errors import SkillcError
+from skillc.language.files import read_source
+from skillc.models.client import Client
+from skillc.optimize.baseline import baseline, try_again
+from skillc.optimize.decide import DOWN, ENDS, cut_off
+from skillc.optimize.engine import Engine, Place
+from skillc.optimize.final import Arm, arm
+from skillc.optimize.gate import complete
+from skillc.optimize.loop import Trained, batches_of, first_state
+from skillc.optimize.observer import Observer
+from skillc.optimize.tidy import supports, tidied
+from skillc.pipeline import Compiled, Job, opened, search_and_test
+from skillc.plan.initial import initial_document
+from skillc.plan.lock import has_digest, read_lock
+from skillc.plan.schema import Plan
+from skillc.report import percent, spent_lines, summary, table
+from skillc.run.about import finish
+from skillc.run.stop import Stop
+
+TIDIED = "tidied"
+_ENDS = {
+    TIDIED: "nothing shorter without a loss was found",
+    "interrupted": "interrupted; the same command goes on",
+    DOWN: "a model stayed out of reach; the same command goes on",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tidied:
+    """What a tidying gives back.
+
+    Attributes:
+        before: the skill as it was.
+        after: the skill as it is; the same where nothing was accepted.
+        validation: the goal of both.
+        tried: what was decided, one line for each candidate.
+        stopped: `tidied`, or what cut it off.
+        compiled: what was written and tested; None where nothing changed, and nothing was written.
+        spent: the ledger's two books.
+    """
+
+    before: Document
+    after: Document
+    validation: tuple[Arm, Arm]
+    tried: tuple[str, ...]
+    stopped: str
+    compiled: Compiled | None
+    spent: dict[str, JsonValue]
+
+    @property
+    def left_out(self) -> tuple[Rule, ...]:
+        """The rules that are gone."""
+        return tuple(rule for rule in self.before.rules if self.after.rule(rule.id) is None)
+
+    @property
+    def written(self) -> tuple[Rule, ...]:
+        """The rules with new words, some of them joined from several."""
+        known = {(rule.id, rule.text) for rule in self.before.rules}
+        return tuple(rule for rule in self.after.rules if (rule.id, rule.text) not in known)
+
+
+def skill_to_tidy(job: Job, file: Path | None) -> Document:
+    """The compiled skill of a job, or the one in a file.
+
+    Raises:
+        SkillcError: there is none, it cannot be read, it has no rules, or a text of it has no place in the program.
+    """
+    paths = job.paths
+    path = paths.skill if file is None else file / "SKILL.md" if file.is_dir() else file
+    if file is None and not path.exists():
+        raise SkillcError("the program is not compiled yet", hint="compile it first, or name a skill with `--skill`")
+    text = read_source(path).text
+    refuse_unmerged(path, text, paths.of_folder(path.parent))
+    lock = read_lock(paths.lock) if file is None and paths.lock.exists() else None
+    own = lock is not None and has_digest(path.read_bytes(), lock.files.get(paths.key(path)))
+    try:
+        skill = as_declared(text, initial_document(job.planned.plan), own=own)
+    except SkillcError as problem:
+        raise SkillcError(f"`{path}`: {problem.message}", hint=problem.hint) from problem
+    if not skill.rules:
+        raise SkillcError(f"`{path}` has no rules in a trainable section, so there is nothing to tidy")
+    return skill
+
+
+def tidy_job(job: Job, skill: Document, observer: Observer, client: Client, stop: Stop | None = None) -> Tidied:
+    """Tidy a skill, and write it where something was accepted, with its lock and history as a compile does.
+
+    Raises:
+        SkillcError: what the user can mend: models, data, metrics, files.
+        BudgetReached: the caps do not admit what has to be measured first.
+        EndpointAway: a model stayed out of reach before the skill was measured.
+    """
+    with opened(job, observer, client, stop or Stop(), start=skill) as run:
+        trained, tested = asyncio.run(search_and_test(run, _search(skill), unless=skill))
+        run.replay.decided()
+        compiled = None if tested is None else run.finish(trained, tested)
+        if compiled is None and trained.stopped == TIDIED:
+            finish(run.folder, run.about)
+        examples, goal = trained.engine.dataset.validation, job.planned.plan.goal.name
+        before, after = (arm(trained.engine, each, examples, goal) for each in (skill, trained.state.best))
+        lines = [f"{record.get('maker')}: {record['result']}, {record['reason']}" for record in run.recorder.decisions]
+        spent = client.ledger.snapshot()
+    return Tidied(skill, trained.state.best, (before, after), tuple(lines), trained.stopped, compiled, spent)
+
+
+def _search(skill: Document) -> Callable[[Engine, Document], Awaitable[Trained]]:
+    async def search(engine: Engine, initial: Document) -> Trained:
+        """The skill, tidied: it is compared with itself without any rules."""
+        engine = replace(engine, plan=_deciding(engine.plan))
+        engine, quarantined = await baseline(engine, initial)
+        engine.reserve.set_aside()
+        bare = replace(skill, sections=tuple(replace(s, rules=()) if s.rules else s for s in skill.sections))
+        for each in (skill, bare):
+            await complete(engine, each, stage="baseline")
+            await try_again(engine, each, stage="baseline")
+        await engine.rollouts.measure(skill, batches_of(engine, 1)[0], stage="rollout")
+        state = replace(first_state(engine, initial), incumbent=skill, best=skill)
+        try:
+            place = Place(epoch=1, step=0, total=None, kind="tidy")
+            return Trained(
+                await tidied(engine, state, supports(engine, state, bare), place), engine, TIDIED, quarantined
+            )
+        except ENDS as end:
+            cut = cut_off(engine, state, end)
+            return Trained(cut.state, engine, cut.reason, quarantined)
+
+    return search
+
+
+def _deciding(plan: Plan) -> Plan:
+    """The plan with gates that decide: a tidying without them would take whatever is shorter."""
+    return plan.model_copy(
+        update={"optimize": plan.optimize.model_copy(update={"accept": "gates", "parents": "incumbent"})}
+    )
+
+
+def tidied_json(found: Tidied) -> dict[str, JsonValue]:
+    """The object that `tidy --json` prints."""
+    return {
+        "format_version": 1,
+        "changed": found.compiled is not None,
+        "tokens": {"before": tokens(found.before), "after": tokens(found.after)},
+        "validation": {
+            name: None if each.mean is None else round(float(each.mean), 6)
+            for name, each in zip(("before", "after"), found.validation, strict=True)
+        },
+        "rules": {"before": len(found.before.rules), "after": len(found.after.rules)},
+        "left_out": [rule.text for rule in found.left_out],
+        "written": [rule.text for rule in found.written],
+        "tried": list(found.tried),
+        "stopped": found.stopped,
+        "spent": found.spent,
+        "compiled": None if found.compiled is None else summary(found.compiled),
+    }
+
+
+def tidied_text(found: Tidied, goal: str) -> RenderableType:
+    """The end of a tidying on a terminal."""
+    before, after = found.validation
+    lines = [f"tried     {line}" for line in found.tried]
+    if found.compiled is None:
+        why = _ENDS.get(found.stopped, f"the budget's `{found.stopped}` was reached")
+        lines += [f"tidied    nothing: {why}; no file was changed", *spent_lines(found.spent)]
+        return Text("\n".join(lines))
+    lines += [f"left out  {rule.text}" for rule in found.left_out]
+    lines += [f"written   {rule.text}" for rule in found.written]
+    lines += [
+        f"rules     {len(found.before.rules)} before, {len(found.after.rules)} after",
+        f"tokens    {tokens(found.before):,} before, {tokens(found.after):,} after",
+        f"{goal:<9} {percent(before.mean)} before, {percent(after.mean)} after, on validation",
+    ]
+    return Group(Text("\n".join(lines)), table(found.compiled, goal))
