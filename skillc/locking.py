@@ -39,7 +39,7 @@ from skillc.plan.lock import (
 from skillc.plan.schema import Plan
 
 # Another number, other decisions: part of a run's name, so that an old run is not taken for this code's.
-DECISION_VERSION = "5"
+DECISION_VERSION = "6"
 
 
 def lock_of(

@@ -416,7 +416,7 @@ def _with_incumbent(engine: Engine, state: State, patch: Patch, place: Place) ->
 
 def _proven(state: State, patch: Patch) -> frozenset[str]:
     """Ids of the rules whose edits cured failures in the screen that their author had not seen."""
-    if patch.whole:
+    if patch.whole or len(patch.proposals) != len(patch.edits):
         return frozenset()
     reports = apply_edits(grown(state).incumbent, patch.edits).reports
     pairs = zip(patch.proposals, reports, strict=True)
