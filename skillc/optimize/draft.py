@@ -121,7 +121,9 @@ async def draft(engine: Engine, state: State, measured: Sequence[Measured], plac
     best = max(tried, key=lambda each: (each.worth, -tokens(each.text)))
     final = await writers[0].revise(best)
     told: list[JsonValue] = [{**each.trial(), "chosen": each is best} for each in tried]
-    unexplained = tuple(dict.fromkeys(name for each in (*tried, final) for name in each.unexplained))
+    # Once for each author, because two of them are enough to leave a case out.
+    unexplained = tuple(name for each in written for name in dict.fromkeys(each.unexplained))
+    unexplained += tuple(name for name in dict.fromkeys(final.unexplained) if name not in best.unexplained)
     fitting = _fitting(engine, state, final)
     return Drafted(_patch(state, fitting, told, best.text, revised=final is not best), unexplained)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from dataclasses import replace
 
 from workshop import KIND_OF, PLACE, Workshop, rows, word_of
@@ -150,6 +151,39 @@ def test_a_case_that_no_author_can_explain_comes_back_once_only(tmp_path):
     once, twice = (replace(after, unexplained={failed: times}) for times in (1, 2))
     assert failed in [e.id for e in replayed(made.engine, once, ())]
     assert failed not in [e.id for e in replayed(made.engine, twice, ())]
+
+
+def test_each_author_counts_who_cannot_explain_a_case(tmp_path):
+    tags = [f"t{i}" for i in range(1, 30)]
+    made = shop(tmp_path, lambda call: reply(list(KIND_OF), unexplained=tags))
+    after = stepped(made)
+    assert set(after.unexplained.values()) == {1, 2}
+
+
+def test_a_draft_is_not_asked_for_where_every_failure_was_given_up(tmp_path):
+    made = shop(tmp_path, lambda call: reply(list(KIND_OF)))
+    given_up = {example.id: 1 for example in made.train}
+    made.state = replace(made.state, unexplained=given_up)
+    stepped(made)
+    assert not made.script.of("draft")
+
+
+def test_a_draft_may_answer_that_nothing_should_change(tmp_path):
+    made = shop(tmp_path, lambda call: {"analysis": "nothing to gain", "sections": []})
+    after = stepped(made)
+    assert after.incumbent == made.state.incumbent
+    assert len(made.script.of("draft")) == 2  # one for each author, and no second question
+    assert [decision["result"] for decision in made.observer.decisions] == ["empty"]
+
+
+def test_further_cases_have_tags_and_stand_by_answer_with_what_the_target_made_of_them(tmp_path):
+    made = shop(tmp_path, lambda call: reply(list(KIND_OF)))
+    stepped(made)
+    prompt = made.script.of("draft")[0]
+    cases = re.findall(r'<case tag="(c\d+)"(?: target="(right|wrong)")?>.*?<gold>(.*?)</gold>', prompt)
+    assert [tag for tag, _, _ in cases] == [f"c{i}" for i in range(1, len(cases) + 1)]
+    golds = [gold for _, _, gold in cases]
+    assert golds == sorted(golds)
 
 
 def test_without_drafts_all_steps_are_edits(tmp_path):
