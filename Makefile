@@ -56,10 +56,13 @@ test-vllm: .venv/installed
 	@.venv-vllm/bin/python -c 'import torch, transformers, vllm; assert not torch.version.cuda, "torch is no CPU build"'
 	@touch $@
 
-# Trains the model of examples/local_model anew, about an hour and a half on four cores; a run that is stopped goes on.
+# Trains the model of examples/local_model anew, in two stages, about two hours on four cores; a run that is stopped goes on.
 local-model: .venv-vllm/installed
 	@cd examples && $(MALLOC) ../.venv-vllm/bin/python -m local_model.making.train ../build/local_model
-	@cd examples && ../.venv-vllm/bin/python -m local_model.making.export ../build/local_model local_model/model
+	@cd examples && ../.venv-vllm/bin/python -m local_model.making.export ../build/local_model ../build/local_model/first
+	@cd examples && $(MALLOC) ../.venv-vllm/bin/python -m local_model.making.train ../build/local_model/second \
+		--first ../build/local_model/first
+	@cd examples && ../.venv-vllm/bin/python -m local_model.making.export ../build/local_model/second local_model/model
 	@cd examples && ../.venv-vllm/bin/python -m local_model.making.evaluate local_model/model \
 		--json local_model/model/evaluation.json --card local_model/model/README.md
 

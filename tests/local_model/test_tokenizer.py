@@ -30,8 +30,23 @@ def test_a_word_is_the_same_tokens_wherever_it_stands(made, around):
         assert any(found[at : at + len(alone)] == alone for at in range(len(found)))
 
 
-def test_a_capital_is_a_mark_before_the_same_word(made):
-    assert made.encode("Invoice").tokens == [tokenizer.MARK, *made.encode("invoice").tokens]
+def test_the_first_stage_writes_a_capital_as_a_mark_before_the_same_word():
+    first = tokenizer.build(marks=True)
+    assert first.encode("Invoice").tokens == [tokenizer.MARK, *first.encode("invoice").tokens]
+
+
+@pytest.mark.parametrize("word", ["invoice", "refund", "thermostat", "obliging", words.training()[0]])
+def test_a_word_with_capitals_is_as_many_tokens_and_each_knows_that_in_lower_case(made, word):
+    lower, twins = made.encode(word).tokens, tokenizer.twins()
+    for written in (word.capitalize(), word.upper()):
+        tokens = made.encode(written).tokens
+        assert [twins.get(token, token) for token in tokens] == lower
+        assert made.decode(made.encode(written).ids) == written
+
+
+@pytest.mark.parametrize("label", ["Q&A", "Gift & Card", "A/B", "gift (card)", "gift+", "L12", "B-3", "iOS", "HR"])
+def test_a_label_with_signs_or_capitals_comes_back_as_it_was(made, label):
+    assert made.decode(made.encode(label).ids) == label
 
 
 def test_what_the_adapter_writes_is_one_token(made):

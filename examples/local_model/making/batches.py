@@ -61,11 +61,11 @@ class Batch:
 
 
 @cache
-def _tokenizer() -> Tokenizer:
-    return tokenizer.build()
+def _tokenizer(marks: bool) -> Tokenizer:
+    return tokenizer.build(marks=marks)
 
 
-def batch(seed: str, level: Level, tokens: int, room: int, length: int) -> Batch:
+def batch(seed: str, level: Level, tokens: int, room: int, length: int, *, marks: bool = False) -> Batch:
     """A batch of about so many tokens, padding included; the same for the same seed.
 
     Args:
@@ -74,19 +74,21 @@ def batch(seed: str, level: Level, tokens: int, room: int, length: int) -> Batch
         tokens: of all skills and inputs.
         room: tokens that a skill is padded to; a shorter one has at least half as many, a longer one is left out.
         length: tokens that an input and its reply are padded to; a document with a longer one is left out.
+        marks: capitals are written as in the first stage.
     """
+    words = _tokenizer(marks)
     chance = random.Random(seed)
     source = training_source(level.phrasings, level.pieces)
     found: list[tuple[Document, Encoding, list[Encoding]]] = []
     while len(found) < max(1, tokens // (room + level.queries * length)):
         # No batch is bare, so that each loss has something to look at.
         made = document(chance, level if found else replace(level, bare=0), source)
-        skill = _tokenizer().encode(f"{tokenizer.SYSTEM}{made.system}{tokenizer.END}")
+        skill = words.encode(f"{tokenizer.SYSTEM}{made.system}{tokenizer.END}")
         if len(skill.ids) <= room and (len(skill.ids) >= room // 2 or not made.rules):
-            asked = _tokenizer().encode_batch([_whole(query) for query in made.queries])
+            asked = words.encode_batch([_whole(query) for query in made.queries])
             if max(len(query.ids) for query in asked) <= length:
                 found.append((made, skill, asked))
-    return arrays(found, room, length)
+    return arrays(found, room, length, words)
 
 
 def _whole(query: Query) -> str:
@@ -108,7 +110,7 @@ def first_token(encoding: Encoding, start: int, shift: int) -> int:
     return int(found)
 
 
-def arrays(found: list[tuple[Document, Encoding, list[Encoding]]], room: int, length: int) -> Batch:
+def arrays(found: list[tuple[Document, Encoding, list[Encoding]]], room: int, length: int, words: Tokenizer) -> Batch:
     """Documents and their tokens as one batch, skills padded to `room` tokens and inputs to `length`."""
     queries = len(found[0][2])
     shape = (len(found), queries, length)
@@ -125,9 +127,9 @@ def arrays(found: list[tuple[Document, Encoding, list[Encoding]]], room: int, le
         for q, (query, tokens) in enumerate(zip(made.queries, asked, strict=True)):
             ids = tokens.ids
             inputs[b, q, : len(ids)] = ids
-            reply = ids.index(_tokenizer().token_to_id(tokenizer.ASSISTANT))
+            reply = ids.index(words.token_to_id(tokenizer.ASSISTANT))
             targets[b, q, reply : len(ids) - 1] = ids[reply + 1 :]
-            first[b, q] = _before_label(query, tokens)
+            first[b, q] = _before_label(query, tokens, words)
             lists["copied"] += [(b, q, token) for token in range(reply, len(ids) - 1) if token != first[b, q]]
             _list_hits(lists, (b, q), made, query, tokens, places, whole.ids)
             if query.rule is not None and made.rules[query.rule].kind == "default":
@@ -174,12 +176,12 @@ def _alike(made: Document, places: dict[tuple[int, int], int], rule: int) -> lis
     return [places[n, 0] for n in same] if early(rule) else [places[rule, 0]]
 
 
-def _before_label(query: Query, tokens: Encoding) -> int:
+def _before_label(query: Query, tokens: Encoding, words: Tokenizer) -> int:
     """The token after which the label comes."""
     shift = len(tokenizer.USER + tokenizer.END + tokenizer.ASSISTANT)
     start = first_token(tokens, len(query.user) + len(query.before), shift)
     # A capital's mark comes before its letter, and is what the label begins with.
-    marked = tokens.ids[start - 1] == _tokenizer().token_to_id(tokenizer.MARK)
+    marked = tokens.ids[start - 1] == words.token_to_id(tokenizer.MARK)
     return start - 2 if marked else start - 1
 
 

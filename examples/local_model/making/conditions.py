@@ -18,7 +18,7 @@ from .documents import draw_rules, draw_task
 from .forms import Form, grouped
 from .prompts import Task
 from .rules import Kind, Rule, deciding
-from .sources import Level, Source, training_source
+from .sources import Level, Source, training_source, written_label
 from .writing import Writer
 
 HERE = Path(__file__).resolve().parent.parent / "evaluation"
@@ -196,39 +196,12 @@ def source_of(name: str) -> Source:
     )
 
 
-def label_of(kind: str, chance: random.Random) -> str:
-    """Draw a label of kept words."""
-    one = kept_word(chance)
-    if kind == "capital":
-        return one.capitalize()
-    if kind == "capitals":
-        return one.upper()
-    if kind == "words":
-        parts = [one, *(kept_word(chance) for _ in range(chance.randint(1, 2)))]
-        return chance.choice((" ".join(parts), " ".join(part.capitalize() for part in parts)))
-    if kind == "digits":
-        letter = one[0].upper()
-        return chance.choice(
-            (f"{letter}{chance.randint(0, 99)}", f"{one} {chance.randint(0, 9)}", f"{letter}-{chance.randint(0, 9)}")
-        )
-    other = kept_word(chance)
-    return chance.choice(
-        (
-            f"{one[0].upper()}&{other[0].upper()}",
-            f"{one.capitalize()} & {other.capitalize()}",
-            f"{one.capitalize()}/{other.capitalize()}",
-            f"{one} ({other})",
-            f"{one}+",
-        )
-    )
-
-
 def case(condition: Condition, number: int, seed: int) -> Case:
     """Make one document with one input."""
     chance = random.Random(f"{seed}:{condition.name}:{number}")
     source = source_of(condition.source)
     if condition.labels:
-        source = replace(source, label=partial(label_of, condition.labels))
+        source = replace(source, label=partial(written_label, condition.labels, kept_word))
     if condition.section:
         source = replace(source, rules=source.rules | {condition.kind: source.rules[condition.section]})
     task = draw_task(chance, condition.level, source)

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from . import prompts
 from .asking import Asking, Query
+from .forms import Form, grouped
 from .prompts import Task
 from .rules import Rule
-from .sources import Level, Source
+from .sources import LABELS, Level, Source, training_word, written_label
 from .writing import SLOTS, Writer
 
 
@@ -32,15 +34,32 @@ class Document:
 
 def document(chance: random.Random, level: Level, source: Source) -> Document:
     """One document with its queries."""
+    if level.written and chance.random() < level.written:
+        word = partial(training_word, pieces=level.pieces)
+        source = replace(source, label=partial(written_label, chance.choice(LABELS), word))
     task = draw_task(chance, level, source)
     bare = bool(level.bare) and chance.random() < level.bare
     rules = () if bare else draw_rules(chance, level, source, task.labels)
-    skill = Writer(chance, source, task, strange=chance.random() < level.strange).skill(rules)
+    form: Form = "list"
+    if rules and level.forms and chance.random() < level.forms:
+        form = chance.choice(("arrows", "table", "headings", "series", "series"))
+        # The nouns of the forms know these kinds, and a heading stands for any of its words.
+        kinds = ("any", "default") if form == "headings" else ("any", "both", "except", "default")
+        rules = tuple(rule if rule.kind in kinds else replace(rule, kind="any") for rule in rules)
+        rules = grouped(rules) if form == "headings" else rules
+    skill = Writer(chance, source, task, strange=chance.random() < level.strange).skill(rules, form)
     if bare and chance.random() < 0.5:
         skill = ""
     in_chat = chance.random() < 0.85
-    system, found = prompts.places((prompts.chat_system if in_chat else prompts.plain_system)(task, skill))
+    if in_chat and level.pages and chance.random() < level.pages:
+        written = prompts.page_system(task, skill, chance.choice(prompts.LEADS))
+    else:
+        written = (prompts.chat_system if in_chat else prompts.plain_system)(task, skill)
+    system, found = prompts.places(written)
     places = {divmod(number, SLOTS): place for number, place in found.items()}
+    if form == "headings":
+        heads = {rule.label: places[number, 0] for number, rule in enumerate(rules) if (number, 0) in places}
+        places |= {(number, 0): heads[rule.label] for number, rule in enumerate(rules)}
     asked = Asking(chance, level, source, task, rules, in_chat)
     return Document(task, system, rules, places, tuple(asked.query() for _ in range(level.queries)))
 

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, BatchEncoding
 
 from .conditions import CONDITIONS, Case, Condition, case
 
-MASTERED = 0.8  # a condition with a smaller share is listed as a failure
+MASTERED = 0.9  # a condition with a smaller share is listed as a failure
 
 
 class Model:
@@ -31,25 +31,37 @@ class Model:
         self.model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
         self.batch = batch
 
-    @torch.inference_mode()
-    def replies(self, cases: Sequence[Case]) -> list[str]:
-        """The greedy reply to each case."""
-        texts = [
+    def right(self, cases: Sequence[Case]) -> int:
+        """Count the cases to which the greedy reply is the wanted one.
+
+        It is if each token of the wanted reply is the likeliest after those before it, which one pass shows.
+        """
+        prompts = [
             self.tokenizer.apply_chat_template(c.messages, tokenize=False, add_generation_prompt=True) for c in cases
         ]
-        order = sorted(range(len(cases)), key=lambda at: len(texts[at]))
-        found = [""] * len(cases)
+        order = sorted(range(len(cases)), key=lambda at: len(prompts[at]))
+        found = 0
         for start in range(0, len(order), self.batch):
             part = order[start : start + self.batch]
-            given = self.tokenizer(
-                [texts[at] for at in part], return_tensors="pt", padding=True, add_special_tokens=False
-            )
-            given.pop("token_type_ids", None)
-            made = self.model.generate(**given, max_new_tokens=24, do_sample=False)
-            said = self.tokenizer.batch_decode(made[:, given["input_ids"].shape[1] :], skip_special_tokens=True)
-            for at, text in zip(part, said, strict=True):
-                found[at] = text
+            found += self._right([prompts[at] for at in part], [cases[at].reply for at in part])
         return found
+
+    @torch.inference_mode()
+    def _right(self, prompts: list[str], replies: list[str]) -> int:
+        wanted = [self._ids([reply])["input_ids"][0] for reply in replies]
+        most = max(map(len, wanted)) + 1
+        given = self._ids([f"{a}{b}" for a, b in zip(prompts, replies, strict=True)], return_tensors="pt", padding=True)
+        scores = self.model(**given, logits_to_keep=most + 1).logits
+        said = scores.argmax(-1)
+        end = self.model.generation_config.eos_token_id
+        count = 0
+        for row, reply, ids in zip(said.tolist(), replies, wanted, strict=True):
+            written = self.tokenizer.decode(ids, skip_special_tokens=True)
+            count += row[-len(ids) - 1 :] == [*ids, end] and same(written, reply)
+        return count
+
+    def _ids(self, texts: list[str], **more: Any) -> BatchEncoding:
+        return self.tokenizer(texts, add_special_tokens=False, return_token_type_ids=False, **more)
 
 
 def same(said: str, wanted: str) -> bool:
@@ -72,7 +84,7 @@ def evaluate(model: Model, conditions: Sequence[Condition], n: int, seed: int) -
     for condition in conditions:
         began = time.monotonic()
         cases = [case(condition, number, seed) for number in range(n)]
-        right = sum(same(said, each.reply) for said, each in zip(model.replies(cases), cases, strict=True))
+        right = model.right(cases)
         low, high = interval(right, n)
         met = condition.target is None or (
             right / n <= condition.target if condition.most else right / n >= condition.target

@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 
 import torch
+from safetensors.torch import load_file
+from tokenizers import Tokenizer
 from transformers import GenerationConfig, Qwen3Config, Qwen3ForCausalLM
 
 from . import tokenizer
@@ -38,7 +40,7 @@ def config(shape: Shape, end: int, pad: int) -> Qwen3Config:
 
 def whole(network: Network) -> Qwen3ForCausalLM:
     """The network as Hugging Face's model, in single precision."""
-    words = tokenizer.build()
+    words = _words(network.shape.vocabulary)
     made = Qwen3ForCausalLM(config(network.shape, words.token_to_id(tokenizer.END), words.token_to_id(tokenizer.PAD)))
     made = made.float()
     weights = {"model.embed_tokens.weight": network.embed_tokens, "model.norm.weight": network.norm}
@@ -55,10 +57,30 @@ def whole(network: Network) -> Qwen3ForCausalLM:
     return made.eval()
 
 
+def _words(size: int) -> Tokenizer:
+    """Return the tokenizer of a network: that of the first stage, or the one with capitals."""
+    first = tokenizer.build(marks=True)
+    return first if first.get_vocab_size() == size else tokenizer.build()
+
+
 def load(checkpoint: Path) -> Network:
-    """The network of a checkpoint."""
-    state = torch.load(checkpoint, map_location="cpu")["network"]
-    network = Network(Shape(state["embed_tokens"].shape[0]))
+    """Load the network of a checkpoint."""
+    return _network(torch.load(checkpoint, map_location="cpu")["network"])
+
+
+def read(model: Path) -> Network:
+    """Load the network of a model that was exported."""
+    state = {}
+    for name, weight in load_file(model / "model.safetensors").items():
+        parts = [part for part in name.split(".") if part not in ("model", "self_attn", "mlp", "weight")]
+        if parts != ["lm_head"]:
+            state[".".join(parts)] = weight.float()
+    return _network(state)
+
+
+def _network(state: dict[str, torch.Tensor]) -> Network:
+    layers = len({name.split(".")[1] for name in state if name.startswith("layers.")})
+    network = Network(Shape(state["embed_tokens"].shape[0], layers=layers))
     network.load_state_dict(state)
     return network
 
@@ -69,7 +91,7 @@ def export(checkpoint: Path, model: Path) -> None:
     end, pad = made.config.eos_token_id, made.config.pad_token_id
     made.generation_config = GenerationConfig(eos_token_id=end, pad_token_id=pad, do_sample=False)
     made.save_pretrained(model, safe_serialization=True)
-    tokenizer.save(tokenizer.build(), model)
+    tokenizer.save(_words(made.config.vocab_size), model)
 
 
 def main() -> None:

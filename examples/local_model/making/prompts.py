@@ -64,10 +64,10 @@ def literal(labels: Sequence[str]) -> str:
     return f"Literal[{', '.join(map(repr, labels))}]"
 
 
-LEAD = (
-    "Follow the rules below; they come before your own judgement. "
-    "If several rules fit and none says which, the first one decides."
-)
+_FOLLOW = "Follow the rules below; they come before your own judgement."
+LEAD = f"{_FOLLOW} If several rules fit and none says which, the first one decides."
+# Open outputs have the first sentence alone.
+LEADS = (_FOLLOW, LEAD)
 
 
 def task_text(task: Task) -> str:
@@ -87,17 +87,17 @@ def _listed(each: Sequence[str], last: str) -> str:
     return each[0] if len(each) == 1 else f"{', '.join(each[:-1])} {last} {each[-1]}"
 
 
-def page(task: Task, skill: str) -> str:
+def page(task: Task, skill: str, lead: str = LEAD) -> str:
     """Write a SKILL.md: title, task and lead line before the skill's own text; without a skill, the task alone."""
     if not skill.strip():
         return task_text(task)
     title, _, rest = skill.strip().partition("\n") if skill.startswith("# ") else ("# Instructions", "", skill)
-    return f"{title}\n\n{task_text(task)}\n\n{LEAD}\n\n{rest.strip()}"
+    return f"{title}\n\n{task_text(task)}\n\n{lead}\n\n{rest.strip()}"
 
 
-def page_system(task: Task, skill: str) -> str:
+def page_system(task: Task, skill: str, lead: str = LEAD) -> str:
     """Write the system message that skillc sends: DSPy's chat adapter around a SKILL.md."""
-    return _adapter(task, "", page(task, skill))
+    return _adapter(task, "", page(task, skill, lead))
 
 
 def chat_system(task: Task, skill: str) -> str:

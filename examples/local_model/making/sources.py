@@ -30,6 +30,9 @@ class Level:
         phrasings: how many of each kind are used, from the first on; 0 for all.
         two: the share of inputs with triggers of two rules.
         pieces: the share of words that are several tokens, beyond those that are so by chance.
+        forms: the share of documents whose rules are not one sentence each.
+        written: the share of documents whose labels are all written in one way, see `LABELS`.
+        pages: the share of prompts in which the skill begins with the task, as skillc sends it.
     """
 
     rules: tuple[int, int] = (1, 16)
@@ -44,6 +47,9 @@ class Level:
     phrasings: int = 0
     two: float = 0.2
     pieces: float = 0.0
+    forms: float = 0.0
+    written: float = 0.0
+    pages: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +93,36 @@ def training_label(chance: random.Random, pieces: float = 0.0) -> str:
         return one.capitalize()
     return chance.choice(
         (one[:2], one[:2].upper(), f"{one[0].upper()}{chance.randint(1, 9)}", f"{one}{chance.randint(0, 99)}")
+    )
+
+
+LABELS = ("capital", "capitals", "words", "digits", "signs")
+
+
+def written_label(kind: str, word: Callable[[random.Random], str], chance: random.Random) -> str:
+    """Draw a label that is written in one of the ways of `LABELS`."""
+    one = word(chance)
+    if kind == "capital":
+        return one.capitalize()
+    if kind == "capitals":
+        return one.upper()
+    if kind == "words":
+        parts = [one, *(word(chance) for _ in range(chance.randint(1, 2)))]
+        return chance.choice((" ".join(parts), " ".join(part.capitalize() for part in parts)))
+    if kind == "digits":
+        letter = one[0].upper()
+        return chance.choice(
+            (f"{letter}{chance.randint(0, 99)}", f"{one} {chance.randint(0, 9)}", f"{letter}-{chance.randint(0, 9)}")
+        )
+    other = word(chance)
+    return chance.choice(
+        (
+            f"{one[0].upper()}&{other[0].upper()}",
+            f"{one.capitalize()} & {other.capitalize()}",
+            f"{one.capitalize()}/{other.capitalize()}",
+            f"{one} ({other})",
+            f"{one}+",
+        )
     )
 
 

@@ -89,17 +89,44 @@ def vocabulary() -> list[str]:
     return list(dict.fromkeys(ordered))
 
 
+def capital(token: str) -> str:
+    """Return a word or piece with a capital as its first letter."""
+    body = token.removeprefix(JOIN)
+    return token[: len(token) - len(body)] + body[:1].upper() + body[1:]
+
+
+def twins() -> dict[str, str]:
+    """Return the tokens with capitals, each with its token in lower case."""
+    found: dict[str, str] = {}
+    for token in vocabulary():
+        body = token.removeprefix(JOIN)
+        if token not in SPECIAL and body.isalpha():
+            shouted = token[: len(token) - len(body)] + body.upper()
+            # A letter such as `ß` has no capital of one letter.
+            for twin in (capital(token), shouted) if len(body.upper()) == len(body) else ():
+                found.setdefault(twin, token)
+    return found
+
+
+def numbers() -> list[str]:
+    """Return the tokens of two digits, alone and inside words."""
+    return [f"{start}{number}" for start in ("", JOIN) for number in range(10, 100)]
+
+
 def _saving(counted: Counter[str], most: int) -> list[str]:
     """The pieces that save most tokens, in order."""
     best = sorted(counted, key=lambda piece: (-counted[piece] * (len(piece.lstrip(JOIN)) - 1), piece))
     return sorted(best[:most])
 
 
-def build() -> Tokenizer:
-    """The tokenizer, the same each time."""
+def build(*, marks: bool = False) -> Tokenizer:
+    """Build the tokenizer, the same each time; with `marks`, that of the first stage of the training."""
+    tokens = vocabulary()
+    if not marks:
+        tokens = [token for token in tokens if token not in (MARK, INNER)] + [*twins(), *numbers()]
     made = Tokenizer(
         models.WordPiece(
-            {token: number for number, token in enumerate(vocabulary())},
+            {token: number for number, token in enumerate(tokens)},
             unk_token=UNKNOWN,
             continuing_subword_prefix=JOIN,
             max_input_chars_per_word=64,
@@ -111,35 +138,47 @@ def build() -> Tokenizer:
             normalizers.Replace("\r\n", "\n"),
             normalizers.Replace(Regex(r"[ \t]*\n([ \t]*\n)+[ \t]*"), PARAGRAPH),
             normalizers.Replace(Regex(r"(?<!\n)[ \t]*(?<!" + JOIN + r"|\n)\n(?!\n)[ \t]*"), NEWLINE),
-            *(
-                normalizers.Replace(pattern, mark + letter.lower())
-                for letter in string.ascii_uppercase
-                for pattern, mark in ((Regex(rf"(?<=[\p{{L}}\p{{N}}]){letter}"), INNER), (letter, MARK))
-            ),
-            normalizers.Lowercase(),
+            *(_marking() if marks else ()),
         ]
     )
-    word = rf"[\p{{L}}\p{{N}}]+(?:[{INSIDE}][\p{{L}}\p{{N}}]+)*"
+    word = rf"[\p{{L}}\p{{N}}]+(?:[{INSIDE}][\p{{L}}\p{{N}}]+)*" + ("" if marks else r"\+*")
+    mark = rf"{JOIN}?{MARK}|" if marks else ""
     made.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(Regex(rf"{JOIN}\n\n?|{JOIN}?{MARK}|{word}|[^\s\p{{L}}\p{{N}}]"), "isolated"),
+            pre_tokenizers.Split(Regex(rf"{JOIN}\n\n?|{mark}{word}|[^\s\p{{L}}\p{{N}}]"), "isolated"),
             pre_tokenizers.Split(Regex(r"[ \t]+"), "removed"),
         ]
     )
-    capitals = [decoders.Replace(f"{MARK} {letter}", letter.upper()) for letter in string.ascii_lowercase]
+    pieces = [decoders.WordPiece(prefix=JOIN, cleanup=False), decoders.Fuse()]
+    if marks:
+        pieces += [decoders.Replace(f"{MARK} {letter}", letter.upper()) for letter in string.ascii_lowercase]
+    else:
+        pieces += [decoders.Replace("( ", "("), decoders.Replace(" )", ")")]
     # DSPy finds a field's header at the start of a line only, with nothing before it.
     headers = [decoders.Replace("\n ", "\n"), decoders.Replace(" [[ ##", "[[ ##")]
-    pieces = [decoders.WordPiece(prefix=JOIN, cleanup=False), decoders.Fuse()]
-    made.decoder = decoders.Sequence([*pieces, *capitals, *headers])
+    made.decoder = decoders.Sequence([*pieces, *headers])
     made.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in SPECIAL])
     made.add_tokens([AddedToken(text, normalized=False, single_word=False) for text in FIXED])
     return made
 
 
+def _marking() -> list[normalizers.Normalizer]:
+    """Return what writes a capital as a mark and the letter in lower case."""
+    return [
+        *(
+            normalizers.Replace(pattern, mark + letter.lower())
+            for letter in string.ascii_uppercase
+            for pattern, mark in ((Regex(rf"(?<=[\p{{L}}\p{{N}}]){letter}"), INNER), (letter, MARK))
+        ),
+        normalizers.Lowercase(),
+    ]
+
+
 def structural(made: Tokenizer) -> list[int]:
-    """The tokens that training may move: marks, function words, fixed sentences. All others keep a random code."""
-    tokens = [*SPECIAL, NEWLINE, PARAGRAPH, MARK, INNER, *PUNCTUATION, *sorted(words.FUNCTION), *FIXED]
-    return sorted({made.token_to_id(token) for token in tokens})
+    """Return the tokens that training may move: marks, function words, fixed sentences. Others keep a random code."""
+    written = {*words.FUNCTION, *(twin for twin, token in twins().items() if token in words.FUNCTION)}
+    tokens = [*SPECIAL, NEWLINE, PARAGRAPH, MARK, INNER, *PUNCTUATION, *sorted(written), *FIXED]
+    return sorted({number for token in tokens if (number := made.token_to_id(token)) is not None})
 
 
 def inner(made: Tokenizer) -> list[int]:

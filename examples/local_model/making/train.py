@@ -1,5 +1,7 @@
 """Trains the model: `python -m local_model.making.train FOLDER`, from the folder `examples`.
 
+With `--first MODEL` it is the second stage, which begins with the model that was exported after the first.
+
 Checkpoints go to FOLDER, and a run that is started again goes on from the last one. The same seed gives the same
 documents; on the same machine with as many threads, the same weights.
 """
@@ -23,6 +25,8 @@ import torch
 
 from . import tokenizer
 from .batches import Batch, batch
+from .export import read
+from .grow import grown
 from .losses import Helpers, helper_losses, lay_out, reply_loss
 from .network import Network, Shape
 from .sources import Level
@@ -60,11 +64,21 @@ STEPS = 6000
 # The learning rate's factor at some steps; straight lines between them.
 RATE = ((-1, 0.0), (49, 1.0), (2222, 1.0), (3500, 0.42), (STEPS, 0.0))
 
+# The second stage: capitals as tokens, other labels and forms of rules; every fourth batch has long skills.
+FORMS = Level(
+    (3, 9), (1, 3), (3, 6), odd=0.12, strange=0.06, sentences=3, queries=8, bare=0.03, two=0.25, pieces=0.4,
+    forms=0.45, written=0.5, pages=0.7,
+)  # fmt: skip
+LONG = replace(FORMS, rules=(8, 17), triggers=(1, 5), labels=(2, 8), sentences=5, forms=0.25, written=0.3)
+SHORT_ROOM, LONG_ROOM = (416, 112), (832, 192)  # tokens of a skill, and of an input
+REPORT = 25  # steps between two lines of figures
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a training is made of."""
+    """What a stage of the training is made of."""
 
+    stage: int = 1
     steps: int = STEPS
     tokens: int = 10_000
     seed: int = 5
@@ -72,6 +86,10 @@ class Settings:
     others: float = 3e-3  # learning rate of AdamW, for scales
     codes: float = 0.04  # learning rate of AdamW, for the codes of tokens that may move
     helpers: float = 1.0  # weight of the helper losses, falling to a tenth
+    helped: float = 0.513  # share of the steps after which it is a tenth
+
+
+SECOND = Settings(stage=2, steps=550, tokens=5000, matrices=0.005, others=1e-3, helped=0.85)
 
 
 def stage_of(step: int, settings: Settings) -> Stage:
@@ -81,15 +99,20 @@ def stage_of(step: int, settings: Settings) -> Stage:
 
 def rate(step: int, settings: Settings) -> float:
     """The learning rate's factor."""
+    if settings.stage == 2:
+        return min(1.0, (step + 1) / 50, (settings.steps - step) / (0.8 * settings.steps))
     at, factor = zip(*RATE, strict=True)
     return float(np.interp(step * STEPS / settings.steps, at, factor))
 
 
 def _one(settings: Settings, step: int) -> Batch:
+    seed = f"{settings.seed}:{step}"
+    if settings.stage == 2:
+        level, sizes = (LONG, LONG_ROOM) if step % 4 == 3 else (FORMS, SHORT_ROOM)
+        return batch(seed, level, settings.tokens, *sizes)
     stage = stage_of(step, settings)
-    return batch(
-        f"{settings.seed}:{step}", stage.level, settings.tokens, stage.rooms[step % len(stage.rooms)], stage.length
-    )
+    room = stage.rooms[step % len(stage.rooms)]
+    return batch(seed, stage.level, settings.tokens, room, stage.length, marks=True)
 
 
 def batches(settings: Settings, start: int, workers: int) -> Iterator[Batch]:
@@ -107,21 +130,26 @@ def batches(settings: Settings, start: int, workers: int) -> Iterator[Batch]:
 class Training:
     """The network, its helpers and their optimizers."""
 
-    def __init__(self, settings: Settings, device: str, *, compiled: bool) -> None:
-        words = tokenizer.build()
+    def __init__(self, settings: Settings, device: str, *, compiled: bool, first: Path | None = None) -> None:
+        words = tokenizer.build(marks=settings.stage == 1)
         self.settings, self.device = settings, device
-        self.network = Network(Shape(words.get_vocab_size()), seed=settings.seed)
-        lay_out(self.network, tokenizer.inner(words))
+        if first:
+            self.network = grown(read(first))
+        else:
+            self.network = Network(Shape(words.get_vocab_size()), seed=settings.seed)
+            lay_out(self.network, tokenizer.inner(words))
         self.network.to(device)
         self.helpers = Helpers(self.network.shape).to(device)
-        moving = torch.zeros(words.get_vocab_size(), 1)
-        moving[tokenizer.structural(words)] = 1
-        # The other tokens keep their random codes: a word that was never seen is then as good as any.
-        self.network.embed_tokens.register_hook(moving.to(device).__mul__)
+        codes = self.network.embed_tokens
+        if settings.stage == 1:
+            moving = torch.zeros(words.get_vocab_size(), 1)
+            moving[tokenizer.structural(words)] = 1
+            # The other tokens keep their random codes: a word that was never seen is then as good as any.
+            codes.register_hook(moving.to(device).__mul__)
+        codes.requires_grad_(settings.stage == 1)
         matrices = [*self.network.layers.parameters(), self.helpers.rule]
         matrices = [weight for weight in matrices if weight.dim() == 2]
         known = set(map(id, matrices))
-        codes = self.network.embed_tokens
         known.add(id(codes))
         others = [w for w in (*self.network.parameters(), *self.helpers.parameters()) if id(w) not in known]
         self.optimizers = (
@@ -143,7 +171,7 @@ class Training:
         states = self.network(tensors["skill"], tensors["inputs"], tensors["lengths"])
         loss, label, right = reply_loss(self.network, states.inputs[-1], tensors)
         helped = helper_losses(self.helpers, self.network, states, tensors)
-        weight = self.settings.helpers * max(0.1, 1 - number / (0.513 * self.settings.steps))
+        weight = self.settings.helpers * max(0.1, 1 - number / (self.settings.helped * self.settings.steps))
         (loss + weight * sum(helped.values(), torch.zeros((), device=self.device))).backward()
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
         for optimizer in self.optimizers:
@@ -175,11 +203,19 @@ class Training:
 
 
 def train(
-    folder: Path, settings: Settings, *, device: str, workers: int, every: int, compiled: bool, minutes: float
+    folder: Path,
+    settings: Settings,
+    *,
+    first: Path | None,
+    device: str,
+    workers: int,
+    every: int,
+    compiled: bool,
+    minutes: float,
 ) -> None:
-    """Trains until the last step, with a line of figures every 50 steps and a checkpoint every so many."""
+    """Train until the last step, with figures and checkpoints on the way; `first` is the first stage's model."""
     folder.mkdir(parents=True, exist_ok=True)
-    training = Training(settings, device, compiled=compiled)
+    training = Training(settings, device, compiled=compiled, first=first)
     checkpoint = folder / "checkpoint.pt"
     start = training.load(checkpoint) if checkpoint.exists() else 0
     began, sums, counted, seen = time.monotonic(), dict[str, float](), 0, 0
@@ -192,7 +228,7 @@ def train(
         for name, value in figures.items():
             sums[name] = sums.get(name, 0.0) + value
         last = number + 1 == settings.steps
-        if (number + 1) % 50 == 0 or last:
+        if (number + 1) % REPORT == 0 or last:
             spent = time.monotonic() - began
             means = " ".join(f"{name} {value / counted:.3f}" for name, value in sums.items())
             left = spent / (number + 1 - start) * (settings.steps - number - 1)
@@ -216,8 +252,9 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description="train the model that follows rules")
     parser.add_argument("folder", type=Path, help="for checkpoints and the log")
-    for each in fields(Settings):
-        parser.add_argument(f"--{each.name}", type=type(each.default), default=each.default)
+    parser.add_argument("--first", type=Path, help="the first stage's model, to begin the second stage with")
+    for each in fields(Settings)[1:]:
+        parser.add_argument(f"--{each.name}", type=type(each.default))
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--threads", type=int, default=max(1, (os.cpu_count() or 2) - 1))
     parser.add_argument("--workers", type=int, default=1, help="processes that make documents")
@@ -226,10 +263,12 @@ def main() -> None:
     parser.add_argument("--eager", action="store_true", help="do not compile the layers")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
-    settings = replace(Settings(), **{each.name: getattr(given, each.name) for each in fields(Settings)})
+    chosen = {each.name: value for each in fields(Settings)[1:] if (value := getattr(given, each.name)) is not None}
+    settings = replace(SECOND if given.first else Settings(), **chosen)
     train(
         given.folder,
         settings,
+        first=given.first,
         device=given.device,
         workers=given.workers,
         every=given.every,
