@@ -48,6 +48,6 @@ def test_what_needs_an_edit_goes_with_it():
     """The second cures only beside the first, so no bundle has it alone."""
     first, second, third = proposals(1, 3, 2)
     found = bundles(START, [first, replace(second, needs=(first.edit,)), third], 3, 9)
-    assert named(found)[0] == ["1", "0", "2"]
+    assert named(found)[0] == ["0", "1", "2"]
     assert ["2"] in named(found)
     assert all("0" in bundle for bundle in named(found) if "1" in bundle)

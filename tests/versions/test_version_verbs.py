@@ -58,8 +58,8 @@ def test_diff_of_two_files(repo):
             "output why: text => output why: text\n  rollout = chain_of_thought",
             "~ rollout   predict → chain_of_thought",
         ),
-        ("samples = 2; => samples = 2; edits = linear(8, 2);", "~ edits   cosine(4, 2) → linear(8, 2)"),
-        ("samples = 2; => samples = 2; edits = 3;", "~ edits   cosine(4, 2) → constant(3)"),
+        ("samples = 2; => samples = 2; edits = linear(8, 2);", "~ edits   cosine(8, 4) → linear(8, 2)"),
+        ("samples = 2; => samples = 2; edits = 3;", "~ edits   cosine(8, 4) → constant(3)"),
         (
             'field shop: text; => field shop: text { column = "store" };',
             '~ field shop   text → text { column = "store" }',
