@@ -132,6 +132,7 @@ def _search(skill: Document) -> Callable[[Engine, Document], Awaitable[Trained]]
         for each in (skill, bare):
             await complete(engine, each, stage="baseline")
             await try_again(engine, each, stage="baseline")
+        _note_harm(engine, skill, bare)
         await engine.rollouts.measure(skill, batches_of(engine, 1)[0], stage="rollout")
         state = replace(first_state(engine, initial), incumbent=skill, best=skill)
         try:
@@ -144,6 +145,15 @@ def _search(skill: Document) -> Callable[[Engine, Document], Awaitable[Trained]]
             return Trained(cut.state, engine, cut.reason, quarantined)
 
     return search
+
+
+def _note_harm(engine: Engine, skill: Document, bare: Document) -> None:
+    examples, goal = engine.dataset.validation, engine.plan.goal.name
+    with_rules, without = (arm(engine, each, examples, goal) for each in (skill, bare))
+    if with_rules.mean is not None and without.mean is not None and with_rules.mean < without.mean:
+        engine.observer.note(
+            f"the rules do harm: {percent(with_rules.mean)} on validation, {percent(without.mean)} without any rules"
+        )
 
 
 def _deciding(plan: Plan) -> Plan:

@@ -1,6 +1,7 @@
 """`skillc tidy`: what is left out, what is written, and what is never overwritten unasked."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -127,6 +128,16 @@ def test_the_same_tidying_again_is_answered_by_what_is_recorded(shop):
     again = tidied("--skill", "mine.md")
     assert again["compiled"]["spent"]["paid"] == first["compiled"]["spent"]["paid"]
     assert files() == before
+
+
+def test_rules_that_do_harm_are_reported(shop):
+    compiled = PATHS.skill.read_text()
+    labels = re.findall(r"answer (\w+)\.", compiled)
+    turned = dict(zip(labels, [*labels[1:], labels[0]], strict=True))
+    wrong = re.sub(r"answer (\w+)\.", lambda found: f"answer {turned[found[1]]}.", compiled)
+    Path("wrong.md").write_text(wrong)
+    said = run("tidy", "things.skill", "--skill", "wrong.md").stderr
+    assert "the rules do harm: " in said and "without any rules" in said
 
 
 def test_the_text_names_what_was_left_out(shop):
