@@ -191,5 +191,5 @@ def test_the_budgets_time_counts_from_the_first_call(nursery, place, verb):
 
 
 def test_a_run_that_takes_longer_than_its_time_is_stopped_all_the_same(nursery, place):
-    place.program(text=SERVED.replace("budget {", "budget { time = 1 s;"))
+    place.program(text=SERVED.replace("budget {", "budget { time = 200 ms;"))
     assert nursery.run(place.folder, "compile", "things.skill", **place.variables) == 3, said(place)
