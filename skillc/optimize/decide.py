@@ -317,9 +317,8 @@ def _with_fates(
     gone = {wording(proposal.edit) for proposal in patch.proposals}
     state = replace(state, shelf=tuple(p for p in state.shelf if wording(p.edit) not in gone))
     if decided.result == "undecided":
-        words = {"accept": "accepted", "reject": "rejected"}
-        what = words.get(decided.result, decided.result)
-        return state, [fates.fate(proposal, what, str(decided.known["reason"])) for proposal in patch.proposals]
+        why = str(decided.known["reason"])
+        return state, [fates.fate(proposal, "undecided", why) for proposal in patch.proposals]
     # A rewrite does what its suggestions are for, so they have the credit of their own words.
     parts, _ = associated(engine, grown(state), [p.edit for p in patch.proposals], patch.candidate, found)
     if decided.result == "accept":
