@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from skillc.language.check import check
-from skillc.language.source import Source
+from skillc.syntax.source import Source
 
 RUNS = 9
 # An installed package has its bytecode; a setting that forbids writing it would be measured instead of the check.

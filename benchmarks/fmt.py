@@ -16,9 +16,9 @@ from pathlib import Path
 
 from check import ENVIRONMENT, process
 
-from skillc.language.formatting import format_source
-from skillc.language.parser import parse
-from skillc.language.source import Source
+from skillc.syntax.formatting import format_source
+from skillc.syntax.parser import parse
+from skillc.syntax.source import Source
 
 RUNS = 7
 LINES = 10_000

@@ -15,8 +15,8 @@ from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
 from skillc.language.check import check
-from skillc.language.source import Source
 from skillc.lsp.server import QUIET
+from skillc.syntax.source import Source
 
 RUNS = 9
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples/tickets/tickets.skill"

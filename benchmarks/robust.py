@@ -10,7 +10,7 @@ import sys
 import time
 
 from skillc.language.check import check
-from skillc.language.source import Source
+from skillc.syntax.source import Source
 
 HEAD = "language 1\nmetric right = exact_match(team)\n"
 SIZES = (4_000, 8_000, 16_000)

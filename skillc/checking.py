@@ -11,7 +11,7 @@ from skillc.errors import SkillcError
 from skillc.frontend import check_source
 from skillc.language.diagnostics import Diagnostic, Label, Severity, Suppressed
 from skillc.language.files import read_main
-from skillc.language.source import Source, Span
+from skillc.syntax.source import Source, Span
 
 Fixes = Literal["none", "safe", "unsafe"]
 

@@ -39,8 +39,8 @@ class Shown:
 
 def laid_out(code: Code) -> Code:
     """The code with both examples in the form of `skillc fmt`; as it is where one of them has none, for its syntax."""
-    from skillc.language.formatting import format_source
-    from skillc.language.source import Source
+    from skillc.syntax.formatting import format_source
+    from skillc.syntax.source import Source
 
     bad, good = (format_source(Source(_PROGRAM, each)).text for each in (code.bad, code.good))
     return replace(code, bad=bad, good=good) if bad is not None and good is not None else code
@@ -109,8 +109,8 @@ def _is_whole(text: str) -> bool:
 
 
 def _parsed(path: Path) -> tuple[Diagnostic, ...]:
-    from skillc.language.parser import parse
-    from skillc.language.source import Source
+    from skillc.syntax.parser import parse
+    from skillc.syntax.source import Source
 
     # Not `read_source`, which refuses a zipped skill before the parser does.
     return parse(Source(str(path), path.read_bytes().decode())).diagnostics

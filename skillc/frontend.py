@@ -14,7 +14,7 @@ from skillc.language.checked import Checked
 from skillc.language.diagnostics import Diagnostic, Label, Severity, Suppressed
 from skillc.language.files import read_main
 from skillc.language.modules import Loader
-from skillc.language.source import Source
+from skillc.syntax.source import Source
 
 if TYPE_CHECKING:
     from skillc.data.dataset import Dataset

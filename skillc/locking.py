@@ -15,7 +15,6 @@ from skillc.data.dataset import Dataset
 from skillc.data.reuse import check_unused, marks
 from skillc.document.skill import digest
 from skillc.frontend import Planned
-from skillc.language.nodes import Use
 from skillc.language.terms import TextConstant
 from skillc.optimize.final import Arm, Tested
 from skillc.optimize.loop import Trained
@@ -37,6 +36,7 @@ from skillc.plan.lock import (
     read_lock,
 )
 from skillc.plan.schema import Plan
+from skillc.syntax.nodes import Use
 
 # Another number, other decisions: part of a run's name, so that an old run is not taken for this code's.
 DECISION_VERSION = "6"

@@ -24,26 +24,39 @@ LEAVES = {
     *("artifact_paths", "fences"),
 }
 MAY_IMPORT = {
-    "language": set(),
+    "syntax": {"language"},
+    "language": {"syntax"},
     "document": set(),
-    "plan": {"language", "document"},
-    "data": {"plan", "language"},
+    "plan": {"syntax", "language", "document"},
+    "data": {"syntax", "plan", "language"},
     "models": {"plan"},
-    "metrics": {"plan", "models", "data", "language"},
-    "program": {"plan", "document", "data", "models", "metrics", "language"},
-    "optimize": {"plan", "document", "data", "models", "metrics", "program", "language"},
-    "lint": {"language", "plan", "data", "optimize"},
+    "metrics": {"syntax", "plan", "models", "data", "language"},
+    "program": {"syntax", "plan", "document", "data", "models", "metrics", "language"},
+    "optimize": {"syntax", "plan", "document", "data", "models", "metrics", "program", "language"},
+    "lint": {"syntax", "language", "plan", "data", "optimize"},
     "run": {"plan", "document", "models", "optimize"},
     "evaluate": {
-        *("language", "document", "plan", "data", "models", "metrics", "program", "optimize", "run"),
+        *("syntax", "language", "document", "plan", "data", "models", "metrics", "program", "optimize", "run"),
         *("frontend", "locking", "owner", "report"),
     },
-    "lsp": {"language", "document", "plan", "data", "frontend"},
+    "lsp": {"syntax", "language", "document", "plan", "data", "frontend"},
     "versions": {
-        *("language", "document", "plan", "data", "program", "run"),
+        *("syntax", "language", "document", "plan", "data", "program", "run"),
         *("frontend", "checking", "locking", "loading", "owner"),
     },
-    "doctor": {"language", "document", "plan", "data", "models", "metrics", "program", "optimize", "run", "frontend"},
+    "doctor": {
+        "syntax",
+        "language",
+        "document",
+        "plan",
+        "data",
+        "models",
+        "metrics",
+        "program",
+        "optimize",
+        "run",
+        "frontend",
+    },
 }
 HEAVY = ("dspy", "litellm", "openai", "httpx", "requests", "aiohttp", "numpy")
 
@@ -73,7 +86,7 @@ def test_a_package_imports_only_what_stands_before_it(package):
 def test_language_plan_and_document_import_neither_dspy_nor_litellm_nor_anything_that_opens_a_socket():
     code = (
         "import pkgutil, importlib, sys, skillc\n"
-        "for name in ('language', 'document', 'plan'):\n"
+        "for name in ('syntax', 'language', 'document', 'plan'):\n"
         "    package = importlib.import_module(f'skillc.{name}')\n"
         "    for module in pkgutil.walk_packages(package.__path__, package.__name__ + '.'):\n"
         "        importlib.import_module(module.name)\n"

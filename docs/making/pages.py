@@ -11,8 +11,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from docs.making import commands, functions, grammar, library, statements, types
 from skillc import code_pages
-from skillc.language.formatting import format_source
-from skillc.language.source import Source
+from skillc.syntax.formatting import format_source
+from skillc.syntax.source import Source
 
 _BLOCK = re.compile(r"^```skill\n(?P<program>.*?)^```\n", re.MULTILINE | re.DOTALL)
 _TEMPLATES = Path(__file__).with_name("templates")

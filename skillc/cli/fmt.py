@@ -13,7 +13,7 @@ from skillc.cli.completing import ProgramPath
 from skillc.errors import SkillcError
 
 if TYPE_CHECKING:
-    from skillc.language.formatting.rewriting import Outcome
+    from skillc.syntax.formatting.rewriting import Outcome
 
 _STDIN = Path("-")
 
@@ -56,7 +56,7 @@ def fmt(paths: tuple[Path, ...], check: bool, diff: bool, as_json: bool) -> int:
 
 
 def _standard_input(writes: bool) -> Outcome:
-    from skillc.language.formatting.rewriting import format_bytes
+    from skillc.syntax.formatting.rewriting import format_bytes
 
     outcome = format_bytes("<stdin>", sys.stdin.buffer.read())
     if writes and outcome.text is not None:
@@ -68,7 +68,7 @@ def _standard_input(writes: bool) -> Outcome:
 
 def _files(paths: Sequence[Path], writes: bool) -> list[Outcome]:
     from skillc.cli.paths import programs
-    from skillc.language.formatting.rewriting import format_file, save
+    from skillc.syntax.formatting.rewriting import format_file, save
 
     outcomes = []
     for path in programs(paths):

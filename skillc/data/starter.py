@@ -12,9 +12,9 @@ from skillc.data.problems import alike, listed
 from skillc.data.profile import ColumnProfile, profile
 from skillc.data.split import written
 from skillc.errors import SkillcError
-from skillc.language.formatting import format_source
-from skillc.language.source import Source
 from skillc.plan.existing import WHOLE_TEXT, Existing, literal_text, quoted, unused_name
+from skillc.syntax.formatting import format_source
+from skillc.syntax.source import Source
 
 _MOST_LABELS = 20
 _LABEL_CHARACTERS = 40

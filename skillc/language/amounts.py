@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from skillc.language import nodes
 from skillc.language.checked import Amount
 from skillc.language.report import Report, meant
-from skillc.language.source import Source, Span
 from skillc.language.types import Broken
 from skillc.language.units import SYNONYMS, UNITS
+from skillc.syntax import nodes
+from skillc.syntax.source import Source, Span
 
 
 def base_amount(report: Report, source: Source, node: nodes.Quantity | nodes.Money) -> Amount:

@@ -7,7 +7,6 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
-from skillc.language import nodes
 from skillc.language.diagnostics import Fix
 from skillc.language.scope import STATES
 from skillc.language.terms import (
@@ -25,6 +24,7 @@ from skillc.language.terms import (
 from skillc.language.types import Column, Level, Prose, Quantity, Thing, Typed
 from skillc.language.units import described
 from skillc.language.values import metric_quantity
+from skillc.syntax import nodes
 
 if TYPE_CHECKING:
     from skillc.language.expressions import Lowering

@@ -6,7 +6,6 @@ from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING, NoReturn
 
-from skillc.language import nodes
 from skillc.language.arguments import READERS, is_none
 from skillc.language.builtins import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, Parameter, lookup
 from skillc.language.checked import Later
@@ -15,6 +14,7 @@ from skillc.language.functions import expand, own_function
 from skillc.language.ranges import OPEN, UNIT, Range, clamped, greatest, smallest
 from skillc.language.terms import CallTerm, Constant
 from skillc.language.types import Broken, Column, Level, Quantity, Typed
+from skillc.syntax import nodes
 
 if TYPE_CHECKING:
     from skillc.language.expressions import Lowering

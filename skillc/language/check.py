@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from skillc.language import nodes, rules
+from skillc.language import rules
 from skillc.language.checked import Checked, CheckedGate, CheckedMetric, CheckedVerdict, Entity, Later
 from skillc.language.commands import check_models
 from skillc.language.diagnostics import Diagnostic, Fix, Suppressed
@@ -19,10 +19,11 @@ from skillc.language.lower import Lower
 from skillc.language.missing import check_missing, is_library
 from skillc.language.modules import Loader, Module
 from skillc.language.notes import leave_notes
-from skillc.language.parser import parse
 from skillc.language.report import Report
-from skillc.language.source import Source, Span
 from skillc.language.statements import Sorter, is_language
+from skillc.syntax import nodes
+from skillc.syntax.parser import parse
+from skillc.syntax.source import Source, Span
 
 NEWEST = 1
 _SUSPECT = re.compile(r"[^\x09\x0a\x0d\x20-\x7e]|\r(?!\n)")
@@ -111,7 +112,7 @@ def _hidden(source: Source) -> list[Diagnostic]:
     """What a reader of the text does not see; most texts can't hold any."""
     if not _SUSPECT.search(source.text):
         return []
-    from skillc.language.hidden import hidden
+    from skillc.syntax.hidden import hidden
 
     return hidden(source)
 

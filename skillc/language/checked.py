@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
-from skillc.language import nodes
 from skillc.language.diagnostics import LATER, Diagnostic, Severity, Suppressed
-from skillc.language.source import Source, Span
 from skillc.language.terms import Term
+from skillc.syntax import nodes
+from skillc.syntax.source import Source, Span
 
 # ---- values of settings ---------------------------------------------------------------------------
 

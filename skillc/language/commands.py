@@ -8,8 +8,8 @@ from pathlib import PurePosixPath, PureWindowsPath
 
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting
 from skillc.language.report import Report, meant
-from skillc.language.source import Span
 from skillc.language.templates import PLACES, path_of, places_in, words_of
+from skillc.syntax.source import Span
 
 COMMANDS = "exec"
 """The provider of models that a command answers for."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NoReturn, cast
 
-from skillc.language import nodes
 from skillc.language.amounts import bare
 from skillc.language.diagnostics import Fix
 from skillc.language.ranges import decided, point
 from skillc.language.show import show_term
-from skillc.language.source import Span
 from skillc.language.terms import Constant, Operation, Operator, TextConstant
 from skillc.language.types import Level, Quantity, Truth, Typed, as_prose
 from skillc.language.units import decimal
+from skillc.syntax import nodes
+from skillc.syntax.source import Span
 
 if TYPE_CHECKING:
     from skillc.language.expressions import Lowering

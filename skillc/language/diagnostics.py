@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from skillc.language.source import Source, Span
+from skillc.syntax.source import Source, Span
 
 LATER = "SK605"
 """The code of what only a later version can run. A program with such an error has a meaning all the same."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from skillc.language import nodes
 from skillc.language.files import read_source
 from skillc.language.modules import STD, Module
-from skillc.language.parser import parse
 from skillc.resources import folder
+from skillc.syntax import nodes
+from skillc.syntax.parser import parse
 
 
 def elsewhere(name: str, module: Module, home: Module | None = None) -> str | None:

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from typing import NoReturn
 
-from skillc.language import nodes
 from skillc.language.checked import Entity, FieldType, Setting, Value
 from skillc.language.fields import field_type
 from skillc.language.forms import ENV
@@ -14,9 +13,10 @@ from skillc.language.kinds import Kind
 from skillc.language.modules import Module, use_first
 from skillc.language.report import Report, meant
 from skillc.language.settings import SettingReader
-from skillc.language.source import Span
 from skillc.language.statements import Sorted, Sorter, Stated
 from skillc.language.types import Broken
+from skillc.syntax import nodes
+from skillc.syntax.source import Span
 
 EXPRESSIONS = ("metric", "goal", "gate", "require")
 _CHAIN = 40

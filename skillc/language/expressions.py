@@ -7,7 +7,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import NoReturn, TypeVar
 
-from skillc.language import nodes
 from skillc.language.amounts import bare, base_amount
 from skillc.language.calls import lower_call
 from skillc.language.checked import CheckedMetric
@@ -17,11 +16,12 @@ from skillc.language.ranges import Range
 from skillc.language.references import lower_member, lower_name
 from skillc.language.scope import Scope
 from skillc.language.show import show_term
-from skillc.language.source import Span
 from skillc.language.terms import Constant, MetricTerm, Operation, TextConstant, shallow
 from skillc.language.types import Broken, Column, Level, Prose, Quantity, Thing, Truth, Typed, as_quantity, as_truth
 from skillc.language.units import described
 from skillc.language.values import ANY_UNIT, literal
+from skillc.syntax import nodes
+from skillc.syntax.source import Span
 
 _DEEPEST = 120
 # The term of a chain nests as deeply as the chain is long. Below this many operators it stays as it was written.

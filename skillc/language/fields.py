@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal, NoReturn, cast
 
-from skillc.language import nodes
 from skillc.language.checked import FieldType
 from skillc.language.report import Report, meant
-from skillc.language.source import Source, Span
 from skillc.language.types import Broken
+from skillc.syntax import nodes
+from skillc.syntax.source import Source, Span
 
 TYPES = ("text", "bool", "number", "integer", "json", "file", "image", "list")
 

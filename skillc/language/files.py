@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 from skillc.errors import SkillcError
-from skillc.language.source import Source
+from skillc.syntax.source import Source
 
 SIZE_LIMIT = 10_000_000
 """Bytes of the largest file that is read as a program."""

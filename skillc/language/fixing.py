@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from skillc.language.checked import Checked
 from skillc.language.diagnostics import Diagnostic, Fix, Severity
-from skillc.language.source import Source, Span
+from skillc.syntax.source import Source, Span
 
 ROUNDS = 20
 """Fixes may uncover findings with fixes of their own; after so many rounds the rest is left."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from skillc.errors import SkillcError
 from skillc.language.files import read_source
 from skillc.language.report import meant
-from skillc.language.source import Source
+from skillc.syntax.source import Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
 
-from skillc.language import arguments, nodes
+from skillc.language import arguments
 from skillc.language.amounts import bare
 from skillc.language.checked import FieldType
 from skillc.language.diagnostics import Label
@@ -20,6 +20,7 @@ from skillc.language.statements import Stated
 from skillc.language.terms import FieldTerm, ListTerm, MeanTerm, MetricTerm, Operation, Term, TextConstant, WordTerm
 from skillc.language.types import Broken, Column, Level, Quantity, Thing, Truth, Type, Typed
 from skillc.language.units import decimal, described
+from skillc.syntax import nodes
 
 if TYPE_CHECKING:
     from skillc.language.expressions import Lowering

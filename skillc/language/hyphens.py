@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from skillc.language.diagnostics import Fix
-from skillc.language.source import Source, Span
+from skillc.syntax.source import Source, Span
 
 _PART = re.compile(r"[\w-]")
 _KEBAB = re.compile(r"[^\W\d]\w*(?:-\w+)+")

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillc.errors import SkillcError
-from skillc.language import nodes
 from skillc.language.folders import Folder
 from skillc.language.kinds import KINDS
 from skillc.language.modules import STD, Loader
-from skillc.language.parser import Parsed, parse
-from skillc.language.source import Source, Span
+from skillc.syntax import nodes
+from skillc.syntax.parser import Parsed, parse
+from skillc.syntax.source import Source, Span
 
 if TYPE_CHECKING:
     from skillc.skill_packages import Claim, Package

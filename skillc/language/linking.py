@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from skillc.errors import SkillcError
-from skillc.language import nodes
 from skillc.language.diagnostics import Fix, Label
 from skillc.language.modules import STATES, STD, Loader, Module, shown_in
-from skillc.language.parser import parse
 from skillc.language.report import Report, meant, mended
-from skillc.language.source import Source, Span
 from skillc.language.statements import Sorter
 from skillc.language.types import Broken
+from skillc.syntax import nodes
+from skillc.syntax.parser import parse
+from skillc.syntax.source import Source, Span
 
 if TYPE_CHECKING:
     from skillc.skill_packages import Package

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from skillc.language import nodes
 from skillc.language.builtins import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, lookup
 from skillc.language.fields import TYPES
 from skillc.language.forms import Form, SettingKind
@@ -18,10 +17,11 @@ from skillc.language.functions import PARAMETER_TYPES
 from skillc.language.kinds import KINDS, Kind
 from skillc.language.modules import STATES, Module
 from skillc.language.report import Report
-from skillc.language.source import Span
 from skillc.language.statements import Sorter, Stated, StatedSetting, is_language
 from skillc.language.symbols import Symbol, at, declared, fields_in, metrics_in, parameter_of, sections_in
 from skillc.language.types import Level
+from skillc.syntax import nodes
+from skillc.syntax.source import Span
 
 _EXAMPLE_TYPES = ("metric", "condition", "text", "output", "readable")
 _NAMED = {"field": "field", "model": "model", "rubric": "rubric", "judged": "rubric", "skill": "skill"}

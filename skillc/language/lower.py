@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from skillc.language import nodes
 from skillc.language.checked import CheckedGate, CheckedMetric, Later
 from skillc.language.expressions import Lowering
 from skillc.language.functions import Function, verify
@@ -14,10 +13,11 @@ from skillc.language.reading_order import in_order
 from skillc.language.report import Report
 from skillc.language.scope import Effort, Facts, Scope
 from skillc.language.show import show_term, size, walk
-from skillc.language.source import Source, Span
 from skillc.language.statements import Stated
 from skillc.language.terms import CallTerm, MeanTerm, MetricTerm, StateTerm, Term
 from skillc.language.types import Broken, Level, Quantity
+from skillc.syntax import nodes
+from skillc.syntax.source import Source, Span
 
 _CANDIDATE_FUNCTIONS = ("improved", "regressed", "precision", "recall", "change")
 _LARGEST = 20_000

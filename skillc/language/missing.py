@@ -9,7 +9,7 @@ from itertools import islice
 from skillc.language.diagnostics import Label
 from skillc.language.modules import Module
 from skillc.language.report import Report, meant
-from skillc.language.source import Span
+from skillc.syntax.source import Span
 
 _LIBRARY = ("task", "skill", "data", "goal")
 _LOST_SEARCHED = 2000

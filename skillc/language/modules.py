@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from skillc.errors import SkillcError
 from skillc.language.files import read_source
-from skillc.language.source import Source, Span
 from skillc.language.statements import Stated
 from skillc.language.types import Broken
 from skillc.resources import folder
+from skillc.syntax.source import Source, Span
 
 if TYPE_CHECKING:
     from skillc.language.folders import Folder

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from skillc.language import nodes
 from skillc.language.builtins import EXAMPLE_FUNCTIONS
 from skillc.language.checked import CheckedGate, CheckedMetric, Entity, Items, Word
 from skillc.language.diagnostics import Fix
@@ -14,12 +13,13 @@ from skillc.language.modules import Module
 from skillc.language.report import Report
 from skillc.language.shadows import note_shadows
 from skillc.language.show import metrics_read, show_term, walk
-from skillc.language.source import Source, Span
 from skillc.language.spending import note_caps
 from skillc.language.terms import CallTerm, Constant, Operation, StateTerm, Term, WordTerm
 from skillc.language.unread_goal import note_goal
 from skillc.language.untrained import note_untrained
 from skillc.language.unused import note_unused
+from skillc.syntax import nodes
+from skillc.syntax.source import Source, Span
 
 _RELATED = ("change", "improved", "regressed", "worst", "tokens", "min", "max", "clamp")
 _JUDGES = EXAMPLE_FUNCTIONS["judge"].since

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 
-from skillc.language import nodes
+from skillc.syntax import nodes
 
 
 def in_order(expressions: Mapping[str, nodes.Expression | None]) -> list[str]:

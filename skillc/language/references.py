@@ -5,15 +5,15 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, NoReturn, cast
 
-from skillc.language import nodes
 from skillc.language.builtins import NAMES
 from skillc.language.checked import CheckedMetric
 from skillc.language.diagnostics import Fix
 from skillc.language.scope import STATES, Bound
-from skillc.language.source import Span
 from skillc.language.terms import FieldTerm, MeanTerm, State, StateTerm
 from skillc.language.types import Column, Level, Thing, Truth, Typed
 from skillc.language.values import metric_quantity, metric_value
+from skillc.syntax import nodes
+from skillc.syntax.source import Span
 
 if TYPE_CHECKING:
     from skillc.language.expressions import Lowering

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from skillc.language.diagnostics import Diagnostic, Fix, Label, Severity
-from skillc.language.source import Source, Span
+from skillc.syntax.source import Source, Span
 
 _SEARCH_LIMIT = 2_000_000
 """Letters compared in search of the words that were meant, a second or two; a program of people needs few of them."""

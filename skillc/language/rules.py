@@ -12,8 +12,8 @@ from skillc.language.diagnostics import Label
 from skillc.language.kinds import CAPS
 from skillc.language.modules import Module
 from skillc.language.report import Report, meant
-from skillc.language.source import Span
 from skillc.language.statements import Stated
+from skillc.syntax.source import Span
 
 ABOUT_CHARACTERS = 1024
 NAME_CHARACTERS = 64

@@ -12,9 +12,9 @@ from skillc.language.checked import CheckedMetric, Later
 from skillc.language.diagnostics import Fix, Label
 from skillc.language.modules import STATES, Module
 from skillc.language.report import Report, meant, mended
-from skillc.language.source import Source, Span
 from skillc.language.terms import Term
 from skillc.language.types import Broken, Column, Level, Quantity, Typed
+from skillc.syntax.source import Source, Span
 
 if TYPE_CHECKING:
     from skillc.language.hyphens import Hyphened

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from skillc.language import nodes
 from skillc.language.builtins import NAMES
 from skillc.language.diagnostics import Label
 from skillc.language.modules import Module
 from skillc.language.report import Report
+from skillc.syntax import nodes
 
 _RENAME = "give the module another name with `as`"
 

@@ -10,10 +10,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from skillc.language import nodes
 from skillc.language.codes import CODES
 from skillc.language.diagnostics import LATER, Diagnostic, Fix, Label, Severity, Suppressed
-from skillc.language.source import Source, Span
+from skillc.syntax import nodes
+from skillc.syntax.source import Source, Span
 
 MARK = "skillc:"
 """No text without it holds a suppression."""
@@ -75,7 +75,7 @@ def sift(found: Sequence[Diagnostic], program: nodes.Program, phases: Collection
 
 def _others(found: Iterable[Diagnostic], program: nodes.Program) -> dict[str, nodes.Program]:
     """The other files in which something was found and something is suppressed."""
-    from skillc.language.parser import parse
+    from skillc.syntax.parser import parse
 
     sources = {each.primary.source.name: each.primary.source for each in found}
     sources.pop(program.source.name, None)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from skillc.language import nodes
 from skillc.language.builtins import Builtin
 from skillc.language.builtins import Parameter as BuiltinParameter
 from skillc.language.forms import SettingKind
 from skillc.language.kinds import Kind
 from skillc.language.modules import Module
 from skillc.language.report import Report
-from skillc.language.source import Source, Span
 from skillc.language.statements import Sorter, Stated
+from skillc.syntax import nodes
+from skillc.syntax.source import Source, Span
 
 Origin = Stated | SettingKind | Kind | Builtin | BuiltinParameter | Module | nodes.Parameter | nodes.LabelType | None
 

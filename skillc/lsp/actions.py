@@ -9,11 +9,11 @@ from lsprotocol import types
 
 from skillc.language.diagnostics import Diagnostic, Fix, Severity
 from skillc.language.fixing import fix
-from skillc.language.scan import STRING, TEXT
-from skillc.language.source import Source, Span
 from skillc.lsp.diagnostics import as_lsp, overlapping
 from skillc.lsp.edits import line_edits
 from skillc.lsp.workspace import Analysis, Project
+from skillc.syntax.scan import STRING, TEXT
+from skillc.syntax.source import Source, Span
 
 KINDS = (types.CodeActionKind.QuickFix, types.CodeActionKind.SourceFixAll)
 REASON = "say why"

@@ -13,7 +13,6 @@ from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
 from skillc.language.kinds import Kind, kinds_in
 from skillc.language.modules import STATES, Module
-from skillc.language.source import Source, Span
 from skillc.language.symbols import fields_in, metrics_in, sections_in
 from skillc.language.units import UNITS
 from skillc.lsp.calls import BY_TAKES, options, taken
@@ -22,6 +21,7 @@ from skillc.lsp.hover import builtin_text, setting_text
 from skillc.lsp.offers import ITEM, Offer, called, declared
 from skillc.lsp.sources import files, used
 from skillc.lsp.workspace import Analysis, Project
+from skillc.syntax.source import Source, Span
 
 _PLURAL_UNITS = tuple(unit for unit in UNITS if f"{unit}s" not in UNITS and unit != "%")
 

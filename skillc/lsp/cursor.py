@@ -8,9 +8,9 @@ from typing import Literal
 
 from skillc.language.forms import Form, SettingKind
 from skillc.language.kinds import Kind, kinds_in
-from skillc.language.outline import chunks, statement_at
-from skillc.language.reader import Failure, Lexeme, Prefix, read_prefix
-from skillc.language.scan import STRING, TEXT
+from skillc.syntax.outline import chunks, statement_at
+from skillc.syntax.reader import Failure, Lexeme, Prefix, read_prefix
+from skillc.syntax.scan import STRING, TEXT
 
 _OPAQUE = re.compile(rf'(?P<text>{TEXT}|"""(?:.*)\Z)|(?P<string>{STRING})|(?P<comment>\#[^\n]*|///[^\n]*)', re.DOTALL)
 _WORD = re.compile(r"[^\W\d]\w*\Z")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from lsprotocol import types
 
 from skillc.language.links import Link
-from skillc.language.source import Source, Span
 from skillc.language.symbols import Symbol
 from skillc.lsp.workspace import Analysis, Project
+from skillc.syntax.source import Source, Span
 
 
 @dataclass(frozen=True, slots=True)

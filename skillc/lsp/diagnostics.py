@@ -9,8 +9,8 @@ from lsprotocol import types
 
 from skillc.errors import SkillcError
 from skillc.language.diagnostics import Diagnostic, Label, Severity
-from skillc.language.source import Source, Span
 from skillc.lsp.workspace import Project
+from skillc.syntax.source import Source, Span
 
 SOURCE = "skillc"
 

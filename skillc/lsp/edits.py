@@ -6,8 +6,8 @@ from difflib import SequenceMatcher
 
 from lsprotocol import types
 
-from skillc.language.source import Span
 from skillc.lsp.positions import Positions
+from skillc.syntax.source import Span
 
 
 def line_edits(positions: Positions, old: str, new: str) -> list[types.TextEdit]:

@@ -10,7 +10,7 @@ from skillc.lsp.workspace import Analysis, Project
 
 def formatting(project: Project, analysis: Analysis) -> list[types.TextEdit]:
     """The edits of a document; none where it has a form already, or mistakes that leave none to be found."""
-    from skillc.language.formatting import format_source
+    from skillc.syntax.formatting import format_source
 
     if not analysis.readable:
         return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from skillc.language import glossary, nodes
+from skillc.language import glossary
 from skillc.language.builtins import Builtin
 from skillc.language.builtins import Parameter as BuiltinParameter
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Shares, Value, Word
@@ -12,7 +12,6 @@ from skillc.language.forms import SettingKind
 from skillc.language.kinds import KINDS, Kind
 from skillc.language.modules import Module
 from skillc.language.show import show_term
-from skillc.language.source import Source
 from skillc.language.statements import Stated
 from skillc.language.symbols import Symbol
 from skillc.language.types import Level
@@ -20,6 +19,8 @@ from skillc.language.units import decimal, written
 from skillc.lsp.costs import Costs, price_of
 from skillc.lsp.costs import described as cost_of
 from skillc.lsp.workspace import Analysis
+from skillc.syntax import nodes
+from skillc.syntax.source import Source
 
 _TERM_LIMIT = 1_000
 _LINES_LIMIT = 8

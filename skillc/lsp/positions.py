@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from lsprotocol import types
 
-from skillc.language.source import Span
+from skillc.syntax.source import Span
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 

@@ -12,11 +12,11 @@ from skillc import resources
 from skillc.errors import SkillcError
 from skillc.language.diagnostics import Diagnostic, Severity
 from skillc.language.links import Link
-from skillc.language.source import Source, Span
 from skillc.language.statements import Stated
 from skillc.language.symbols import Symbol
 from skillc.lsp.definitions import link_at, uses
 from skillc.lsp.workspace import Analysis, Project
+from skillc.syntax.source import Source, Span
 
 RESERVED = ("and", "or", "not", "use", "language", "none")
 _FIELDS = ("input", "output", "field")

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from lsprotocol import types
 
-from skillc.language import nodes
 from skillc.language.kinds import KINDS
-from skillc.language.source import Source, Span
 from skillc.lsp.positions import Positions
 from skillc.lsp.workspace import Analysis, Project
+from skillc.syntax import nodes
+from skillc.syntax.source import Source, Span
 
 _KINDS: Mapping[str, types.SymbolKind] = {
     "task": types.SymbolKind.Interface,

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from lsprotocol import types
 
-from skillc.language import nodes
 from skillc.language.links import Link
-from skillc.language.source import Span
 from skillc.language.statements import Stated
 from skillc.lsp.workspace import Analysis, Project
+from skillc.syntax import nodes
+from skillc.syntax.source import Span
 
 TYPES = (
     "namespace",

@@ -18,8 +18,8 @@ from skillc.language.checked import Checked
 from skillc.language.files import read_source
 from skillc.language.links import Link, links
 from skillc.language.modules import Loader
-from skillc.language.source import Source, Span
 from skillc.lsp.positions import UTF_16, Encoding, Positions, positions
+from skillc.syntax.source import Source, Span
 
 FILES_LIMIT = 5_000
 """Programs of a workspace that are looked through for uses of a name."""

@@ -6,12 +6,12 @@ from itertools import chain
 
 from skillc.language.checked import Checked
 from skillc.language.diagnostics import Diagnostic, Label
-from skillc.language.source import Span
 from skillc.plan.advice import Place, plan_advice
 from skillc.plan.affordable import budget_advice
 from skillc.plan.bounds import Bounds
 from skillc.plan.schema import Plan
 from skillc.plan.sizes import Sizes
+from skillc.syntax.source import Span
 
 
 def findings(plan: Plan, sizes: Sizes, bounds: Bounds, checked: Checked) -> tuple[Diagnostic, ...]:

@@ -10,9 +10,9 @@ from skillc.errors import SkillcError
 from skillc.language.check import check
 from skillc.language.diagnostics import Severity
 from skillc.language.modules import Loader
-from skillc.language.source import Source
 from skillc.plan.resolve import resolve
 from skillc.plan.schema import FieldPlan, ModelPlan, Plan, SkillPlan, TaskPlan
+from skillc.syntax.source import Source
 
 GOAL = "score"
 _NAME = re.compile(r"[a-z][a-z0-9_]*")

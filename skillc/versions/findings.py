@@ -9,7 +9,7 @@ from pathlib import Path
 
 from skillc.errors import SkillcError
 from skillc.language.diagnostics import Diagnostic, Label, Severity
-from skillc.language.source import Source, Span
+from skillc.syntax.source import Source, Span
 from skillc.versions.against import Pair, pairs
 from skillc.versions.change import Change
 from skillc.versions.compare import changes_between

@@ -16,7 +16,6 @@ from skillc.data.reuse import check_unused, split_digest
 from skillc.errors import SkillcError
 from skillc.frontend import Planned, check_file, plan_file
 from skillc.language.diagnostics import Diagnostic, Label, Severity
-from skillc.language.source import Source, Span
 from skillc.locking import own_code_digest
 from skillc.owner import check_owner, is_of
 from skillc.plan.digest import plan_digest
@@ -24,6 +23,7 @@ from skillc.plan.lock import Lock, has_digest, parse_lock, read_lock
 from skillc.plan.schema import Plan
 from skillc.run.folder import HOME
 from skillc.run.history import decisions_until, read_history
+from skillc.syntax.source import Source, Span
 from skillc.versions.candidate import find_candidate
 from skillc.versions.git import repository_of
 from skillc.versions.places import first_line

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from skillc.language.checked import Checked, Entity
 from skillc.language.diagnostics import Label
-from skillc.language.source import Source, Span
+from skillc.syntax.source import Source, Span
 from skillc.versions.change import Place
 
 

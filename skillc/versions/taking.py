@@ -22,17 +22,17 @@ from skillc.document.yaml_scalar import further_keys, read_frontmatter
 from skillc.errors import SkillcError
 from skillc.fences import unclosed
 from skillc.frontend import ProgramError, check_source, plan_file
-from skillc.language import nodes
 from skillc.language.diagnostics import Fix
 from skillc.language.files import read_source, write_source
 from skillc.language.fixing import replaced
-from skillc.language.formatting.fences import FENCE, STEP
 from skillc.language.output.differences import difference
-from skillc.language.source import Source, Span
-from skillc.language.texts import quote
 from skillc.plan.existing import SPEC_KEYS
 from skillc.plan.initial import initial_document
 from skillc.plan.schema import Plan
+from skillc.syntax import nodes
+from skillc.syntax.formatting.fences import FENCE, STEP
+from skillc.syntax.source import Source, Span
+from skillc.syntax.texts import quote
 
 if TYPE_CHECKING:
     from skillc.versions.hand_edits import HandEdit

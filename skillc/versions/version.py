@@ -14,12 +14,12 @@ from skillc.errors import SkillcError
 from skillc.frontend import check_file
 from skillc.language.checked import Checked
 from skillc.language.diagnostics import Diagnostic, Label, Severity
-from skillc.language.nodes import Use
-from skillc.language.parser import parse
-from skillc.language.source import Source
 from skillc.plan.lock import Lock, read_lock
 from skillc.plan.resolve import resolve
 from skillc.plan.schema import Plan
+from skillc.syntax.nodes import Use
+from skillc.syntax.parser import parse
+from skillc.syntax.source import Source
 from skillc.versions.git import Repository
 from skillc.versions.lfs import content_of, pointed_at
 

@@ -171,7 +171,7 @@ def test_what_may_not_be_written_is_said(folder, place):
 
 def test_a_failed_write_leaves_the_file(folder, monkeypatch):
     import skillc.files
-    from skillc.language.formatting import rewriting
+    from skillc.syntax.formatting import rewriting
 
     path = folder / "ugly.skill"
     for number, words in ((28, "No space left on device"), (13, "Permission denied")):

@@ -16,9 +16,9 @@ from skillc.data.dataset import load
 from skillc.data.profile import profile
 from skillc.data.starter import starter_program
 from skillc.errors import SkillcError
-from skillc.language.formatting import format_source
-from skillc.language.parser import parse
-from skillc.language.source import Source
+from skillc.syntax.formatting import format_source
+from skillc.syntax.parser import parse
+from skillc.syntax.source import Source
 
 TICKETS = Path(__file__).parents[2] / "examples" / "tickets" / "tickets.jsonl"
 

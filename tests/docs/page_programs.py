@@ -10,10 +10,10 @@ from page_blocks import Block
 from skillc.frontend import check_file
 from skillc.language.checked import Checked
 from skillc.language.diagnostics import Severity
-from skillc.language.formatting import format_source
 from skillc.language.output.render import concise
-from skillc.language.parser import parse
-from skillc.language.source import Source
+from skillc.syntax.formatting import format_source
+from skillc.syntax.parser import parse
+from skillc.syntax.source import Source
 
 BASE = """\
 language 1

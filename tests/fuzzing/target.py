@@ -19,9 +19,9 @@ with atheris.instrument_imports(include=["skillc"], enable_loader_override=False
 
     from skillc.language.check import check
     from skillc.language.files import SourceError, decode
-    from skillc.language.recovery import recover  # noqa: F401 -- imported late otherwise, and not instrumented
-    from skillc.language.source import Source
     from skillc.language.suggest import suggest  # noqa: F401
+    from skillc.syntax.recovery import recover  # noqa: F401 -- imported late otherwise, and not instrumented
+    from skillc.syntax.source import Source
 
 
 def text_input(data: bytes) -> None:

@@ -9,7 +9,7 @@ from skillc.language.check import check
 from skillc.language.checked import Checked, CheckedGate, CheckedMetric, Entity
 from skillc.language.diagnostics import Severity
 from skillc.language.modules import Loader
-from skillc.language.source import Source
+from skillc.syntax.source import Source
 
 PROGRAM = """language 1
 {use}

@@ -22,8 +22,8 @@ from skillc.language.fields import TYPES
 from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
 from skillc.language.kinds import KINDS, Kind, all_words, kinds_in
-from skillc.language.texts import quote
 from skillc.language.units import UNITS
+from skillc.syntax.texts import quote
 
 __all__ = [
     "EXAMPLES",

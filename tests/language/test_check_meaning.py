@@ -11,7 +11,7 @@ from checking import clean, codes, entity, gate, metric, program, run
 from skillc.language.checked import Amount
 from skillc.language.diagnostics import Severity
 from skillc.language.show import show_term
-from skillc.language.source import Source
+from skillc.syntax.source import Source
 
 HALF = Fraction(1, 2)
 

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from making import quick
 
-from skillc.language.formatting import format_source
-from skillc.language.merges import conflicts, without
-from skillc.language.parser import parse
-from skillc.language.source import Source
+from skillc.syntax.formatting import format_source
+from skillc.syntax.merges import conflicts, without
+from skillc.syntax.parser import parse
+from skillc.syntax.source import Source
 
 OURS, BASE, BETWEEN, THEIRS = "<" * 7 + " HEAD", "|" * 7 + " base", "=" * 7, ">" * 7 + " other"
 

@@ -20,7 +20,7 @@ from skillc.language.codes import CODES
 from skillc.language.diagnostics import Fix
 from skillc.language.fixing import Fixed, fix, replaced
 from skillc.language.modules import Loader
-from skillc.language.source import Source, Span
+from skillc.syntax.source import Source, Span
 
 FIXED = Path(__file__).parent / "fixed"
 GOLDEN = sorted(HERE.rglob("*.skill"))

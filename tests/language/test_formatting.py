@@ -14,12 +14,12 @@ import pytest
 from trees import meaning
 
 from skillc.language.diagnostics import Severity
-from skillc.language.formatting import format_source
-from skillc.language.formatting.fences import indented
-from skillc.language.formatting.tokens import tokenize
-from skillc.language.parser import parse
-from skillc.language.source import Source
-from skillc.language.texts import text_value
+from skillc.syntax.formatting import format_source
+from skillc.syntax.formatting.fences import indented
+from skillc.syntax.formatting.tokens import tokenize
+from skillc.syntax.parser import parse
+from skillc.syntax.source import Source
+from skillc.syntax.texts import text_value
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -116,8 +116,8 @@ def test_a_text_with_mistakes_is_refused_with_all_of_them() -> None:
     ],
 )
 def test_a_wrong_layout_is_refused_as_a_bug_of_ours(wrong, monkeypatch: pytest.MonkeyPatch) -> None:
-    from skillc.language.formatting import format as module
-    from skillc.language.formatting.layout import lay_out
+    from skillc.syntax.formatting import format as module
+    from skillc.syntax.formatting.layout import lay_out
 
     monkeypatch.setattr(module, "lay_out", lambda program: wrong(lay_out(program)))
     text = "language 1\n# one\n/// what\ngoal correct  = a # why\n"
@@ -128,8 +128,8 @@ def test_a_wrong_layout_is_refused_as_a_bug_of_ours(wrong, monkeypatch: pytest.M
 
 
 def test_the_place_of_a_bug_is_that_of_the_statement(monkeypatch: pytest.MonkeyPatch) -> None:
-    from skillc.language.formatting import format as module
-    from skillc.language.formatting.layout import lay_out
+    from skillc.syntax.formatting import format as module
+    from skillc.syntax.formatting.layout import lay_out
 
     monkeypatch.setattr(module, "lay_out", lambda program: lay_out(program).replace("5%", "6%"))
     source = Source("test.skill", "language 1\ngoal correct  = a\ngate x = b <= 5%\n")
@@ -138,7 +138,7 @@ def test_the_place_of_a_bug_is_that_of_the_statement(monkeypatch: pytest.MonkeyP
 
 
 def test_a_crash_of_the_layout_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    from skillc.language.formatting import format as module
+    from skillc.syntax.formatting import format as module
 
     def crash(program: object) -> str:
         raise IndexError
@@ -198,8 +198,8 @@ def test_texts_keep_their_value(body: str, indent: int) -> None:
 
 def test_tokens_are_those_of_the_parser() -> None:
     """On everything in the repository, and with the newlines that end statements."""
-    from skillc.language import reader
-    from skillc.language.scan import scan
+    from skillc.syntax import reader
+    from skillc.syntax.scan import scan
 
     engine, builder, _ = reader._engine()
     for path in [*PROGRAMS, *CASES]:
@@ -218,6 +218,6 @@ def test_tokens_are_those_of_the_parser() -> None:
 
 def test_formatting_imports_nothing_heavy() -> None:
     heavy = ("pydantic", "rich", "difflib")
-    code = f"import sys, skillc.language.formatting; print([name for name in {heavy} if name in sys.modules])"
+    code = f"import sys, skillc.syntax.formatting; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

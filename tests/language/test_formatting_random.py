@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from making import EXAMPLES, layouts, mutated, programs, quick, sound_programs
 from trees import meaning
 
-from skillc.language.formatting import format_source
-from skillc.language.formatting.fences import indented
-from skillc.language.formatting.width import LIMIT, width
-from skillc.language.parser import parse
-from skillc.language.source import Source
-from skillc.language.texts import text_value
+from skillc.syntax.formatting import format_source
+from skillc.syntax.formatting.fences import indented
+from skillc.syntax.formatting.width import LIMIT, width
+from skillc.syntax.parser import parse
+from skillc.syntax.source import Source
+from skillc.syntax.texts import text_value
 
 CLUTTERED = """\
 gate family(m: metric, most: share = 5%, by: field = none) = candidate.m > incumbent.m + -most and (regressed(m, by

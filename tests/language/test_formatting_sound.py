@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from making import EXAMPLES, layouts, mutated, quick, sound_programs
 
-from skillc.language.formatting import format as formatter
-from skillc.language.formatting.format import format_source
-from skillc.language.formatting.sound import is_sound
-from skillc.language.formatting.tokens import UnknownTokenError, tokenize
-from skillc.language.parser import parse
-from skillc.language.source import Source
+from skillc.syntax.formatting import format as formatter
+from skillc.syntax.formatting.format import format_source
+from skillc.syntax.formatting.sound import is_sound
+from skillc.syntax.formatting.tokens import UnknownTokenError, tokenize
+from skillc.syntax.parser import parse
+from skillc.syntax.source import Source
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = [path for folder in ("programs", "examples", "stdlib") for path in sorted((ROOT / folder).rglob("*.skill"))]

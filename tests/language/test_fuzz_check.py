@@ -9,9 +9,9 @@ from invariants import must_hold
 from making import EXAMPLES, HOSTILE, layouts, mutated, programs, quick, sound_programs
 
 from skillc.language.diagnostics import Severity
-from skillc.language.parser import parse
-from skillc.language.source import Source
 from skillc.plan.resolve import resolve
+from skillc.syntax.parser import parse
+from skillc.syntax.source import Source
 
 TEXTS = st.one_of(
     mutated(),
@@ -61,7 +61,7 @@ def test_a_layout_is_told_the_same(data: st.DataObject) -> None:
 
 def test_the_parser_takes_steps_by_the_length_of_a_text() -> None:
     def steps(times: int) -> int:
-        from skillc.language.newlines import Newlines
+        from skillc.syntax.newlines import Newlines
 
         count = 0
         process = Newlines.process

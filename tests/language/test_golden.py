@@ -16,8 +16,8 @@ import pytest
 
 from skillc.language.diagnostics import Diagnostic
 from skillc.language.files import read_source
-from skillc.language.parser import parse
-from skillc.language.source import Source
+from skillc.syntax.parser import parse
+from skillc.syntax.source import Source
 
 HERE = Path(__file__).parent / "golden"
 EXPECTED = re.compile(r"[ \t]*# [EWN] \d+: .*")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from skillc import resources
-from skillc.language import grammar
-from skillc.language.mistakes import generic
-from skillc.language.newlines import Newlines
-from skillc.language.transform import Builder
+from skillc.syntax import grammar
+from skillc.syntax.mistakes import generic
+from skillc.syntax.newlines import Newlines
+from skillc.syntax.transform import Builder
 
 TEXT = (resources.folder("grammar") / "skill.lark").read_text("utf-8")
 

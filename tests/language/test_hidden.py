@@ -6,8 +6,8 @@ import pytest
 from checking import program, run
 
 from skillc.language.diagnostics import Severity
-from skillc.language.parser import parse
-from skillc.language.source import Source
+from skillc.syntax.parser import parse
+from skillc.syntax.source import Source
 
 
 def hidden(text: str) -> list[tuple[str, str, str]]:

@@ -13,13 +13,13 @@ from pygments.token import Comment, Error, Generic, Keyword, Name, Number, Strin
 
 from editors import make
 from skillc import __version__
-from skillc.language import grammar, nodes
 from skillc.language.files import read_source
 from skillc.language.highlighting import CONSTANTS, OPERATORS, terminals, textmate, words
 from skillc.language.kinds import KINDS, all_words
-from skillc.language.parser import parse
 from skillc.pygments_lexer import ConsoleLexer, SkillLexer
 from skillc.resources import folder
+from skillc.syntax import grammar, nodes
+from skillc.syntax.parser import parse
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("stdlib", "examples", "programs", "benchmarks", "tests/language/programs", "tests/language/golden")
@@ -144,7 +144,7 @@ def test_the_extension_says_what_it_has():
 
 def test_the_snippet_of_a_program_is_a_program():
     from skillc.language.check import check
-    from skillc.language.source import Source
+    from skillc.syntax.source import Source
 
     body = "\n".join(make.snippets()["program"]["body"])
     named = dict(re.findall(r"\$\{(\d+):([^}]*)\}", body))

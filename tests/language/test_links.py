@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from making import mutated, quick, sound_programs
 
-from skillc.language import nodes
 from skillc.language.check import analyse
 from skillc.language.files import read_source
 from skillc.language.links import links
-from skillc.language.source import Source, Span
+from skillc.syntax import nodes
+from skillc.syntax.source import Source, Span
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = sorted(

@@ -9,10 +9,10 @@ from layouts import tokens
 from making import EXAMPLES, layouts, mutated, programs, quick, sound_programs
 
 from skillc.language.diagnostics import Severity
-from skillc.language.parser import parse
-from skillc.language.source import Source
 from skillc.plan.digest import plan_digest
 from skillc.plan.resolve import resolve
+from skillc.syntax.parser import parse
+from skillc.syntax.source import Source
 
 
 @given(programs())

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pytest
 from checking import program, run
 
-from skillc.language.parser import parse
-from skillc.language.source import Source
+from skillc.syntax.parser import parse
+from skillc.syntax.source import Source
 
 
 @dataclass(frozen=True, slots=True)

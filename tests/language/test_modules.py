@@ -10,7 +10,7 @@ from checking import program, run
 from skillc.language.check import check
 from skillc.language.diagnostics import Diagnostic, Severity
 from skillc.language.modules import Loader
-from skillc.language.source import Source
+from skillc.syntax.source import Source
 
 MOST = "gate most(m: metric) = candidate.m >= incumbent.m\n"
 

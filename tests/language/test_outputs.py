@@ -19,7 +19,7 @@ from skillc.language.diagnostics import Diagnostic, Fix, Label, Severity, Suppre
 from skillc.language.modules import Loader
 from skillc.language.output.annotations import annotation
 from skillc.language.output.sarif import log
-from skillc.language.source import Source, Span
+from skillc.syntax.source import Source, Span
 
 HERE = Path(__file__).parent
 SCHEMA = json.loads((HERE / "sarif" / "sarif-2.1.0-rtm.5.json").read_text("utf-8"))

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillc.language import nodes
-from skillc.language.parser import Parsed, parse
-from skillc.language.source import Source
+from skillc.syntax import nodes
+from skillc.syntax.parser import Parsed, parse
+from skillc.syntax.source import Source
 
 PIECES = [
     *"(){}[]=:;,.|+-*/<>!&?%$#'`@\\\"\n",
@@ -254,12 +254,12 @@ def test_every_word_is_a_name() -> None:
 
 
 def test_parsing_imports_nothing_heavy() -> None:
-    code = "import sys; from skillc.language.parser import parse; from skillc.language.source import Source; "
+    code = "import sys; from skillc.syntax.parser import parse; from skillc.syntax.source import Source; "
     code += "assert not parse(Source('x', 'goal x = a')).diagnostics; print(*sys.modules)"
     loaded = set(
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     )
-    heavy = {"dspy", "litellm", "numpy", "pydantic", "rich", "click", "socket", "asyncio", "skillc.language.recovery"}
+    heavy = {"dspy", "litellm", "numpy", "pydantic", "rich", "click", "socket", "asyncio", "skillc.syntax.recovery"}
     assert loaded & heavy == set()
 
 

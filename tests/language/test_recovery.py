@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from skillc.language import nodes
-from skillc.language.parser import Parsed, parse
-from skillc.language.source import Source
+from skillc.syntax import nodes
+from skillc.syntax.parser import Parsed, parse
+from skillc.syntax.source import Source
 
 
 def read(text: str) -> Parsed:

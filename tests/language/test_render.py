@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from skillc.language.diagnostics import Diagnostic, Fix, Label, Severity
 from skillc.language.output import render
-from skillc.language.parser import parse
-from skillc.language.source import Source, Span
+from skillc.syntax.parser import parse
+from skillc.syntax.source import Source, Span
 
 
 def label(source: Source, words: str, text: str = "") -> Label:

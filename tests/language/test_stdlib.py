@@ -10,9 +10,9 @@ from checking import clean, gate, metric, program
 from skillc.language.check import check
 from skillc.language.files import read_source
 from skillc.language.modules import Loader
-from skillc.language.parser import parse
 from skillc.language.show import show_term
 from skillc.resources import folder
+from skillc.syntax.parser import parse
 
 MODULES = sorted(folder("stdlib").glob("*.skill"))
 

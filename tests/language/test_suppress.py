@@ -15,9 +15,9 @@ from skillc.language.codes.samples import program as trivia_program
 from skillc.language.codes.samples import trivia
 from skillc.language.diagnostics import Diagnostic, Label, Severity
 from skillc.language.fixing import fix
-from skillc.language.parser import parse
-from skillc.language.source import Source, Span
 from skillc.language.suppress import sift
+from skillc.syntax.parser import parse
+from skillc.syntax.source import Source, Span
 
 CLOSE = "metric close = f1(reply)"
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from skillc.language import grammar
-from skillc.language.newlines import Newlines
-from skillc.language.scan import scan
-from skillc.language.source import Source
-from skillc.language.transform import Builder
+from skillc.syntax import grammar
+from skillc.syntax.newlines import Newlines
+from skillc.syntax.scan import scan
+from skillc.syntax.source import Source
+from skillc.syntax.transform import Builder
 
 PROGRAM = "language 1\n"
 
@@ -124,7 +124,7 @@ def test_a_directory_in_the_place_of_the_file(folder: Path) -> None:
 
 
 def test_many_processes_at_once(folder: Path) -> None:
-    code = "from skillc.language.parser import parse; from skillc.language.source import Source; "
+    code = "from skillc.syntax.parser import parse; from skillc.syntax.source import Source; "
     code += "assert not parse(Source('x', 'goal x = a')).diagnostics"
     running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(4)]
     assert [each.wait(60) for each in running] == [0] * 4

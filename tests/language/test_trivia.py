@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from skillc.language import nodes
-from skillc.language.parser import parse
-from skillc.language.source import Source
+from skillc.syntax import nodes
+from skillc.syntax.parser import parse
+from skillc.syntax.source import Source
 
 
 def docs(text: str) -> dict[str, str | None]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from skillc.language import nodes
-from skillc.language.parser import parse
-from skillc.language.source import Source
+from skillc.syntax import nodes
+from skillc.syntax.parser import parse
+from skillc.syntax.source import Source
 
 
 def meaning(text: str) -> tuple[Any, list[str]]:

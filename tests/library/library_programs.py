@@ -8,10 +8,10 @@ from skillc.data.example import Example
 from skillc.language.check import check
 from skillc.language.diagnostics import Severity
 from skillc.language.modules import Loader
-from skillc.language.source import Source
 from skillc.metrics.cells import MICRO
 from skillc.metrics.evaluate import Meter
 from skillc.plan.resolve import resolve
+from skillc.syntax.source import Source
 
 _PROGRAM = """language 1
 {uses}

@@ -10,9 +10,9 @@ from library_programs import checked, plan
 from skillc.language.check import check
 from skillc.language.library import described, reference
 from skillc.language.modules import Loader
-from skillc.language.source import Source
 from skillc.language.terms import CallTerm, TextConstant
 from skillc.plan.schema import BudgetPlan, OptimizePlan, SchedulePlan
+from skillc.syntax.source import Source
 
 LIBRARY = reference()
 DECLARED = [each for module in LIBRARY.modules for each in module.declarations]

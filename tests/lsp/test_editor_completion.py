@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillc.language.kinds import KINDS, kinds_in
-from skillc.language.reader import Prefix, read_prefix
 from skillc.lsp.calls import signature_help
 from skillc.lsp.completion import completion
 from skillc.lsp.cursor import cursor_at
 from skillc.lsp.workspace import Project
+from skillc.syntax.reader import Prefix, read_prefix
 
 PROGRAM = """language 1
 

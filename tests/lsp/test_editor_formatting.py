@@ -25,8 +25,8 @@ def formatted(editor):
 
 
 def test_a_document_gets_its_canonical_form(formatted):
-    from skillc.language.formatting import format_source
-    from skillc.language.source import Source
+    from skillc.syntax.formatting import format_source
+    from skillc.syntax.source import Source
 
     edits = formatted(ROUGH)
     text = applied(ROUGH, edits)
@@ -35,16 +35,16 @@ def test_a_document_gets_its_canonical_form(formatted):
 
 
 def test_only_lines_that_differ_are_touched(formatted):
-    from skillc.language.formatting import format_source
-    from skillc.language.source import Source
+    from skillc.syntax.formatting import format_source
+    from skillc.syntax.source import Source
 
     canonical = format_source(Source("rough.skill", ROUGH)).text
     assert not formatted(canonical)
 
 
 def test_one_rough_line_is_one_edit(formatted):
-    from skillc.language.formatting import format_source
-    from skillc.language.source import Source
+    from skillc.syntax.formatting import format_source
+    from skillc.syntax.source import Source
 
     canonical = format_source(Source("rough.skill", ROUGH)).text
     line = next(i for i, each in enumerate(canonical.splitlines()) if each.startswith("goal right"))

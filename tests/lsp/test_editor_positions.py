@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types
 
-from skillc.language.source import Span
 from skillc.lsp.edits import line_edits
 from skillc.lsp.positions import Encoding, Positions
+from skillc.syntax.source import Span
 
 ENCODINGS = {Encoding.Utf8: ("utf-8", 1), Encoding.Utf16: ("utf-16-le", 2), Encoding.Utf32: ("utf-32-le", 4)}
 TEXTS = st.text(alphabet=st.sampled_from("ab \t\n\r{é精😀\u2028\x0c\x85\u200d"), max_size=60)

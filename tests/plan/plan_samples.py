@@ -16,12 +16,12 @@ from skillc.language.checked import (
     Value,
     Word,
 )
-from skillc.language.nodes import Program
-from skillc.language.source import Source, Span
 from skillc.language.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm, Term
 from skillc.plan.resolve import resolve
 from skillc.plan.schema import Plan, PricePlan, SchedulePlan
 from skillc.plan.sizes import Extent, Sizes
+from skillc.syntax.nodes import Program
+from skillc.syntax.source import Source, Span
 
 SOURCE = Source("tickets.skill", "language 1\n# a program\n")
 SPAN = Span(0, 8)

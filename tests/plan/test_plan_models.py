@@ -10,12 +10,12 @@ from plan_samples import plan
 from skillc.errors import SkillcError
 from skillc.language.check import check
 from skillc.language.codes.samples import program
-from skillc.language.source import Source
 from skillc.plan.digest import plan_digest, run_id, run_parts
 from skillc.plan.overrides import named, offline, override_models, require_names
 from skillc.plan.resolve import resolve
 from skillc.plan.schema import AnswerPlan, ExecPlan, ModelPlan, Plan, PricePlan
 from skillc.plan.spend import call
+from skillc.syntax.source import Source
 
 COMMAND = """"exec/tool" {
   exec = "tool --json 'two words' {prompt}" {

@@ -10,7 +10,7 @@ from typing import Any
 
 from skillc.language.diagnostics import Diagnostic, Fix, Label, Severity, Suppressed
 from skillc.language.output import excerpt
-from skillc.language.source import Source, Span
+from skillc.syntax.source import Source, Span
 
 FORMAT_VERSION = 1
 

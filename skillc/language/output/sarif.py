@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from skillc.language.codes import CODES, Code
 from skillc.language.diagnostics import Diagnostic, Fix, Label, Severity, Suppressed
-from skillc.language.source import Source, Span
+from skillc.syntax.source import Source, Span
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from skillc.language.checked import Checked, Entity
 from skillc.language.diagnostics import Diagnostic
-from skillc.language.source import Span
 from skillc.plan.resolve.data import resolve_data
 from skillc.plan.resolve.loop import resolve_budget, resolve_optimize
 from skillc.plan.resolve.measures import resolve_gates, resolve_metrics, resolve_requires
@@ -15,6 +14,7 @@ from skillc.plan.resolve.skill import resolve_skill
 from skillc.plan.resolve.task import resolve_task
 from skillc.plan.resolve.values import Findings
 from skillc.plan.schema import Plan
+from skillc.syntax.source import Span
 
 __all__ = ["Resolved", "resolve"]
 

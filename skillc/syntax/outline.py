@@ -1,0 +1,165 @@
+"""The outline of a text that does not parse: where statements begin and end, by brackets, line ends and indentation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from skillc.syntax.newlines import DEPTH_LIMIT
+from skillc.syntax.scan import STRING, TEXT
+
+_PARTS = re.compile(
+    rf'(?P<text>{TEXT}|"""|{STRING})|(?P<comment>///[^\n]*|\#[^\n]*)|(?P<open>[({{\[])|(?P<close>[)}}\]])'
+    r"|(?P<newline>\n)|(?P<semicolon>;)|(?P<head>^[^\W\d]\w*)",
+    re.DOTALL | re.MULTILINE,
+)
+_ON = re.compile(r"(?:\s|#[^\n]*+)*+(?:[-+*|<>=!:.,{]|/(?!/)|(?:and|or)\b)")
+_BROKEN_OFF = re.compile(r"(?:[-+*/|<>=:.,!&]|\b(?:and|or|not))[ \t\r]*\Z")
+_AT_ONCE_AT_COLUMN_0 = re.compile(r"[ \t\r]*(?:#[^\n]*)?\n(?:[ \t\r]*(?:#[^\n]*)?\n)*(?=[^\W\d]|\})")
+_INDENT = re.compile(r"(?:[ \t\r]*\n)*([ \t]*)(\S?)")
+_COMMAS = re.compile(
+    rf'{TEXT}|"""|{STRING}|///[^\n]*|\#[^\n]*|(?P<open>[({{\[])|(?P<close>[)}}\]])|(?P<comma>,)', re.DOTALL
+)
+_BLANK = re.compile(r"[ \t]*")
+_SPACE = re.compile(r"\s*")
+_PAIRS = {")": "(", "]": "[", "}": "{"}
+
+
+@dataclass(slots=True)
+class _Frame:
+    bracket: str
+    at: int
+    statement: int
+    indent: int = 0
+
+
+def chunks(text: str) -> list[tuple[int, int]]:
+    """The pieces of a text that can be read apart: one for each name in the first column, outside texts.
+
+    Whoever writes the inside of a block in the first column too is recognised by its first line.
+    """
+    starts = [0]
+    open_: list[bool] = []
+    for match in _PARTS.finditer(text):
+        if match.lastgroup == "open":
+            open_.append(_AT_ONCE_AT_COLUMN_0.match(text, match.end()) is not None)
+        elif match.lastgroup == "close" and open_:
+            open_.pop()
+        elif match.lastgroup == "head" and not (open_ and open_[-1]) and match[0] not in ("and", "or"):
+            open_.clear()
+            starts.append(match.start())
+    return [(a, b) for a, b in zip(starts, [*starts[1:], len(text)], strict=True) if b > a]
+
+
+def statement_at(text: str, place: int) -> tuple[int, int]:
+    """The innermost statement that holds a place: its first character and the end of its last."""
+    for start, end in _statements(text):
+        if start <= place < max(end, start + 1):
+            return start, end
+    return place, place
+
+
+def indentation(text: str, place: int) -> int:
+    """How far the line of a place is indented, in characters."""
+    start = text.rfind("\n", 0, place) + 1
+    match = _BLANK.match(text, start)
+    return match.end() - start if match else 0
+
+
+class _Indents:
+    """`indentation` for places most of which come one behind the other: a line of megabytes is gone through once."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._begin = self._seen = 0
+
+    def at(self, place: int) -> int:
+        if place < self._begin:
+            return indentation(self._text, place)
+        if place > self._seen:
+            self._begin = max(self._begin, self._text.rfind("\n", self._seen, place) + 1)
+            self._seen = place
+        match = _BLANK.match(self._text, self._begin)
+        return match.end() - self._begin if match else 0
+
+
+def braces(text: str) -> Iterator[tuple[int, int]]:
+    """Each `{` that has a `}`, with that, in the order of the `}`."""
+    opened: list[int] = []
+    for match in _PARTS.finditer(text):
+        if match[0] == "{":
+            opened.append(match.start())
+        elif match[0] == "}" and opened:
+            yield opened.pop(), match.start()
+
+
+def separators(text: str, start: int, end: int) -> Iterator[int]:
+    """The commas of a range that stand in no bracket."""
+    depth = 0
+    for match in _COMMAS.finditer(text, start, end):
+        if match["open"]:
+            depth += 1
+        elif match["close"]:
+            depth -= 1
+        elif match["comma"] and depth <= 0:
+            yield match.start()
+
+
+def _statements(text: str) -> Iterator[tuple[int, int]]:
+    """Every statement, those of a block before the one that the block belongs to."""
+    frames, indents = [_Frame("", 0, 0)], _Indents(text)
+    comment = -1
+    for match in _PARTS.finditer(text):
+        kind, at = match.lastgroup, match.start()
+        frame = frames[-1]
+        if kind == "comment":
+            comment = at
+        elif kind == "open":
+            first = _SPACE.match(text, frame.statement)
+            frames.append(_Frame(match[0], at, match.end(), indents.at(first.end() if first else at)))
+        elif kind == "close":
+            yield from _close(text, frames, match[0], at)
+        elif kind == "semicolon" and frame.bracket in ("", "{"):
+            yield _trimmed(text, frame.statement, at)
+            frame.statement = match.end()
+        elif kind == "newline":
+            if _ends(text, frames, comment, at):
+                while frames[-1].bracket in ("(", "["):
+                    frames.pop()
+                yield _trimmed(text, frames[-1].statement, at)
+                frames[-1].statement = match.end()
+            comment = -1
+    for frame in reversed(frames):
+        if frame.bracket in ("", "{"):
+            yield _trimmed(text, frame.statement, len(text))
+
+
+def _close(text: str, frames: list[_Frame], bracket: str, at: int) -> Iterator[tuple[int, int]]:
+    wanted = _PAIRS[bracket]
+    # A `)` belongs to no `(` outside of its block; deeper than this nothing is read anyway.
+    near = "".join(frame.bracket for frame in frames[-2 * DEPTH_LIMIT :])
+    if wanted not in (near if wanted == "{" else near.rpartition("{")[2]):
+        return
+    while frames[-1].bracket != wanted:
+        frames.pop()
+    frame = frames.pop()
+    if wanted == "{":
+        yield _trimmed(text, frame.statement, at)
+
+
+def _ends(text: str, frames: list[_Frame], comment: int, at: int) -> bool:
+    """Whether the newline at `at` ends a statement, also one whose `(` was forgotten."""
+    code = text[text.rfind("\n", 0, at) + 1 : comment if comment >= 0 else at]
+    if not code.strip():
+        return False
+    if frames[-1].bracket in ("(", "["):
+        following = _INDENT.match(text, at + 1)
+        return bool(following and following[2] not in (")", "]", "") and len(following[1]) <= frames[-1].indent)
+    return not _BROKEN_OFF.search(code) and not _ON.match(text, at)
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    while start < end and text[start].isspace():
+        start += 1
+    return start, start + len(text[start:end].rstrip())

@@ -1,0 +1,125 @@
+"""`parse`: from a source to its syntax tree and what is wrong with its syntax. It never raises, whatever the text."""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from skillc.language.diagnostics import Diagnostic, Fix, Label
+from skillc.syntax import nodes
+from skillc.syntax.reader import Reading, read
+from skillc.syntax.scan import Fault, Scan, scan
+from skillc.syntax.source import Source, Span
+
+_ZIP = "PK\x03\x04"
+MERGED = "<<<<<<< "
+_CONFLICTS_SHOWN = 20
+_NAME = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A syntax tree, and what is wrong with the text.
+
+    Attributes:
+        program: every statement that could be read.
+        diagnostics: in the order of the text.
+        dropped: words of statements that could not be read. Something of this name may well be declared, so a pass
+            that misses one of them had better say nothing.
+    """
+
+    program: nodes.Program
+    diagnostics: tuple[Diagnostic, ...]
+    dropped: frozenset[str] = frozenset()
+
+
+def parse(source: Source) -> Parsed:
+    """Read a whole file.
+
+    A mistake costs at most the statement that it stands in, and in most cases not even that.
+    """
+    text = source.text
+    if text.startswith(_ZIP):
+        return _unreadable(source, zipped(source))
+    with collector_paused():
+        text, faults = _one_side(source) if MERGED in text else (text, [])
+        scanned = scan(text)
+        faults += [_fault(source, fault) for fault in scanned.faults]
+        text = _without_open_texts(text, scanned)
+        found = read(source, text, range(len(text) + 1), scanned)
+        if isinstance(found, Reading):
+            statements, diagnostics, dropped = found.statements, [*faults, *found.diagnostics], frozenset[str]()
+        else:
+            # Half as large as all the rest of the parser, and not needed for a sound program.
+            from skillc.syntax.recovery import recover
+
+            recovered = recover(source, text, scanned)
+            statements = tuple(recovered.statements)
+            diagnostics, dropped = [*faults, *recovered.diagnostics], frozenset(recovered.dropped)
+        # Whatever an open text has swallowed may have been declared.
+        swallowed = (fault.span for fault in scanned.faults if fault.kind == "unclosed")
+        dropped = dropped.union(*(_NAME.findall(source.text, span.start, span.end) for span in swallowed))
+    diagnostics.sort(key=lambda each: each.primary.span)
+    program = nodes.Program(Span(0, len(text)), source, statements, scanned.trivia)
+    return Parsed(program, tuple(diagnostics), dropped)
+
+
+def zipped(source: Source) -> Diagnostic:
+    """The message for an agent skill in its packed form, which has the same suffix."""
+    message = f"`{source.name}` is a zipped skill, not a program"
+    hint = 'unpack it, and take its text over with `use "./SKILL.md" as today`'
+    return Diagnostic("SK025", message, Label(source, Span(0, min(4, len(source.text)))), hint=hint)
+
+
+def _one_side(source: Source) -> tuple[str, list[Diagnostic]]:
+    """The text with one side of each conflict that a merge left in it, and what is said of them."""
+    from skillc.syntax.merges import conflicts, message, without
+
+    found = list(conflicts(source.text))
+    return without(source.text, found), [message(source, each) for each in found[:_CONFLICTS_SHOWN]]
+
+
+def _unreadable(source: Source, why: Diagnostic) -> Parsed:
+    return Parsed(nodes.Program(Span(0, len(source.text)), source, (), ()), (why,))
+
+
+def _fault(source: Source, fault: Fault) -> Diagnostic:
+    start = fault.span.start
+    opening = Span(start, start + 3)
+    if fault.kind == "fence" and fault.fence:
+        message = 'the closing `"""` must stand on a line of its own'
+        label = Label(source, opening, "the text begins here")
+        # The line of a closing fence is no part of a text, so this changes nothing of it.
+        begin = source.text.rfind("\n", 0, fault.fence.start) + 1
+        line = source.text[begin : fault.fence.start]
+        fix = Fix(Span(fault.fence.start, fault.fence.start), "\n" + line[: len(line) - len(line.lstrip())])
+        hint = "begin a new line before it"
+        return Diagnostic("SK007", message, Label(source, fault.fence), secondary=(label,), hint=hint, fix=fix)
+    seen = (Label(source, fault.fence, "this begins another text"),) if fault.fence else ()
+    hint = 'close it with `"""` on a line of its own'
+    return Diagnostic("SK006", 'this `"""` is never closed', Label(source, opening), secondary=seen, hint=hint)
+
+
+def _without_open_texts(text: str, scanned: Scan) -> str:
+    """The text with an empty string in place of each text without an end, of the same length."""
+    for fault in scanned.faults:
+        if fault.kind == "unclosed":
+            start, end = fault.span.start, fault.span.end
+            blank = "".join(c if c == "\n" else " " for c in text[start + 2 : end])
+            text = text[:start] + '""' + blank + text[end:]
+    return text
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Nothing that parsing and formatting make is garbage, and looking for some takes longer than both."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()

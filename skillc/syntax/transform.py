@@ -1,0 +1,230 @@
+"""From the parser's rules to nodes: one method a rule, called as soon as the rule is complete.
+
+Every token is kept by the grammar, so a node reaches from its first to its last child. A child is a lark token, a node,
+a tuple of nodes, or None for an optional part that is absent.
+"""
+
+# ruff: noqa: D102 -- a method is named after its rule, and the grammar says what that is.
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from lark import Token
+
+from skillc.language.diagnostics import Diagnostic, Fix, Label
+from skillc.syntax import nodes
+from skillc.syntax.scan import Scan
+from skillc.syntax.source import Source, Span
+from skillc.syntax.texts import number_value, string_value, text_value
+
+_ESCAPES_SHOWN = 5
+# The contextual lexer sees names where the grammar has room for nothing else.
+_RESERVED = {"and", "or", "not"}
+
+
+class Builder:
+    """Makes the nodes of one text at a time; `begin` before each.
+
+    `places[i]` is the offset in the source of the i-th character that the parser reads.
+    """
+
+    def __init__(self) -> None:
+        self.begin(Source("", ""), range(1), Scan((), {}, {}, ()))
+
+    def begin(self, source: Source, places: Sequence[int], scanned: Scan) -> None:
+        """Forget the last text and get ready for another."""
+        self.source = source
+        self.places = places
+        self.diagnostics: list[Diagnostic] = []
+        self._above = scanned.above
+        self._behind = scanned.behind
+        self._lines = sorted(scanned.behind)
+        self._claimed: set[int] = set()
+
+    # ---- places ----
+
+    def _of(self, token: Token) -> Span:
+        return Span(self.places[token.start_pos or 0], self.places[token.end_pos or 0])
+
+    def _start(self, child: Any) -> int:
+        return self.places[child.start_pos or 0] if isinstance(child, Token) else child.span.start
+
+    def _end(self, child: Any) -> int:
+        return self.places[child.end_pos or 0] if isinstance(child, Token) else child.span.end
+
+    def _span(self, children: Sequence[Any]) -> Span:
+        first = children[0]
+        start = first[0].span.start if type(first) is tuple else self._start(first)
+        i = len(children) - 1
+        while children[i] is None:
+            i -= 1
+        last = children[i]
+        return Span(start, last[-1].span.end if type(last) is tuple else self._end(last))
+
+    def _name(self, token: Token) -> nodes.Name:
+        return nodes.Name(self._of(token), self._word(token))
+
+    def _word(self, token: Token) -> str:
+        if token in _RESERVED:
+            self._wrong("SK030", f"`{token}` is reserved and can't be a name", self._of(token), "choose another name")
+        elif not token.isidentifier():
+            hint = "a name is made of letters, digits and `_`, and begins with a letter"
+            self._wrong("SK022", f"`{token}` is not a name", self._of(token), hint)
+        return str(token)
+
+    def _wrong(self, code: str, message: str, span: Span, hint: str | None = None, fix: Fix | None = None) -> None:
+        self.diagnostics.append(Diagnostic(code, message, Label(self.source, span), hint=hint, fix=fix))
+
+    # ---- statements ----
+
+    def start(self, children: list[Any]) -> tuple[nodes.Statement, ...]:
+        return tuple(c for c in children if _is_made(c))
+
+    def block(self, children: list[Any]) -> nodes.Block:
+        return nodes.Block(self._span(children), self.start(children))
+
+    def words(self, children: list[Token]) -> tuple[nodes.Name, ...]:
+        return tuple(self._name(token) for token in children if token.type == "NAME")
+
+    path = words
+
+    def declaration(self, children: list[Any]) -> nodes.Declaration:
+        words, parameters, _, type_, _, value, block = children
+        span = self._span(children)
+        found = parameters.items if parameters else None
+        return nodes.Declaration(span, words, found, type_, value, block, self._doc(span))
+
+    def header(self, children: list[Any]) -> nodes.Header:
+        words, value, block = children
+        span = self._span(children)
+        return nodes.Header(span, words, value, block, self._doc(span))
+
+    def use(self, children: list[Any]) -> nodes.Use:
+        _, target, _, alias = children
+        name = self._name(alias) if alias else None
+        if isinstance(target, Token):
+            return nodes.Use(self._span(children), None, self.string([target]), name)
+        return nodes.Use(self._span(children), target, None, name)
+
+    def _doc(self, span: Span) -> str | None:
+        found = [self._above[span.start]] if span.start in self._above else []
+        # Blocks are finished before what they belong to, so the innermost statement has the first claim.
+        for i in range(bisect_left(self._lines, span.start), bisect_left(self._lines, span.end)):
+            if self._lines[i] not in self._claimed:
+                self._claimed.add(self._lines[i])
+                found.append(self._behind[self._lines[i]])
+        return "\n".join(found) if found else None
+
+    # ---- parameters and types ----
+
+    def params(self, children: list[Any]) -> _Parameters:
+        return _Parameters(self._span(children), tuple(c for c in children if _is_made(c)))
+
+    def param(self, children: list[Any]) -> nodes.Parameter:
+        name, _, type_, _, default = children
+        return nodes.Parameter(self._span(children), self._name(name), type_, default)
+
+    def union(self, children: list[Any]) -> nodes.UnionType:
+        return nodes.UnionType(self._span(children), tuple(c for c in children if _is_made(c)))
+
+    def label(self, children: list[Token]) -> nodes.LabelType:
+        return nodes.LabelType(self._of(children[0]), self.string(children).value)
+
+    def named(self, children: list[Any]) -> nodes.NamedType:
+        return nodes.NamedType(self._span(children), self._word(children[0]), children[2])
+
+    # ---- expressions ----
+
+    def ratio(self, children: list[Any]) -> nodes.Ratio:
+        return nodes.Ratio(self._span(children), tuple(children[::2]))
+
+    def logic(self, children: list[Any]) -> nodes.Logic:
+        return nodes.Logic(self._span(children), str(children[1]), tuple(children[::2]))  # type: ignore[arg-type]
+
+    def comparison(self, children: list[Any]) -> nodes.Compare:
+        operators = tuple(str(token) for token in children[1::2])
+        return nodes.Compare(self._span(children), operators, tuple(children[::2]))
+
+    def binary(self, children: list[Any]) -> nodes.Binary:
+        left, operator, right = children
+        return nodes.Binary(self._span(children), str(operator), left, right)  # type: ignore[arg-type]
+
+    def unary(self, children: list[Any]) -> nodes.Unary:
+        operator, operand = children
+        return nodes.Unary(self._span(children), str(operator), operand)  # type: ignore[arg-type]
+
+    def member(self, children: list[Any]) -> nodes.Member:
+        return nodes.Member(self._span(children), children[0], self._name(children[2]))
+
+    def call(self, children: list[Any]) -> nodes.Call:
+        arguments = tuple(c for c in children[2:] if _is_made(c))
+        return nodes.Call(self._span(children), children[0], arguments)
+
+    def argument(self, children: list[Any]) -> nodes.Argument:
+        name, _, value = children
+        span = self._span(children if name else children[2:])
+        return nodes.Argument(span, self._name(name) if name else None, value)
+
+    def reference(self, children: list[Token]) -> nodes.Reference:
+        return nodes.Reference(self._of(children[0]), self._word(children[0]))
+
+    def items(self, children: list[Any]) -> nodes.List:
+        return nodes.List(self._span(children), tuple(c for c in children if _is_made(c)))
+
+    def group(self, children: list[Any]) -> nodes.Node:
+        """The node inside, reaching over its parentheses: `(a + b) / 2` begins at the `(`."""
+        inner: nodes.Node = children[1]
+        return replace(inner, span=self._span(children))
+
+    # ---- literals ----
+
+    def quantity(self, children: list[Any]) -> nodes.Quantity:
+        return nodes.Quantity(self._span(children), self._number(children[0], str(children[0])), children[1])
+
+    def unit(self, children: list[Token]) -> nodes.Name:
+        token = children[0]
+        return nodes.Name(self._of(token), "%") if token.type == "PERCENT" else self._name(token)
+
+    def money(self, children: list[Token]) -> nodes.Money:
+        return nodes.Money(self._of(children[0]), self._number(children[0], children[0][1:]))
+
+    def _number(self, token: Token, digits: str) -> Fraction:
+        value = number_value(digits)
+        if value is None:
+            self._wrong("SK009", "this number has more digits than any use of it needs", self._of(token))
+            return Fraction(0)
+        return value
+
+    def string(self, children: list[Token]) -> nodes.String:
+        token = children[0]
+        value, wrong = string_value(str(token))
+        for start, end in wrong[:_ESCAPES_SHOWN]:
+            base = token.start_pos or 0
+            span = Span(self.places[base + start], self.places[base + end])
+            hint = r"a string knows `\"`, `\\`, `\n`, `\t`, `\r` and `\u{e9}`; write `\\` for a backslash"
+            # What is no escape is kept as it stands, so the value stays the same.
+            fix = Fix(Span(span.start, span.start), "\\") if self.source.slice(span).startswith("\\") else None
+            self._wrong("SK008", f"unknown escape `{token[start:end]}`", span, hint, fix)
+        return nodes.String(self._of(token), value)
+
+    def text(self, children: list[Token]) -> nodes.Text:
+        return nodes.Text(self._of(children[0]), text_value(str(children[0])))
+
+
+def _is_made(child: Any) -> bool:
+    return child is not None and not isinstance(child, Token)
+
+
+class _Parameters:
+    """The parameters with their parentheses; parameters alone would leave a span short, and may be none."""
+
+    __slots__ = ("items", "span")
+
+    def __init__(self, span: Span, items: tuple[nodes.Parameter, ...]) -> None:
+        self.span = span
+        self.items = items
