@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc.data.example import Example
-from skillc.language.terms import Constant
+from skillc.gates.terms import Constant
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.models.transport import load_litellm

@@ -15,13 +15,13 @@ from skillc.data.dataset import Dataset
 from skillc.data.reuse import check_unused, marks
 from skillc.document.skill import digest
 from skillc.frontend import Planned
-from skillc.language.terms import TextConstant
+from skillc.gates.stages import calls
+from skillc.gates.terms import TextConstant
 from skillc.optimize.final import Arm, Tested
 from skillc.optimize.loop import Trained
 from skillc.own_code import code_digest
 from skillc.owner import path_to
 from skillc.plan.digest import plan_digest
-from skillc.plan.evidence import calls
 from skillc.plan.lock import (
     ArmLock,
     ChargedLock,

@@ -20,7 +20,8 @@ from skillc.document.edits import apply_edits
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned
-from skillc.language.terms import Operation, Term
+from skillc.gates.stages import calls
+from skillc.gates.terms import Operation, Term
 from skillc.metrics.evaluate import Meter
 from skillc.models.client import Client
 from skillc.optimize.ask import Messages, Optimizer
@@ -32,7 +33,6 @@ from skillc.optimize.proposals import read_edit
 from skillc.optimize.replies import ProposedEdit, ReflectReply, Reply
 from skillc.optimize.rollouts import Rollouts
 from skillc.optimize.seeds import seed_for, shuffled
-from skillc.plan.evidence import calls
 from skillc.plan.initial import initial_document
 from skillc.plan.schema import Plan
 from skillc.program.rollout import Runner

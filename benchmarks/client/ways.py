@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from skillc.language.terms import Constant
+from skillc.gates.terms import Constant
 from skillc.models.calls import Call, Message
 from skillc.plan.schema import (
     BudgetPlan,

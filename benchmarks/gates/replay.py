@@ -17,10 +17,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from world import Answers, engine_of, plan_of, state_of, stream
 
+from skillc.gates.evaluate import decide_all
+from skillc.gates.intervals import Truth
 from skillc.optimize.flips import counted
 from skillc.optimize.gate import complete, evidence, skills, texts
-from skillc.optimize.gates import decide_all
-from skillc.optimize.intervals import Truth
 from skillc.optimize.pool import race
 
 LEVELS = (0.50, 0.65, 0.80, 0.90)

@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from replay import STRICT, markdown
 from world import Answers, engine_of, plan_of, state_of, stream
 
+from skillc.gates.evaluate import decide_all
 from skillc.optimize.gate import complete, evidence, skills, texts
-from skillc.optimize.gates import decide_all
 from skillc.optimize.pool import race
 
 EXAMPLES, WAVE, LEVEL = 20_000, 32, 0.8

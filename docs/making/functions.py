@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, Level, Parameter
+from skillc.gates.ranges import Range
+from skillc.gates.units import decimal
 from skillc.language.arguments import READERS
-from skillc.language.builtins import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, Parameter
-from skillc.language.ranges import Range
-from skillc.language.types import Level
-from skillc.language.units import decimal
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from skillc.gates.units import SYNONYMS, UNITS, decimal
 from skillc.language import glossary
 from skillc.language.fields import TYPES
 from skillc.language.functions import PARAMETER_TYPES, UNIT_TYPES
 from skillc.language.scope import STATES
-from skillc.language.units import SYNONYMS, UNITS, decimal
 
 
 def data() -> Mapping[str, Any]:

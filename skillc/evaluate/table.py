@@ -11,7 +11,7 @@ from rich.text import Text
 from skillc.evaluate.job import Job, new_looks
 from skillc.evaluate.run import Evaluation
 from skillc.evaluate.scores import Gain, ModelScores, Score
-from skillc.language.units import written
+from skillc.gates.units import written
 from skillc.metrics.cells import Mean
 from skillc.plan import figures
 from skillc.plan.schema import MetricPlan

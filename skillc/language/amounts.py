@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from skillc.gates.units import SYNONYMS, UNITS
 from skillc.language.checked import Amount
 from skillc.language.report import Report, meant
 from skillc.language.types import Broken
-from skillc.language.units import SYNONYMS, UNITS
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
 

@@ -7,9 +7,8 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
-from skillc.language.diagnostics import Fix
-from skillc.language.scope import STATES
-from skillc.language.terms import (
+from skillc.gates.functions import Level
+from skillc.gates.terms import (
     Constant,
     FieldTerm,
     ListTerm,
@@ -21,8 +20,10 @@ from skillc.language.terms import (
     TextConstant,
     WordTerm,
 )
-from skillc.language.types import Column, Level, Prose, Quantity, Thing, Typed
-from skillc.language.units import described
+from skillc.gates.units import described
+from skillc.language.diagnostics import Fix
+from skillc.language.scope import STATES
+from skillc.language.types import Column, Prose, Quantity, Thing, Typed
 from skillc.language.values import metric_quantity
 from skillc.syntax import nodes
 

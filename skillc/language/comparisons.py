@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NoReturn, cast
 
+from skillc.gates.functions import Level
+from skillc.gates.ranges import decided, point
+from skillc.gates.show import show_term
+from skillc.gates.terms import Constant, Operation, Operator, TextConstant
+from skillc.gates.units import decimal
 from skillc.language.amounts import bare
 from skillc.language.diagnostics import Fix
-from skillc.language.ranges import decided, point
-from skillc.language.show import show_term
-from skillc.language.terms import Constant, Operation, Operator, TextConstant
-from skillc.language.types import Level, Quantity, Truth, Typed, as_prose
-from skillc.language.units import decimal
+from skillc.language.types import Quantity, Truth, Typed, as_prose
 from skillc.syntax import nodes
 from skillc.syntax.source import Span
 

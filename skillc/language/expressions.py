@@ -7,18 +7,19 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import NoReturn, TypeVar
 
+from skillc.gates.functions import Level
+from skillc.gates.ranges import Range
+from skillc.gates.show import show_term
+from skillc.gates.terms import Constant, MetricTerm, Operation, TextConstant, shallow
+from skillc.gates.units import described
 from skillc.language.amounts import bare, base_amount
 from skillc.language.calls import lower_call
 from skillc.language.checked import CheckedMetric
 from skillc.language.comparisons import lower_comparison
 from skillc.language.diagnostics import Fix
-from skillc.language.ranges import Range
 from skillc.language.references import lower_member, lower_name
 from skillc.language.scope import Scope
-from skillc.language.show import show_term
-from skillc.language.terms import Constant, MetricTerm, Operation, TextConstant, shallow
-from skillc.language.types import Broken, Column, Level, Prose, Quantity, Thing, Truth, Typed, as_quantity, as_truth
-from skillc.language.units import described
+from skillc.language.types import Broken, Column, Prose, Quantity, Thing, Truth, Typed, as_quantity, as_truth
 from skillc.language.values import ANY_UNIT, literal
 from skillc.syntax import nodes
 from skillc.syntax.source import Span

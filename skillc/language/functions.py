@@ -7,19 +7,20 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
 
+from skillc.gates.functions import Level
+from skillc.gates.ranges import OPEN
+from skillc.gates.show import extent
+from skillc.gates.terms import FieldTerm, ListTerm, MeanTerm, MetricTerm, Operation, Term, TextConstant, WordTerm
+from skillc.gates.units import decimal, described
 from skillc.language import arguments
 from skillc.language.amounts import bare
 from skillc.language.checked import FieldType
 from skillc.language.diagnostics import Label
 from skillc.language.modules import Module, use_first
-from skillc.language.ranges import OPEN
 from skillc.language.report import meant
 from skillc.language.scope import Bound, Scope
-from skillc.language.show import extent
 from skillc.language.statements import Stated
-from skillc.language.terms import FieldTerm, ListTerm, MeanTerm, MetricTerm, Operation, Term, TextConstant, WordTerm
-from skillc.language.types import Broken, Column, Level, Quantity, Thing, Truth, Type, Typed
-from skillc.language.units import decimal, described
+from skillc.language.types import Broken, Column, Quantity, Thing, Truth, Type, Typed
 from skillc.syntax import nodes
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from skillc import resources
-from skillc.language.builtins import NAMES
+from skillc.gates.functions import NAMES
+from skillc.gates.units import UNITS
 from skillc.language.fields import TYPES
 from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
 from skillc.language.kinds import KINDS
 from skillc.language.modules import STATES
-from skillc.language.units import UNITS
 
 SCOPE = "source.skill"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from skillc.language.builtins import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, lookup
+from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Level, lookup
 from skillc.language.fields import TYPES
 from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
@@ -19,7 +19,6 @@ from skillc.language.modules import STATES, Module
 from skillc.language.report import Report
 from skillc.language.statements import Sorter, Stated, StatedSetting, is_language
 from skillc.language.symbols import Symbol, at, declared, fields_in, metrics_in, parameter_of, sections_in
-from skillc.language.types import Level
 from skillc.syntax import nodes
 from skillc.syntax.source import Span
 

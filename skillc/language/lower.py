@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from skillc.gates.functions import Level
+from skillc.gates.show import show_term, size, walk
+from skillc.gates.terms import CallTerm, MeanTerm, MetricTerm, StateTerm, Term
 from skillc.language.checked import CheckedGate, CheckedMetric, Later
 from skillc.language.expressions import Lowering
 from skillc.language.functions import Function, verify
@@ -12,10 +15,8 @@ from skillc.language.modules import Module
 from skillc.language.reading_order import in_order
 from skillc.language.report import Report
 from skillc.language.scope import Effort, Facts, Scope
-from skillc.language.show import show_term, size, walk
 from skillc.language.statements import Stated
-from skillc.language.terms import CallTerm, MeanTerm, MetricTerm, StateTerm, Term
-from skillc.language.types import Broken, Level, Quantity
+from skillc.language.types import Broken, Quantity
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from skillc.language.builtins import EXAMPLE_FUNCTIONS
+from skillc.gates.functions import EXAMPLE_FUNCTIONS
+from skillc.gates.show import metrics_read, show_term, walk
+from skillc.gates.terms import CallTerm, Constant, Operation, StateTerm, Term, WordTerm
 from skillc.language.checked import CheckedGate, CheckedMetric, Entity, Items, Word
 from skillc.language.diagnostics import Fix
 from skillc.language.facts import amount, epoch_steps
@@ -12,9 +14,7 @@ from skillc.language.missing import is_library
 from skillc.language.modules import Module
 from skillc.language.report import Report
 from skillc.language.shadows import note_shadows
-from skillc.language.show import metrics_read, show_term, walk
 from skillc.language.spending import note_caps
-from skillc.language.terms import CallTerm, Constant, Operation, StateTerm, Term, WordTerm
 from skillc.language.unread_goal import note_goal
 from skillc.language.untrained import note_untrained
 from skillc.language.unused import note_unused
@@ -50,7 +50,7 @@ def leave_notes(
         _undecidable(report, gate)
         _kept_already(report, gate, entities)
     if _worth_judging(gates):
-        from skillc.language.reasoning.contradictions import judge_gates
+        from skillc.language.contradictions import judge_gates
 
         judge_gates(report, entities, metrics, gates)
     _long_patience(report, entities)

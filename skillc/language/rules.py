@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from skillc.fences import unclosed
+from skillc.gates.functions import NAMES
 from skillc.language.arguments import GROUPS
-from skillc.language.builtins import NAMES
 from skillc.language.checked import Entity, Setting, Shares, Word
 from skillc.language.diagnostics import Label
 from skillc.language.kinds import CAPS

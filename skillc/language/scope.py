@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
-from skillc.language.builtins import NAMES
+from skillc.gates.functions import NAMES, Level
+from skillc.gates.terms import Term
 from skillc.language.checked import CheckedMetric, Later
 from skillc.language.diagnostics import Fix, Label
 from skillc.language.modules import STATES, Module
 from skillc.language.report import Report, meant, mended
-from skillc.language.terms import Term
-from skillc.language.types import Broken, Column, Level, Quantity, Typed
+from skillc.language.types import Broken, Column, Quantity, Typed
 from skillc.syntax.source import Source, Span
 
 if TYPE_CHECKING:

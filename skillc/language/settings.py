@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import NoReturn
 
+from skillc.gates.units import UNITS, decimal, described
 from skillc.language.amounts import as_literal, bare
 from skillc.language.checked import Amount, Invocation, Items, Setting, Shares, Value, Word
 from skillc.language.diagnostics import Fix
@@ -14,7 +15,6 @@ from skillc.language.forms import Form
 from skillc.language.report import Report, meant, mended
 from skillc.language.statements import Sorter, StatedSetting
 from skillc.language.types import Broken
-from skillc.language.units import UNITS, decimal, described
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
 

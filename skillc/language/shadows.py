@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skillc.language.builtins import NAMES
+from skillc.gates.functions import NAMES
 from skillc.language.diagnostics import Label
 from skillc.language.modules import Module
 from skillc.language.report import Report

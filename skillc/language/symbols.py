@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from skillc.language.builtins import Builtin
-from skillc.language.builtins import Parameter as BuiltinParameter
+from skillc.gates.functions import Builtin
+from skillc.gates.functions import Parameter as BuiltinParameter
 from skillc.language.forms import SettingKind
 from skillc.language.kinds import Kind
 from skillc.language.modules import Module

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 
+from skillc.gates.functions import Level
+from skillc.gates.ranges import UNIT, Range
+from skillc.gates.terms import Constant, Term
 from skillc.language.checked import FieldType
-from skillc.language.ranges import UNIT, Range
-from skillc.language.terms import Constant, Term
-
-
-class Level(IntEnum):
-    """Where a value is known: from the text, on one rollout, or for one skill on a split."""
-
-    LITERAL = 0
-    EXAMPLE = 1
-    RUN = 2
 
 
 @dataclass(frozen=True, slots=True)

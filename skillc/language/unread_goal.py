@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from skillc.gates.show import walk
+from skillc.gates.terms import MeanTerm, MetricTerm, Term
 from skillc.language.checked import CheckedGate, CheckedMetric, Entity, Word
 from skillc.language.report import Report
-from skillc.language.show import walk
-from skillc.language.terms import MeanTerm, MetricTerm, Term
 
 
 def note_goal(

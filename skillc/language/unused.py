@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skillc.language.builtins import EXAMPLE_FUNCTIONS
+from skillc.gates.functions import EXAMPLE_FUNCTIONS
+from skillc.gates.show import walk
+from skillc.gates.terms import CallTerm, FieldTerm, WordTerm
 from skillc.language.checked import CheckedGate, CheckedMetric, Entity, Invocation, Word
 from skillc.language.modules import Module
 from skillc.language.report import Report
-from skillc.language.show import walk
-from skillc.language.terms import CallTerm, FieldTerm, WordTerm
 
 _JUDGES = EXAMPLE_FUNCTIONS["judge"].since
 _MARKED = {

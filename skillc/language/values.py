@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from skillc.gates.functions import Level
+from skillc.gates.ranges import Range, point
+from skillc.gates.terms import Constant, MetricTerm
 from skillc.language.checked import CheckedMetric
-from skillc.language.ranges import Range, point
-from skillc.language.terms import Constant, MetricTerm
-from skillc.language.types import Level, Quantity, Typed
+from skillc.language.types import Quantity, Typed
 
 ANY_UNIT = "?"
 """The unit of a metric that stands for any metric, inside a parametric body."""

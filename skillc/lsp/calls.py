@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from lsprotocol import types
 
+from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, Takes
 from skillc.language import glossary
-from skillc.language.builtins import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, Takes
 from skillc.language.modules import STATES, Module
 from skillc.language.statements import Stated
 from skillc.language.symbols import fields_in

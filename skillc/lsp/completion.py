@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator
 
 from lsprotocol import types
 
+from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS
+from skillc.gates.units import UNITS
 from skillc.language import glossary
-from skillc.language.builtins import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS
 from skillc.language.fields import TYPES as FIELD_TYPES
 from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
 from skillc.language.kinds import Kind, kinds_in
 from skillc.language.modules import STATES, Module
 from skillc.language.symbols import fields_in, metrics_in, sections_in
-from skillc.language.units import UNITS
 from skillc.lsp.calls import BY_TAKES, options, taken
 from skillc.lsp.cursor import Cursor, cursor_at, kind_of, setting_of
 from skillc.lsp.hover import builtin_text, setting_text

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from skillc.gates.functions import Builtin, Level
+from skillc.gates.functions import Parameter as BuiltinParameter
+from skillc.gates.show import show_term
+from skillc.gates.units import decimal, written
 from skillc.language import glossary
-from skillc.language.builtins import Builtin
-from skillc.language.builtins import Parameter as BuiltinParameter
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Shares, Value, Word
 from skillc.language.forms import SettingKind
 from skillc.language.kinds import KINDS, Kind
 from skillc.language.modules import Module
-from skillc.language.show import show_term
 from skillc.language.statements import Stated
 from skillc.language.symbols import Symbol
-from skillc.language.types import Level
-from skillc.language.units import decimal, written
 from skillc.lsp.costs import Costs, price_of
 from skillc.lsp.costs import described as cost_of
 from skillc.lsp.workspace import Analysis

@@ -15,8 +15,8 @@ from pydantic import JsonValue
 
 from skillc.data.example import Example
 from skillc.errors import SkillcError
-from skillc.language.show import walk
-from skillc.language.terms import (
+from skillc.gates.show import walk
+from skillc.gates.terms import (
     CallTerm,
     Constant,
     FieldTerm,

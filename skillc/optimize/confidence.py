@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Sequence
 from fractions import Fraction
 
+from skillc.gates.intervals import Interval
 from skillc.optimize.groups import Ints
-from skillc.optimize.intervals import Interval
 from skillc.optimize.subsets import RunningSums, subset_sums
 
 SUBSETS = 9_999

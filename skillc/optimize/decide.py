@@ -13,6 +13,8 @@ from pydantic import JsonValue
 from skillc.data.example import Example
 from skillc.document.edits import Edit, apply_edits
 from skillc.document.skill import Document, digest, tokens
+from skillc.gates.intervals import Interval
+from skillc.gates.stages import gates_for
 from skillc.models.failures import BudgetReached, EndpointAway
 from skillc.optimize import fates
 from skillc.optimize.credit import associated, credit, kept
@@ -20,13 +22,11 @@ from skillc.optimize.effects import with_effect
 from skillc.optimize.engine import Engine, Place, Rejected, State, Undecided, entry
 from skillc.optimize.flips import Flips, counted
 from skillc.optimize.gate import Decision, complete, goal_of, shown
-from skillc.optimize.intervals import Interval
 from skillc.optimize.keep import against_anchor, worth_keeping
 from skillc.optimize.observer import cut_by
 from skillc.optimize.parents import with_member
 from skillc.optimize.pool import race, take
 from skillc.optimize.proposals import Proposal, wording
-from skillc.plan.evidence import gates_for
 from skillc.plan.schema import GatePlan
 
 

@@ -12,17 +12,17 @@ from pydantic import JsonValue
 from skillc.data.example import Example
 from skillc.document.skill import Document, tokens
 from skillc.errors import SkillcError
-from skillc.language.terms import State as LanguageState
-from skillc.language.terms import StateTerm, Term
+from skillc.gates.evaluate import decide, decide_all
+from skillc.gates.evidence import Evidence, Range, SplitEvidence, TextEvidence
+from skillc.gates.intervals import Interval, Truth
+from skillc.gates.stages import calls, gates_for
+from skillc.gates.terms import State as LanguageState
+from skillc.gates.terms import StateTerm, Term
 from skillc.metrics.cells import MICRO, Cell
 from skillc.optimize.engine import Engine, State
-from skillc.optimize.evidence import Evidence, Range, SplitEvidence, TextEvidence
 from skillc.optimize.flips import Flips
-from skillc.optimize.gates import decide, decide_all
-from skillc.optimize.intervals import Interval, Truth
 from skillc.optimize.overlap import overlap
 from skillc.optimize.rollouts import Outcome, Rollouts
-from skillc.plan.evidence import calls, gates_for
 
 Result = Literal["accept", "reject", "beaten", "undecided"]
 

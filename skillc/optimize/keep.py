@@ -9,10 +9,10 @@ from pydantic import JsonValue
 
 from skillc.data.example import Example
 from skillc.document.skill import Document
+from skillc.gates.stages import gates_for, reads_batch
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.gate import complete
 from skillc.optimize.parents import anchor_of, is_right, totals, unsolved
-from skillc.plan.evidence import gates_for, reads_batch
 from skillc.plan.schema import GatePlan
 
 TRIES = 3

@@ -7,11 +7,11 @@ from fractions import Fraction
 from math import sqrt
 
 from skillc.document.skill import Document
-from skillc.language.terms import CallTerm, Constant, MetricTerm
+from skillc.gates.stages import conjuncts
+from skillc.gates.terms import CallTerm, Constant, MetricTerm
 from skillc.metrics.cells import MICRO, Scored
 from skillc.optimize.engine import Engine
 from skillc.plan.chance import comparison
-from skillc.plan.evidence import conjuncts
 from skillc.plan.schema import Plan
 
 

@@ -7,19 +7,19 @@ from collections.abc import Callable, Collection, Sequence
 from skillc.data.example import Example
 from skillc.document.change import base_of_change, change
 from skillc.document.skill import Document, digest
-from skillc.language.terms import State as LanguageState
+from skillc.gates.draw import brief, draw
+from skillc.gates.evaluate import decide_all
+from skillc.gates.evidence import Evidence
+from skillc.gates.intervals import Interval, Truth
+from skillc.gates.stages import gates_for, reads_batch
+from skillc.gates.terms import State as LanguageState
 from skillc.optimize.engine import Engine, State
-from skillc.optimize.evidence import Evidence
-from skillc.optimize.explain_gate import brief, draw
 from skillc.optimize.flips import flips
 from skillc.optimize.gate import Decision, Result, evidence, shown, skills, texts
-from skillc.optimize.gates import decide_all
-from skillc.optimize.intervals import Interval, Truth
 from skillc.optimize.observer import Seen
 from skillc.optimize.order import validation_order
 from skillc.optimize.parents import unsolved
 from skillc.optimize.rollouts import gather
-from skillc.plan.evidence import gates_for, reads_batch
 from skillc.plan.schema import GatePlan
 
 REQUEUES = 2

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from skillc.data.example import Example
 from skillc.document.edits import rewrite
 from skillc.document.skill import Document, Section
+from skillc.gates.stages import gates_for
 from skillc.metrics.cells import MICRO
 from skillc.optimize.briefing import briefing
 from skillc.optimize.decide import Patch, settle
@@ -18,7 +19,6 @@ from skillc.optimize.prompting import PairView, slow_update_messages
 from skillc.optimize.replies import MalformedReply, SlowUpdateReply
 from skillc.optimize.seeds import seed_for, shuffled
 from skillc.optimize.sight import shown_answer, shown_feedback, shown_gold, shown_inputs
-from skillc.plan.evidence import gates_for
 from skillc.plan.steps import SCAN
 
 Change = Literal["regressed", "still_failing", "improved", "still_right"]

@@ -19,8 +19,11 @@ from skillc.document.edits import Add, Delete, Edit, Replace, apply_edits
 from skillc.document.lint import Refused
 from skillc.document.render import for_optimizer
 from skillc.document.skill import Document, Rule, digest, tokens
-from skillc.language.terms import CallTerm, MeanTerm, Operation, Operator, StateTerm, Term
-from skillc.language.terms import State as LanguageState
+from skillc.gates.evaluate import decide_all
+from skillc.gates.intervals import Truth
+from skillc.gates.stages import gates_for
+from skillc.gates.terms import CallTerm, MeanTerm, Operation, Operator, StateTerm, Term
+from skillc.gates.terms import State as LanguageState
 from skillc.optimize.briefing import briefing
 from skillc.optimize.contrast import confusion
 from skillc.optimize.credit import Moved, associated, own_words
@@ -29,14 +32,11 @@ from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.flips import flips
 from skillc.optimize.gate import evidence, goal_of, skills, texts
 from skillc.optimize.gate import shown as told
-from skillc.optimize.gates import decide_all
-from skillc.optimize.intervals import Truth
 from skillc.optimize.parents import with_best
 from skillc.optimize.pool import fits_text
 from skillc.optimize.prompting import tidy_messages
 from skillc.optimize.rewrite import ask_for_sections, reported, written_sections
 from skillc.optimize.rollback import differences
-from skillc.plan.evidence import gates_for
 from skillc.plan.schema import GatePlan
 
 # More rules than this that single edits have written since the last whole text are worth a tidying.

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from skillc.gates.show import walk
+from skillc.gates.stages import calls, conjuncts, fields_of
+from skillc.gates.terms import MeanTerm
+from skillc.gates.units import written
 from skillc.language.diagnostics import Severity
-from skillc.language.show import walk
-from skillc.language.terms import MeanTerm
-from skillc.language.units import written
 from skillc.plan import figures
 from skillc.plan.bounds import Bounds
 from skillc.plan.chance import (
@@ -20,7 +21,6 @@ from skillc.plan.chance import (
     null_run,
     points_above,
 )
-from skillc.plan.evidence import calls, conjuncts, fields_of
 from skillc.plan.methods import candidates_of
 from skillc.plan.schema import Plan
 from skillc.plan.sizes import POOLED_BELOW, Sizes

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from skillc.gates.stages import reads_batch
 from skillc.plan.call_sizes import CallSizes, call_sizes, most_edits, reservation
-from skillc.plan.evidence import reads_batch
 from skillc.plan.merges import merges, most_merges
 from skillc.plan.method_bounds import method_least, method_stages
 from skillc.plan.preflight import preflight_stage

@@ -14,9 +14,9 @@ from itertools import accumulate
 from math import log, sqrt
 from statistics import NormalDist
 
-from skillc.language.terms import CallTerm, Constant, MeanTerm, Operation, Term, WordTerm
+from skillc.gates.stages import conjuncts
+from skillc.gates.terms import CallTerm, Constant, MeanTerm, Operation, Term, WordTerm
 from skillc.plan.betting import standard_errors
-from skillc.plan.evidence import conjuncts
 from skillc.plan.schema import Plan
 
 _NORMAL = NormalDist()

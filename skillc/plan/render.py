@@ -8,15 +8,15 @@ from textwrap import fill
 
 from pydantic import JsonValue
 
+from skillc.gates.stages import grouped_by
+from skillc.gates.units import written
 from skillc.language.diagnostics import Severity
-from skillc.language.units import written
 from skillc.plan import figures
 from skillc.plan.address import shown_address, without_secrets
 from skillc.plan.advice import LEAST_GROUPS, plan_advice
 from skillc.plan.bounds import Bounds
 from skillc.plan.chance import DIFFERING, smallest_gain
 from skillc.plan.digest import plan_digest
-from skillc.plan.evidence import grouped_by
 from skillc.plan.initial import sections_of
 from skillc.plan.methods import most_questions, most_rollouts
 from skillc.plan.rulebook_limits import rulebook_limits

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from skillc.language.terms import WordTerm
-from skillc.plan.evidence import calls
+from skillc.gates.stages import calls
+from skillc.gates.terms import WordTerm
 from skillc.plan.schema import Plan
 
 TARGET, OPTIMIZER = "target", "optimizer"

@@ -13,8 +13,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from skillc.gates.terms import Term
 from skillc.language.templates import fill, places_in
-from skillc.language.terms import Term
 
 
 class Frozen(BaseModel):

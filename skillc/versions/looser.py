@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
-from skillc.language.terms import Operation, Term
-from skillc.plan.evidence import reads_batch
+from skillc.gates.stages import reads_batch
+from skillc.gates.terms import Operation, Term
 from skillc.versions.order import Bounds
 from skillc.versions.quantities import Compared, Condition, Junction, condition, junction
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from skillc.language.terms import CallTerm, FieldTerm, MeanTerm, MetricTerm, Operation, Term
+from skillc.gates.terms import CallTerm, FieldTerm, MeanTerm, MetricTerm, Operation, Term
 from skillc.versions.quantities import Atom, Linear
 
 _ZERO, _ONE = Fraction(0), Fraction(1)

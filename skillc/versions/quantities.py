@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
-from skillc.language.terms import CallTerm, Constant, Operation, Term, WordTerm
+from skillc.gates.terms import CallTerm, Constant, Operation, Term, WordTerm
 
 _ZERO, _ONE = Fraction(0), Fraction(1)
 _NONE = WordTerm("none")

@@ -10,9 +10,9 @@ from page_session import ROOT
 from docs.making import commands, grammar
 from docs.making.pages import pages
 from skillc.cli import VERBS, skillc
-from skillc.language.builtins import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS
+from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS
+from skillc.gates.units import UNITS
 from skillc.language.kinds import KINDS
-from skillc.language.units import UNITS
 
 MADE = pages()
 

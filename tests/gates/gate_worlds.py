@@ -7,10 +7,10 @@ from math import prod
 from hypothesis import strategies as st
 
 from skillc.data.example import Example
-from skillc.language.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
+from skillc.gates.evidence import Evidence, Range, SplitEvidence, TextEvidence
+from skillc.gates.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
 from skillc.metrics.cells import MICRO, Scored, Unmeasured
 from skillc.optimize.confidence import SUBSETS, p_values
-from skillc.optimize.evidence import Evidence, Range, SplitEvidence, TextEvidence
 
 STATES = ("candidate", "incumbent", "best", "initial")
 METRICS = {"m": Range(0, MICRO), "wide": Range(-2 * MICRO, 3 * MICRO)}

@@ -8,14 +8,14 @@ from fractions import Fraction
 from skillc.data.dataset import Dataset
 from skillc.document.render import for_target
 from skillc.document.skill import document_of
-from skillc.language.terms import FieldTerm, MeanTerm, Operation
+from skillc.gates.stages import stage_of
+from skillc.gates.terms import FieldTerm, MeanTerm, Operation
 from skillc.metrics.cells import MICRO, Scored
 from skillc.models.failures import BudgetReached
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.observer import Silent
 from skillc.optimize.patience import Patience
 from skillc.optimize.rollouts import Rollouts
-from skillc.plan.evidence import stage_of
 from skillc.plan.schema import (
     BudgetPlan,
     DataPlan,

@@ -4,10 +4,10 @@ from textwrap import dedent
 import pytest
 
 from skillc.data.example import Example
-from skillc.language.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm
+from skillc.gates.draw import brief, draw
+from skillc.gates.evidence import Evidence, Range, SplitEvidence, TextEvidence
+from skillc.gates.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm
 from skillc.metrics.cells import MICRO, Scored
-from skillc.optimize.evidence import Evidence, Range, SplitEvidence, TextEvidence
-from skillc.optimize.explain_gate import brief, draw
 
 CANDIDATE, INCUMBENT = MeanTerm("candidate", "m"), MeanTerm("incumbent", "m")
 BETTER = Operation(">", (CANDIDATE, INCUMBENT))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc.optimize.intervals import EVERYTHING, Interval, Truth, greatest, least
+from skillc.gates.intervals import EVERYTHING, Interval, Truth, greatest, least
 
 numbers = st.fractions(min_value=-5, max_value=5, max_denominator=20)
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from skillc.data.example import Example
 from skillc.errors import SkillcError
-from skillc.language.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
+from skillc.gates.evaluate import decide, decide_all, value
+from skillc.gates.evidence import Evidence, Range, SplitEvidence, TextEvidence
+from skillc.gates.intervals import Interval, Truth
+from skillc.gates.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
 from skillc.metrics.cells import MICRO, Scored, Unmeasured
-from skillc.optimize.evidence import Evidence, Range, SplitEvidence, TextEvidence
-from skillc.optimize.gates import decide, decide_all, value
-from skillc.optimize.intervals import Interval, Truth
 from skillc.plan.schema import GatePlan
 
 SMALLEST = 2
@@ -22,7 +22,7 @@ SMALLEST = 2
 
 @pytest.fixture(autouse=True, scope="module")
 def _groups_of_two_stand_alone():
-    with patch("skillc.optimize.evidence.SMALLEST_GROUP", SMALLEST):
+    with patch("skillc.gates.evidence.SMALLEST_GROUP", SMALLEST):
         yield
 
 
@@ -167,7 +167,7 @@ def test_a_hopeless_candidate_is_rejected_on_the_incumbents_failures():
 def test_small_groups_are_pooled():
     examples = [Example(f"e{i}", {}, {}, {"f": "big" if i < 20 else f"s{i}"}, "g") for i in range(25)]
     split = SplitEvidence(tuple(examples), 1, lambda *_: None, METRICS)
-    with patch("skillc.optimize.evidence.SMALLEST_GROUP", 20):
+    with patch("skillc.gates.evidence.SMALLEST_GROUP", 20):
         assert split.named_groups("f") == [("big", list(range(20))), ("other", list(range(20, 25)))]
 
 

@@ -13,12 +13,12 @@ from scripted_engine import BETTER, Script, engine, gate, measured, plan, skill,
 
 from skillc.data.example import Example
 from skillc.document.skill import tokens
-from skillc.language.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
+from skillc.gates.evaluate import decide_all
+from skillc.gates.intervals import Truth
+from skillc.gates.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
 from skillc.metrics.cells import MICRO
 from skillc.models.failures import BudgetReached
 from skillc.optimize.gate import evidence, goal_of, skills, texts
-from skillc.optimize.gates import decide_all
-from skillc.optimize.intervals import Truth
 from skillc.optimize.pool import race
 
 KNOWN = {"incumbent": skill("as it is"), "best": skill("the best so far"), "initial": skill("at the start of it all")}
@@ -27,7 +27,7 @@ POOL = [skill("a longer text than the others have it"), skill("short text"), ski
 
 @pytest.fixture(autouse=True, scope="module")
 def _groups_of_two_stand_alone():
-    with patch("skillc.optimize.evidence.SMALLEST_GROUP", 2):
+    with patch("skillc.gates.evidence.SMALLEST_GROUP", 2):
         yield
 
 

@@ -10,7 +10,7 @@ from scripted_engine import Script, engine, gate, measured, plan, skill, state
 from skillc.data.example import Example
 from skillc.document.edits import Add, apply_edits
 from skillc.document.skill import digest
-from skillc.language.terms import MeanTerm, Operation
+from skillc.gates.terms import MeanTerm, Operation
 from skillc.models.failures import BudgetReached
 from skillc.optimize.decide import CutOff, Patch, is_better, settle, settle_pool
 from skillc.optimize.engine import Place

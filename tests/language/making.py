@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from layouts import COMMENTS, layouts, tokens
 from soundness import sound_programs
 
-from skillc.language.builtins import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin
+from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin
+from skillc.gates.units import UNITS
 from skillc.language.fields import TYPES
 from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
 from skillc.language.kinds import KINDS, Kind, all_words, kinds_in
-from skillc.language.units import UNITS
 from skillc.syntax.texts import quote
 
 __all__ = [

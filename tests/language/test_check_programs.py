@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from checking import clean, entity, gate, metric
 
-from skillc.language.checked import Amount, Checked, Invocation, Items, Shares, Word
-from skillc.language.terms import (
+from skillc.gates.terms import (
     CallTerm,
     Constant,
     FieldTerm,
@@ -21,6 +20,7 @@ from skillc.language.terms import (
     TextConstant,
     WordTerm,
 )
+from skillc.language.checked import Amount, Checked, Invocation, Items, Shares, Word
 
 PROGRAMS = Path(__file__).parent / "programs"
 NAMES = sorted(path.stem for path in PROGRAMS.glob("*.skill"))

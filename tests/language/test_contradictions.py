@@ -11,8 +11,8 @@ from checking import program, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skillc.gates.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, Term
 from skillc.language.checked import Checked
-from skillc.language.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, Term
 
 _FOUND = ("SK510", "SK511", "SK512", "SK513")
 _METRICS = "metric close = f1(reply)\nmetric both = 0.5 * correct + 0.5 * close\n"

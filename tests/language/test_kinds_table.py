@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS
+from skillc.gates.units import SYNONYMS, UNITS, decimal
 from skillc.language.arguments import READERS
-from skillc.language.builtins import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS
 from skillc.language.forms import Form, SettingKind
 from skillc.language.kinds import CAPS, KINDS, all_words, kinds_in
-from skillc.language.units import SYNONYMS, UNITS, decimal
 
 
 def settings_in(settings: tuple[SettingKind, ...]) -> Iterator[SettingKind]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc.language.ranges import OPEN, Range, clamped, decided, greatest, point, smallest
+from skillc.gates.ranges import OPEN, Range, clamped, decided, greatest, point, smallest
 
 VALUES = st.fractions(min_value=-5, max_value=5, max_denominator=4)
 

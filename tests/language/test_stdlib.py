@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from checking import clean, gate, metric, program
 
+from skillc.gates.show import show_term
 from skillc.language.check import check
 from skillc.language.files import read_source
 from skillc.language.modules import Loader
-from skillc.language.show import show_term
 from skillc.resources import folder
 from skillc.syntax.parser import parse
 

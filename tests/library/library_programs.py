@@ -113,7 +113,7 @@ def _with_judges(term, judged):
     """The term with each call of a judge replaced by what it says: by the first word of its rubric, or its role."""
     import dataclasses
 
-    from skillc.language.terms import CallTerm, Constant, Operation
+    from skillc.gates.terms import CallTerm, Constant, Operation
 
     if isinstance(term, CallTerm) and term.function == "judge":
         said = {part for key in (term.arguments[1], term.option("model")) for part in str(key).split()}

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from library_programs import checked, plan
 
+from skillc.gates.terms import CallTerm, TextConstant
 from skillc.language.check import check
 from skillc.language.library import described, reference
 from skillc.language.modules import Loader
-from skillc.language.terms import CallTerm, TextConstant
 from skillc.plan.schema import BudgetPlan, OptimizePlan, SchedulePlan
 from skillc.syntax.source import Source
 

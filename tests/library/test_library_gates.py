@@ -6,12 +6,12 @@ import pytest
 from library_programs import checked, plan
 
 from skillc.data.example import Example
+from skillc.gates.evaluate import decide
+from skillc.gates.evidence import Evidence, Range, SplitEvidence, TextEvidence
+from skillc.gates.intervals import Truth
+from skillc.gates.show import show_term
 from skillc.language.library import reference
-from skillc.language.show import show_term
 from skillc.metrics.cells import MICRO, Scored
-from skillc.optimize.evidence import Evidence, Range, SplitEvidence, TextEvidence
-from skillc.optimize.gates import decide
-from skillc.optimize.intervals import Truth
 
 N = 40
 

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from skillc.data.example import Example
-from skillc.language.terms import CallTerm, Constant, FieldTerm, TextConstant
+from skillc.gates.terms import CallTerm, Constant, FieldTerm, TextConstant
 from skillc.plan.schema import (
     BudgetPlan,
     DataPlan,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from metric_plans import example, field, metric, on_team, plan, python
 
 from skillc.errors import SkillcError
-from skillc.language.terms import CallTerm, Constant, FieldTerm, ListTerm, TextConstant
+from skillc.gates.terms import CallTerm, Constant, FieldTerm, ListTerm, TextConstant
 from skillc.metrics.cells import MICRO
 from skillc.metrics.evaluate import Meter, MetricError
 from skillc.metrics.phrases import covers, lines, mentions, phrases_of, words

@@ -3,7 +3,7 @@ from fractions import Fraction
 import pytest
 from metric_plans import TEXT, example, metric, on_team, plan, python
 
-from skillc.language.terms import CallTerm, Constant, FieldTerm, MetricTerm, Operation, TextConstant
+from skillc.gates.terms import CallTerm, Constant, FieldTerm, MetricTerm, Operation, TextConstant
 from skillc.metrics.cells import Scored, Unmeasured
 from skillc.metrics.evaluate import Meter, MetricError, unmeasured
 from skillc.plan.schema import TypePlan

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc.errors import SkillcError
-from skillc.language.builtins import EXAMPLE_FUNCTIONS
+from skillc.gates.functions import EXAMPLE_FUNCTIONS
 from skillc.metrics.evaluate import FUNCTIONS
 from skillc.metrics.numbers import read_number
 from skillc.metrics.registry import PRIMITIVES, Subject

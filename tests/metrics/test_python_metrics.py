@@ -74,7 +74,7 @@ def test_what_stops_the_run(result, message, tmp_path):
 def test_the_declared_range_is_the_functions_own_whatever_is_made_of_it(tmp_path):
     from fractions import Fraction
 
-    from skillc.language.terms import Constant, Operation
+    from skillc.gates.terms import Constant, Operation
 
     write(tmp_path, own="def m(example, prediction):\n    return 1.5\n")
     halved = Operation("*", (Constant(Fraction(1, 2)), python("own:m")))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from skillc.language.terms import Constant
+from skillc.gates.terms import Constant
 from skillc.plan.schema import (
     BudgetPlan,
     DataPlan,

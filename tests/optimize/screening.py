@@ -10,7 +10,7 @@ from skillc.data.dataset import Dataset
 from skillc.data.example import Example
 from skillc.document.edits import Add
 from skillc.document.skill import document_of
-from skillc.language.terms import CallTerm, FieldTerm
+from skillc.gates.terms import CallTerm, FieldTerm
 from skillc.metrics.evaluate import Meter
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.observer import Silent

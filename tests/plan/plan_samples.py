@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from skillc.gates.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm, Term
 from skillc.language.checked import (
     Amount,
     Checked,
@@ -16,7 +17,6 @@ from skillc.language.checked import (
     Value,
     Word,
 )
-from skillc.language.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm, Term
 from skillc.plan.resolve import resolve
 from skillc.plan.schema import Plan, PricePlan, SchedulePlan
 from skillc.plan.sizes import Extent, Sizes

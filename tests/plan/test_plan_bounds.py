@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plan_samples import PRICES, SIZES, plan
 
-from skillc.language.terms import CallTerm, Constant, MetricTerm, Operation, WordTerm
+from skillc.gates.terms import CallTerm, Constant, MetricTerm, Operation, WordTerm
 from skillc.plan.bounds import bounds
 from skillc.plan.merges import merges, most_merges
 from skillc.plan.schema import GatePlan, ModelPlan, OptimizePlan, PricePlan, SchedulePlan

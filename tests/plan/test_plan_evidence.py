@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 from plan_samples import BETTER, COMPACT, SAFE
 
-from skillc.language.show import walk
-from skillc.language.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
-from skillc.plan.evidence import conjuncts, stage_of
+from skillc.gates.show import walk
+from skillc.gates.stages import conjuncts, stage_of
+from skillc.gates.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
 
 ZERO = Constant(Fraction(0))
 CURES = Operation(">", (CallTerm("improved", (MetricTerm("soft"),), (("on", WordTerm("batch")),)), ZERO))

@@ -28,6 +28,7 @@ def test_the_plan_imports_only_language_and_document():
 
     allowed = (
         "skillc.plan",
+        "skillc.gates",
         "skillc.language",
         "skillc.document",
         "skillc.errors",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from plan_samples import PRICES, SIZES
 
 from skillc.frontend import check_file
-from skillc.language.terms import CallTerm, FieldTerm, MeanTerm, Operation
+from skillc.gates.terms import CallTerm, FieldTerm, MeanTerm, Operation
 from skillc.plan.bounds import bounds
 from skillc.plan.digest import plan_digest, run_id, run_parts
 from skillc.plan.estimate import findings
@@ -119,7 +119,7 @@ def test_a_field_of_a_group_is_a_field(folder):
 
 
 def _calls(term):
-    from skillc.plan.evidence import calls
+    from skillc.gates.stages import calls
 
     return [c for c in calls(term) if isinstance(c, CallTerm)]
 

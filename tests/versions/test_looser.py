@@ -8,10 +8,10 @@ from gate_worlds import METRICS, comparisons, evidence, gates, worlds
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from skillc.language.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
+from skillc.gates.evaluate import decide_all
+from skillc.gates.intervals import Truth
+from skillc.gates.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
 from skillc.metrics.cells import MICRO
-from skillc.optimize.gates import decide_all
-from skillc.optimize.intervals import Truth
 from skillc.plan.schema import GatePlan
 from skillc.versions.looser import as_strict
 from skillc.versions.order import Bounds

@@ -10,6 +10,7 @@ from types import ModuleType
 from pydantic import JsonValue
 
 from skillc.document.skill import Document, digest
+from skillc.gates.stages import gates_for, reads_batch
 from skillc.models.client import Client
 from skillc.optimize.baseline import baseline
 from skillc.optimize.decide import DOWN, ENDS, Patch, cut_off, settle
@@ -19,7 +20,6 @@ from skillc.optimize.loop import Trained, first_state
 from skillc.optimize.methods.found import Found
 from skillc.optimize.methods.texts import texts_of
 from skillc.optimize.seeds import batches
-from skillc.plan.evidence import gates_for, reads_batch
 
 Improve = Callable[[Engine, Document, Client], Awaitable[Found]]
 

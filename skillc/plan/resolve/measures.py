@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
+from skillc.gates.show import metrics_read
+from skillc.gates.stages import stage_of
 from skillc.language.checked import CheckedGate, CheckedMetric
-from skillc.language.show import metrics_read
-from skillc.plan.evidence import stage_of
 from skillc.plan.resolve.values import Findings
 from skillc.plan.schema import GatePlan, MetricPlan, RequirePlan
 

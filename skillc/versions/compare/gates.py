@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from skillc.language.show import show_term
-from skillc.language.terms import Term
-from skillc.plan.evidence import gates_for
+from skillc.gates.show import show_term
+from skillc.gates.stages import gates_for
+from skillc.gates.terms import Term
 from skillc.plan.schema import GatePlan, Plan, RequirePlan
 from skillc.versions.change import Change, Place
 from skillc.versions.compare.meaning import renamed, renamed_metrics

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from skillc.language.terms import CallTerm, ListTerm, MeanTerm, MetricTerm, Operation, Term, TextConstant, WordTerm
+from skillc.gates.terms import CallTerm, ListTerm, MeanTerm, MetricTerm, Operation, Term, TextConstant, WordTerm
 from skillc.own_code import code_digest
 from skillc.plan.address import without_secrets
 from skillc.plan.digest import digest

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from pydantic import BaseModel
 
-from skillc.language.units import decimal, written
+from skillc.gates.units import decimal, written
 from skillc.plan.schema import AnswerPlan, ExecPlan, PricePlan, RolloutPlan, SchedulePlan, SplitPlan
 
 _TIMES = ((Fraction(3600), "h"), (Fraction(60), "min"))

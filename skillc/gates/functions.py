@@ -8,13 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from types import MappingProxyType
 from typing import Literal
 
-from skillc.language.ranges import POSITIVE, UNIT, Range
-from skillc.language.types import Level
+from skillc.gates.ranges import POSITIVE, UNIT, Range
 
 _THIS = "0.1"
+
+
+class Level(IntEnum):
+    """Where a value is known: from the text, on one rollout, or for one skill on a split."""
+
+    LITERAL = 0
+    EXAMPLE = 1
+    RUN = 2
+
 
 Takes = Literal[
     "output",  # an output of the task

@@ -12,11 +12,11 @@ from functools import cached_property
 import numpy as np
 
 from skillc.data.example import Example
-from skillc.language.terms import State
+from skillc.gates.intervals import EVERYTHING, Interval
+from skillc.gates.terms import State
 from skillc.metrics.cells import MICRO, Cell, Scored
 from skillc.optimize.confidence import Confidence
 from skillc.optimize.groups import Groups, Ints
-from skillc.optimize.intervals import EVERYTHING, Interval
 from skillc.plan.betting import e_value
 
 SMALLEST_GROUP = 20

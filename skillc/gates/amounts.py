@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from skillc.language.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, Term
-from skillc.language.units import DOLLARS, SECONDS, TOKENS
-from skillc.optimize.evidence import Evidence
+from skillc.gates.evidence import Evidence
+from skillc.gates.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, Term
+from skillc.gates.units import DOLLARS, SECONDS, TOKENS
 
 SHARE, POINTS = "%", "points"
 _PLACES = {SHARE: 2, POINTS: 2, TOKENS: 0, DOLLARS: 6, SECONDS: 3}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
+from typing import Protocol
 
-from skillc.language.builtins import RUN_FUNCTIONS
-from skillc.language.checked import CheckedMetric
-from skillc.language.ranges import Range
-from skillc.language.reasoning.linear import Sum, arithmetic
-from skillc.language.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, Term
+from skillc.gates.functions import RUN_FUNCTIONS
+from skillc.gates.linear import Sum, arithmetic
+from skillc.gates.ranges import Range
+from skillc.gates.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, Term
 
 _ONE = Fraction(1)
 _ROUNDED = Fraction(1, 10**6)
@@ -17,6 +17,26 @@ _ROUNDED = Fraction(1, 10**6)
 
 Known = tuple[Sum, bool]
 """`sum >= 0`, or `sum > 0` where the second is True."""
+
+
+class Metric(Protocol):
+    """A metric with its range; an end is None where no bound is known."""
+
+    @property
+    def name(self) -> str:
+        """How terms refer to it."""
+
+    @property
+    def term(self) -> Term:
+        """How it is computed from fields and other metrics."""
+
+    @property
+    def low(self) -> Fraction | None:
+        """The least value."""
+
+    @property
+    def high(self) -> Fraction | None:
+        """The greatest value."""
 
 
 class Axioms:
@@ -28,7 +48,7 @@ class Axioms:
         least_tokens: what every skill of a run has: its frozen texts.
     """
 
-    def __init__(self, metrics: Iterable[CheckedMetric], change: Fraction | None, least_tokens: int) -> None:
+    def __init__(self, metrics: Iterable[Metric], change: Fraction | None, least_tokens: int) -> None:
         self._metrics = {metric.name: metric for metric in metrics}
         self._change = change
         self._least_tokens = least_tokens

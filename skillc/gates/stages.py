@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from skillc.language.show import parts, walk
-from skillc.language.terms import CallTerm, FieldTerm, MeanTerm, Operation, Term, WordTerm
+from skillc.gates.show import parts, walk
+from skillc.gates.terms import CallTerm, FieldTerm, MeanTerm, Operation, Term, WordTerm
 
 if TYPE_CHECKING:
     from skillc.plan.schema import GatePlan, Plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from skillc.language.terms import (
+from skillc.gates.terms import (
     CallTerm,
     Constant,
     FieldTerm,
@@ -18,7 +18,7 @@ from skillc.language.terms import (
     TextConstant,
     WordTerm,
 )
-from skillc.language.units import decimal, written
+from skillc.gates.units import decimal, written
 
 _BINDING = {"or": 1, "and": 2, "not": 3, "<": 4, "<=": 4, ">": 4, ">=": 4, "==": 4, "!=": 4}
 _BINDING |= {"+": 5, "-": 5, "*": 6, "/": 6, "negate": 7}

@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import product
 from typing import TypeVar
 
-from skillc.language.terms import CallTerm, Constant, ListTerm, Operation, Operator, Term
+from skillc.gates.terms import CallTerm, Constant, ListTerm, Operation, Operator, Term
 
 _ONE = Fraction(1)
 _ZERO = Fraction(0)

@@ -16,12 +16,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from skillc.language.show import show_term
-from skillc.language.terms import CallTerm, FieldTerm, MeanTerm, MetricTerm, Operation, State, StateTerm, Term, WordTerm
-from skillc.optimize.amounts import Unit, amount, places_for, unit_of
-from skillc.optimize.evidence import Evidence, SplitEvidence
-from skillc.optimize.gates import decide, value
-from skillc.optimize.intervals import End, Interval, Truth
+from skillc.gates.amounts import Unit, amount, places_for, unit_of
+from skillc.gates.evaluate import decide, value
+from skillc.gates.evidence import Evidence, SplitEvidence
+from skillc.gates.intervals import End, Interval, Truth
+from skillc.gates.show import show_term
+from skillc.gates.terms import CallTerm, FieldTerm, MeanTerm, MetricTerm, Operation, State, StateTerm, Term, WordTerm
 
 _COMPOSED = ("min", "max", "clamp")
 _GAP = 3

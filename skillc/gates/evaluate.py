@@ -11,7 +11,10 @@ from types import MappingProxyType
 import numpy as np
 
 from skillc.errors import SkillcError
-from skillc.language.terms import (
+from skillc.gates.evidence import Evidence, SplitEvidence
+from skillc.gates.intervals import EVERYTHING, Interval, Truth, greatest, least
+from skillc.gates.stages import reads_batch
+from skillc.gates.terms import (
     CallTerm,
     Constant,
     FieldTerm,
@@ -23,9 +26,6 @@ from skillc.language.terms import (
     Term,
     WordTerm,
 )
-from skillc.optimize.evidence import Evidence, SplitEvidence
-from skillc.optimize.intervals import EVERYTHING, Interval, Truth, greatest, least
-from skillc.plan.evidence import reads_batch
 from skillc.plan.schema import GatePlan
 
 

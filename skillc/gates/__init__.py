@@ -1,0 +1,1 @@
+"""What a gate means: terms, functions, intervals, proofs, evaluation on partial evidence, drawing."""

@@ -1,1 +1,0 @@
-"""What gates can and can't do, reckoned exactly."""
