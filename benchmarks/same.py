@@ -21,7 +21,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from skillc.cli import skillc
-from skillc.language.codes import CODES
+from skillc.diagnostics.codes import CODES
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("benchmarks", "examples", "programs", "stdlib", "tests")

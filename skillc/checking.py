@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity, Suppressed
 from skillc.errors import SkillcError
 from skillc.frontend import check_source
-from skillc.language.diagnostics import Diagnostic, Label, Severity, Suppressed
 from skillc.language.files import read_main
 from skillc.syntax.source import Source, Span
 
@@ -49,7 +49,7 @@ def look(path: Path, fixes: Fixes = "none") -> Looked:
     if fixes == "none":
         checked = check_source(source, path.parent)
         return Looked(path, checked.diagnostics, checked.suppressed, True, source.text, source.text)
-    from skillc.language.fixing import fix
+    from skillc.diagnostics.fixing import fix
 
     done = fix(source, lambda text: check_source(text, path.parent), unsafe=fixes == "unsafe")
     left = done.checked

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from skillc.language.codes import CODES, Code
-from skillc.language.diagnostics import Diagnostic
-from skillc.language.output import excerpt
+from skillc.diagnostics.codes import CODES, Code
+from skillc.diagnostics.diagnostic import Diagnostic
+from skillc.diagnostics.render import printable, text
 
 FOLDER = "docs/errors"
 """Where the pages lie, from the root of the repository."""
@@ -68,8 +68,6 @@ def shown(code: Code) -> Shown | None:
 
 
 def _shown(code: Code) -> Shown:
-    from skillc.language.output.render import text
-
     with tempfile.TemporaryDirectory(prefix="skillc-example-") as folder:
         found = next(each for each in _run(code, Path(folder)) if each.code == code.code)
         fix: Mend | None = None if found.fix is None else "safe" if found.fix.safe else "unsafe"
@@ -228,7 +226,7 @@ def _most_lines(path: str) -> int:
 def _cut(text: str, most: int = _LINES_SHOWN) -> str:
     """The first lines of a text, without what a page can't hold."""
     lines = text.strip("\n").split("\n")
-    kept = [excerpt.printable(line) if len(line) <= 400 else excerpt.printable(line[:400]) + " …" for line in lines]
+    kept = [printable(line) if len(line) <= 400 else printable(line[:400]) + " …" for line in lines]
     if len(kept) <= most:
         return "\n".join(kept)
     return "\n".join([*kept[:most], f"… and {len(kept) - most} lines more"])
@@ -257,8 +255,8 @@ def main() -> None:
     for path in folder.glob("*.md"):
         if path.as_posix() not in expected:
             path.unlink()
-    for name, text in expected.items():
-        Path(name).write_bytes(text.encode())
+    for name, page in expected.items():
+        Path(name).write_bytes(page.encode())
 
 
 if __name__ == "__main__":

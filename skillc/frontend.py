@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillc.artifact_paths import ArtifactPaths
+from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity, Suppressed
 from skillc.errors import SkillcError
 from skillc.language.check import check
 from skillc.language.checked import Checked
-from skillc.language.diagnostics import Diagnostic, Label, Severity, Suppressed
 from skillc.language.files import read_main
 from skillc.language.modules import Loader
 from skillc.syntax.source import Source
 
 if TYPE_CHECKING:
     from skillc.data.dataset import Dataset
-    from skillc.language.suppress import Sifted
+    from skillc.diagnostics.suppress import Sifted
     from skillc.plan.bounds import Bounds
     from skillc.plan.lock import OptionsLock
     from skillc.plan.schema import Plan
@@ -127,7 +127,7 @@ def plan_file(
     """
     import os
 
-    from skillc.language.suppress import sift
+    from skillc.diagnostics.suppress import sift
     from skillc.plan.overrides import named, override, override_models, require_names
     from skillc.plan.overrides import offline as put_offline
     from skillc.plan.resolve import resolve
@@ -197,7 +197,7 @@ def estimate(planned: Planned) -> Estimated:
     from skillc.data.dataset import load
     from skillc.data.problems import DataError
     from skillc.data.sizes import sizes_of
-    from skillc.language.suppress import sift
+    from skillc.diagnostics.suppress import sift
     from skillc.models.prices import price_table
     from skillc.plan.bounds import bounds
     from skillc.plan.estimate import findings
@@ -231,7 +231,7 @@ def look_at_data(path: Path) -> Sifted:
     Raises:
         SkillcError: the program's file cannot be read.
     """
-    from skillc.language.suppress import Sifted, sift
+    from skillc.diagnostics.suppress import Sifted, sift
     from skillc.lint.examples import lint
     from skillc.plan.estimate import label_at
 

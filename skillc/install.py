@@ -18,11 +18,11 @@ from typing import Literal
 
 from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
 from skillc.conflict import check_merged
+from skillc.diagnostics.render import difference
 from skillc.document.skill_md import from_skill_md, validate
 from skillc.errors import SkillcError
 from skillc.files import write_whole
 from skillc.frontend import plan_file
-from skillc.language.output.differences import difference
 from skillc.loading import program_in
 from skillc.owner import path_to
 from skillc.plan.lock import Lock, has_digest, read_lock

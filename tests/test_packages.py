@@ -20,11 +20,13 @@ LEAVES = {
         "own_code",
         "conflict",
         "skill_packages",
+        "diagnostics",
     ),
     *("artifact_paths", "fences"),
 }
 MAY_IMPORT = {
     "gates": {"plan", "data", "metrics", "optimize"},
+    "diagnostics": {"syntax", "language"},
     "syntax": {"language"},
     "language": {"gates", "syntax"},
     "document": set(),
@@ -88,7 +90,7 @@ def test_a_package_imports_only_what_stands_before_it(package):
 def test_language_plan_and_document_import_neither_dspy_nor_litellm_nor_anything_that_opens_a_socket():
     code = (
         "import pkgutil, importlib, sys, skillc\n"
-        "for name in ('syntax', 'language', 'document', 'plan'):\n"
+        "for name in ('diagnostics', 'syntax', 'language', 'document', 'plan'):\n"
         "    package = importlib.import_module(f'skillc.{name}')\n"
         "    for module in pkgutil.walk_packages(package.__path__, package.__name__ + '.'):\n"
         "        importlib.import_module(module.name)\n"

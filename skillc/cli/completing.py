@@ -48,7 +48,7 @@ def complete_codes(ctx: click.Context, param: click.Parameter, incomplete: str) 
     """Diagnostic codes, with their titles where the shell shows them."""
     from click.shell_completion import CompletionItem
 
-    from skillc.language.codes import CODES
+    from skillc.diagnostics.codes import CODES
 
     wanted = incomplete.upper()
     return [CompletionItem(code, help=CODES[code].title) for code in sorted(CODES) if code.startswith(wanted)]

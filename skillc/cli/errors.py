@@ -13,7 +13,7 @@ from skillc import __version__
 from skillc.errors import SkillcError
 
 if TYPE_CHECKING:
-    from skillc.language.diagnostics import Diagnostic
+    from skillc.diagnostics.diagnostic import Diagnostic
 
 
 def report_error(problem: SkillcError) -> None:
@@ -23,7 +23,7 @@ def report_error(problem: SkillcError) -> None:
     if "--json" in sys.argv or "--json-lines" in sys.argv:
         import json
 
-        from skillc.language.output.render import as_json
+        from skillc.diagnostics.formats import as_json
 
         error = {"message": problem.message, "hint": problem.hint, **as_json(found)}
         error |= {"difference": difference} if difference else {}
@@ -40,8 +40,8 @@ def report_error(problem: SkillcError) -> None:
 
 def show_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
     """Prints findings on standard error; notes are left to `check` and `plan`."""
-    from skillc.language.diagnostics import Severity
-    from skillc.language.output.render import text
+    from skillc.diagnostics.diagnostic import Severity
+    from skillc.diagnostics.render import text
 
     color = sys.stderr.isatty()
     for diagnostic in diagnostics:
@@ -58,7 +58,7 @@ def say_error(problem: SkillcError) -> None:
 
 def _printable(words: str) -> str:
     """Words that may hold a path, without what would move the cursor; a message of several lines keeps them."""
-    from skillc.language.output.excerpt import printable
+    from skillc.diagnostics.render import printable
 
     return "\n".join(printable(line) for line in words.split("\n"))
 

@@ -19,8 +19,8 @@ def explain(code: str | None, as_json: bool) -> None:
     Exit status: 0 done, 2 there is no such code.
     """
     from skillc.code_pages import laid_out, plain, shown
-    from skillc.language.codes import CODES
-    from skillc.language.suggest import suggest
+    from skillc.diagnostics.codes import CODES
+    from skillc.diagnostics.suggest import suggest
 
     if code is None:
         codes = sorted(CODES)

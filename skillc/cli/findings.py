@@ -9,7 +9,7 @@ import click
 
 from skillc.checking import Looked
 from skillc.cli.streams import colored
-from skillc.language.output import render
+from skillc.diagnostics import render
 
 
 def write(looked: Sequence[Looked]) -> None:
@@ -29,7 +29,7 @@ def write(looked: Sequence[Looked]) -> None:
 
 def show_differences(looked: Sequence[Looked]) -> int:
     """Prints what fixes would change; 1 if they would change anything, else 0."""
-    from skillc.language.output.differences import difference
+    from skillc.diagnostics.render import difference
 
     for each in looked:
         click.echo(difference(each.path.as_posix(), each.before, each.after), nl=False)
@@ -46,14 +46,16 @@ def show(looked: Sequence[Looked], style: str) -> None:
     found = [diagnostic for each in looked for diagnostic in each.diagnostics]
     suppressed = [one for each in looked for one in each.suppressed]
     if style == "json":
-        _object(render.as_json(found, suppressed))
+        from skillc.diagnostics.formats import as_json
+
+        _object(as_json(found, suppressed))
     elif style == "sarif":
         from skillc import __version__
-        from skillc.language.output.sarif import log
+        from skillc.diagnostics.formats import log
 
         _object(log(found, suppressed, version=__version__))
     elif style == "github":
-        from skillc.language.output.annotations import annotation
+        from skillc.diagnostics.formats import annotation
 
         for diagnostic in found:
             click.echo(annotation(diagnostic))

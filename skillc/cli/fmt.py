@@ -83,7 +83,7 @@ def _files(paths: Sequence[Path], writes: bool) -> list[Outcome]:
 def _print_json(outcomes: Sequence[Outcome], writes: bool) -> None:
     import json
 
-    from skillc.language.output.render import as_json
+    from skillc.diagnostics.formats import as_json
 
     done = "reformatted" if writes else "would reformat"
     files = [
@@ -99,7 +99,7 @@ def _print_json(outcomes: Sequence[Outcome], writes: bool) -> None:
 
 
 def _print_diff(outcomes: Sequence[Outcome]) -> None:
-    from skillc.language.output.differences import difference
+    from skillc.diagnostics.render import difference
 
     colors = {"@": "cyan", "+": "green", "-": "red"}
     for outcome in outcomes:

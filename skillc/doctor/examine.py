@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from skillc.diagnostics.diagnostic import Severity
 from skillc.doctor.disk import check_disk
 from skillc.doctor.finding import Finding
 from skillc.doctor.installed import check_installed, check_keys
@@ -16,7 +17,6 @@ from skillc.doctor.reach import Reached, Ready, prepare
 from skillc.doctor.servers import check_servers, check_vllm, servers_of
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned, UnfitDataError, estimate
-from skillc.language.diagnostics import Severity
 from skillc.models.cache.sizes import in_bytes
 from skillc.models.prices import price_table
 

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
-from skillc.language.suggest import suggest
 from skillc.models.endpoint import endpoint_of
 from skillc.models.prices import provider_of
 from skillc.plan import overrides

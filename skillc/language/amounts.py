@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from skillc.diagnostics.diagnostic import Report
+from skillc.diagnostics.suggest import meant
 from skillc.gates.units import SYNONYMS, UNITS
 from skillc.language.checked import Amount
-from skillc.language.report import Report, meant
 from skillc.language.types import Broken
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span

@@ -7,6 +7,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
+from skillc.diagnostics.diagnostic import Fix
 from skillc.gates.functions import Level
 from skillc.gates.terms import (
     Constant,
@@ -21,7 +22,6 @@ from skillc.gates.terms import (
     WordTerm,
 )
 from skillc.gates.units import described
-from skillc.language.diagnostics import Fix
 from skillc.language.scope import STATES
 from skillc.language.types import Column, Prose, Quantity, Thing, Typed
 from skillc.language.values import metric_quantity

@@ -6,12 +6,12 @@ from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING, NoReturn
 
+from skillc.diagnostics.diagnostic import Label
 from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, Level, Parameter, lookup
 from skillc.gates.ranges import OPEN, UNIT, Range, clamped, greatest, smallest
 from skillc.gates.terms import CallTerm, Constant
 from skillc.language.arguments import READERS, is_none
 from skillc.language.checked import Later
-from skillc.language.diagnostics import Label
 from skillc.language.functions import expand, own_function
 from skillc.language.types import Broken, Column, Quantity, Typed
 from skillc.syntax import nodes

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from skillc.diagnostics.diagnostic import Diagnostic, Fix, Report, Suppressed
 from skillc.language import rules
 from skillc.language.checked import Checked, CheckedGate, CheckedMetric, CheckedVerdict, Entity, Later
 from skillc.language.commands import check_models
-from skillc.language.diagnostics import Diagnostic, Fix, Suppressed
 from skillc.language.entities import Entities
 from skillc.language.facts import fields_of, gather
 from skillc.language.later import needs, report_later
@@ -19,7 +19,6 @@ from skillc.language.lower import Lower
 from skillc.language.missing import check_missing, is_library
 from skillc.language.modules import Loader, Module
 from skillc.language.notes import leave_notes
-from skillc.language.report import Report
 from skillc.language.statements import Sorter, is_language
 from skillc.syntax import nodes
 from skillc.syntax.parser import parse
@@ -102,7 +101,7 @@ def _sifted(work: Work) -> tuple[tuple[Diagnostic, ...], tuple[Suppressed, ...]]
     found = work.report.diagnostics()
     if "skillc:" not in work.source.text:
         return found, ()
-    from skillc.language.suppress import sift
+    from skillc.diagnostics.suppress import sift
 
     sifted = sift(found, work.program, ("check",))
     return sifted.kept, sifted.suppressed

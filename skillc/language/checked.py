@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
+from skillc.diagnostics.diagnostic import LATER, Diagnostic, Severity, Suppressed
 from skillc.gates.terms import Term
-from skillc.language.diagnostics import LATER, Diagnostic, Severity, Suppressed
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
 

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePosixPath, PureWindowsPath
 
+from skillc.diagnostics.diagnostic import Report
+from skillc.diagnostics.suggest import meant
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting
-from skillc.language.report import Report, meant
 from skillc.language.templates import PLACES, path_of, places_in, words_of
 from skillc.syntax.source import Span
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NoReturn, cast
 
+from skillc.diagnostics.diagnostic import Fix
 from skillc.gates.functions import Level
 from skillc.gates.ranges import decided, point
 from skillc.gates.show import show_term
 from skillc.gates.terms import Constant, Operation, Operator, TextConstant
 from skillc.gates.units import decimal
 from skillc.language.amounts import bare
-from skillc.language.diagnostics import Fix
 from skillc.language.types import Quantity, Truth, Typed, as_prose
 from skillc.syntax import nodes
 from skillc.syntax.source import Span
@@ -75,7 +75,7 @@ def _texts(low: Lowering, node: nodes.Compare, left: Typed, right: Typed) -> Tru
 
 
 def _no_label(low: Lowering, node: nodes.Expression, value: str, labels: tuple[str, ...]) -> NoReturn:
-    from skillc.language.suggest import suggest
+    from skillc.diagnostics.suggest import suggest
 
     near = suggest(value, labels)
     listed = ", ".join(f'"{label}"' for label in labels[:8])

@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
+from skillc.diagnostics.diagnostic import Label, Report, Severity
 from skillc.gates.axioms import Axioms, variables
 from skillc.gates.feasible import Inequality, TooLarge, conflict
 from skillc.gates.linear import Clause, Demand, Sum, TooMany, clauses
 from skillc.gates.show import show_term
 from skillc.gates.terms import CallTerm, Operation, StateTerm, Term
 from skillc.language.checked import CheckedGate, CheckedMetric, Entity
-from skillc.language.diagnostics import Label, Severity
 from skillc.language.facts import most_change
-from skillc.language.report import Report
 
 _MOST = 128
 _MOST_GATES = 64

@@ -6,12 +6,13 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from typing import NoReturn
 
+from skillc.diagnostics.diagnostic import Report
+from skillc.diagnostics.suggest import meant
 from skillc.language.checked import Entity, FieldType, Setting, Value
 from skillc.language.fields import field_type
 from skillc.language.forms import ENV
 from skillc.language.kinds import Kind
 from skillc.language.modules import Module, use_first
-from skillc.language.report import Report, meant
 from skillc.language.settings import SettingReader
 from skillc.language.statements import Sorted, Sorter, Stated
 from skillc.language.types import Broken

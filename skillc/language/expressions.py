@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import NoReturn, TypeVar
 
+from skillc.diagnostics.diagnostic import Fix
 from skillc.gates.functions import Level
 from skillc.gates.ranges import Range
 from skillc.gates.show import show_term
@@ -16,7 +17,6 @@ from skillc.language.amounts import bare, base_amount
 from skillc.language.calls import lower_call
 from skillc.language.checked import CheckedMetric
 from skillc.language.comparisons import lower_comparison
-from skillc.language.diagnostics import Fix
 from skillc.language.references import lower_member, lower_name
 from skillc.language.scope import Scope
 from skillc.language.types import Broken, Column, Prose, Quantity, Thing, Truth, Typed, as_quantity, as_truth

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, NoReturn, cast
 
+from skillc.diagnostics.diagnostic import Report
+from skillc.diagnostics.suggest import meant
 from skillc.language.checked import FieldType
-from skillc.language.report import Report, meant
 from skillc.language.types import Broken
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span

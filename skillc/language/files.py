@@ -194,7 +194,7 @@ def _reason(error: Exception) -> str:
 
 
 def _nearby(path: Path) -> str | None:
-    from skillc.language.suggest import suggest
+    from skillc.diagnostics.suggest import suggest
 
     try:
         names = [each.name for each in path.parent.iterdir() if each.suffix == ".skill"]

@@ -6,9 +6,9 @@ import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
+from skillc.diagnostics.suggest import meant
 from skillc.errors import SkillcError
 from skillc.language.files import read_source
-from skillc.language.report import meant
 from skillc.syntax.source import Source
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
 
+from skillc.diagnostics.diagnostic import Label
+from skillc.diagnostics.suggest import meant
 from skillc.gates.functions import Level
 from skillc.gates.ranges import OPEN
 from skillc.gates.show import extent
@@ -15,9 +17,7 @@ from skillc.gates.units import decimal, described
 from skillc.language import arguments
 from skillc.language.amounts import bare
 from skillc.language.checked import FieldType
-from skillc.language.diagnostics import Label
 from skillc.language.modules import Module, use_first
-from skillc.language.report import meant
 from skillc.language.scope import Bound, Scope
 from skillc.language.statements import Stated
 from skillc.language.types import Broken, Column, Quantity, Thing, Truth, Type, Typed

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from skillc.diagnostics.diagnostic import LATER, Report
 from skillc.language.checked import Entity, Invocation, Later, Setting, Word
-from skillc.language.diagnostics import LATER
-from skillc.language.report import Report
 
 ROLLOUTS = {"environment": "0.5", "react": "0.5", "code": "0.5", "codex": "0.5", "command": "0.5"}
 SECOND_SKILL = "0.5"

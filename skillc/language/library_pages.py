@@ -5,11 +5,11 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
+from skillc.diagnostics.render import printable
+from skillc.diagnostics.suggest import meant
 from skillc.errors import SkillcError
 from skillc.language.library import Declared, Described, Library
 from skillc.language.modules import STD
-from skillc.language.output.excerpt import printable
-from skillc.language.report import meant
 
 FORMAT_VERSION = 1
 _WIDTH = 100

@@ -8,10 +8,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from skillc.diagnostics.diagnostic import Fix, Label, Report
+from skillc.diagnostics.suggest import meant, mended
 from skillc.errors import SkillcError
-from skillc.language.diagnostics import Fix, Label
 from skillc.language.modules import STATES, STD, Loader, Module, shown_in
-from skillc.language.report import Report, meant, mended
 from skillc.language.statements import Sorter
 from skillc.language.types import Broken
 from skillc.syntax import nodes
@@ -77,7 +77,7 @@ class Linker:
             module.uses[alias.text] = None
             if use.path is not None and use.alias is None and use.path[0].text == STD:
                 # Its right name, by which the rest of the file may well speak of it.
-                from skillc.language.suggest import suggest
+                from skillc.diagnostics.suggest import suggest
 
                 near = suggest(alias.text, self._loader.standard_names())
                 if near is not None:

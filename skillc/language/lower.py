@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from skillc.diagnostics.diagnostic import Report
 from skillc.gates.functions import Level
 from skillc.gates.show import show_term, size, walk
 from skillc.gates.terms import CallTerm, MeanTerm, MetricTerm, StateTerm, Term
@@ -13,7 +14,6 @@ from skillc.language.expressions import Lowering
 from skillc.language.functions import Function, verify
 from skillc.language.modules import Module
 from skillc.language.reading_order import in_order
-from skillc.language.report import Report
 from skillc.language.scope import Effort, Facts, Scope
 from skillc.language.statements import Stated
 from skillc.language.types import Broken, Quantity

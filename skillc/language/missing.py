@@ -6,9 +6,9 @@ from collections.abc import Collection
 from dataclasses import replace
 from itertools import islice
 
-from skillc.language.diagnostics import Label
+from skillc.diagnostics.diagnostic import Label, Report
+from skillc.diagnostics.suggest import meant
 from skillc.language.modules import Module
-from skillc.language.report import Report, meant
 from skillc.syntax.source import Span
 
 _LIBRARY = ("task", "skill", "data", "goal")

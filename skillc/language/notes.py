@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from skillc.diagnostics.diagnostic import Fix, Report
 from skillc.gates.functions import EXAMPLE_FUNCTIONS
 from skillc.gates.show import metrics_read, show_term, walk
 from skillc.gates.terms import CallTerm, Constant, Operation, StateTerm, Term, WordTerm
 from skillc.language.checked import CheckedGate, CheckedMetric, Entity, Items, Word
-from skillc.language.diagnostics import Fix
 from skillc.language.facts import amount, epoch_steps
 from skillc.language.missing import is_library
 from skillc.language.modules import Module
-from skillc.language.report import Report
 from skillc.language.shadows import note_shadows
 from skillc.language.spending import note_caps
 from skillc.language.unread_goal import note_goal

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, NoReturn, cast
 
+from skillc.diagnostics.diagnostic import Fix
 from skillc.gates.functions import NAMES, Level
 from skillc.gates.terms import FieldTerm, MeanTerm, State, StateTerm
 from skillc.language.checked import CheckedMetric
-from skillc.language.diagnostics import Fix
 from skillc.language.scope import STATES, Bound
 from skillc.language.types import Column, Thing, Truth, Typed
 from skillc.language.values import metric_quantity, metric_value

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from skillc.diagnostics.diagnostic import Label, Report
+from skillc.diagnostics.suggest import meant
 from skillc.fences import unclosed
 from skillc.gates.functions import NAMES
 from skillc.language.arguments import GROUPS
 from skillc.language.checked import Entity, Setting, Shares, Word
-from skillc.language.diagnostics import Label
 from skillc.language.kinds import CAPS
 from skillc.language.modules import Module
-from skillc.language.report import Report, meant
 from skillc.language.statements import Stated
 from skillc.syntax.source import Span
 

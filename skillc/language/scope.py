@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
+from skillc.diagnostics.diagnostic import Fix, Label, Report
+from skillc.diagnostics.suggest import meant, mended
 from skillc.gates.functions import NAMES, Level
 from skillc.gates.terms import Term
 from skillc.language.checked import CheckedMetric, Later
-from skillc.language.diagnostics import Fix, Label
 from skillc.language.modules import STATES, Module
-from skillc.language.report import Report, meant, mended
 from skillc.language.types import Broken, Column, Quantity, Typed
 from skillc.syntax.source import Source, Span
 
 if TYPE_CHECKING:
-    from skillc.language.hyphens import Hyphened
+    from skillc.diagnostics.suggest import Hyphened
 
 __all__ = ["STATES", "Bound", "Effort", "Facts", "Metrics", "Scope"]
 
@@ -133,7 +133,7 @@ class Scope:
         text = self.source.text
         if "-" not in text[max(0, span.start - 1) : span.end + 1]:
             return None
-        from skillc.language.hyphens import hyphened
+        from skillc.diagnostics.suggest import hyphened
 
         return hyphened(self.source, span, {*known, *NAMES, *self.module.functions()})
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import NoReturn
 
+from skillc.diagnostics.diagnostic import Fix, Report
+from skillc.diagnostics.suggest import meant, mended
 from skillc.gates.units import UNITS, decimal, described
 from skillc.language.amounts import as_literal, bare
 from skillc.language.checked import Amount, Invocation, Items, Setting, Shares, Value, Word
-from skillc.language.diagnostics import Fix
 from skillc.language.forms import Form
-from skillc.language.report import Report, meant, mended
 from skillc.language.statements import Sorter, StatedSetting
 from skillc.language.types import Broken
 from skillc.syntax import nodes
@@ -214,7 +214,7 @@ class SettingReader:
     # ---- what fits no form ----
 
     def _wrong(self, name: str, forms: tuple[Form, ...], node: nodes.Expression) -> Broken:
-        from skillc.language.hyphens import hyphened
+        from skillc.diagnostics.suggest import hyphened
 
         wanted = _choices(forms)
         listed = [word for form in forms for word in form.words]

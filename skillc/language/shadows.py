@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from skillc.diagnostics.diagnostic import Label, Report
 from skillc.gates.functions import NAMES
-from skillc.language.diagnostics import Label
 from skillc.language.modules import Module
-from skillc.language.report import Report
 from skillc.syntax import nodes
 
 _RENAME = "give the module another name with `as`"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from skillc.diagnostics.diagnostic import Report
 from skillc.gates.units import decimal
 from skillc.language.checked import Amount, CheckedMetric, Entity, Setting, Shares
 from skillc.language.facts import amount
-from skillc.language.report import Report
 
 LEAST_ROLLOUT_TOKENS = 150
 LEAST_QUESTION_TOKENS = 1_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from skillc.language.diagnostics import Fix, Label
+from skillc.diagnostics.diagnostic import Fix, Label, Report
+from skillc.diagnostics.suggest import meant, mended
 from skillc.language.forms import SettingKind
 from skillc.language.kinds import EXTRA_PARAMETERS, KINDS, Kind, kinds_in
-from skillc.language.report import Report, meant, mended
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from skillc.diagnostics.diagnostic import Report
 from skillc.gates.functions import Builtin
 from skillc.gates.functions import Parameter as BuiltinParameter
 from skillc.language.forms import SettingKind
 from skillc.language.kinds import Kind
 from skillc.language.modules import Module
-from skillc.language.report import Report
 from skillc.language.statements import Sorter, Stated
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from skillc.diagnostics.diagnostic import Report
 from skillc.gates.show import walk
 from skillc.gates.terms import MeanTerm, MetricTerm, Term
 from skillc.language.checked import CheckedGate, CheckedMetric, Entity, Word
-from skillc.language.report import Report
 
 
 def note_goal(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from skillc.diagnostics.diagnostic import Label, Report
 from skillc.language.checked import CheckedGate, Entity, Setting, Word
-from skillc.language.diagnostics import Label
 from skillc.language.facts import amount, epoch_steps
-from skillc.language.report import Report
 
 _LEAST_RULE = 2
 """Tokens of the shortest rule: its bullet, and a word."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from skillc.diagnostics.diagnostic import Report
 from skillc.gates.functions import EXAMPLE_FUNCTIONS
 from skillc.gates.show import walk
 from skillc.gates.terms import CallTerm, FieldTerm, WordTerm
 from skillc.language.checked import CheckedGate, CheckedMetric, Entity, Invocation, Word
 from skillc.language.modules import Module
-from skillc.language.report import Report
 
 _JUDGES = EXAMPLE_FUNCTIONS["judge"].since
 _MARKED = {

@@ -12,7 +12,7 @@ from skillc.data.dataset import Dataset
 from skillc.data.example import Example
 from skillc.data.problems import counted, listed
 from skillc.data.split import SIDES
-from skillc.language.diagnostics import Severity
+from skillc.diagnostics.diagnostic import Severity
 from skillc.plan.advice import Advice
 from skillc.plan.figures import share
 from skillc.plan.schema import FieldPlan, Plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from skillc.data.dataset import Dataset
-from skillc.language.diagnostics import Severity
+from skillc.diagnostics.diagnostic import Severity
 from skillc.lint.columns import empty_columns, labels
 from skillc.lint.places import source_of
 from skillc.lint.quotes import quotes

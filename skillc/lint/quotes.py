@@ -12,7 +12,7 @@ from skillc.data.dataset import Dataset
 from skillc.data.example import Example
 from skillc.data.problems import counted, shown
 from skillc.data.split import SIDES, Side
-from skillc.language.diagnostics import Severity
+from skillc.diagnostics.diagnostic import Severity
 from skillc.lint.places import place_of
 from skillc.lint.twins import normal
 from skillc.optimize.overlap import RUN, Words, said, words

@@ -14,7 +14,7 @@ from skillc.data.dataset import Dataset
 from skillc.data.example import Example
 from skillc.data.problems import counted
 from skillc.data.split import SIDES, Side
-from skillc.language.diagnostics import Severity
+from skillc.diagnostics.diagnostic import Severity
 from skillc.lint.places import place_of, source_of
 from skillc.plan.advice import Advice
 from skillc.plan.schema import Plan

@@ -9,10 +9,10 @@ from math import floor, log10
 
 from skillc.data.dataset import Dataset
 from skillc.data.problems import counted
+from skillc.diagnostics.diagnostic import Severity
 from skillc.gates.show import show_term
 from skillc.gates.stages import conjuncts
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, Term, WordTerm
-from skillc.language.diagnostics import Severity
 from skillc.plan.advice import Advice, Place
 from skillc.plan.betting import e_value
 from skillc.plan.chance import comparison, points_above

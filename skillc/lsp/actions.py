@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from lsprotocol import types
 
-from skillc.language.diagnostics import Diagnostic, Fix, Severity
-from skillc.language.fixing import fix
+from skillc.diagnostics.diagnostic import Diagnostic, Fix, Severity
+from skillc.diagnostics.fixing import fix
 from skillc.lsp.diagnostics import as_lsp, overlapping
 from skillc.lsp.edits import line_edits
 from skillc.lsp.workspace import Analysis, Project

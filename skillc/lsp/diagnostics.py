@@ -7,8 +7,8 @@ from pathlib import Path
 
 from lsprotocol import types
 
+from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.errors import SkillcError
-from skillc.language.diagnostics import Diagnostic, Label, Severity
 from skillc.lsp.workspace import Project
 from skillc.syntax.source import Source, Span
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from lsprotocol import types
 
 from skillc import resources
+from skillc.diagnostics.diagnostic import Diagnostic, Severity
 from skillc.errors import SkillcError
-from skillc.language.diagnostics import Diagnostic, Severity
 from skillc.language.links import Link
 from skillc.language.statements import Stated
 from skillc.language.symbols import Symbol

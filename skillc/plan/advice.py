@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from skillc.diagnostics.diagnostic import Severity
 from skillc.gates.show import walk
 from skillc.gates.stages import calls, conjuncts, fields_of
 from skillc.gates.terms import MeanTerm
 from skillc.gates.units import written
-from skillc.language.diagnostics import Severity
 from skillc.plan import figures
 from skillc.plan.bounds import Bounds
 from skillc.plan.chance import (

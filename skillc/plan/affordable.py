@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
-from skillc.language.diagnostics import Severity
+from skillc.diagnostics.diagnostic import Severity
 from skillc.plan import figures
 from skillc.plan.advice import Advice
 from skillc.plan.bounds import Bounds, Least

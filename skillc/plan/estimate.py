@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import chain
 
+from skillc.diagnostics.diagnostic import Diagnostic, Label
 from skillc.language.checked import Checked
-from skillc.language.diagnostics import Diagnostic, Label
 from skillc.plan.advice import Place, plan_advice
 from skillc.plan.affordable import budget_advice
 from skillc.plan.bounds import Bounds

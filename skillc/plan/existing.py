@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from skillc.diagnostics.suggest import suggest
 from skillc.document.markdown import lines_of, prose
 from skillc.document.render import section_title
 from skillc.document.skill import ABOUT_CHARACTERS, Section, document_of
@@ -16,7 +17,6 @@ from skillc.document.yaml_scalar import other_lines, read_frontmatter
 from skillc.errors import SkillcError
 from skillc.fences import closed
 from skillc.language.files import read_source
-from skillc.language.suggest import suggest
 from skillc.plan.resolve.skill import artifact_name
 
 # The keys of the Agent Skills specification beside `name` and `description`; validators refuse others.

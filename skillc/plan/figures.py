@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import ceil
 
-from skillc.language.output.excerpt import printable
+from skillc.diagnostics.render import printable
 
 
 def count(value: int) -> str:

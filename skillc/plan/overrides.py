@@ -9,9 +9,9 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import JsonValue
 
+from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
 from skillc.gates.units import SYNONYMS, UNITS, described
-from skillc.language.suggest import suggest
 from skillc.plan.schema import ModelPlan, OptimizePlan, Plan, SchedulePlan
 
 OFFLINE_MODEL = "rulebook/v1"

@@ -8,9 +8,9 @@ from textwrap import fill
 
 from pydantic import JsonValue
 
+from skillc.diagnostics.diagnostic import Severity
 from skillc.gates.stages import grouped_by
 from skillc.gates.units import written
-from skillc.language.diagnostics import Severity
 from skillc.plan import figures
 from skillc.plan.address import shown_address, without_secrets
 from skillc.plan.advice import LEAST_GROUPS, plan_advice

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterator
 from itertools import islice
 
-from skillc.language.diagnostics import Diagnostic, Fix, Label, Severity
+from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity
 from skillc.syntax.scan import STRING, TEXT
 from skillc.syntax.source import Source, Span
 

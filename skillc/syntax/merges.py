@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from skillc.language.diagnostics import Diagnostic, Label
+from skillc.diagnostics.diagnostic import Diagnostic, Label
 from skillc.syntax.source import Source, Span
 
 _MARK = re.compile(r"^(?:<{7} [^\n]*|\|{7} [^\n]*|={7}(?=\r?$)|>{7} [^\n]*)", re.MULTILINE)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from skillc.language.diagnostics import Diagnostic, Fix, Label
+from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label
 from skillc.syntax import nodes
 from skillc.syntax.reader import Reading, read
 from skillc.syntax.scan import Fault, Scan, scan

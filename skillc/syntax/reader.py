@@ -12,7 +12,7 @@ from typing import Any
 from lark import Lark, Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
-from skillc.language.diagnostics import Diagnostic
+from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.syntax import grammar, nodes
 from skillc.syntax.newlines import Newlines, TooLargeError
 from skillc.syntax.scan import TEXT, Scan

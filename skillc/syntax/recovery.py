@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from skillc.language.diagnostics import Diagnostic, Label
+from skillc.diagnostics.diagnostic import Diagnostic, Label
 from skillc.syntax import nodes
 from skillc.syntax.draft import Draft
 from skillc.syntax.mistakes import Mistake, Situation, explain

@@ -16,7 +16,7 @@ from typing import Any
 
 from lark import Token
 
-from skillc.language.diagnostics import Diagnostic, Fix, Label
+from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label
 from skillc.syntax import nodes
 from skillc.syntax.scan import Scan
 from skillc.syntax.source import Source, Span

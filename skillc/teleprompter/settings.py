@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from skillc.diagnostics.diagnostic import Severity
 from skillc.errors import SkillcError
 from skillc.language.check import check
-from skillc.language.diagnostics import Severity
 from skillc.language.modules import Loader
 from skillc.plan.resolve import resolve
 from skillc.plan.schema import FieldPlan, ModelPlan, Plan, SkillPlan, TaskPlan

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.errors import SkillcError
-from skillc.language.diagnostics import Diagnostic, Label, Severity
 from skillc.syntax.source import Source, Span
 from skillc.versions.against import Pair, pairs
 from skillc.versions.change import Change

@@ -8,8 +8,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
-from skillc.language.suggest import suggest
 
 _LINK, _FILES = "120000", ("100644", "100755", "120000")
 _MOST_LINKS = 5

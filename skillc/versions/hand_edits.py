@@ -10,9 +10,9 @@ from pathlib import Path
 
 from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
 from skillc.conflict import check_merged
+from skillc.diagnostics.render import difference
 from skillc.errors import SkillcError
 from skillc.frontend import Planned
-from skillc.language.output.differences import difference
 from skillc.owner import check_owner, path_to
 from skillc.plan.lock import Lock, has_digest, read_lock
 from skillc.program.artifact import check_folder

@@ -13,9 +13,9 @@ from skillc.conflict import UnmergedError, is_mark
 from skillc.data.dataset import Dataset, load
 from skillc.data.problems import DataError, counted
 from skillc.data.reuse import check_unused, split_digest
+from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.errors import SkillcError
 from skillc.frontend import Planned, check_file, plan_file
-from skillc.language.diagnostics import Diagnostic, Label, Severity
 from skillc.locking import own_code_digest
 from skillc.owner import check_owner, is_of
 from skillc.plan.digest import plan_digest

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from skillc.diagnostics.diagnostic import Label
 from skillc.language.checked import Checked, Entity
-from skillc.language.diagnostics import Label
 from skillc.syntax.source import Source, Span
 from skillc.versions.change import Place
 

@@ -10,9 +10,9 @@ from typing import Literal
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.conflict import has_marks
+from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.errors import SkillcError
 from skillc.files import write_whole
-from skillc.language.diagnostics import Diagnostic
 from skillc.loading import program_in
 from skillc.owner import program_of
 from skillc.plan.lock import Lock, has_digest, parse_lock, union_of_looks, write_lock
@@ -272,7 +272,7 @@ def as_text(resolved: Resolved) -> str:
 
 def as_json(resolved: Resolved) -> dict[str, object]:
     """The same for a program to read."""
-    from skillc.language.output.render import as_json as diagnostics_json
+    from skillc.diagnostics.formats import as_json as diagnostics_json
 
     return {
         "format_version": 1,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from skillc.language.diagnostics import Severity
+from skillc.diagnostics.diagnostic import Severity
 
 
 @dataclass(frozen=True, slots=True)

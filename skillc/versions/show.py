@@ -7,7 +7,7 @@ from itertools import groupby
 
 from pydantic import JsonValue
 
-from skillc.language.output.render import as_json as diagnostics_json
+from skillc.diagnostics.formats import as_json as diagnostics_json
 from skillc.versions.change import Change
 from skillc.versions.findings import Compared
 from skillc.versions.rules import BY_CODE

@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillc.artifact_paths import ArtifactPaths
+from skillc.diagnostics.diagnostic import Fix
+from skillc.diagnostics.fixing import replaced
+from skillc.diagnostics.render import difference
 from skillc.document.markdown import below_section
 from skillc.document.render import body, section_title, title_of
 from skillc.document.skill import Section
@@ -22,10 +25,7 @@ from skillc.document.yaml_scalar import further_keys, read_frontmatter
 from skillc.errors import SkillcError
 from skillc.fences import unclosed
 from skillc.frontend import ProgramError, check_source, plan_file
-from skillc.language.diagnostics import Fix
 from skillc.language.files import read_source, write_source
-from skillc.language.fixing import replaced
-from skillc.language.output.differences import difference
 from skillc.plan.existing import SPEC_KEYS
 from skillc.plan.initial import initial_document
 from skillc.plan.schema import Plan

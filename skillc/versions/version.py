@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Protocol
 
 from skillc.artifact_paths import ArtifactPaths
+from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.errors import SkillcError
 from skillc.frontend import check_file
 from skillc.language.checked import Checked
-from skillc.language.diagnostics import Diagnostic, Label, Severity
 from skillc.plan.lock import Lock, read_lock
 from skillc.plan.resolve import resolve
 from skillc.plan.schema import Plan

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from page_blocks import Block
 
+from skillc.diagnostics.diagnostic import Severity
+from skillc.diagnostics.render import concise
 from skillc.frontend import check_file
 from skillc.language.checked import Checked
-from skillc.language.diagnostics import Severity
-from skillc.language.output.render import concise
 from skillc.syntax.formatting import format_source
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source

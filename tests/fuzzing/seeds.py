@@ -12,9 +12,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
 
+from skillc.diagnostics.codes import CODES  # noqa: E402
 from skillc.gates.functions import NAMES  # noqa: E402
 from skillc.gates.units import UNITS  # noqa: E402
-from skillc.language.codes import CODES  # noqa: E402
 from skillc.language.fields import TYPES  # noqa: E402
 from skillc.language.functions import PARAMETER_TYPES  # noqa: E402
 from skillc.language.kinds import all_words  # noqa: E402

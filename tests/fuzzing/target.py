@@ -17,9 +17,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "language")]
 with atheris.instrument_imports(include=["skillc"], enable_loader_override=False):
     from invariants import must_hold
 
+    from skillc.diagnostics.suggest import suggest  # noqa: F401
     from skillc.language.check import check
     from skillc.language.files import SourceError, decode
-    from skillc.language.suggest import suggest  # noqa: F401
     from skillc.syntax.recovery import recover  # noqa: F401 -- imported late otherwise, and not instrumented
     from skillc.syntax.source import Source
 

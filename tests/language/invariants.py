@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 
+from skillc.diagnostics import formats, render
+from skillc.diagnostics.codes import CODES
+from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.language.checked import Checked
-from skillc.language.codes import CODES
-from skillc.language.diagnostics import Diagnostic
-from skillc.language.output import render
 
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _PAINT = re.compile(r"\x1b\[(?:0|1|1;3[1346])m")
@@ -27,7 +27,7 @@ def must_hold(checked: Checked) -> None:
         for line in (*render.text(found).split("\n"), render.concise(found)):
             assert not _CONTROL.search(line), ascii(line)
         assert not _CONTROL.search(_PAINT.sub("", render.text(found, color=True))), ascii(found.message)
-    json.dumps(render.as_json(shown))
+    json.dumps(formats.as_json(shown))
 
 
 def _must_be_placed(found: Diagnostic) -> None:

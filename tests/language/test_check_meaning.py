@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from checking import clean, codes, entity, gate, metric, program, run
 
+from skillc.diagnostics.diagnostic import Severity
 from skillc.gates.show import show_term
 from skillc.language.checked import Amount
-from skillc.language.diagnostics import Severity
 from skillc.syntax.source import Source
 
 HALF = Fraction(1, 2)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from skillc.code_pages import FOLDER, findings, laid_out, pages, plain, shown
-from skillc.language.codes import CODES, Code
-from skillc.language.diagnostics import Severity
+from skillc.diagnostics.codes import CODES, Code
+from skillc.diagnostics.diagnostic import Severity
 from skillc.versions.rules import RULES
 
 ROOT = Path(__file__).parents[2]

@@ -7,8 +7,8 @@ from checking import clean, codes, entity, program, run
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillc.diagnostics.diagnostic import Diagnostic, Severity
 from skillc.language.checked import Invocation, Items
-from skillc.language.diagnostics import Diagnostic, Severity
 from skillc.language.templates import fill, path_of, places_in, words_of
 
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from making import mutated, quick, sound_programs
 from test_golden import EXPECTED, HERE
 
+from skillc.diagnostics.codes import CODES
+from skillc.diagnostics.diagnostic import Fix
+from skillc.diagnostics.fixing import Fixed, fix, replaced
 from skillc.language.check import check
 from skillc.language.checked import Checked
-from skillc.language.codes import CODES
-from skillc.language.diagnostics import Fix
-from skillc.language.fixing import Fixed, fix, replaced
 from skillc.language.modules import Loader
 from skillc.syntax.source import Source, Span
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from trees import meaning
 
-from skillc.language.diagnostics import Severity
+from skillc.diagnostics.diagnostic import Severity
 from skillc.syntax.formatting import format_source
 from skillc.syntax.formatting.fences import indented
 from skillc.syntax.formatting.tokens import tokenize

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from invariants import must_hold
 from making import EXAMPLES, HOSTILE, layouts, mutated, programs, quick, sound_programs
 
-from skillc.language.diagnostics import Severity
+from skillc.diagnostics.diagnostic import Severity
 from skillc.plan.resolve import resolve
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source

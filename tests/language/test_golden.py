@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from skillc.language.diagnostics import Diagnostic
+from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.language.files import read_source
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from checking import program, run
 
-from skillc.language.diagnostics import Severity
+from skillc.diagnostics.diagnostic import Severity
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source
 

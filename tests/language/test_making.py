@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from layouts import tokens
 from making import EXAMPLES, layouts, mutated, programs, quick, sound_programs
 
-from skillc.language.diagnostics import Severity
+from skillc.diagnostics.diagnostic import Severity
 from skillc.plan.digest import plan_digest
 from skillc.plan.resolve import resolve
 from skillc.syntax.parser import parse

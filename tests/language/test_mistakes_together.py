@@ -9,7 +9,7 @@ from itertools import combinations
 import pytest
 from checking import run
 
-from skillc.language.diagnostics import Severity
+from skillc.diagnostics.diagnostic import Severity
 
 PROGRAM = """language 1
 use std.gates

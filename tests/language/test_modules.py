@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from checking import program, run
 
+from skillc.diagnostics.diagnostic import Diagnostic, Severity
 from skillc.language.check import check
-from skillc.language.diagnostics import Diagnostic, Severity
 from skillc.language.modules import Loader
 from skillc.syntax.source import Source
 

@@ -12,13 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator
 
+from skillc.diagnostics.codes import CODES
+from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity, Suppressed
+from skillc.diagnostics.formats import annotation, log
 from skillc.language.check import check
 from skillc.language.checked import Checked
-from skillc.language.codes import CODES
-from skillc.language.diagnostics import Diagnostic, Fix, Label, Severity, Suppressed
 from skillc.language.modules import Loader
-from skillc.language.output.annotations import annotation
-from skillc.language.output.sarif import log
 from skillc.syntax.source import Source, Span
 
 HERE = Path(__file__).parent

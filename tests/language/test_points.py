@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from checking import program, run
 
-from skillc.language.diagnostics import Severity
+from skillc.diagnostics.diagnostic import Severity
 
 _COUNTED = '"tickets.jsonl"; split = 80 examples : 40 examples : 20 examples'
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc.language.diagnostics import Diagnostic, Fix, Label, Severity
-from skillc.language.output import render
+from skillc.diagnostics import formats, render
+from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source, Span
 
@@ -59,7 +59,7 @@ def test_concise() -> None:
 
 
 def test_json() -> None:
-    found = json.loads(json.dumps(render.as_json([TWO])))
+    found = json.loads(json.dumps(formats.as_json([TWO])))
     assert found["format_version"] == 1
     (each,) = found["diagnostics"]
     assert (each["file"], each["line"], each["column"], each["end_column"]) == ("triage.skill", 6, 34, 41)
@@ -153,7 +153,7 @@ def test_any_text_can_be_shown(text: str, a: int, b: int) -> None:
     render.text(each).encode()
     render.concise(each).encode()
     assert "\n" not in render.concise(each)
-    json.dumps(render.as_json([each]))
+    json.dumps(formats.as_json([each]))
 
 
 def test_all_messages_are_in_one_style() -> None:

@@ -11,7 +11,7 @@ import pytest
 from checking import program, run
 from distributions import install
 
-from skillc.language.diagnostics import Diagnostic
+from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.skill_packages import claims, locate, package_of
 
 MOST = "language 1\ngate most(m: metric, least: share = 0%) = candidate.m >= incumbent.m + least\n"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillc.language.suggest import suggest
+from skillc.diagnostics.suggest import suggest
 
 
 @pytest.mark.parametrize(

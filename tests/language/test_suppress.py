@@ -9,13 +9,13 @@ from checking import program, run
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillc.diagnostics.codes.samples import program as trivia_program
+from skillc.diagnostics.codes.samples import trivia
+from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
+from skillc.diagnostics.fixing import fix
+from skillc.diagnostics.suppress import sift
 from skillc.frontend import ProgramError, estimate, plan_file
 from skillc.language.check import check
-from skillc.language.codes.samples import program as trivia_program
-from skillc.language.codes.samples import trivia
-from skillc.language.diagnostics import Diagnostic, Label, Severity
-from skillc.language.fixing import fix
-from skillc.language.suppress import sift
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source, Span
 

@@ -5,8 +5,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from skillc.data.example import Example
+from skillc.diagnostics.diagnostic import Severity
 from skillc.language.check import check
-from skillc.language.diagnostics import Severity
 from skillc.language.modules import Loader
 from skillc.metrics.cells import MICRO
 from skillc.metrics.evaluate import Meter

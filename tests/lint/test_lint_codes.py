@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from skillc.code_pages import findings
-from skillc.language.codes import CODES
-from skillc.language.diagnostics import Severity
+from skillc.diagnostics.codes import CODES
+from skillc.diagnostics.diagnostic import Severity
 
 FOUND = [code for code in CODES.values() if code.found_by == "data"]
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lint_samples import FILES, SIDES, codes, found, numbered, write
 
+from skillc.diagnostics.diagnostic import Severity
 from skillc.frontend import UnfitDataError, check_data
-from skillc.language.diagnostics import Severity
 from skillc.lint.twins import normal
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from whole_runs import PROGRAM, STRICT, Models, compiled, no_wait, planned_job, questions, reply
 
+from skillc.diagnostics.diagnostic import Severity
 from skillc.errors import SkillcError
-from skillc.language.diagnostics import Severity
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client, check_roles
 

@@ -8,9 +8,9 @@ from fractions import Fraction
 import pytest
 from plan_samples import BETTER, PRICES, SAFE, SIZES, checked, plan
 
+from skillc.diagnostics.codes import CODES
+from skillc.diagnostics.diagnostic import Severity
 from skillc.gates.terms import CallTerm, Constant, MeanTerm, Operation, StateTerm, WordTerm
-from skillc.language.codes import CODES
-from skillc.language.diagnostics import Severity
 from skillc.plan.bounds import bounds
 from skillc.plan.chance import chance_of_accept, inflation, margin_of, null_run, smallest_gain
 from skillc.plan.estimate import findings

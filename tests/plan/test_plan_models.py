@@ -7,9 +7,9 @@ from fractions import Fraction
 import pytest
 from plan_samples import plan
 
+from skillc.diagnostics.codes.samples import program
 from skillc.errors import SkillcError
 from skillc.language.check import check
-from skillc.language.codes.samples import program
 from skillc.plan.digest import plan_digest, run_id, run_parts
 from skillc.plan.overrides import named, offline, override_models, require_names
 from skillc.plan.resolve import resolve

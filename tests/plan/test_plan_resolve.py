@@ -6,9 +6,9 @@ from fractions import Fraction
 import pytest
 from plan_samples import BETTER, CORRECT, checked, entity, gate, metric, number, parts, plan, setting, settings
 
+from skillc.diagnostics.diagnostic import Diagnostic, Label
 from skillc.gates.terms import Constant, MetricTerm, Operation
 from skillc.language.checked import FieldType, Invocation, Items, Shares, Word
-from skillc.language.diagnostics import Diagnostic, Label
 from skillc.plan.initial import initial_document
 from skillc.plan.resolve import resolve
 from skillc.plan.resolve.measures import resolve_metrics

@@ -3,7 +3,7 @@
 import pytest
 from shops import PROGRAM, edited, rows, write_rows, write_shop
 
-from skillc.language.diagnostics import Severity
+from skillc.diagnostics.diagnostic import Severity
 from skillc.versions.findings import compare
 from skillc.versions.rules import BY_CODE, RULES
 
@@ -200,7 +200,7 @@ def test_findings_point_into_the_new_text(versions):
 
 
 def test_every_rule_has_a_page():
-    from skillc.language.codes import CODES
+    from skillc.diagnostics.codes import CODES
 
     for rule in RULES.values():
         assert f"`{rule.name}`" in CODES[rule.code].title

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.language.checked import Checked, Entity
-from skillc.language.diagnostics import Diagnostic
 from skillc.plan.resolve.data import resolve_data
 from skillc.plan.resolve.loop import resolve_budget, resolve_optimize
 from skillc.plan.resolve.measures import resolve_gates, resolve_metrics, resolve_requires

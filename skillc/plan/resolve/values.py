@@ -8,8 +8,8 @@ from fractions import Fraction
 
 from pydantic import JsonValue
 
+from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Shares, Value, Word
-from skillc.language.diagnostics import Diagnostic, Label, Severity
 from skillc.syntax.source import Source, Span
 
 _LITERALS: Mapping[str, JsonValue] = {"on": True, "true": True, "off": False, "false": False, "none": None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skillc.language.diagnostics import Diagnostic, Label, Severity
+from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.syntax.formatting.layout import lay_out
 from skillc.syntax.formatting.proof import FlawError, facts, prove
 from skillc.syntax.formatting.sound import is_sound

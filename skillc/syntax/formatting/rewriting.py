@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.errors import SkillcError
-from skillc.language.diagnostics import Diagnostic
 from skillc.language.files import SourceError, decode, read_program, write_source
 from skillc.syntax.formatting.format import format_source
 from skillc.syntax.source import Source

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from skillc.language.diagnostics import Diagnostic, Fix, Label
+from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label
 from skillc.syntax.draft import Draft, Edit
 from skillc.syntax.reader import Failure
 

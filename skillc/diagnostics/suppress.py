@@ -10,8 +10,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from skillc.language.codes import CODES
-from skillc.language.diagnostics import LATER, Diagnostic, Fix, Label, Severity, Suppressed
+from skillc.diagnostics.codes import CODES
+from skillc.diagnostics.diagnostic import LATER, Diagnostic, Fix, Label, Severity, Suppressed
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
 
@@ -175,7 +175,7 @@ def _warning(code: str, source: Source, span: Span, message: str, hint: str, fix
 
 
 def _unknown(source: Source, word: str, span: Span) -> Diagnostic:
-    from skillc.language.suggest import suggest
+    from skillc.diagnostics.suggest import suggest
 
     near = word.upper() if word.upper() in CODES else suggest(word.upper(), CODES)
     hint = f"did you mean `{near}`?" if near else "`skillc explain` lists all codes"

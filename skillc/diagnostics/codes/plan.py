@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from skillc.language.codes.code import Code, Phase
-from skillc.language.codes.samples import program, trivia
+from skillc.diagnostics.codes.code import Code, Phase
+from skillc.diagnostics.codes.samples import program, trivia
 
 _DATA = "trivia.jsonl"
 _BUDGET = "epochs = 4"

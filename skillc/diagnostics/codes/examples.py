@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from skillc.language.codes.code import Code
+from skillc.diagnostics.codes.code import Code
 
 _PROGRAM = """language 1
 task { input ticket: text; output team: "billing" | "shipping" }

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from skillc.language.codes.code import Code
-from skillc.language.codes.samples import program
+from skillc.diagnostics.codes.code import Code
+from skillc.diagnostics.codes.samples import program
 
 _GATES = program(use="use std.gates", gate="gates.strict(correct)")
 

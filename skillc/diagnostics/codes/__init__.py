@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from skillc.language.codes import (
+from skillc.diagnostics.codes import (
     commands,
     comments,
     contradictions,
@@ -24,7 +24,7 @@ from skillc.language.codes import (
     unused,
     versions,
 )
-from skillc.language.codes.code import Code, Phase
+from skillc.diagnostics.codes.code import Code, Phase
 
 __all__ = ["CODES", "Code", "Phase"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from skillc.language.codes.code import Code
-from skillc.language.codes.version_samples import EARLIER, beside, later
+from skillc.diagnostics.codes.code import Code
+from skillc.diagnostics.codes.version_samples import EARLIER, beside, later
 
 _STAGE = "versions"
 _ASKS = (

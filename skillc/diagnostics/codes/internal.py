@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skillc.language.codes.code import Code
+from skillc.diagnostics.codes.code import Code
 
 CODES: tuple[Code, ...] = (
     Code(

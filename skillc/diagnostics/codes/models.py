@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from skillc.language.codes.code import Code
-from skillc.language.codes.samples import program
+from skillc.diagnostics.codes.code import Code
+from skillc.diagnostics.codes.samples import program
 
 _TARGET = 'model target    = "rulebook/v1"'
 _OPTIMIZER = 'model optimizer = "rulebook/v1"'

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from skillc.language.codes.code import Code
-from skillc.language.codes.samples import program
+from skillc.diagnostics.codes.code import Code
+from skillc.diagnostics.codes.samples import program
 
 
 def _code(number: int, title: str, explanation: str, bad: str, good: str) -> Code:

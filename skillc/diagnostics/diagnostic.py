@@ -1,17 +1,75 @@
-"""Where the passes put what they find."""
+"""Diagnostics are collected as values, never raised."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import Enum
 
-from skillc.language.diagnostics import Diagnostic, Fix, Label, Severity
 from skillc.syntax.source import Source, Span
+
+LATER = "SK605"
+"""The code of what only a later version can run. A program with such an error has a meaning all the same."""
+
+
+class Severity(Enum):
+    """How much a diagnostic weighs: an error stops a compile, a warning and a note do not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A place that a message points at, with what is to be said about that place (may be empty)."""
+
+    source: Source
+    span: Span
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A replacement of `span` by `text`; `safe` when it cannot change what the program means to its author."""
+
+    span: Span
+    text: str
+    safe: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding.
+
+    Attributes:
+        code: a code of the registry (`codes.py`), such as `SK201`.
+        message: lower case, no final stop, the user's words in backticks.
+        primary: the place; the other labels tell where the rest of the story stands.
+        secondary: at most a few further places.
+        hint: one line that says the fix.
+    """
+
+    code: str
+    message: str
+    primary: Label
+    severity: Severity = Severity.ERROR
+    secondary: tuple[Label, ...] = ()
+    hint: str | None = None
+    fix: Fix | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Suppressed:
+    """A finding that a comment of the program says may stay, with the reason and the comment."""
+
+    diagnostic: Diagnostic
+    reason: str
+    comment: Label
+
 
 _SEARCH_LIMIT = 2_000_000
 """Letters compared in search of the words that were meant, a second or two; a program of people needs few of them."""
-
-
 _ALSO_SHOWN = 3
 """Further places that are shown of a name that is nowhere declared."""
 
@@ -122,19 +180,3 @@ class Report:
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """All findings, in the order in which they were made."""
         return tuple(self._found.values())
-
-
-def mended(word: str, span: Span, known: Iterable[str]) -> Fix | None:
-    """The edit that writes the one of the known words that was probably meant."""
-    from skillc.language.suggest import suggest
-
-    near = suggest(word, known)
-    return Fix(span, near, safe=False) if near else None
-
-
-def meant(word: str, known: Iterable[str]) -> str | None:
-    """The one of the known words that was probably meant, in the form of a hint."""
-    from skillc.language.suggest import suggest
-
-    near = suggest(word, known)
-    return f"did you mean `{near}`?" if near else None

@@ -1,4 +1,4 @@
-"""Findings as a SARIF 2.1.0 log, for code scanning and whatever else reads it."""
+"""Write diagnostics for other tools: JSON, SARIF 2.1.0 and the annotations of GitHub workflows."""
 
 from __future__ import annotations
 
@@ -7,13 +7,59 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from skillc.language.codes import CODES, Code
-from skillc.language.diagnostics import Diagnostic, Fix, Label, Severity, Suppressed
+from skillc.diagnostics.codes import CODES, Code
+from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity, Suppressed
 from skillc.syntax.source import Source, Span
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
-_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
+FORMAT_VERSION = 1
+_SARIF_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
+_GITHUB_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+
+
+def as_json(diagnostics: Sequence[Diagnostic], suppressed: Sequence[Suppressed] = ()) -> dict[str, Any]:
+    """All diagnostics for a program to read: lines and columns from 1, offsets in characters from 0."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "diagnostics": [_json_object(each) for each in diagnostics],
+        "suppressed": [{**_json_object(each.diagnostic), "reason": each.reason} for each in suppressed],
+    }
+
+
+def _json_object(diagnostic: Diagnostic) -> dict[str, Any]:
+    return {
+        "code": diagnostic.code,
+        "page": f"docs/errors/{diagnostic.code}.md",
+        "severity": diagnostic.severity.value,
+        "message": diagnostic.message,
+        "hint": diagnostic.hint,
+        **_json_place(diagnostic.primary.source, diagnostic.primary.span),
+        "label": diagnostic.primary.text,
+        "related": [{**_json_place(each.source, each.span), "label": each.text} for each in diagnostic.secondary],
+        "fix": _json_fix(diagnostic.primary.source, diagnostic.fix) if diagnostic.fix else None,
+    }
+
+
+def _json_fix(source: Source, fix: Fix) -> dict[str, Any]:
+    return {**_json_place(source, fix.span), "text": fix.text, "safe": fix.safe}
+
+
+def _json_place(source: Source, span: Span) -> dict[str, Any]:
+    line, column = source.position(span.start)
+    end_line, end_column = source.position(span.end)
+    return {
+        "file": source.name,
+        "line": line,
+        "column": column,
+        "end_line": end_line,
+        "end_column": end_column,
+        "start": span.start,
+        "end": span.end,
+    }
+
+
+# ---- SARIF ------------------------------------------------------------------------------------------
 
 
 def log(
@@ -64,7 +110,7 @@ def _result(found: Diagnostic, rules: dict[str, int], root: Path) -> dict[str, A
     result: dict[str, Any] = {
         "ruleId": found.code,
         "ruleIndex": rules[found.code],
-        "level": _LEVELS[found.severity],
+        "level": _SARIF_LEVELS[found.severity],
         "message": {"text": said},
         "locations": [_location(found.primary, root)],
     }
@@ -127,3 +173,35 @@ def _uri(name: str, root: Path) -> str:
         if place.is_relative_to(root) and ".." not in place.relative_to(root).parts:
             return quote(place.relative_to(root).as_posix(), safe="/", errors="surrogateescape")
     return absolute.resolve().as_uri()
+
+
+# ---- GitHub -----------------------------------------------------------------------------------------
+
+
+def annotation(diagnostic: Diagnostic) -> str:
+    """One line: `::error file=a.skill,line=6,col=34,endLine=6,endColumn=41,title=SK204 an unknown name::message`.
+
+    Columns are left out where a finding goes over several lines, which GitHub refuses otherwise.
+    """
+    source, span = diagnostic.primary.source, diagnostic.primary.span
+    length = len(source.text)
+    line, column = source.position(min(span.start, length))
+    end_line, end_column = source.position(min(span.end, length))
+    places = {"file": source.name.replace("\\", "/"), "line": str(line)}
+    if line == end_line:
+        places |= {"col": str(column), "endLine": str(end_line), "endColumn": str(end_column)}
+    else:
+        places |= {"endLine": str(end_line)}
+    code = CODES.get(diagnostic.code)
+    places["title"] = f"{diagnostic.code} {code.title}" if code is not None else diagnostic.code
+    said = diagnostic.message if diagnostic.hint is None else f"{diagnostic.message}\n{diagnostic.hint}"
+    listed = ",".join(f"{name}={_property(value)}" for name, value in places.items())
+    return f"::{_GITHUB_LEVELS[diagnostic.severity]} {listed}::{_data(said)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

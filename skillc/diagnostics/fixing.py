@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from skillc.diagnostics.diagnostic import Diagnostic, Fix, Severity
 from skillc.language.checked import Checked
-from skillc.language.diagnostics import Diagnostic, Fix, Severity
 from skillc.syntax.source import Source, Span
 
 ROUNDS = 20
