@@ -17,12 +17,12 @@ from skillc.language.modules import Loader
 from skillc.syntax.source import Source
 
 if TYPE_CHECKING:
+    from skillc.budget.bounds import Bounds
+    from skillc.budget.spend import Sizes
     from skillc.data.dataset import Dataset
     from skillc.diagnostics.suppress import Sifted
-    from skillc.plan.bounds import Bounds
     from skillc.plan.lock import OptionsLock
     from skillc.plan.schema import Plan
-    from skillc.plan.sizes import Sizes
 
 
 class ProgramError(SkillcError):
@@ -194,12 +194,12 @@ def estimate(planned: Planned) -> Estimated:
         UnfitDataError: the data cannot be read, or does not fit the program.
         SkillcError: another obstacle.
     """
+    from skillc.budget.bounds import bounds
     from skillc.data.dataset import load
     from skillc.data.problems import DataError
     from skillc.data.sizes import sizes_of
     from skillc.diagnostics.suppress import sift
     from skillc.models.prices import price_table
-    from skillc.plan.bounds import bounds
     from skillc.plan.estimate import findings
 
     try:

@@ -13,6 +13,8 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from skillc.artifact_paths import ArtifactPaths
+from skillc.budget.call_sizes import dearest_rollout
+from skillc.budget.steps import decisions_of, wave_size
 from skillc.data.reuse import split_digest
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
@@ -33,12 +35,10 @@ from skillc.optimize.loop import Trained, train
 from skillc.optimize.methods.run import train_by_method
 from skillc.optimize.observer import Observer, Passing, cut_by
 from skillc.optimize.rollouts import Rollouts
-from skillc.plan.call_sizes import dearest_rollout
 from skillc.plan.digest import run_id, run_parts
 from skillc.plan.initial import initial_document
 from skillc.plan.lock import Lock, LookLock, look_of, union_of_looks, write_lock
 from skillc.plan.schema import Plan
-from skillc.plan.steps import decisions_of, wave_size
 from skillc.program.artifact import artifact_texts, write_artifact, write_attributes
 from skillc.program.rollout import Runner
 from skillc.run.about import About, begin, changed_since_unfinished, finish

@@ -30,21 +30,35 @@ MAY_IMPORT = {
     "syntax": {"language"},
     "language": {"gates", "syntax"},
     "document": set(),
-    "plan": {"gates", "syntax", "language", "document"},
-    "data": {"gates", "syntax", "plan", "language"},
-    "models": {"gates", "plan"},
+    "plan": {"gates", "syntax", "language", "document", "budget"},
+    "budget": {"gates", "language", "document", "plan"},
+    "data": {"gates", "syntax", "plan", "budget", "language"},
+    "models": {"gates", "plan", "budget"},
     "metrics": {"gates", "syntax", "plan", "models", "data", "language"},
-    "program": {"gates", "syntax", "plan", "document", "data", "models", "metrics", "language"},
-    "optimize": {"gates", "syntax", "plan", "document", "data", "models", "metrics", "program", "language"},
-    "lint": {"gates", "syntax", "language", "plan", "data", "optimize"},
-    "run": {"plan", "document", "models", "optimize"},
+    "program": {"gates", "syntax", "plan", "budget", "document", "data", "models", "metrics", "language"},
+    "optimize": {"gates", "syntax", "plan", "budget", "document", "data", "models", "metrics", "program", "language"},
+    "lint": {"gates", "syntax", "language", "plan", "budget", "data", "optimize"},
+    "run": {"plan", "budget", "document", "models", "optimize"},
     "evaluate": {
-        *("gates", "syntax", "language", "document", "plan", "data", "models", "metrics", "program", "optimize", "run"),
+        *(
+            "gates",
+            "syntax",
+            "language",
+            "document",
+            "plan",
+            "budget",
+            "data",
+            "models",
+            "metrics",
+            "program",
+            "optimize",
+            "run",
+        ),
         *("frontend", "locking", "owner", "report"),
     },
-    "lsp": {"gates", "syntax", "language", "document", "plan", "data", "frontend"},
+    "lsp": {"gates", "syntax", "language", "document", "plan", "budget", "data", "frontend"},
     "versions": {
-        *("gates", "syntax", "language", "document", "plan", "data", "program", "run"),
+        *("gates", "syntax", "language", "document", "plan", "budget", "data", "program", "run"),
         *("frontend", "checking", "locking", "loading", "owner"),
     },
     "doctor": {
@@ -53,6 +67,7 @@ MAY_IMPORT = {
         "language",
         "document",
         "plan",
+        "budget",
         "data",
         "models",
         "metrics",
@@ -87,10 +102,10 @@ def test_a_package_imports_only_what_stands_before_it(package):
         assert not stray, f"{path.relative_to(ROOT)} imports {sorted(stray)}"
 
 
-def test_language_plan_and_document_import_neither_dspy_nor_litellm_nor_anything_that_opens_a_socket():
+def test_language_plan_budget_and_document_import_neither_dspy_nor_litellm_nor_anything_that_opens_a_socket():
     code = (
         "import pkgutil, importlib, sys, skillc\n"
-        "for name in ('diagnostics', 'syntax', 'language', 'document', 'plan'):\n"
+        "for name in ('diagnostics', 'syntax', 'language', 'document', 'plan', 'budget'):\n"
         "    package = importlib.import_module(f'skillc.{name}')\n"
         "    for module in pkgutil.walk_packages(package.__path__, package.__name__ + '.'):\n"
         "        importlib.import_module(module.name)\n"

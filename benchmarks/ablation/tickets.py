@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.search.run import _NoTest
+from skillc.budget.steps import decisions_of, wave_size
 from skillc.data.example import Example
 from skillc.document.skill import Document
 from skillc.frontend import estimate, plan_file
@@ -22,7 +23,6 @@ from skillc.optimize.loop import train
 from skillc.optimize.observer import Silent
 from skillc.optimize.rollouts import Rollouts
 from skillc.plan.initial import initial_document
-from skillc.plan.steps import decisions_of, wave_size
 from skillc.program.rollout import Rollout, Runner
 
 PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "tickets" / "tickets.skill"

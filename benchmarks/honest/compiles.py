@@ -13,6 +13,7 @@ from typing import Any
 
 from worlds import HELPFUL, Proposer, World, dataset, proposer
 
+from skillc.budget.steps import steps_of, wave_size
 from skillc.data.dataset import Dataset
 from skillc.document.skill import Document, digest
 from skillc.frontend import plan_file
@@ -28,7 +29,6 @@ from skillc.optimize.verdict import Verdict
 from skillc.plan.initial import initial_document
 from skillc.plan.lock import LookLock, look_of
 from skillc.plan.schema import Plan
-from skillc.plan.steps import steps_of, wave_size
 
 PROGRAM = """language 1
 task {

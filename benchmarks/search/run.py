@@ -18,6 +18,7 @@ from benchmarks.search.mixed import Mix, MixedWorld
 from benchmarks.search.mixed_optimizer import MixedOptimizer
 from benchmarks.search.optimizer import ScriptedOptimizer
 from benchmarks.search.world import Settings, World
+from skillc.budget.steps import decisions_of, wave_size
 from skillc.data.example import Example
 from skillc.document.skill import Document, digest
 from skillc.frontend import estimate, plan_file
@@ -29,7 +30,6 @@ from skillc.optimize.loop import train
 from skillc.optimize.observer import Silent
 from skillc.optimize.rollouts import Outcome, Rollouts
 from skillc.plan.initial import initial_document
-from skillc.plan.steps import decisions_of, wave_size
 from skillc.program.rollout import Rollout
 
 PROGRAM = Path(__file__).with_name("world.skill")

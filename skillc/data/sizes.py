@@ -9,9 +9,9 @@ from functools import lru_cache
 
 from pydantic import JsonValue
 
+from skillc.budget.spend import Extent, Sizes
 from skillc.data.dataset import Dataset
 from skillc.plan.schema import Plan
-from skillc.plan.sizes import Extent, Sizes
 from skillc.tokens import count_tokens
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from skillc.budget.bounds import Bounds
 from skillc.doctor.finding import Finding
 from skillc.doctor.machine import free_disk
 from skillc.models.cache.folder import disk_used
 from skillc.models.cache.replies import DATABASE
 from skillc.models.cache.sizes import in_bytes
-from skillc.plan.bounds import Bounds
 from skillc.plan.schema import Plan
 from skillc.run.folder import RunFolder
 

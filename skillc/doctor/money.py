@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from skillc.budget.call_sizes import call_sizes
+from skillc.budget.spend import Spend, price_hint
 from skillc.doctor.finding import Finding
 from skillc.frontend import Estimated
 from skillc.plan import figures
-from skillc.plan.call_sizes import call_sizes
 from skillc.plan.schema import ModelPlan, Plan, PricePlan
-from skillc.plan.spend import Spend, price_hint
 
 _GROUP = "cost"
 

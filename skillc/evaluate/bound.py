@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from skillc.budget.bounds import preflight_stage
+from skillc.budget.call_sizes import rollout_size
+from skillc.budget.spend import Bound, Sizes
 from skillc.document.skill import tokens
 from skillc.errors import SkillcError
 from skillc.evaluate.models import as_target
 from skillc.evaluate.skills import Arm
 from skillc.plan import figures
-from skillc.plan.call_sizes import rollout_size
-from skillc.plan.preflight import preflight_stage
 from skillc.plan.roles import TARGET
 from skillc.plan.schema import ModelPlan, Plan, PricePlan
-from skillc.plan.sizes import Sizes
-from skillc.plan.spend import Bound
 from skillc.plan.task_text import task_text
 from skillc.tokens import count_tokens
 

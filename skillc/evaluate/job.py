@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from skillc.artifact_paths import ArtifactPaths
+from skillc.budget.spend import Bound
 from skillc.data.dataset import Dataset
 from skillc.data.dataset import load as load_data
 from skillc.data.example import Example
@@ -31,7 +32,6 @@ from skillc.plan.digest import run_id, run_parts
 from skillc.plan.initial import initial_document
 from skillc.plan.lock import LookLock, read_lock
 from skillc.plan.schema import ModelPlan, Plan
-from skillc.plan.spend import Bound
 
 Split = Literal["validation", "train", "test"]
 SPLITS: tuple[Split, ...] = ("validation", "train", "test")

@@ -130,7 +130,7 @@ def state(low: Lowering, node: nodes.Expression) -> Typed:
         if name in low.scope.facts.columns:
             hint = f"`{shown}` belongs to one rollout; measure it in a metric, and read `candidate.metric`"
         raise low.scope.fail("SK311", node.span, f"a skill is needed here, not `{shown}`", hint)
-    return Typed(StateTerm(cast(State, name)), Thing("state", name or ""))
+    return Typed(StateTerm(cast("State", name)), Thing("state", name or ""))
 
 
 def candidate(low: Lowering, node: nodes.Expression) -> Typed:

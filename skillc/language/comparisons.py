@@ -44,8 +44,8 @@ def lower_comparison(low: Lowering, node: nodes.Compare) -> Typed:
         hint = f"write `{first} {node.operators[0]} {middle} and {middle} {node.operators[1]} {last}`"
         raise scope.fail("SK312", node.span, "comparisons don't chain", hint, _unchained(low, node))
     left, right = low.every(low.lower, node.operands)
-    operator = cast(_Comparison, node.operators[0])
-    term = Operation(cast(Operator, operator), (left.term, right.term))
+    operator = cast("_Comparison", node.operators[0])
+    term = Operation(cast("Operator", operator), (left.term, right.term))
     if as_prose(left) is not None or as_prose(right) is not None:
         return Typed(term, _texts(low, node, left, right))
     sides = {id(operand): side for operand, side in zip(node.operands, (left, right), strict=True)}

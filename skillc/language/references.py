@@ -29,7 +29,7 @@ def lower_name(low: Lowering, node: nodes.Reference) -> Typed:
     if scope.parameters is not None and name in scope.parameters:
         return _parameter(low, node, scope.parameters[name])
     if name in STATES and scope.level is Level.RUN:
-        return Typed(StateTerm(cast(State, name)), Thing("state", name))
+        return Typed(StateTerm(cast("State", name)), Thing("state", name))
     if scope.parameters is not None:
         return _captured(low, node)
     if scope.level is Level.RUN:
@@ -114,7 +114,7 @@ def lower_member(low: Lowering, node: nodes.Member) -> Typed:
         if scope.level is not Level.RUN:
             _no_skills(low, node.span, f"{of.name}.{node.name.text}")
         metric = _metric_of(low, node)
-        return Typed(MeanTerm(cast(State, of.name), metric.name), metric_quantity(metric, Level.RUN))
+        return Typed(MeanTerm(cast("State", of.name), metric.name), metric_quantity(metric, Level.RUN))
     raise _of_module(low, node, of)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from skillc.budget.spend import Sizes
 from skillc.data.dataset import Dataset
 from skillc.diagnostics.diagnostic import Severity
 from skillc.lint.columns import empty_columns, labels
@@ -13,7 +14,6 @@ from skillc.lint.twins import twins
 from skillc.lint.weights import weights
 from skillc.plan.advice import Advice
 from skillc.plan.schema import Plan
-from skillc.plan.sizes import Sizes
 
 
 def lint(plan: Plan, dataset: Dataset, sizes: Sizes, compiled: Mapping[str, str]) -> Iterator[Advice]:

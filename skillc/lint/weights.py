@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, log10
 
+from skillc.budget.spend import Sizes
+from skillc.budget.steps import decisions_of
 from skillc.data.dataset import Dataset
 from skillc.data.problems import counted
 from skillc.diagnostics.diagnostic import Severity
@@ -17,8 +19,6 @@ from skillc.plan.advice import Advice, Place
 from skillc.plan.betting import e_value
 from skillc.plan.chance import comparison, points_above
 from skillc.plan.schema import GatePlan, MetricPlan, Plan
-from skillc.plan.sizes import Sizes
-from skillc.plan.steps import decisions_of
 
 _RIGHT_OR_WRONG = frozenset({"exact_match", "contains", "numeric", "one_of"})
 _TRUTHS = frozenset({"and", "or", "not", "<", "<=", ">", ">=", "==", "!="})

@@ -20,9 +20,9 @@ from skillc.lsp.workspace import Analysis, Stamp
 from skillc.plan import figures
 
 if TYPE_CHECKING:
-    from skillc.plan.bounds import Bounds
+    from skillc.budget.bounds import Bounds
+    from skillc.budget.spend import Stage
     from skillc.plan.schema import Plan
-    from skillc.plan.stages import Stage
 
 DATA_LIMIT = 50_000_000
 """Bytes of data that are read for a hover."""
@@ -202,7 +202,7 @@ def _named(costs: Costs, names: Iterable[str]) -> tuple[Stage, ...]:
 
 
 def _share(costs: Costs, stages: Iterable[Stage]) -> str:
-    from skillc.plan.spend import total
+    from skillc.budget.spend import total
 
     part, whole = total(stage.bound.estimate for stage in stages), costs.bounds.estimate
     calls = f"about {figures.count(part.calls)} of {figures.count(whole.calls)} calls"

@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from skillc.budget.bounds import tried_together
 from skillc.errors import SkillcError
 from skillc.models import wire
 from skillc.models.accounts import Amount
@@ -33,7 +34,6 @@ from skillc.models.receipts import Receipts
 from skillc.models.roles import Role, call_key, resolve_roles, servers_of
 from skillc.models.serving.seeds import check_seeds
 from skillc.models.transport import Transport, load_litellm, send
-from skillc.plan.preflight import tried_together
 from skillc.plan.schema import Plan
 
 _TURN: ContextVar[Turn | None] = ContextVar("skillc_turn", default=None)

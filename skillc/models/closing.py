@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from skillc.budget.bounds import Bounds
+from skillc.budget.spend import Spend
 from skillc.models.accounts import Amount
 from skillc.models.ledger import Book, Ledger, Tally
-from skillc.plan.bounds import Bounds
-from skillc.plan.spend import Spend
 
 _BASELINE = "baseline"
 _TEST = "final test"

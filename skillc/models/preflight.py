@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from skillc.budget.bounds import STAGE
 from skillc.errors import SkillcError
 from skillc.models import failures
 from skillc.models.accounts import Account, Amount
@@ -17,7 +18,6 @@ from skillc.models.failures import CallFailed, PermanentFailure
 from skillc.models.receipts import Receipts
 from skillc.models.roles import Role, roles_named
 from skillc.models.transport import Transport, read_reply, send
-from skillc.plan.preflight import STAGE
 
 QUESTION = "Reply with the word ok."
 # Seconds. A reply of one word takes one or two; a server that is just starting may need longer than a run should wait.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from skillc.budget.spend import price_hint
 from skillc.errors import SkillcError
 from skillc.models.accounts import Amount
 from skillc.models.backends import own_backend
@@ -20,7 +21,6 @@ from skillc.models.serving.servers import Servers
 from skillc.models.transport import Transport
 from skillc.plan import overrides
 from skillc.plan.schema import ModelPlan, Plan
-from skillc.plan.spend import price_hint
 
 # What providers add around a prompt: per call, per message, and for the tools' own system prompt.
 _TOKENS_A_CALL, _TOKENS_A_MESSAGE, _TOKENS_FOR_TOOLS = 64, 16, 1024

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations, zip_longest
 
+from skillc.budget.steps import FAN_IN, MOST_CITED
 from skillc.document.edits import Add, Replace
 from skillc.optimize.briefing import briefing
 from skillc.optimize.engine import Engine, Place, State
@@ -21,8 +22,6 @@ from skillc.optimize.reflect import Reflection
 from skillc.optimize.replies import AggregateReply
 from skillc.optimize.rollouts import gather
 from skillc.optimize.sight import trajectory_view
-from skillc.plan.merges import FAN_IN
-from skillc.plan.screening import MOST_CITED
 
 # From this share of their words on, two texts read alike. In recorded runs the rules of different readers that have
 # nothing to do with each other stay below 0.25.

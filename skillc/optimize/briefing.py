@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import TypeVar
 
+from skillc.budget.call_sizes import EFFECTS_LIMIT, REJECTED_LIMIT
 from skillc.document.render import for_optimizer
 from skillc.document.skill import Document
 from skillc.optimize.engine import Effect, Engine, Rejected, State
 from skillc.optimize.prompting import Briefing, SectionView
 from skillc.optimize.rule_counts import notes
-from skillc.plan.call_sizes import EFFECTS_LIMIT, REJECTED_LIMIT
 from skillc.plan.task_text import first_decides
 from skillc.tokens import count_tokens
 

@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from pydantic import JsonValue
 
+from skillc.budget.steps import FURTHER_LIMIT, JUDGES, MOST_FAILURES, MOST_RIGHT
 from skillc.data.example import Example
 from skillc.document.edits import Edit, apply_edits
 from skillc.document.lint import Refused
@@ -40,7 +41,6 @@ from skillc.optimize.rewrite import ask_for_sections, reported, written_sections
 from skillc.optimize.rollouts import Outcome, gather
 from skillc.optimize.sight import ids_by_tag, opening, shown_gold, shown_inputs, trajectory_views
 from skillc.optimize.trials import moved
-from skillc.plan.screening import FURTHER_LIMIT, JUDGES, MOST_FAILURES, MOST_RIGHT
 
 # Tokens of what the rejected-edit buffer holds of a draft's analysis.
 _ANALYSIS = 120

@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
+from skillc.budget.steps import SHELF
 from skillc.document.edits import Delete, Edit, apply_edits
 from skillc.optimize.credit import Moved
 from skillc.optimize.engine import Rejected, State
 from skillc.optimize.proposals import Proposal, joined, wording
-from skillc.plan.screening import SHELF
 
 # How often an edit comes back from the shelf.
 RETURNS = 2

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from pydantic import JsonValue
 
+from skillc.budget.steps import epochs_of, open_ended, step_size, steps_of
 from skillc.data.example import Example
 from skillc.document.edits import apply_edits
 from skillc.document.skill import Document, digest
@@ -29,7 +30,6 @@ from skillc.optimize.seeds import batches
 from skillc.optimize.slow_update import longitudinal, slow_sections, slow_update
 from skillc.optimize.step import step
 from skillc.optimize.tidy import tidy
-from skillc.plan.steps import epochs_of, open_ended, step_size, steps_of
 
 _TIDIED = ("epochs", "steps", "patience", "perfect", "exhausted")
 _OF_ITSELF = (*_TIDIED, "undecided")

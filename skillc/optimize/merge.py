@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
 
+from skillc.budget.steps import merges_parents
 from skillc.data.example import Example
 from skillc.document.skill import digest
 from skillc.optimize.decide import Patch, settle
@@ -14,7 +15,6 @@ from skillc.optimize.engine import Engine, Member, Place, State
 from skillc.optimize.merge_rules import merge_rules
 from skillc.optimize.parents import column, frequencies, whole
 from skillc.optimize.seeds import seed_for
-from skillc.plan.steps import merges_parents
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
+from skillc.budget.call_sizes import DECISIONS_LIMIT, MEMORY_LIMIT
 from skillc.optimize.briefing import briefing, fitting
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.prompting import DecisionView, meta_skill_messages
 from skillc.optimize.replies import MetaSkillReply
 from skillc.optimize.sight import shortened, trimmed
-from skillc.plan.call_sizes import DECISIONS_LIMIT, MEMORY_LIMIT
 from skillc.tokens import count_tokens
 
 # Characters of an edit: the memory is about kinds of edits, so that the first words do.

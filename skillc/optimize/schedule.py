@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from skillc.budget.call_sizes import OPEN_SECTION
 from skillc.document.skill import Document
-from skillc.plan.call_sizes import OPEN_SECTION
 from skillc.plan.schema import SchedulePlan
 
 

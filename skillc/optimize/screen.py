@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
+from skillc.budget.steps import own_cases, right_cases
 from skillc.data.example import Example
 from skillc.document.edits import Edit, apply_edits
 from skillc.document.skill import Document, digest
@@ -21,7 +22,6 @@ from skillc.optimize.proposals import Proposal, wording
 from skillc.optimize.rollouts import gather
 from skillc.optimize.together import Group, credited, curing, groups, needed, only_together, parts
 from skillc.optimize.trials import Trial
-from skillc.plan.screening import own_cases, right_cases
 
 TIMES_A_TEXT_IS_SCREENED = 3
 

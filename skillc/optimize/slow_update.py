@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from skillc.budget.steps import SCAN
 from skillc.data.example import Example
 from skillc.document.edits import rewrite
 from skillc.document.skill import Document, Section
@@ -19,7 +20,6 @@ from skillc.optimize.prompting import PairView, slow_update_messages
 from skillc.optimize.replies import MalformedReply, SlowUpdateReply
 from skillc.optimize.seeds import seed_for, shuffled
 from skillc.optimize.sight import shown_answer, shown_feedback, shown_gold, shown_inputs
-from skillc.plan.steps import SCAN
 
 Change = Literal["regressed", "still_failing", "improved", "still_right"]
 

@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from skillc.budget.steps import scheduled_steps
 from skillc.data.example import Example
 from skillc.document.skill import digest
 from skillc.optimize.accumulate import learn, roll_out
@@ -33,7 +34,6 @@ from skillc.optimize.rule_counts import counted, harmful, to_json
 from skillc.optimize.schedule import edit_budget, filled
 from skillc.optimize.screen import screen
 from skillc.plan.rulebook_limits import rulebook_limits
-from skillc.plan.steps import scheduled_steps
 
 
 async def step(engine: Engine, state: State, batch: Sequence[Example], place: Place) -> State:

@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from skillc.budget.bounds import Bounds
+from skillc.budget.methods import candidates_of
+from skillc.budget.spend import POOLED_BELOW, Sizes
+from skillc.budget.steps import step_size
 from skillc.diagnostics.diagnostic import Severity
 from skillc.gates.show import walk
 from skillc.gates.stages import calls, conjuncts, fields_of
 from skillc.gates.terms import MeanTerm
 from skillc.gates.units import written
 from skillc.plan import figures
-from skillc.plan.bounds import Bounds
 from skillc.plan.chance import (
     chance_of_accept,
     comparison,
@@ -21,10 +24,7 @@ from skillc.plan.chance import (
     null_run,
     points_above,
 )
-from skillc.plan.methods import candidates_of
 from skillc.plan.schema import Plan
-from skillc.plan.sizes import POOLED_BELOW, Sizes
-from skillc.plan.steps import step_size
 
 # Fewer groups than this can't give a significant result (ENGINE section 6).
 LEAST_GROUPS = 6

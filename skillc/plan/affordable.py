@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
+from skillc.budget.bounds import Bounds
+from skillc.budget.spend import Least, Spend, price_hint
 from skillc.diagnostics.diagnostic import Severity
 from skillc.plan import figures
 from skillc.plan.advice import Advice
-from skillc.plan.bounds import Bounds, Least
 from skillc.plan.schema import Plan
-from skillc.plan.spend import Spend, price_hint
 
 Measure = Callable[[Spend], int | Fraction | None]
 

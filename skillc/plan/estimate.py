@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import chain
 
+from skillc.budget.bounds import Bounds
+from skillc.budget.spend import Sizes
 from skillc.diagnostics.diagnostic import Diagnostic, Label
 from skillc.language.checked import Checked
 from skillc.plan.advice import Place, plan_advice
 from skillc.plan.affordable import budget_advice
-from skillc.plan.bounds import Bounds
 from skillc.plan.schema import Plan
-from skillc.plan.sizes import Sizes
 from skillc.syntax.source import Span
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from skillc.plan.bounds import Bounds
+from skillc.budget.bounds import Bounds
 from skillc.plan.schema import BudgetPlan
 
 # There is no estimate before so many calls were answered over so many seconds.

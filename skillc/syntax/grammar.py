@@ -42,7 +42,7 @@ def load(transformer: object, postlex: object) -> Lark:
     if tables is not None:
         with contextlib.suppress(Exception):
             # What lark's own generated parsers call; `Lark.load` takes pickles only.
-            load_tables = cast(Callable[..., Lark], Lark._load_from_dict)
+            load_tables = cast("Callable[..., Lark]", Lark._load_from_dict)
             return load_tables(*tables, transformer=transformer, postlex=postlex)
     parser = build(grammar, transformer=transformer, postlex=postlex)
     if place:

@@ -15,6 +15,7 @@ import dspy
 from dspy.teleprompt.teleprompt import Teleprompter
 from pydantic import JsonValue
 
+from skillc.budget.steps import decisions_of, wave_size
 from skillc.document.skill import Document
 from skillc.models.accounts import Amount
 from skillc.models.client import Client
@@ -27,7 +28,6 @@ from skillc.optimize.observer import Silent
 from skillc.optimize.verdict import Verdict
 from skillc.plan.initial import initial_document
 from skillc.plan.schema import Plan
-from skillc.plan.steps import decisions_of, wave_size
 from skillc.teleprompter.examples import Material, material_of
 from skillc.teleprompter.fields import field_plans
 from skillc.teleprompter.lms import UserLMs

@@ -12,6 +12,8 @@ import pytest
 from model_plans import model, plan_of
 from rich.console import Console
 
+from skillc.budget.bounds import bounds
+from skillc.budget.spend import Extent, Sizes
 from skillc.doctor import disk, installed, machine
 from skillc.doctor.disk import check_disk, most_written
 from skillc.doctor.finding import Finding, status_of
@@ -19,9 +21,7 @@ from skillc.doctor.installed import check_installed, check_keys, installed_versi
 from skillc.doctor.money import check_prices
 from skillc.doctor.render import as_json, as_text
 from skillc.models.prices import price_table
-from skillc.plan.bounds import bounds
 from skillc.plan.schema import OptimizePlan, PricePlan
-from skillc.plan.sizes import Extent, Sizes
 
 SIZES = Sizes(train=100, validation=50, test=100, inputs=Extent(60, 200), outputs=Extent(3, 5))
 

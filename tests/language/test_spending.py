@@ -7,13 +7,13 @@ from checking import program, run
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillc.budget import call_sizes
+from skillc.budget.bounds import bounds
+from skillc.budget.spend import Sizes
 from skillc.language.check import check
 from skillc.language.spending import LEAST_QUESTION_TOKENS, LEAST_ROLLOUT_TOKENS
-from skillc.plan import call_sizes
-from skillc.plan.bounds import bounds
 from skillc.plan.resolve import resolve
 from skillc.plan.schema import PricePlan
-from skillc.plan.sizes import Sizes
 from skillc.syntax.source import Source
 
 _FREE = PricePlan(input=0, output=0)

@@ -6,6 +6,7 @@ import asyncio
 import re
 from pathlib import Path
 
+from skillc.budget.steps import decisions_of
 from skillc.data.dataset import Dataset
 from skillc.data.example import Example
 from skillc.frontend import check_file
@@ -17,7 +18,6 @@ from skillc.optimize.replies import MetaSkillReply, ProposedEdit, ReflectReply, 
 from skillc.optimize.rollouts import Rollouts
 from skillc.plan.initial import initial_document
 from skillc.plan.resolve import resolve
-from skillc.plan.steps import decisions_of
 from skillc.program.rollout import Rollout
 
 PROGRAM = """language 1

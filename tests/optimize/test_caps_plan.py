@@ -124,7 +124,7 @@ def test_the_caps_admit_at_least_as_many_calls_at_once_as_the_plan_says(
 
 
 def _plan_text(job: Any) -> str:
-    from skillc.plan.render import as_text
+    from skillc.budget.render import as_text
 
     return as_text(job.planned.plan, job.estimated.bounds)
 

@@ -11,12 +11,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from screening import GRADED, Bench, Target, plan_of, proposal
 
+from skillc.budget.steps import most_screened
 from skillc.data.dataset import Dataset
 from skillc.data.example import Example
 from skillc.document.edits import apply_edits
 from skillc.optimize.judges import Panel
 from skillc.optimize.select import select
-from skillc.plan.screening import most_screened
 
 ALONE = {"control": False, "together": False}
 

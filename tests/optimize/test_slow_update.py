@@ -5,7 +5,7 @@ import re
 import pytest
 from scripted import BETTER, Script, World, engine_of, plan_of, solves, trained
 
-from skillc.plan.steps import SCAN
+from skillc.budget.steps import SCAN
 
 SLOW = "slow section guidance { limit = 200 tokens }"
 ALL = solves(*(f"v{i}" for i in range(4)))

@@ -4,8 +4,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scripted import BETTER, Script, World, engine_of, plan_of, solves, trained
 
-from skillc.plan.bounds import bounds
-from skillc.plan.sizes import Sizes
+from skillc.budget.bounds import bounds
+from skillc.budget.spend import Sizes
 
 TRAIN, VALIDATION = 10, 8
 CURES = "gate cures = regressed(correct, on = batch) <= 50%"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from skillc.budget.spend import Extent, Sizes
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm, Term
 from skillc.language.checked import (
     Amount,
@@ -19,7 +20,6 @@ from skillc.language.checked import (
 )
 from skillc.plan.resolve import resolve
 from skillc.plan.schema import Plan, PricePlan, SchedulePlan
-from skillc.plan.sizes import Extent, Sizes
 from skillc.syntax.nodes import Program
 from skillc.syntax.source import Source, Span
 

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plan_samples import PRICES, SIZES, plan
 
-from skillc.plan.bounds import bounds
-from skillc.plan.methods import (
+from skillc.budget.bounds import bounds
+from skillc.budget.methods import (
     OPEN_ENDED_ROLLOUTS,
     most_questions,
     most_rollouts,
     rollouts_of,
     trials_of,
 )
-from skillc.plan.render import as_text
+from skillc.budget.render import as_text
 
 METHODS = ("gepa", "miprov2", "one_shot")
 
@@ -74,7 +74,7 @@ def test_the_numbers_are_those_of_the_installed_optimizers():
     import dspy
     from dspy.teleprompt import mipro_optimizer_v2
 
-    from skillc.plan import methods
+    from skillc.budget import methods
 
     assert max(mode["n"] for mode in mipro_optimizer_v2.AUTO_RUN_SETTINGS.values()) == methods._MOST_CANDIDATES
     assert mipro_optimizer_v2.MIN_MINIBATCH_SIZE == methods._WHOLE_VALIDATION

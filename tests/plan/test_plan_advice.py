@@ -8,14 +8,14 @@ from fractions import Fraction
 import pytest
 from plan_samples import BETTER, PRICES, SAFE, SIZES, checked, plan
 
+from skillc.budget.bounds import bounds
+from skillc.budget.spend import Sizes
 from skillc.diagnostics.codes import CODES
 from skillc.diagnostics.diagnostic import Severity
 from skillc.gates.terms import CallTerm, Constant, MeanTerm, Operation, StateTerm, WordTerm
-from skillc.plan.bounds import bounds
 from skillc.plan.chance import chance_of_accept, inflation, margin_of, null_run, smallest_gain
 from skillc.plan.estimate import findings
 from skillc.plan.schema import GatePlan
-from skillc.plan.sizes import Sizes
 
 
 def found(program=None, sizes=SIZES, prices=PRICES):

@@ -8,13 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plan_samples import PRICES, SIZES, plan
 
+from skillc.budget.bounds import bounds
+from skillc.budget.spend import Extent, Sizes, Spend, call
+from skillc.budget.steps import decisions_of, epochs_of, merges, most_merges, open_ended, steps_of, wave_size
 from skillc.gates.terms import CallTerm, Constant, MetricTerm, Operation, WordTerm
-from skillc.plan.bounds import bounds
-from skillc.plan.merges import merges, most_merges
 from skillc.plan.schema import GatePlan, ModelPlan, OptimizePlan, PricePlan, SchedulePlan
-from skillc.plan.sizes import Extent, Sizes
-from skillc.plan.spend import Spend, call
-from skillc.plan.steps import decisions_of, epochs_of, open_ended, steps_of, wave_size
 
 CURES = GatePlan(
     name="cures",

@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 from plan_samples import plan
 
+from skillc.budget.spend import call
 from skillc.diagnostics.codes.samples import program
 from skillc.errors import SkillcError
 from skillc.language.check import check
@@ -14,7 +15,6 @@ from skillc.plan.digest import plan_digest, run_id, run_parts
 from skillc.plan.overrides import named, offline, override_models, require_names
 from skillc.plan.resolve import resolve
 from skillc.plan.schema import AnswerPlan, ExecPlan, ModelPlan, Plan, PricePlan
-from skillc.plan.spend import call
 from skillc.syntax.source import Source
 
 COMMAND = """"exec/tool" {
@@ -133,8 +133,8 @@ def test_a_call_has_a_price_beside_its_tokens() -> None:
 def test_the_plan_shows_a_command_its_price_and_a_function() -> None:
     from plan_samples import SIZES
 
-    from skillc.plan.bounds import bounds
-    from skillc.plan.render import as_text
+    from skillc.budget.bounds import bounds
+    from skillc.budget.render import as_text
 
     models = {
         "optimizer": ModelPlan(role="optimizer", model="mine/large", backend="own:answer"),

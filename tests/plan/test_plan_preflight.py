@@ -2,8 +2,7 @@
 
 from plan_samples import PRICES, SIZES, plan
 
-from skillc.plan.bounds import bounds
-from skillc.plan.preflight import tried_together
+from skillc.budget.bounds import bounds, tried_together
 from skillc.plan.schema import ModelPlan
 
 

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_samples import PRICES, SIZES
 
+from skillc.budget.bounds import bounds
+from skillc.budget.render import as_json, as_text
 from skillc.frontend import check_file
 from skillc.gates.terms import CallTerm, FieldTerm, MeanTerm, Operation
-from skillc.plan.bounds import bounds
 from skillc.plan.digest import plan_digest, run_id, run_parts
 from skillc.plan.estimate import findings
-from skillc.plan.render import as_json, as_text
 from skillc.plan.resolve import resolve
 
 PROGRAMS = Path(__file__).parents[1] / "language" / "programs"

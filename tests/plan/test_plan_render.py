@@ -6,9 +6,9 @@ from fractions import Fraction
 import pytest
 from plan_samples import BETTER, PRICES, SAFE, SIZES, plan
 
+from skillc.budget.bounds import bounds
+from skillc.budget.render import as_json, as_text, table
 from skillc.plan import figures
-from skillc.plan.bounds import bounds
-from skillc.plan.render import as_json, as_text, table
 from skillc.plan.schema import RequirePlan, TypePlan
 
 
@@ -109,7 +109,7 @@ def test_tables_line_up():
 
 
 def test_types_are_written_as_in_a_program():
-    from skillc.plan.render import type_text
+    from skillc.budget.render import type_text
 
     assert type_text(TypePlan(kind="list", item=TypePlan(kind="text"), optional=True)) == "list[text] | none"
 

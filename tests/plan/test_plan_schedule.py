@@ -2,10 +2,10 @@
 
 from plan_samples import SIZES, plan
 
+from skillc.budget.bounds import bounds
+from skillc.budget.render import as_text
+from skillc.budget.steps import scheduled_steps
 from skillc.optimize.schedule import edit_budget
-from skillc.plan.bounds import bounds
-from skillc.plan.render import as_text
-from skillc.plan.steps import scheduled_steps
 
 
 def edits_of(count, **budget):

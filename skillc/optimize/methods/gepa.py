@@ -7,6 +7,7 @@ from typing import Any
 
 import dspy
 
+from skillc.budget.methods import GEPA_MINIBATCH, gepa_calls, most_rollouts, rollouts_of
 from skillc.document.skill import Document
 from skillc.models.client import Client
 from skillc.optimize.engine import Engine
@@ -14,7 +15,6 @@ from skillc.optimize.methods.found import Found
 from skillc.optimize.methods.peer import Bench, require, search
 from skillc.optimize.methods.student import scored
 from skillc.optimize.methods.texts import guidance, open_sections
-from skillc.plan.methods import GEPA_MINIBATCH, gepa_calls, most_rollouts, rollouts_of
 
 
 def check() -> None:

@@ -6,13 +6,13 @@ from typing import Any
 
 import dspy
 
+from skillc.budget.methods import FULL_EVERY, MINIBATCH, Trials, most_rollouts, rollouts_of, trials_of
 from skillc.document.skill import Document
 from skillc.models.client import Client
 from skillc.optimize.engine import Engine
 from skillc.optimize.methods.found import Found
 from skillc.optimize.methods.peer import Bench, require, search
 from skillc.optimize.methods.student import score_of
-from skillc.plan.methods import FULL_EVERY, MINIBATCH, Trials, most_rollouts, rollouts_of, trials_of
 
 
 def check() -> None:

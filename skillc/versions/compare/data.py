@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from skillc.plan.render import type_text
+from skillc.budget.render import type_text
 from skillc.plan.schema import DataPlan, FieldPlan
 from skillc.versions.change import Change, Place
 from skillc.versions.compare.values import entries_that_differ, fields_that_differ, shown

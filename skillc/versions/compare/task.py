@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from skillc.plan.render import type_text
+from skillc.budget.render import type_text
 from skillc.plan.schema import FieldPlan, TypePlan
 from skillc.versions.change import Change, Place
 from skillc.versions.compare.values import fields_that_differ, shown

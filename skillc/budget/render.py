@@ -1,4 +1,4 @@
-"""What `skillc plan` prints, and the same as JSON."""
+"""The text and the JSON of `skillc plan`."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from textwrap import fill
 
 from pydantic import JsonValue
 
+from skillc.budget.bounds import Bounds
+from skillc.budget.methods import most_questions, most_rollouts
+from skillc.budget.spend import Bound, Spend
+from skillc.budget.steps import merges_parents, right_cases, scheduled_steps
 from skillc.diagnostics.diagnostic import Severity
 from skillc.gates.stages import grouped_by
 from skillc.gates.units import written
 from skillc.plan import figures
 from skillc.plan.address import shown_address, without_secrets
 from skillc.plan.advice import LEAST_GROUPS, plan_advice
-from skillc.plan.bounds import Bounds
 from skillc.plan.chance import DIFFERING, smallest_gain
 from skillc.plan.digest import plan_digest
 from skillc.plan.initial import sections_of
-from skillc.plan.methods import most_questions, most_rollouts
 from skillc.plan.rulebook_limits import rulebook_limits
 from skillc.plan.schema import FieldPlan, ModelPlan, OptimizePlan, Plan, PricePlan, SchedulePlan, TypePlan
-from skillc.plan.screening import right_cases
-from skillc.plan.spend import Bound, Spend
-from skillc.plan.steps import merges_parents, scheduled_steps
 
 FORMAT_VERSION = 1
 

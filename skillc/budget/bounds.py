@@ -6,26 +6,61 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from skillc.gates.stages import reads_batch
-from skillc.plan.call_sizes import CallSizes, call_sizes, most_edits, reservation
-from skillc.plan.merges import merges, most_merges
-from skillc.plan.method_bounds import method_least, method_stages
-from skillc.plan.preflight import preflight_stage
-from skillc.plan.schema import Plan, PricePlan
-from skillc.plan.screening import JUDGES, SHELF, most_screened, right_cases
-from skillc.plan.sizes import Sizes
-from skillc.plan.spend import Bound, Spend, total
-from skillc.plan.stages import Least, Stage
-from skillc.plan.steps import (
+from skillc.budget.call_sizes import call_sizes, most_edits, reservation
+from skillc.budget.methods import method_least, method_stages
+from skillc.budget.spend import Bound, CallSizes, Least, Sizes, Spend, Stage, call, total
+from skillc.budget.steps import (
+    JUDGES,
+    SHELF,
     compared,
     epochs_of,
+    merges,
     merges_parents,
+    most_merges,
+    most_screened,
     open_ended,
+    right_cases,
     step_size,
     steps_of,
     steps_per_epoch,
     wave_size,
 )
+from skillc.gates.stages import reads_batch
+from skillc.plan.schema import ModelPlan, Plan, PricePlan
+
+STAGE = "preflight"
+
+# What is not reached over a network, so that there is nothing to find out.
+_HERE = frozenset({"rulebook", "exec"})
+_OWN = {"role", "price", "pacing"}
+# Tokens of the question with what a provider puts around it, at most; of the reply, about.
+_QUESTION, _MOST_QUESTION, _REPLY = 12, 64, 4
+
+
+def tried_together(models: Mapping[str, ModelPlan]) -> tuple[tuple[str, ...], ...]:
+    """The roles whose models are tried, in their order; those that would send the very same stand together."""
+    groups: dict[str, list[str]] = {}
+    for role, model in models.items():
+        # A server that skillc starts is waited for until it answers, and a function of the user's own is not asked.
+        if model.model.partition("/")[0] not in _HERE and model.serve is None and model.backend is None:
+            groups.setdefault(model.model_dump_json(exclude=_OWN), []).append(role)
+    return tuple(tuple(roles) for roles in groups.values())
+
+
+def preflight_stage(models: Mapping[str, ModelPlan], prices: Mapping[str, PricePlan | None]) -> Stage | None:
+    """One call for each model that is tried; None where there is none. A run that goes on later tries them again."""
+    groups = tried_together(models)
+    if not groups:
+        return None
+    first = [(models[group[0]], prices.get(group[0])) for group in groups]
+    bound = Bound(
+        total(call(_QUESTION, 1, price) for _, price in first),
+        total(call(_QUESTION, min(_REPLY, model.max_reply), price) for model, price in first),
+        total(call(_MOST_QUESTION, model.max_reply, price) for model, price in first),
+    )
+    alone = len(groups) == len(groups[0]) == 1
+    return Stage(STAGE, groups[0][0] if alone else "all", bound)
+
 
 # A run that decides less than this has tried nothing (ENGINE section 4).
 LEAST_DECISIONS = 3
@@ -43,8 +78,6 @@ _GATED = ACCEPTED + (1 - ACCEPTED) * EARLY
 _REASKED = 2
 # Candidates of one tidying: two, and one of them once more with fewer edits.
 _TIDYINGS = 3
-
-__all__ = ["Bounds", "Least", "Stage", "bounds"]
 
 FREE = PricePlan(input=Fraction(0), output=Fraction(0))
 

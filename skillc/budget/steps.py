@@ -1,8 +1,8 @@
-"""How often the loop goes round, and how it sends what a gate needs: constants of the plan."""
+"""How often each part of the loop runs: steps, decisions, waves, merges of proposals, screens."""
 
 from __future__ import annotations
 
-from skillc.plan.schema import Plan
+from skillc.plan.schema import OptimizePlan, Plan
 
 # Without a cap on epochs or steps other caps end the run.
 OPEN_ENDED_EPOCHS = 1_000
@@ -79,3 +79,77 @@ def compared(plan: Plan, train: int) -> int:
     """The most training examples that one slow update runs under both skills."""
     wanted = plan.optimize.slow_update_samples
     return min(wanted if plan.optimize.pairs == "mixed" else SCAN * wanted, train)
+
+
+FAN_IN = 8
+
+
+def merges(failures: int, successes: int) -> int:
+    """Calls that merge so many lists: each kind by itself, then all that are left in one; a lone list passes."""
+    calls = 0
+    while failures + successes > FAN_IN:
+        calls += _calls(failures) + _calls(successes)
+        failures, successes = -(-failures // FAN_IN), -(-successes // FAN_IN)
+    return calls + (failures + successes > 1)
+
+
+def most_merges(lists: int) -> int:
+    """The most calls that up to so many lists can take, however they fall into two kinds.
+
+    One round takes at most (k + 6) // 8 calls for k lists of a kind and leaves (k + 7) // 8 of them.
+    """
+    calls = 0
+    while lists > FAN_IN:
+        calls += (lists + 2 * (FAN_IN - 2)) // FAN_IN
+        lists = (lists + 2 * (FAN_IN - 1)) // FAN_IN
+    return calls + (lists > 1)
+
+
+def _calls(lists: int) -> int:
+    """Calls of one round over lists of one kind."""
+    whole, rest = divmod(lists, FAN_IN)
+    return whole + (rest > 1)
+
+
+# Failures and right cases of the batch that one draft is written from.
+MOST_FAILURES = 24
+MOST_RIGHT = 12
+# Cases that a merge of proposals is shown, of those that they cite.
+MOST_CITED = 16
+# Unseen failures on which a draft is tried; half as many unseen right cases come with them.
+JUDGES = 12
+# Tokens of further training examples with their right answers.
+FURTHER_LIMIT = 6_000
+# Of the failures on which an edit is tried, the part that its author was shown: enough to see that it does anything.
+_OWN = 3
+# The most edits that wait for the next step; each is screened anew.
+SHELF = 8
+
+
+def own_cases(screen: int) -> int:
+    """The cases of its author on which an edit is tried first: a third of `screen`, at least one."""
+    return max(1, screen // _OWN)
+
+
+def right_cases(screen: int) -> int:
+    """Near right cases on which an edit that cures is tried: `screen` less the first own cases, at least one."""
+    return max(1, screen - own_cases(screen))
+
+
+def most_screened(optimize: OptimizePlan, edits: int, batch: int) -> int:
+    """The most rollouts that the screen of `edits` edits on a batch of `batch` examples takes.
+
+    Each edit meets `screen` failures and its right cases. With `control`, each cured failure and each broken right case
+    is tried once more. With `together`, each failure may have a group; an edit is tried alone for at most `screen`
+    groups, left out of one, and tried in what is left of that one.
+    """
+    size = optimize.screen
+    if not size:
+        return 0
+    right = right_cases(size)
+    most = edits * (size + right)
+    if optimize.control:
+        most += min(edits * 2 * size, batch) + edits * right
+    if optimize.together:
+        most += min(edits * optimize.minibatch, batch) + edits * size + edits + edits // 2
+    return most

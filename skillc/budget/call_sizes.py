@@ -1,23 +1,20 @@
-"""How many tokens one call of each stage takes: at least, about, at most.
+"""The size of one call of each stage in tokens: at least, about, at most.
 
-Counts are those of the language's own counter. The ledger, which no cap ever passes, reckons with bytes instead.
+Counts are those of the language's own counter. The ledger, which no cap ever passes, uses bytes instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
+from skillc.budget.methods import DESCRIBED, DESCRIPTIONS, GEPA_MINIBATCH
+from skillc.budget.spend import Bound, CallSizes, Sizes, Spend, call
+from skillc.budget.steps import FURTHER_LIMIT, MOST_CITED, MOST_FAILURES, MOST_RIGHT, step_size, steps_per_epoch
 from skillc.document.skill import tokens
 from skillc.plan.initial import initial_document
-from skillc.plan.methods import DESCRIBED, DESCRIPTIONS, GEPA_MINIBATCH
 from skillc.plan.roles import judges
 from skillc.plan.schema import Plan, PricePlan
-from skillc.plan.screening import FURTHER_LIMIT, MOST_CITED, MOST_FAILURES, MOST_RIGHT
-from skillc.plan.sizes import Sizes
-from skillc.plan.spend import Bound, Spend, call
-from skillc.plan.steps import step_size, steps_per_epoch
 from skillc.plan.task_text import task_text
 from skillc.tokens import count_tokens
 
@@ -50,31 +47,6 @@ _REMEMBERED = 40
 OPEN_SECTION = 2_000
 
 _REASONED = frozenset({"chain_of_thought", "react", "code"})
-
-
-@dataclass(frozen=True, slots=True)
-class CallSizes:
-    """One call of each kind.
-
-    Attributes:
-        rollout: a whole rollout with the judges of its metrics, under some skill of the run.
-        first: one under the initial skill.
-        bare: one without any skill.
-        propose: a question of a peer's method for a whole new text.
-    """
-
-    rollout: Bound
-    first: Bound
-    bare: Bound
-    reflect: Bound
-    aggregate: Bound
-    select: Bound
-    rewrite: Bound
-    draft: Bound
-    slow_update: Bound
-    meta_skill: Bound
-    tidy: Bound
-    propose: Bound
 
 
 def call_sizes(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None], steps: int) -> CallSizes:
