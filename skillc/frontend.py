@@ -15,6 +15,7 @@ from skillc.language.checked import Checked
 from skillc.language.files import read_main
 from skillc.language.modules import Loader
 from skillc.syntax.source import Source
+from skillc.text import counted
 
 if TYPE_CHECKING:
     from skillc.budget.bounds import Bounds
@@ -30,7 +31,7 @@ class ProgramError(SkillcError):
 
     def __init__(self, path: Path, diagnostics: Sequence[Diagnostic]) -> None:
         count = sum(d.severity is Severity.ERROR for d in diagnostics)
-        super().__init__(f"`{path}` has {count} error{'s' if count != 1 else ''}, so there is nothing to compile")
+        super().__init__(f"`{path}` has {counted(count, 'error')}, so there is nothing to compile")
         self.diagnostics = tuple(diagnostics)
 
 

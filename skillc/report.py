@@ -14,6 +14,7 @@ from skillc.document.render import for_target
 from skillc.gates.amounts import amount, unit_of_metric
 from skillc.optimize.final import Arm
 from skillc.optimize.verdict import Verdict
+from skillc.text import joined
 
 if TYPE_CHECKING:
     from skillc.pipeline import Compiled
@@ -205,7 +206,7 @@ def _facts(compiled: Compiled) -> Text:
         lines += [f"lost      {compiled.lost.message}", f"          {compiled.lost.hint}"]
     lines += _places(compiled)
     if compiled.kept:
-        names = " and ".join(str(path) for path in compiled.kept)
+        names = joined([str(path) for path in compiled.kept])
         lines.append(f"kept      {names}: edited while the compile ran, so the new skill is in another folder")
     return Text("\n".join(lines))
 

@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from skillc.errors import SkillcError
+from skillc.text import joined, listed
 
 GROUP = "skillc.modules"
 STD = "std"
@@ -91,7 +92,7 @@ def locate(name: str, found: Mapping[str, tuple[Claim, ...]]) -> Package:
         hint = "install the distribution that brings it, in this environment"
         raise PackageError("SK111", f"no package `{name}` is installed", hint=hint)
     if len(claimed) > 1:
-        both = " and ".join(each.shown for each in claimed)
+        both = joined([each.shown for each in claimed])
         raise PackageError(
             "SK114", f"more than one distribution brings a package `{name}`: {both}", hint="uninstall all but one"
         )
@@ -195,9 +196,9 @@ def _folder(claim: Claim, module: str) -> Path:
         hint = "install it again with pip, which unpacks it"
         raise PackageError("SK116", f"{brings}, which lies in an archive", hint=hint)
     if len(folders) > 1:
-        listed = " and ".join(f"`{each}`" for each in folders)
+        found = listed(folders, "and")
         raise PackageError(
-            "SK116", f"{brings}, which lies in several folders: {listed}", hint="its maintainer gives it a folder alone"
+            "SK116", f"{brings}, which lies in several folders: {found}", hint="its maintainer gives it a folder alone"
         )
     return folders[0]
 

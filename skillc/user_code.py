@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from skillc.errors import SkillcError
+from skillc.text import cut
 
 
 def load_function(name: str, root: Path, what: str) -> Callable[..., Any]:
@@ -75,10 +76,9 @@ def told(problem: BaseException, root: Path | None = None, function: Callable[..
         function: what was called; None while a module is imported.
     """
     try:
-        words = " ".join(str(problem).split())
+        words = cut(str(problem), _LONGEST)
     except Exception:
         words = ""
-    words = words if len(words) <= _LONGEST else words[:_LONGEST] + "…"
     name, place = type(problem).__name__, _raised_at(problem, root, function)
     return (f"{name}: {words}" if words else name) + (f", at `{place}`" if place else "")
 

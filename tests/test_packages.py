@@ -22,7 +22,7 @@ LEAVES = {
         "skill_packages",
         "diagnostics",
     ),
-    *("artifact_paths", "fences"),
+    *("artifact_paths", "fences", "text", "json_values"),
 }
 MAY_IMPORT = {
     "gates": {"plan", "data", "metrics", "optimize"},

@@ -23,6 +23,7 @@ from skillc.plan.digest import plan_digest
 from skillc.plan.initial import sections_of
 from skillc.plan.rulebook_limits import rulebook_limits
 from skillc.plan.schema import FieldPlan, ModelPlan, OptimizePlan, Plan, PricePlan, SchedulePlan, TypePlan
+from skillc.text import counted, joined
 
 FORMAT_VERSION = 1
 
@@ -171,7 +172,7 @@ def _price(price: PricePlan | None) -> str:
     said = [f"{figures.dollars(price.call)} a call"] if price.call else []
     if price.input or price.output:
         said.append(f"{figures.dollars(price.input)} in, {figures.dollars(price.output)} out a million tokens")
-    return " and ".join(said) or "free"
+    return joined(said) or "free"
 
 
 def _settings(model: ModelPlan) -> str:
@@ -331,7 +332,7 @@ def _method(plan: Plan, bounds: Bounds) -> list[Row]:
     optimize, sizes = plan.optimize, bounds.sizes
     rollouts = most_rollouts(plan, sizes.train, sizes.validation)
     questions = most_questions(plan, sizes.train, sizes.validation)
-    asked = "1 question" if questions == 1 else f"{figures.count(questions)} questions"
+    asked = counted(questions, "question")
     return [
         ("method", optimize.method),
         ("search", f"at most {figures.count(rollouts)} rollouts and {asked}"),

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from skillc.errors import SkillcError
+from skillc.text import counted
 
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
@@ -113,7 +114,7 @@ def prune(
             folder=str(found), dry_run=dry_run, entries=pruned.entries, bytes=pruned.size, freed_bytes=pruned.freed
         )
         return
-    what = f"{pruned.entries:,} {'reply' if pruned.entries == 1 else 'replies'} ({in_bytes(pruned.size)})"
+    what = f"{counted(pruned.entries, 'reply', 'replies')} ({in_bytes(pruned.size)})"
     freed = f"; {in_bytes(pruned.freed)} of disk are free again" if pruned.entries else ""
     click.echo(f"would take out {what}" if dry_run else f"took out {what}{freed}")
 
@@ -137,7 +138,7 @@ def export(file: Path, folder: Path, as_json: bool) -> None:
         _print_json(file=str(file), entries=moved.entries, left_out=moved.left_out)
         return
     left = f"; {moved.left_out:,} could not be read" if moved.left_out else ""
-    click.echo(f"wrote {moved.entries:,} {'reply' if moved.entries == 1 else 'replies'} to {file}{left}")
+    click.echo(f"wrote {counted(moved.entries, 'reply', 'replies')} to {file}{left}")
 
 
 @cache.command(
@@ -162,7 +163,7 @@ def take_in(file: Path, folder: Path, as_json: bool) -> None:
         _print_json(folder=str(into), entries=moved.entries, left_out=moved.left_out)
         return
     there = f"; {moved.left_out:,} were there already" if moved.left_out else ""
-    click.echo(f"added {moved.entries:,} {'reply' if moved.entries == 1 else 'replies'} to {into}{there}")
+    click.echo(f"added {counted(moved.entries, 'reply', 'replies')} to {into}{there}")
 
 
 def _group_json(group: Any) -> dict[str, Any]:

@@ -14,14 +14,13 @@ from rich.text import Text
 
 from skillc.models.cache.folder import Group
 from skillc.models.cache.sizes import in_bytes
+from skillc.text import counted
 
 
 def table(groups: Sequence[Group], folder: Path, disk: int) -> RenderableType:
     """A line per endpoint and model, and the total; days are local."""
     count, size = sum(group.entries for group in groups), sum(group.size for group in groups)
-    total = Text(
-        f"{count:,} {'reply' if count == 1 else 'replies'}, {in_bytes(size)} of text, {in_bytes(disk)} on disk"
-    )
+    total = Text(f"{counted(count, 'reply', 'replies')}, {in_bytes(size)} of text, {in_bytes(disk)} on disk")
     total.append(f"\n{folder}", style="dim")
     if not groups:
         return total

@@ -10,6 +10,7 @@ import click
 from skillc.checking import Looked
 from skillc.cli.streams import colored
 from skillc.diagnostics import render
+from skillc.text import counted
 
 
 def write(looked: Sequence[Looked]) -> None:
@@ -23,7 +24,7 @@ def write(looked: Sequence[Looked]) -> None:
             from skillc.language.files import write_source
 
             write_source(each.path, each.after)
-            click.echo(f"fixed {_findings(each.fixed)} in {each.path}", err=True)
+            click.echo(f"fixed {counted(each.fixed, 'finding')} in {each.path}", err=True)
         _left_out(each)
 
 
@@ -34,7 +35,7 @@ def show_differences(looked: Sequence[Looked]) -> int:
     for each in looked:
         click.echo(difference(each.path.as_posix(), each.before, each.after), nl=False)
         if each.after != each.before:
-            click.echo(f"would fix {_findings(each.fixed)} in {each.path}", err=True)
+            click.echo(f"would fix {counted(each.fixed, 'finding')} in {each.path}", err=True)
         elif not each.readable:
             click.echo(render.concise(each.diagnostics[0]), err=True)
         _left_out(each)
@@ -78,9 +79,5 @@ def _object(value: dict[str, Any]) -> None:
 
 def _left_out(looked: Looked) -> None:
     if looked.refused:
-        fixes = "1 fix was" if looked.refused == 1 else f"{looked.refused} fixes were"
+        fixes = f"{counted(looked.refused, 'fix', 'fixes')} {'was' if looked.refused == 1 else 'were'}"
         click.echo(f"{fixes} left out in {looked.path}: it would have left a new error", err=True)
-
-
-def _findings(count: int) -> str:
-    return f"{count} finding{'s' if count != 1 else ''}"

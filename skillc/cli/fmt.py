@@ -11,6 +11,7 @@ import click
 
 from skillc.cli.completing import ProgramPath
 from skillc.errors import SkillcError
+from skillc.text import counted
 
 if TYPE_CHECKING:
     from skillc.syntax.formatting.rewriting import Outcome
@@ -133,4 +134,4 @@ def _talk(outcomes: Sequence[Outcome], writes: bool) -> None:
 
 
 def _count(number: int, what: str) -> str:
-    return f"{number} file{'s' if number != 1 else ''} {what}" if number else ""
+    return f"{counted(number, 'file')} {what}" if number else ""

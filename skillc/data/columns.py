@@ -13,9 +13,10 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from skillc.data.problems import Problems, alike, listed, shown
+from skillc.data.problems import Problems, alike, named
 from skillc.data.read import Row, parse_json
 from skillc.plan.schema import DataPlan, FieldPlan, TaskPlan, TypePlan
+from skillc.text import shown
 
 Role = Literal["input", "output", "field"]
 
@@ -103,7 +104,7 @@ def _value(row: Row, column: Column, place: Place) -> JsonValue:
 
 def _missing(row: Row, column: Column) -> BadValue:
     field = column.field
-    there = listed(row.values) or "nothing"
+    there = named(row.values) or "nothing"
     close = _closest(field.column, tuple(row.values))
     what = f"no `{field.column}`" if field.column == field.name else f"no `{field.column}` for `{field.name}`"
     hint = None
@@ -224,7 +225,7 @@ def _label(value: JsonValue, field: FieldPlan, type_: TypePlan) -> JsonValue:
     close = alike(text, type_.labels) if isinstance(text, str) else None
     hint = f"did you mean `{close}`?" if close else "correct it, or declare it"
     raise BadValue(
-        f"{shape} in `{field.column}` is not a declared label of `{field.name}`: {listed(type_.labels)}", hint
+        f"{shape} in `{field.column}` is not a declared label of `{field.name}`: {named(type_.labels)}", hint
     )
 
 

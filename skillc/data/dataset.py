@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import gc
 import hashlib
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from json.encoder import encode_basestring_ascii as _quoted
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from skillc.data.columns import Column, Place, columns_of, convert_row
 from skillc.data.example import Example
-from skillc.data.problems import Problems, alike, counted, listed, located
+from skillc.data.problems import Problems, alike, located, named
 from skillc.data.read import Row, is_csv, read_rows
 from skillc.data.split import SIDES, Side, rank, split_groups
 from skillc.errors import SkillcError
+from skillc.json_values import canonical_ascii
 from skillc.plan.schema import DataPlan, SplitPlan, TaskPlan
+from skillc.text import counted
 
 _ID_DIGITS = 12
 _MANY = 20_000
@@ -153,7 +153,7 @@ def _check_group(row: Row, columns: tuple[Column, ...], data: DataPlan) -> None:
         return
     names = list(dict.fromkeys([*(column.field.name for column in columns), *row.values]))
     close = alike(group, names)
-    hint = f"did you mean `{close}`?" if close else f"there are {listed(names)}"
+    hint = f"did you mean `{close}`?" if close else f"there are {named(names)}"
     raise SkillcError(f"`group = {group}` is no field and no column of the data", hint=hint)
 
 
@@ -165,10 +165,10 @@ def _draft(row: Row, columns: tuple[Column, ...], data: DataPlan, place: Place, 
         return None
     if values is None:
         return None
-    inputs = _canonical(values.inputs)
+    inputs = canonical_ascii(values.inputs)
     content = _hash(inputs)
     # The same bytes as of the three in one list, without encoding the inputs twice.
-    whole = _hash(f"[{inputs},{_canonical(values.gold)},{_canonical(values.fields)}]")
+    whole = _hash(f"[{inputs},{canonical_ascii(values.gold)},{canonical_ascii(values.fields)}]")
     group = content
     if data.group is not None:
         named = {**row.values, **values.gold, **values.inputs, **values.fields}.get(data.group)
@@ -176,7 +176,7 @@ def _draft(row: Row, columns: tuple[Column, ...], data: DataPlan, place: Place, 
             message, hint = f"no value for the group `{data.group}`", "give each row its group"
             problems.add(place.name, row.line, message, hint, at=("data", None, "group"))
             return None
-        group = named if isinstance(named, str) else _canonical(named)
+        group = named if isinstance(named, str) else canonical_ascii(named)
     identity = str(own) if own is not None and own != "" else None
     gold, fields = values.gold, values.fields
     return _Draft(place.name, row.line, identity, values.inputs, gold, fields, content, whole, group)
@@ -285,7 +285,7 @@ def _warn_conflicts(drafts: Sequence[_Draft], warnings: list[str]) -> None:
             pairs.append((ordered[0], other))
     if pairs:
         first, other = min(pairs, key=lambda pair: (pair[0].file, pair[0].line))
-        some = "1 input has" if len(pairs) == 1 else f"{len(pairs):,} inputs have"
+        some = f"{counted(len(pairs), 'input')} {'has' if len(pairs) == 1 else 'have'}"
         warnings.append(f"{some} two different answers, the first at {first.place} and {other.place}")
 
 
@@ -321,8 +321,8 @@ def _digest(sides: Mapping[Side, tuple[Example, ...]], paths: Sequence[str], roo
     total = hashlib.sha256()
     for side in SIDES:
         for example in sides[side]:
-            ids = ",".join(map(_quoted, (side, example.id, example.group)))
-            parts = ",".join(map(_canonical, (example.inputs, example.gold, example.fields)))
+            ids = ",".join(map(canonical_ascii, (side, example.id, example.group)))
+            parts = ",".join(map(canonical_ascii, (example.inputs, example.gold, example.fields)))
             total.update(f"[{ids},{parts}]\n".encode())
             for name in paths:
                 for values_by_name in (example.inputs, example.gold, example.fields):
@@ -339,20 +339,3 @@ def _file_digest(path: JsonValue, root: Path) -> bytes:
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-# Made once: `json.dumps` makes an encoder for each call that has options.
-_encode = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode
-
-
-def _canonical(value: object) -> str:
-    """One text for one JSON value; objects of texts, which most rows are, take the short way to the same bytes."""
-    if type(value) is dict:
-        parts = []
-        for key in sorted(value):
-            text = value[key]
-            if type(text) is not str:
-                return _encode(value)
-            parts.append(f"{_quoted(key)}:{_quoted(text)}")
-        return "{" + ",".join(parts) + "}"
-    return _encode(value)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from skillc.errors import SkillcError
+from skillc.text import counted, cut, listed
 
 SHOWN = 5
 LINES = 3
@@ -136,22 +137,9 @@ def located(file: str, line: int) -> str:
     return f"`{file}` {'line' if has_lines else 'row'} {line}"
 
 
-def shown(text: str, length: int = 60) -> str:
-    """A value in backticks, cut where it is long."""
-    line = " ".join(text.split())
-    return f"`{line[: length - 1]}…`" if len(line) > length else f"`{line}`"
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 row`, `1,200 rows`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def listed(names: Iterable[str], most: int = 12) -> str:
-    """Names in backticks, `and 5 more` where there are many."""
-    every = list(names)
-    text = ", ".join(shown(name, 40) for name in every[:most])
-    return text + f" and {len(every) - most} more" if len(every) > most else text
+def named(names: Iterable[str]) -> str:
+    """Return names from a data file, the first 12 of them, each cut where it is long."""
+    return listed((cut(name, 40) for name in names), most=12)
 
 
 def alike(name: str, known: Sequence[str]) -> str | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Sequence
 
 from skillc.data.example import Example
-from skillc.data.problems import counted
 from skillc.errors import SkillcError
+from skillc.json_values import canonical_ascii
+from skillc.text import counted, listed
 
 _NAMED = 3
 
@@ -40,14 +40,14 @@ def check_unused(used: str, test: Sequence[Example], *, skill: str) -> None:
     shared = sorted(example.id for example in test if _mark(example) in known)
     if not shared:
         return
-    named = ", ".join(f"`{name}`" for name in shared[:_NAMED]) + (", ..." if len(shared) > _NAMED else "")
     raise SkillcError(
-        f"`{skill}` was made with {counted(len(shared), 'example')} that the test split holds now: {named}",
+        f"`{skill}` was made with {counted(len(shared), 'example')} that the test split holds now: "
+        f"{listed(shared, most=_NAMED)}",
         hint="split with the `seed`, `group` and `split` that it was made with, or test on new examples",
     )
 
 
 def split_digest(examples: Sequence[Example]) -> str:
     """Names a test split by its inputs alone: other ids, labels or groups, or another order, make no new split."""
-    inputs = {json.dumps(dict(e.inputs), sort_keys=True, separators=(",", ":")) for e in examples}
+    inputs = {canonical_ascii(dict(e.inputs)) for e in examples}
     return hashlib.sha256("\n".join(sorted(inputs)).encode()).hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
@@ -11,6 +10,7 @@ from pydantic import JsonValue
 
 from skillc.budget.spend import Extent, Sizes
 from skillc.data.dataset import Dataset
+from skillc.json_values import as_text
 from skillc.plan.schema import Plan
 from skillc.tokens import count_tokens
 
@@ -31,7 +31,7 @@ def sizes_of(plan: Plan, dataset: Dataset) -> Sizes:
 
 
 def _tokens(values: Mapping[str, JsonValue]) -> int:
-    texts = (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values.values())
+    texts = map(as_text, values.values())
     return sum(_few(text) if len(text) <= _SHORT else count_tokens(text) for text in texts)
 
 

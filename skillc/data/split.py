@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Literal
 
-from skillc.data.problems import counted
 from skillc.errors import SkillcError
 from skillc.plan.schema import SplitPlan
+from skillc.text import counted, joined
 
 Side = Literal["train", "validation", "test"]
 SIDES: tuple[Side, ...] = ("train", "validation", "test")
@@ -100,7 +100,7 @@ def _check_sizes(
     if groups != examples:
         what += f" in {counted(groups, 'group')}"
     raise SkillcError(
-        f"the split of {file} leaves {' and '.join(empty)} empty: {what} fall on {on_sides}",
+        f"the split of {file} leaves {joined(empty)} empty: {what} fall on {on_sides}",
         hint=_fix(plan, parts, groups),
     )
 

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from skillc.data.problems import alike, listed
+from skillc.data.problems import alike, named
 from skillc.data.profile import ColumnProfile, profile
 from skillc.data.split import written
 from skillc.errors import SkillcError
 from skillc.plan.existing import WHOLE_TEXT, Existing, literal_text, quoted, unused_name
 from skillc.syntax.formatting import format_source
 from skillc.syntax.source import Source
+from skillc.text import counted, joined
 
 _MOST_LABELS = 20
 _LABEL_CHARACTERS = 40
@@ -243,7 +244,7 @@ def _column_of(name: str, columns: Sequence[ColumnProfile], file: str) -> Column
         known = [column.name for column in columns]
         near = alike(name, known)
         raise SkillcError(
-            f"`{file}` has no column `{name}`", hint=f"did you mean `{near}`?" if near else f"columns: {listed(known)}"
+            f"`{file}` has no column `{name}`", hint=f"did you mean `{near}`?" if near else f"columns: {named(known)}"
         )
     if found.empty == found.rows:
         raise SkillcError(f"column `{name}` of `{file}` has no value")
@@ -268,7 +269,7 @@ def _reasons(guess: _Guess, names: dict[str, str], choice: Choice) -> Iterator[R
         yield Reason("compare by", guess.slice.name, f"{guess.slice.distinct} values: no value may get worse")
     yield Reason("metric", _goal(guess, names), "; ".join(dict.fromkeys(map(_metric_reason, guess.outputs))))
     if guess.others:
-        yield Reason("not used", listed([column.name for column in guess.others]), "declare a field to use one")
+        yield Reason("not used", named([column.name for column in guess.others]), "declare a field to use one")
 
 
 def _answer_reason(column: ColumnProfile) -> str:
@@ -378,7 +379,7 @@ def _task(guess: _Guess, names: dict[str, str]) -> str:
     for output in guess.outputs:
         lines.append(f"  output {names[output.name]}: {_type(output, labels=True)}{_column(output, names)}")
         if output.empty:
-            rows = "1 row has" if output.empty == 1 else f"{output.empty:,} rows have"
+            rows = f"{counted(output.empty, 'row')} {'has' if output.empty == 1 else 'have'}"
             lines.append(f"  # {rows} no answer, so `none` counts as one: write theirs into the data if they have one.")
     return "\n".join(["task {", *lines, "}"])
 
@@ -408,23 +409,19 @@ def _about(guess: _Guess, names: dict[str, str]) -> str:
     def words(column: ColumnProfile) -> str:
         return names[column.name].replace("_", " ")
 
-    given = _and([f"the {words(column)}" for column in guess.inputs[:3]])
-    wanted = _and([f"the {words(column)}" for column in guess.outputs])
+    given = joined([f"the {words(column)}" for column in guess.inputs[:3]])
+    wanted = joined([f"the {words(column)}" for column in guess.outputs])
     labels = _labels(guess.output)
     verb = "Choose" if labels else "Give"
     of = ""
     if labels and len(guess.outputs) == 1:
         most = labels[:8]
-        of = f" ({_and([*most, 'others'] if len(labels) > len(most) else most, 'or')})"
+        of = f" ({joined([*most, 'others'] if len(labels) > len(most) else most, 'or')})"
     thing = words(guess.inputs[0])
     new = f"new {thing} need" if thing.endswith("s") and not thing.endswith("ss") else f"a new {thing} needs"
     need = f"{words(guess.output)}"
     need = need if need.endswith("s") and not need.endswith("ss") else f"{'an' if need[:1] in 'aeio' else 'a'} {need}"
     return " ".join(f"{verb} {wanted}{of}, given {given}. Use it whenever {new} {need}.".split())
-
-
-def _and(parts: Sequence[str], word: str = "and") -> str:
-    return f"{', '.join(parts[:-1])} {word} {parts[-1]}" if len(parts) > 1 else parts[0]
 
 
 def _existing(skill: Existing, guess: _Guess, names: dict[str, str]) -> str:

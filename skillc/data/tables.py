@@ -11,6 +11,8 @@ from typing import Any, NoReturn
 
 from pydantic import JsonValue
 
+from skillc.text import listed
+
 PARQUET = ".parquet"
 _ROWS_A_BATCH = 1_000
 _DATASET, _SPLITS = "state.json", "dataset_dict.json"
@@ -51,7 +53,7 @@ def saved_rows(path: Path, stop: Stop) -> Iterator[tuple[int, dict[str, JsonValu
     """
     if (path / _SPLITS).is_file():
         splits = sorted(each.name for each in path.iterdir() if (each / _DATASET).is_file())
-        named = ", ".join(f"`{path.name}/{name}`" for name in splits)
+        named = listed(f"{path.name}/{name}" for name in splits)
         stop(0, "holds a data set of several splits", f"name one of its folders: {named}" if splits else None)
     try:
         import datasets

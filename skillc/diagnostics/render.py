@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.syntax.source import Source
+from skillc.text import counted, joined
 
 LONGEST = 120
 """Characters of a line that are shown."""
@@ -69,10 +70,10 @@ def _counted(diagnostics: Sequence[Diagnostic]) -> str:
     for severity in Severity:
         count = sum(each.severity is severity for each in diagnostics)
         if count:
-            counts.append(f"{count} {severity.value}{'s' if count != 1 else ''}")
+            counts.append(counted(count, severity.value))
     if not counts:
         return "no findings"
-    return counts[0] if len(counts) == 1 else ", ".join(counts[:-1]) + " and " + counts[-1]
+    return joined(counts)
 
 
 def _mark(diagnostic: Diagnostic) -> str:

@@ -14,6 +14,7 @@ from skillc.diagnostics.codes import CODES
 from skillc.diagnostics.diagnostic import LATER, Diagnostic, Fix, Label, Severity, Suppressed
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
+from skillc.text import listed
 
 MARK = "skillc:"
 """No text without it holds a suppression."""
@@ -202,7 +203,7 @@ def _unused(
         ]
         if not idle:
             continue
-        names = " and ".join(f"`{code}`" for code, _ in idle)
+        names = listed([code for code, _ in idle], "and")
         whole = len(idle) == len(each.codes)
         place = each.comment if whole else idle[0][1].to(idle[-1][1])
         message = f"nothing here has the code {names}, so there is nothing to suppress"

@@ -10,6 +10,7 @@ from skillc.doctor.finding import Finding
 from skillc.frontend import Estimated
 from skillc.plan import figures
 from skillc.plan.schema import ModelPlan, Plan, PricePlan
+from skillc.text import counted, joined
 
 _GROUP = "cost"
 
@@ -30,14 +31,14 @@ def _price(model: ModelPlan, price: PricePlan | None, *, capped: bool) -> Findin
         rates.append(f"{entry} in, {reply} out per million tokens at most")
     if price.call:
         rates.append(f"{figures.dollars(price.call)} a call")
-    return Finding(_GROUP, "ok", model.role, f"`{model.model}`: {' and '.join(rates) or 'free'}")
+    return Finding(_GROUP, "ok", model.role, f"`{model.model}`: {joined(rates) or 'free'}")
 
 
 def check_spend(plan: Plan, estimated: Estimated) -> Iterator[Finding]:
     """One rollout with its judges, and the whole compile, about."""
     bounds = estimated.bounds
     one = call_sizes(plan, bounds.sizes, bounds.prices, bounds.steps).rollout.estimate
-    calls = f"{one.calls} call{'s' if one.calls != 1 else ''}"
+    calls = counted(one.calls, "call")
     detail = f"{_about(one)}: {calls}, {figures.tokens(one.tokens)} tokens"
     yield Finding(_GROUP, "ok", "one rollout", detail)
     whole = bounds.estimate

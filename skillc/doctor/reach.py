@@ -13,6 +13,7 @@ from skillc.models.preflight import TIMEOUT, NotReached, reach, reserved
 from skillc.models.roles import Role, resolve_roles
 from skillc.models.transport import Transport, load_litellm, send
 from skillc.plan.schema import BudgetPlan, ModelPlan, Plan
+from skillc.text import counted
 
 _GROUP = "models"
 _OFFLINE = "or put the embedded `rulebook` in its place: `--offline`"
@@ -146,7 +147,7 @@ def _offered(hint: str | None) -> str:
 def cost_told(ready: Ready) -> str:
     """What the questions cost, before they are sent."""
     count = len(ready.questions)
-    what = f"asks {count} model{'s' if count != 1 else ''} one question each"
+    what = f"asks {counted(count, 'model')} one question each"
     if ready.cost is None:
         return f"{what}, at a price that is not known; `--no-calls` leaves that out"
     return f"{what}, for ${ready.cost / 1e9:.6f} at most; `--no-calls` leaves that out"

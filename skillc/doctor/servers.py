@@ -18,6 +18,7 @@ from skillc.models.cache.sizes import in_bytes
 from skillc.models.serving.interpreter import find_interpreter
 from skillc.models.serving.seeds import refused_seed
 from skillc.plan.schema import ModelPlan, Plan
+from skillc.text import counted, listed
 
 _GROUP = "memory"
 _GIB = 1024**3
@@ -43,7 +44,7 @@ class Server:
     @property
     def name(self) -> str:
         """As findings call it."""
-        return f"`serve` of {' and '.join(f'`{role}`' for role in self.roles)}"
+        return f"`serve` of {listed(self.roles, 'and')}"
 
     def count(self, option: str, default: int = 1) -> int:
         """A whole number among the options."""
@@ -296,7 +297,7 @@ def _text(server: Server, option: str) -> str | None:
 
 def _at_once(room: int, one: int) -> str:
     count = room // one if one else 0
-    return f"room for {count:,} such sequence{'s' if count != 1 else ''} at once"
+    return f"room for {counted(count, 'such sequence')} at once"
 
 
 def _are(count: int) -> str:

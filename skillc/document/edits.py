@@ -15,6 +15,7 @@ from skillc.document.markdown import Mark, below_section, blocks_of
 from skillc.document.skill import ABOUT_CHARACTERS, Document, Rule, Section, new_id
 from skillc.errors import SkillcError
 from skillc.fences import unclosed
+from skillc.text import listed
 
 START = "start"
 
@@ -226,7 +227,7 @@ def trainable_section(document: Document, name: str) -> Section | Refused:
     """The trainable section of a name, or why there is none that may be edited."""
     section = document.section(name.strip())
     if section is None:
-        there = ", ".join(f"`{s.name}`" for s in document.sections if s.mode == "trainable")
+        there = listed(s.name for s in document.sections if s.mode == "trainable")
         return Refused(f"there is no section `{name}`; trainable is {there or 'none'}")
     if section.mode == "slow":
         return Refused(f"section `{section.name}` is slow: it is rewritten at the end of an epoch, not edited")

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from difflib import SequenceMatcher
 
+from skillc.text import joined
+
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _NEGATIONS = frozenset(
     ["not", "no", "never", "except", "unless", "without", "cannot", "neither", "nor", "none", "nothing", "nobody"]
@@ -31,7 +33,7 @@ def opposite(before: str, after: str, labels: Collection[str] = ()) -> str | Non
     gone, come = _changed([w for w in old if _negates(w)], [w for w in new if _negates(w)])
     notes = [f"`{word}` was {what}" for words, what in ((gone, "dropped"), (come, "added")) for word in words]
     # One negation for another, `not` for `never`, is no opposite.
-    return " and ".join(notes) if len(gone) != len(come) else None
+    return joined(notes) if len(gone) != len(come) else None
 
 
 def marked(lines: Sequence[str], labels: Collection[str] = ()) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from skillc.plan import overrides
 from skillc.plan.lock import ModelLock
 from skillc.plan.roles import TARGET, asked, judges
 from skillc.plan.schema import ModelPlan, Plan
+from skillc.text import listed
 
 _SERVED = frozenset({"hosted_vllm", "vllm"})
 
@@ -53,7 +54,7 @@ def _chosen(plan: Plan, text: str) -> ModelPlan:
         return by_target[0] if by_target else _in_place(plan, TARGET, text)
     if text not in plan.models:
         near = suggest(text, plan.models)
-        roles = ", ".join(f"`{role}`" for role in plan.models)
+        roles = listed(plan.models)
         known = f"did you mean `{near}`?" if near else f"the program has {roles}"
         raise SkillcError(f"there is no model `{text}`", hint=f"{known}; others are named with their provider: `a/b`")
     return plan.models[text]

@@ -16,6 +16,7 @@ from skillc.metrics.cells import Mean
 from skillc.plan import figures
 from skillc.plan.schema import MetricPlan
 from skillc.report import VERDICT_STYLE, percent, points, spent_line, spent_lines
+from skillc.text import counted
 
 _HINTS = {
     "transport": "see that the model answers",
@@ -30,14 +31,14 @@ def ahead(job: Job) -> list[str]:
     most, about = job.bound.most, job.bound.estimate
     samples = job.plan.optimize.samples
     parts = [
-        _counted(len(job.examples), f"{job.split} example"),
-        _counted(len(job.arms.each), "arm"),
-        _counted(len(job.models), "model"),
-        *([_counted(samples, "sample")] if samples > 1 else []),
+        counted(len(job.examples), f"{job.split} example"),
+        counted(len(job.arms.each), "arm"),
+        counted(len(job.models), "model"),
+        *([counted(samples, "sample")] if samples > 1 else []),
     ]
-    tried = f", and {_counted(job.tried, 'call')} to try the models" if job.tried else ""
+    tried = f", and {counted(job.tried, 'call')} to try the models" if job.tried else ""
     lines = [
-        f"{' x '.join(parts)}: at most {_counted(most.calls, 'call')}, "
+        f"{' x '.join(parts)}: at most {counted(most.calls, 'call')}, "
         f"{figures.tokens(most.tokens)} tokens, {figures.dollars(most.cost)} "
         f"(about {figures.tokens(about.tokens)}, {figures.dollars(about.cost)}){tried}"
     ]
@@ -45,7 +46,7 @@ def ahead(job: Job) -> list[str]:
         new = new_looks(job)
         known = len(job.arms.lock.looks) if job.arms.lock else 0
         lines.append(
-            f"this is {_counted(len(job.looks), 'look')} at the test split, {new} of them new; the lock knows {known}, "
+            f"this is {counted(len(job.looks), 'look')} at the test split, {new} of them new; the lock knows {known}, "
             "and the more there are, the more is asked of the next"
         )
     return lines
@@ -72,10 +73,10 @@ def table(found: Evaluation) -> RenderableType:
 def _head(found: Evaluation) -> Text:
     job = found.job
     groups = len({example.group for example in job.examples})
-    of = f" in {_counted(groups, 'group')}" if job.plan.data.group else ""
+    of = f" in {counted(groups, 'group')}" if job.plan.data.group else ""
     samples = job.plan.optimize.samples
     each = f", {samples} samples each" if samples > 1 else ""
-    text = Text(f"{job.split}: {_counted(len(job.examples), 'example')}{of}{each}", style="bold")
+    text = Text(f"{job.split}: {counted(len(job.examples), 'example')}{of}{each}", style="bold")
     if len(found.models) == 1:
         text.append(f", {found.models[0].label}")
     return text
@@ -234,10 +235,10 @@ def _missing(found: Evaluation) -> list[str]:
         for score in model.scores:
             where = score.arm.label + (f" with {model.label}" if several else "")
             for kind, count in score.unmeasured.items():
-                told = f"{_counted(count, 'example')} unmeasured ({kind}), which is no score"
+                told = f"{counted(count, 'example')} unmeasured ({kind}), which is no score"
                 lines.append(f"{where}: {told}; {_HINTS.get(kind, _HINTS['transport'])}, then run it again")
             if score.not_run:
-                lines.append(f"{where}: {_counted(score.not_run, 'example')} not reached, {score.goal.n} measured")
+                lines.append(f"{where}: {counted(score.not_run, 'example')} not reached, {score.goal.n} measured")
     return lines
 
 
@@ -260,7 +261,3 @@ def _why(found: Evaluation) -> str:
     if found.stopped == "interrupted":
         return "interrupted"
     return f"the budget's cap on `{found.stopped}` was reached"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

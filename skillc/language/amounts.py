@@ -11,6 +11,7 @@ from skillc.language.checked import Amount
 from skillc.language.types import Broken
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
+from skillc.text import listed
 
 
 def base_amount(report: Report, source: Source, node: nodes.Quantity | nodes.Money) -> Amount:
@@ -42,8 +43,8 @@ def _hint(source: Source, node: nodes.Quantity, word: str) -> str:
         return f"write `{digits}{right}`"
     if right is not None:
         return f"write `{digits} {right}`"
-    listed = ", ".join(f"`{unit}`" for unit in ("tokens", "s", "min", "h", "examples", "steps", "epochs", "%"))
-    return meant(word, sorted(UNITS)) or f"there is {listed}"
+    units = listed(("tokens", "s", "min", "h", "examples", "steps", "epochs", "%"))
+    return meant(word, sorted(UNITS)) or f"there is {units}"
 
 
 def as_literal(report: Report, source: Source, node: nodes.Expression) -> Amount | None:

@@ -26,6 +26,7 @@ from skillc.language.scope import STATES
 from skillc.language.types import Column, Prose, Quantity, Thing, Typed
 from skillc.language.values import metric_quantity
 from skillc.syntax import nodes
+from skillc.text import listed
 
 if TYPE_CHECKING:
     from skillc.language.expressions import Lowering
@@ -69,7 +70,7 @@ def output(low: Lowering, node: nodes.Expression) -> Typed:
     assert isinstance(typed.type, Column)
     if typed.type.role != "output":
         known = [c.name for c in low.scope.facts.columns.values() if c.role == "output"]
-        hint = f"the task answers {', '.join(f'`{each}`' for each in known[:6])}" if known else None
+        hint = f"the task answers {listed(known[:6])}" if known else None
         message = f"`{low.scope.shown(node.span)}` is given to the model, not answered by it"
         raise low.scope.fail("SK311", node.span, message, hint)
     return typed
@@ -344,7 +345,7 @@ def only(right: str) -> Reader:
 
 def _fields(low: Lowering) -> str | None:
     known = list(low.scope.facts.columns)[:6]
-    return f"there is {', '.join(f'`{each}`' for each in known)}" if known else None
+    return f"there is {listed(known)}" if known else None
 
 
 READERS: Mapping[str, Reader] = MappingProxyType(

@@ -15,6 +15,7 @@ from skillc.language.checked import Later
 from skillc.language.functions import expand, own_function
 from skillc.language.types import Broken, Column, Quantity, Typed
 from skillc.syntax import nodes
+from skillc.text import counted
 
 if TYPE_CHECKING:
     from skillc.language.expressions import Lowering
@@ -107,7 +108,7 @@ def _left_out(low: Lowering, node: nodes.Expression) -> bool:
 
 def _count(low: Lowering, node: nodes.Call, builtin: Builtin, found: int) -> NoReturn:
     wanted = len(builtin.positional)
-    takes = "two or more arguments" if builtin.many else f"{wanted} argument{'' if wanted == 1 else 's'}"
+    takes = "two or more arguments" if builtin.many else counted(wanted, "argument")
     takes = takes if wanted or builtin.many else "no arguments"
     message = f"`{builtin.name}` takes {takes}, not {found}"
     if found > wanted and builtin.options:

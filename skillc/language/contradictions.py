@@ -20,6 +20,7 @@ from skillc.gates.show import show_term
 from skillc.gates.terms import CallTerm, Operation, StateTerm, Term
 from skillc.language.checked import CheckedGate, CheckedMetric, Entity
 from skillc.language.facts import most_change
+from skillc.text import joined, listed
 
 _MOST = 128
 _MOST_GATES = 64
@@ -169,7 +170,7 @@ class _Judge:
         except (TooMany, TooLarge):
             return False
         *others, last = [case.gate for case in least]
-        named = ", ".join(f"`{gate.name}`" for gate in others) + f" and `{last.name}`"
+        named = listed([gate.name for gate in (*others, last)], "and")
         message = f"{named} can't {'both' if len(others) == 1 else 'all'} hold, so no candidate passes"
         if len({gate.kind for gate in others} | {last.kind}) == 1:
             message = f"the gates {message}"
@@ -198,7 +199,7 @@ class _Judge:
                 continue
             if by:
                 standing = others
-                named = " and ".join(f"`{each.name}`" for each in by)
+                named = listed([each.name for each in by], "and")
                 message = f"the gate `{gate.name}` holds wherever {named} {'does' if len(by) == 1 else 'do'}"
                 labels = tuple(Label(each.source, each.span, f"this {each.kind}") for each in by)
                 hint = "remove it, or ask for more"
@@ -248,7 +249,7 @@ class _Judge:
             return f"the frozen sections alone have {self._least_tokens} tokens"
         if len(shown) == 1:
             return f"nothing can meet {shown[0]}"
-        return f"{', '.join(shown[:-1])} and {shown[-1]} exclude each other"
+        return f"{joined(shown)} exclude each other"
 
 
 def _all(cases: Sequence[_Case]) -> list[Clause]:

@@ -18,6 +18,7 @@ from skillc.language.statements import Sorted, Sorter, Stated
 from skillc.language.types import Broken
 from skillc.syntax import nodes
 from skillc.syntax.source import Span
+from skillc.text import listed
 
 EXPRESSIONS = ("metric", "goal", "gate", "require")
 _CHAIN = 40
@@ -254,7 +255,7 @@ class Entities:
 
 
 def _listed(begin: str, known: Collection[str]) -> str | None:
-    return f"{begin} {', '.join(f'`{each}`' for each in islice(known, _LISTED))}" if known else None
+    return f"{begin} {listed(islice(known, _LISTED))}" if known else None
 
 
 def _about(about: Setting) -> Entity:

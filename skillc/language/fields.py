@@ -10,6 +10,7 @@ from skillc.language.checked import FieldType
 from skillc.language.types import Broken
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
+from skillc.text import listed
 
 TYPES = ("text", "bool", "number", "integer", "json", "file", "image", "list")
 
@@ -53,11 +54,9 @@ class _Reader:
         if node.name == "none":
             self._fail(node.span, "`none` alone is no type", "write `text | none`")
         if node.name not in TYPES:
-            listed = ", ".join(f"`{each}`" for each in TYPES)
+            types = listed(TYPES)
             right = _SYNONYMS.get(node.name)
-            hint = (
-                f"write `{right}`" if right else meant(node.name, TYPES) or f"there is {listed}, and labels in quotes"
-            )
+            hint = f"write `{right}`" if right else meant(node.name, TYPES) or f"there is {types}, and labels in quotes"
             self._fail(node.span, f"unknown type `{node.name}`", hint)
         if node.name == "list":
             return FieldType("list", item=self.read(node.item) if node.item else FieldType("text"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from skillc.text import listed
+
 
 @dataclass(frozen=True, slots=True)
 class Form:
@@ -45,7 +47,7 @@ class Form:
         if self.kind == "number":
             return _number(self)
         if self.kind == "word":
-            return " or ".join(f"`{word}`" for word in self.words)
+            return listed(self.words, "or")
         if self.kind == "call":
             return f"`{self.example()}`"
         return _DESCRIBED[self.kind]

@@ -22,6 +22,7 @@ from skillc.language.scope import Bound, Scope
 from skillc.language.statements import Stated
 from skillc.language.types import Broken, Column, Quantity, Thing, Truth, Type, Typed
 from skillc.syntax import nodes
+from skillc.text import counted, listed
 
 if TYPE_CHECKING:
     from skillc.language.expressions import Lowering
@@ -216,8 +217,8 @@ def _type(scope: Scope, function: Function, parameter: nodes.Parameter) -> str:
     if isinstance(written, nodes.NamedType) and written.item is None and written.name in PARAMETER_TYPES:
         return written.name
     word = written.name if isinstance(written, nodes.NamedType) else source.slice(written.span)
-    listed = ", ".join(f"`{each}`" for each in PARAMETER_TYPES[:11])
-    hint = meant(word, PARAMETER_TYPES) or f"a parameter is one of {listed}, or a unit"
+    types = listed(PARAMETER_TYPES[:11])
+    hint = meant(word, PARAMETER_TYPES) or f"a parameter is one of {types}, or a unit"
     scope.report.add("SK216", source, written.span, f"no parameter is of type `{word}`", hint=hint)
     raise Broken
 
@@ -360,8 +361,8 @@ def _given(scope: Scope, node: nodes.Call, function: Function) -> dict[str, node
     given: dict[str, nodes.Expression] = {}
     for index, argument in enumerate(node.arguments):
         if argument.name is None and index >= len(names):
-            counted = f"{len(names)} argument{'' if len(names) == 1 else 's'}"
-            message = f"`{function.shown}` takes {counted}, not {len(node.arguments)}"
+            takes = counted(len(names), "argument")
+            message = f"`{function.shown}` takes {takes}, not {len(node.arguments)}"
             raise scope.fail("SK310", argument.span, message, f"write `{_usage(function)}`")
         name = argument.name.text if argument.name else names[index]
         if name not in names:

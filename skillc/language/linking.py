@@ -17,6 +17,7 @@ from skillc.language.types import Broken
 from skillc.syntax import nodes
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source, Span
+from skillc.text import listed
 
 if TYPE_CHECKING:
     from skillc.skill_packages import Package
@@ -194,7 +195,7 @@ class Linker:
             message = f"`{STD}` is the standard library, so nothing can be used of the package of {claimed[0].shown}"
             hint = "its maintainer gives the package another name"
             self._fail("SK115", module, place, message, hint)
-        hint = meant(shown, known) or f"there is {', '.join(f'`{each}`' for each in known)}"
+        hint = meant(shown, known) or f"there is {listed(known)}"
         fix = mended(shown, place, known) if len(path) == 2 else None
         self._fail("SK104", module, place, f"there is no module `{shown}`", hint, fix=fix)
 
@@ -257,8 +258,8 @@ class Linker:
         known = [f"{package.name}.{each}" for each in package.modules()]
         if target.shown in known:
             self._fail("SK113", module, place, error.message, error.hint)
-        listed = f"there is {', '.join(f'`{each}`' for each in known[:8])}" if known else "it carries no `.skill` files"
-        hint, fix = meant(target.shown, known) or listed, mended(target.shown, place, known)
+        there = f"there is {listed(known[:8])}" if known else "it carries no `.skill` files"
+        hint, fix = meant(target.shown, known) or there, mended(target.shown, place, known)
         message = f"`{package.distribution}` has no module `{target.shown}`"
         self._fail("SK113", module, place, message, hint, fix=fix)
 

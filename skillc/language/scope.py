@@ -15,6 +15,7 @@ from skillc.language.checked import CheckedMetric, Later
 from skillc.language.modules import STATES, Module
 from skillc.language.types import Broken, Column, Quantity, Typed
 from skillc.syntax.source import Source, Span
+from skillc.text import listed
 
 if TYPE_CHECKING:
     from skillc.diagnostics.suggest import Hyphened
@@ -181,8 +182,7 @@ class Scope:
         if hint is None and otherwise is not None:
             hint = otherwise
         elif hint is None and names:
-            more = ", ..." if len(names) > 8 else ""
-            hint = f"there is {', '.join(f'`{each}`' for each in names[:8])}{more}"
+            hint = f"there is {listed(names, most=8)}"
         if nowhere:
             self.report.nowhere(self.source, span, message, name, hint, in_gate=self.level is Level.RUN)
             return Broken()

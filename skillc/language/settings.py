@@ -17,6 +17,7 @@ from skillc.language.statements import Sorter, StatedSetting
 from skillc.language.types import Broken
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
+from skillc.text import counted, joined
 
 _SECRET = re.compile(
     r"(?:^|_)(?:api_?key|(?:access|secret)_key|secret|password|authorization|(?:access|auth|bearer)_token)$", re.I
@@ -190,9 +191,9 @@ class SettingReader:
                 self._fail("SK310", argument.span, message, f"write {form.described()}")
         wanted = len(form.arguments)
         if len(given) < wanted or (len(given) > wanted and not form.many):
-            counted = f"{wanted} argument{'' if wanted == 1 else 's'}"
+            takes = counted(wanted, "argument")
             self._fail(
-                "SK310", node.span, f"`{form.name}` takes {counted}, not {len(given)}", f"write {form.described()}"
+                "SK310", node.span, f"`{form.name}` takes {takes}, not {len(given)}", f"write {form.described()}"
             )
         forms = (*form.arguments, *(form.arguments[-1:] * (len(given) - wanted)))
         values = tuple(
@@ -361,5 +362,4 @@ def _choices(forms: tuple[Form, ...]) -> str:
     found: list[str] = []
     for form in forms:
         found += [f"`{word}`" for word in form.words] if form.kind == "word" else [form.described()]
-    found = list(dict.fromkeys(found))
-    return found[0] if len(found) == 1 else f"{', '.join(found[:-1])} or {found[-1]}"
+    return joined(list(dict.fromkeys(found)), "or")

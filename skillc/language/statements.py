@@ -11,6 +11,7 @@ from skillc.language.forms import SettingKind
 from skillc.language.kinds import EXTRA_PARAMETERS, KINDS, Kind, kinds_in
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
+from skillc.text import listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +184,7 @@ class Sorter:
             self._too_many(kind, name, suffix)
             return None
         if kind.modifiers and not modifiers:
-            choices = ", ".join(f"`{word}`" for word in kind.modifiers)
+            choices = listed(kind.modifiers)
             named = f" `{name.text}`" if name else ""
             hint = f"put one of {choices} in front"
             self._error(
@@ -296,7 +297,7 @@ class Sorter:
                 within = kind.within[0]
                 return f"it stands in the block of `{within}`" if within else "it stands at the top of a file"
         homes = [k.word for k in KINDS.values() if len(words) == 1 and k.word != self._parent and k.setting(words[0])]
-        return f"it stands in the block of {' or '.join(f'`{each}`' for each in homes[:4])}" if homes else None
+        return f"it stands in the block of {listed(homes[:4], 'or')}" if homes else None
 
     def _place(self) -> str:
         if self._parent == "":
@@ -308,7 +309,7 @@ class Sorter:
 
     def _listed(self) -> str | None:
         known = [*self._kinds, *self._settings]
-        return f"there is {', '.join(f'`{word}`' for word in known[:12])}" if known else None
+        return f"there is {listed(known[:12])}" if known else None
 
     def _error(
         self,

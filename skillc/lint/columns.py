@@ -10,12 +10,13 @@ from pydantic import JsonValue
 
 from skillc.data.dataset import Dataset
 from skillc.data.example import Example
-from skillc.data.problems import counted, listed
+from skillc.data.problems import named
 from skillc.data.split import SIDES
 from skillc.diagnostics.diagnostic import Severity
 from skillc.plan.advice import Advice
 from skillc.plan.figures import share
 from skillc.plan.schema import FieldPlan, Plan
+from skillc.text import counted, joined
 
 _MOST_ROWS = Fraction(1, 2)
 
@@ -30,16 +31,16 @@ def labels(plan: Plan, dataset: Dataset) -> Iterator[Advice]:
         at = ("output", output.name, None)
         never = [label for label in output.type.labels if not every[label]]
         if never:
-            message = f"no example has the label {listed(never)}"
+            message = f"no example has the label {named(never)}"
             yield Advice("SK434", Severity.NOTE, message, at, "bring examples of it, or remove it")
         unlearnt = [label for label in output.type.labels if every[label] and not seen["train"][label]]
         if unlearnt:
-            where = " and ".join(side for side in SIDES if any(seen[side][label] for label in unlearnt))
-            message = f"the label {listed(unlearnt)} stands on {where} and not on train, so nothing can be learnt of it"
+            where = joined([side for side in SIDES if any(seen[side][label] for label in unlearnt)])
+            message = f"the label {named(unlearnt)} stands on {where} and not on train, so nothing can be learnt of it"
             yield Advice("SK435", Severity.WARNING, message, at, "bring more of it, or choose another `seed`")
         untried = [label for label in output.type.labels if seen["train"][label] and not (every - seen["train"])[label]]
         if untried:
-            message = f"the label {listed(untried)} stands on train alone, so nothing tells whether it was learnt"
+            message = f"the label {named(untried)} stands on train alone, so nothing tells whether it was learnt"
             yield Advice("SK435", Severity.NOTE, message, at, "bring more of it, or choose another `seed`")
 
 

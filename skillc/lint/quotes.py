@@ -10,7 +10,6 @@ from itertools import accumulate
 
 from skillc.data.dataset import Dataset
 from skillc.data.example import Example
-from skillc.data.problems import counted, shown
 from skillc.data.split import SIDES, Side
 from skillc.diagnostics.diagnostic import Severity
 from skillc.lint.places import place_of
@@ -18,6 +17,7 @@ from skillc.lint.twins import normal
 from skillc.optimize.overlap import RUN, Words, said, words
 from skillc.plan.advice import Advice, Place
 from skillc.plan.schema import Plan
+from skillc.text import counted, joined, shown
 
 _PART = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+#]|\d+[.)])\s)")
 # Words that more different inputs share, or half of all examples, are wording of the task and no quote of any of them.
@@ -133,7 +133,7 @@ def _told(dataset: Dataset, text: Text, found: Mapping[str, Quote]) -> Iterator[
         if not quoted:
             continue
         first = min(quoted, key=lambda quote: dataset.places.get(quote.example.id, ("", 0)))
-        what = " and ".join(sorted({quote.side for quote in quoted}, reverse=True))
+        what = joined(sorted({quote.side for quote in quoted}, reverse=True))
         message = (
             f"{text.name} has words of {counted(len(quoted), 'example')} of {what}: "
             f"{shown(' '.join(first.run))} stands in {place_of(dataset, first.example)}"

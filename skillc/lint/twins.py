@@ -12,12 +12,12 @@ from pydantic import JsonValue
 
 from skillc.data.dataset import Dataset
 from skillc.data.example import Example
-from skillc.data.problems import counted
 from skillc.data.split import SIDES, Side
 from skillc.diagnostics.diagnostic import Severity
 from skillc.lint.places import place_of, source_of
 from skillc.plan.advice import Advice
 from skillc.plan.schema import Plan
+from skillc.text import counted, joined
 
 _BETWEEN = re.compile(r"[\W_]+")
 _CLOSED = frozenset({"labels", "bool", "number", "integer"})
@@ -84,7 +84,7 @@ def _with_two_answers(plan: Plan, dataset: Dataset, several: Sequence[Sequence[M
         if not found:
             continue
         one, other = found[0]
-        times = "1 input has" if len(found) == 1 else f"{len(found):,} inputs have"
+        times = f"{counted(len(found), 'input')} {'has' if len(found) == 1 else 'have'}"
         message = (
             f"{times} two answers, case and signs aside: {place_of(dataset, one)} (`{_shown(one, output.name)}`), "
             f"{place_of(dataset, other)} (`{_shown(other, output.name)}`)"
@@ -107,4 +107,4 @@ def _answers(example: Example, output: str) -> set[str]:
 
 def _shown(example: Example, output: str) -> str:
     gold = example.gold.get(output)
-    return " or ".join(map(str, gold)) if isinstance(gold, list) else str(gold)
+    return joined([str(each) for each in gold], "or") if isinstance(gold, list) else str(gold)

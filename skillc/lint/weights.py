@@ -10,7 +10,6 @@ from math import floor, log10
 from skillc.budget.spend import Sizes
 from skillc.budget.steps import decisions_of
 from skillc.data.dataset import Dataset
-from skillc.data.problems import counted
 from skillc.diagnostics.diagnostic import Severity
 from skillc.gates.show import show_term
 from skillc.gates.stages import conjuncts
@@ -19,6 +18,7 @@ from skillc.plan.advice import Advice, Place
 from skillc.plan.betting import e_value
 from skillc.plan.chance import comparison, points_above
 from skillc.plan.schema import GatePlan, MetricPlan, Plan
+from skillc.text import counted
 
 _RIGHT_OR_WRONG = frozenset({"exact_match", "contains", "numeric", "one_of"})
 _TRUTHS = frozenset({"and", "or", "not", "<", "<=", ">", ">=", "==", "!="})

@@ -18,6 +18,7 @@ from skillc.frontend import estimate, plan_file
 from skillc.language.symbols import Symbol
 from skillc.lsp.workspace import Analysis, Stamp
 from skillc.plan import figures
+from skillc.text import counted, listed
 
 if TYPE_CHECKING:
     from skillc.budget.bounds import Bounds
@@ -167,7 +168,7 @@ def _caused(costs: Costs, symbol: Symbol) -> tuple[tuple[Stage, ...], str | None
         return _named(costs, ("slow update",)), "the slow update"
     if symbol.kind == "setting" and symbol.owner in ("optimize", "data") and name in _STAGES:
         stages = _named(costs, _STAGES[name])
-        shown = " and ".join(f"`{stage.name}`" for stage in stages)
+        shown = listed([stage.name for stage in stages], "and")
         return stages, f"{shown}, which it sizes" if stages else None
     return (), None
 
@@ -183,7 +184,7 @@ def _gate(costs: Costs, name: str) -> tuple[tuple[Stage, ...], str | None]:
     stages = _named(costs, ("slow update",) if gate.for_ == "slow" else ("gate", "merge", "tidy"))
     on = "the training batch" if gate.stage == "batch" else "validation"
     others = sum(each.stage == gate.stage and each.for_ == gate.for_ for each in gates) - 1
-    shared = f", shared with {others} other{'s' if others > 1 else ''}" if others else ""
+    shared = f", shared with {counted(others, 'other')}" if others else ""
     return stages, f"{where} on {on}{shared}" if stages else None
 
 
@@ -192,7 +193,7 @@ def _of_role(costs: Costs, role: str) -> tuple[tuple[Stage, ...], str | None]:
         return (), None
     stages = tuple(stage for stage in costs.bounds.stages if stage.role == role)
     both = [stage.name for stage in costs.bounds.stages if stage.role in ("both", "all")]
-    besides = f", besides its part of {' and '.join(f'`{each}`' for each in both)}" if both else ""
+    besides = f", besides its part of {listed(both, 'and')}" if both else ""
     return stages, f"what this model is asked{besides}" if stages else None
 
 

@@ -20,6 +20,7 @@ from skillc.lsp.costs import described as cost_of
 from skillc.lsp.workspace import Analysis
 from skillc.syntax import nodes
 from skillc.syntax.source import Source
+from skillc.text import listed
 
 _TERM_LIMIT = 1_000
 _LINES_LIMIT = 8
@@ -236,8 +237,7 @@ def _module(module: Module) -> Iterator[str | None]:
     yield f"module `{module.shown}`"
     names = module.names()
     if names:
-        more = ", ..." if len(names) > 20 else ""
-        yield f"it has {', '.join(f'`{name}`' for name in names[:20])}{more}"
+        yield f"it has {listed(names, most=20)}"
 
 
 def signature(stated: Stated) -> str:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from pydantic import JsonValue
 
 from skillc.errors import SkillcError
+from skillc.json_values import as_text
 from skillc.plan.schema import TypePlan
 
 
@@ -85,7 +86,7 @@ def text_of(value: JsonValue) -> str:
         return ""
     if isinstance(value, list):
         return "\n".join(text_of(item) for item in value)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return as_text(value)
 
 
 def shown(value: JsonValue) -> str:

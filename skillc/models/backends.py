@@ -24,6 +24,7 @@ from skillc.models.function import Backend, Function
 from skillc.models.prices import provider_of
 from skillc.models.transport import Transport
 from skillc.plan.schema import ModelPlan
+from skillc.text import listed
 from skillc.user_code import is_theirs, load_function, source_digest, told
 
 GROUP = "skillc.backends"
@@ -148,7 +149,7 @@ def _found(model: ModelPlan, provider: str, root: Path) -> Backend | None:
     if registered is not None and not any(each.function is registered for each in installed):
         installed.append(Backend(registered, _place(registered), source_digest(_place(registered), registered, root)))
     if len(installed) > 1:
-        names = " and ".join(f"`{each.shown}`" for each in installed)
+        names = listed([each.shown for each in installed], "and")
         raise SkillcError(
             f"model `{model.role}` is `{model.model}`, and more than one backend is called `{provider}`: {names}",
             hint='say which one: `backend = python("module:function")`',

@@ -12,6 +12,7 @@ from urllib.parse import quote, quote_plus
 
 from skillc.errors import SkillcError
 from skillc.models.calls import Usage
+from skillc.text import cut
 
 FailureKind = Literal["transient", "empty", "cut", "malformed"]
 WireKind = Literal["unreachable", "late", "broken", "redirected", "refused", "malformed"]
@@ -145,8 +146,7 @@ def scrub(text: str, secrets: Iterable[str]) -> str:
     """The text without the secrets that we know, and without what looks like one; at most 500 characters."""
     for secret in sorted({form for s in secrets if len(s) >= _SHORTEST for form in _forms(s)}, key=len, reverse=True):
         text = text.replace(secret, "***")
-    text = " ".join(_SECRET.sub("***", text).split())
-    return text if len(text) <= 500 else text[:500] + "…"
+    return cut(_SECRET.sub("***", text), 500)
 
 
 def _forms(secret: str) -> Iterable[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 from skillc.budget.spend import price_hint
 from skillc.errors import SkillcError
+from skillc.json_values import canonical_ascii
 from skillc.models.accounts import Amount
 from skillc.models.backends import own_backend
 from skillc.models.calls import Call
@@ -21,6 +21,7 @@ from skillc.models.serving.servers import Servers
 from skillc.models.transport import Transport
 from skillc.plan import overrides
 from skillc.plan.schema import ModelPlan, Plan
+from skillc.text import listed
 
 # What providers add around a prompt: per call, per message, and for the tools' own system prompt.
 _TOKENS_A_CALL, _TOKENS_A_MESSAGE, _TOKENS_FOR_TOOLS = 64, 16, 1024
@@ -85,7 +86,7 @@ class Role:
         limits = [arguments[name] for name in _LIMITS if isinstance(arguments.get(name), int)]
         copies = arguments.get("n")
         replies = copies if isinstance(copies, int) and copies > 0 else 1
-        return len(_canonical(read)) + overhead, max(limits, default=self.plan.max_reply) * replies
+        return len(canonical_ascii(read, _refused)) + overhead, max(limits, default=self.plan.max_reply) * replies
 
 
 def seed_of(declared: int, sample: int | tuple[int, ...]) -> int:
@@ -152,13 +153,12 @@ def call_key(role: Role, arguments: Mapping[str, Any], sample: int | tuple[int, 
         SkillcError: something in the call is no JSON, so that it can neither be told from another nor be sent.
     """
     told = {"endpoint": role.endpoint.id, "sample": sample, "salt": salt, "sent": arguments}
-    return hashlib.sha256(_canonical(told).encode()).hexdigest()
+    return hashlib.sha256(canonical_ascii(told, _refused).encode()).hexdigest()
 
 
 def roles_named(roles: Sequence[Role]) -> str:
     """Roles of one endpoint for a message, with their model, where it is the same, and its address."""
-    names = [f"`{role.plan.role}`" for role in roles]
-    many = f"models {', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else f"model {names[0]}"
+    many = f"model{'s' if len(roles) > 1 else ''} {listed([role.plan.role for role in roles], 'and')}"
     models = {role.plan.model for role in roles}
     of = f"`{roles[0].plan.model}` " if len(models) == 1 else ""
     return f"{many} ({of}at `{roles[0].endpoint.id}`)"
@@ -169,10 +169,6 @@ def _role(model: ModelPlan, environ: Mapping[str, str], root: Path, own: bool) -
     if found is not None:
         return Role(model, found.endpoint, price_of(model), found.transport)
     return Role(model, endpoint_of(model, environ, root), price_of(model))
-
-
-def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=_refused)
 
 
 def _refused(value: Any) -> Any:

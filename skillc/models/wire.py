@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakSet
 
 from skillc.models.failures import WireFailure
+from skillc.text import shown
 
 # The longest reply of a model, thought and log-probabilities included, is a few MiB of JSON.
 MOST_BYTES = 32 * 1024 * 1024
@@ -226,8 +227,8 @@ def error_in(body: bytes) -> Told | None:
 
 def excerpt(body: bytes) -> str:
     """The beginning of what stands in a body, as one line and without the tags of a page."""
-    text = " ".join(_TAG.sub(" ", body[:4096].decode("utf-8", "replace")).split())
-    return f"`{text[:120]}…`" if len(text) > 120 else f"`{text}`" if text else "nothing"
+    text = _TAG.sub(" ", body[:4096].decode("utf-8", "replace")).strip()
+    return shown(text, 120) if text else "nothing"
 
 
 def _shown(request: Any, location: str) -> str:

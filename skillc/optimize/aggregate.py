@@ -1,7 +1,7 @@
 """Stage 3: the proposals of all minibatches become one list; a call only where readers overlap.
 
 Proposals of different readers dispute where they change the same rule, cite the same case, or read alike whatever they
-answer. These go through a merge tree of fan-in 8, with the cases that they cite; the others are joined without a call.
+answer. These go through a merge tree of fan-in 8, with the cases that they cite; the others are united without a call.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from skillc.optimize.briefing import briefing
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.near import Alike
 from skillc.optimize.prompting import Kind, PatchView, TrajectoryView, aggregate_messages
-from skillc.optimize.proposals import Proposal, as_proposed, check_edits, joined, read_proposals, wording
+from skillc.optimize.proposals import Proposal, as_proposed, check_edits, read_proposals, unite, wording
 from skillc.optimize.reflect import Reflection
 from skillc.optimize.replies import AggregateReply
 from skillc.optimize.rollouts import gather
@@ -43,14 +43,14 @@ async def aggregate(
     """One list without duplicates, in the order of its readers; what they dispute comes first, as it was settled.
 
     Lists are merged within their kind until the last call can hold all that are left; that one settles what failures
-    and successes have against each other. Where the optimizer gives no readable merge, equal edits are joined and all
+    and successes have against each other. Where the optimizer gives no readable merge, equal edits are united and all
     are kept.
     """
-    every = joined([proposal for reflection in reflections for proposal in reflection.proposals])
+    every = unite([proposal for reflection in reflections for proposal in reflection.proposals])
     disputed = _disputed(engine, state, reflections)
     if not disputed:
         return every
-    parts = [(r, [p for p in joined(r.proposals) if wording(p.edit) in disputed]) for r in reflections]
+    parts = [(r, [p for p in unite(r.proposals) if wording(p.edit) in disputed]) for r in reflections]
     level = [_List(r.kind, proposals, r.summary) for r, proposals in parts if proposals]
     ordinal = 0
     while len(level) > 1:
@@ -60,12 +60,12 @@ async def aggregate(
             [_merge(engine, state, group, place, ordinal + i, edits) for i, group in enumerate(groups)]
         )
         ordinal += len(groups)
-    return joined([*level[0].proposals, *(p for p in every if wording(p.edit) not in disputed)])
+    return unite([*level[0].proposals, *(p for p in every if wording(p.edit) not in disputed)])
 
 
 def _disputed(engine: Engine, state: State, reflections: Sequence[Reflection]) -> frozenset[str]:
     """The wordings of proposals that another reader's proposal overlaps or contradicts; equal ones do neither."""
-    readers = [joined(reflection.proposals) for reflection in reflections]
+    readers = [unite(reflection.proposals) for reflection in reflections]
     texts = [[_condition(engine, proposal) for proposal in each] for each in readers]
     # What a reader and the skill's own rules repeat is how rules are worded here, not what they are about.
     indexes = [Alike(each, [rule.text for rule in state.incumbent.rules]) for each in texts]
@@ -107,7 +107,7 @@ async def _merge(engine: Engine, state: State, group: Sequence[_List], place: Pl
     if len(group) == 1:
         return group[0]
     kind: Kind = "failures" if any(part.kind == "failures" for part in group) else "successes"
-    together = joined([proposal for part in group for proposal in part.proposals])
+    together = unite([proposal for part in group for proposal in part.proposals])
     cited = _cited(together)
     tags = {example: f"t{i}" for i, example in enumerate(cited, 1)}
     messages = aggregate_messages(
@@ -131,7 +131,7 @@ async def _merge(engine: Engine, state: State, group: Sequence[_List], place: Pl
         return _List(kind, together)
     ids = {tag: example for example, tag in tags.items()}
     merged = [_with_author(proposal, together) for proposal in read_proposals(reply.edits[: len(together)], ids)]
-    return _List(kind, joined(merged) or together, " ".join(part.summary for part in group if part.summary))
+    return _List(kind, unite(merged) or together, " ".join(part.summary for part in group if part.summary))
 
 
 def _cited(proposals: Sequence[Proposal]) -> list[str]:

@@ -15,7 +15,7 @@ from skillc.budget.steps import SHELF
 from skillc.document.edits import Delete, Edit, apply_edits
 from skillc.optimize.credit import Moved
 from skillc.optimize.engine import Rejected, State
-from skillc.optimize.proposals import Proposal, joined, wording
+from skillc.optimize.proposals import Proposal, unite, wording
 
 # How often an edit comes back from the shelf.
 RETURNS = 2
@@ -64,7 +64,7 @@ def unshelved(state: State, proposals: Sequence[Proposal]) -> tuple[State, list[
             back.append(replace(fresh, returned=proposal.returned + 1))
         else:
             fates.append(fate(proposal, "dropped", report.message))
-    return replace(state, shelf=()), joined([*proposals, *back]), fates
+    return replace(state, shelf=()), unite([*proposals, *back]), fates
 
 
 # ---- before the gates -----------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def left_out(proposals: Sequence[Proposal], merged: Sequence[Proposal]) -> tuple
     """What the aggregator did not return: edits whose cases no merged edit cites, and the fates of the others."""
     there = {wording(proposal.edit) for proposal in merged}
     lost, fates = [], []
-    for proposal in joined(proposals):
+    for proposal in unite(proposals):
         if wording(proposal.edit) in there:
             continue
         into = max(merged, key=lambda other: len(set(proposal.cures) & set(other.cures)), default=None)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from skillc.optimize.ask import Messages, Optimizer
 from skillc.optimize.prompting import HitView, TrajectoryView, lookup_messages
 from skillc.optimize.replies import LookReply, Lookup, ReflectReply
+from skillc.text import counted
 from skillc.tokens import count_tokens
 
 # Tokens of an input that a prompt shows of its own trajectories where the rest can be looked up.
@@ -76,7 +77,7 @@ class Library:
             return [], f"there is no trajectory `{tag}`; `list` names them"
         parts = self.parts(tag)
         if lookup.part > len(parts):
-            return [], f"`{tag}` has {len(parts)} part{'s' if len(parts) > 1 else ''}"
+            return [], f"`{tag}` has {counted(len(parts), 'part')}"
         return [], f"`{tag}`, part {lookup.part} of {len(parts)}:\n{parts[lookup.part - 1]}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
@@ -11,6 +10,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from skillc.data.example import Example
+from skillc.json_values import as_text
 
 _WORD = re.compile(r"\w+")
 # BM25 gives single precision: what differs less than this is a tie.
@@ -91,5 +91,5 @@ def _index_of(texts: Sequence[Sequence[str]]) -> Any:
 
 
 def _words(values: Mapping[str, JsonValue]) -> list[str]:
-    texts = (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values.values())
+    texts = map(as_text, values.values())
     return [word for text in texts for word in _WORD.findall(text.casefold())]

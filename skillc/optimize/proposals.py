@@ -14,6 +14,7 @@ from skillc.document.edits import Add, Delete, Edit, Move, Replace, apply_edits,
 from skillc.document.skill import Document
 from skillc.optimize.prompting import EditView
 from skillc.optimize.replies import MalformedReply, ProposedEdit
+from skillc.text import joined
 
 # `t3`, `t1, t4 and k2`: how the prompts name cases.
 _TAGS = re.compile(r"\b[tk]\d+(?:(?:,? and |, ?|; ?| ?/ ?| )[tk]\d+)*\b")
@@ -96,7 +97,7 @@ class Proposal:
             "shown": [name for name, _ in self.moved if name in self.seen],
         }
         counts = [f"{sum(n in self.gains for n in names)} of {len(names)} {k}" for k, names in kinds.items() if names]
-        text = f"cured {' and '.join(counts)} failures"
+        text = f"cured {joined(counts)} failures"
         if self.guarded:
             lost = sum(change < 0 for _, change in self.guarded)
             text += f", broke {lost} of {len(self.guarded)} near right cases"
@@ -238,8 +239,8 @@ def wording(edit: Edit) -> str:
     return f"move {edit.rule} after {edit.after or 'all others'}"
 
 
-def joined(proposals: Sequence[Proposal]) -> list[Proposal]:
-    """Join equal edits: their supports add up, their examples unite, in the order of first appearance.
+def unite(proposals: Sequence[Proposal]) -> list[Proposal]:
+    """Unite equal edits: their supports add up, their examples unite, in the order of first appearance.
 
     The text counts as the first author's, so that the cases of the others are unseen.
     """

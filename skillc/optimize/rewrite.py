@@ -23,6 +23,7 @@ from skillc.optimize.prompting import rewrite_messages
 from skillc.optimize.proposals import Proposal, edit_view, without_tags
 from skillc.optimize.replies import MalformedReply, RewriteReply
 from skillc.plan.initial import REMINDERS
+from skillc.text import listed
 
 
 async def write_patch(
@@ -176,7 +177,7 @@ def read_rewrite(skill: Document, reply: RewriteReply, sections: Sequence[str]) 
     document = skill
     for part in reply.sections:
         if part.section not in sections:
-            asked = ", ".join(f"`{name}`" for name in sections)
+            asked = listed(sections)
             return Refused(f"section `{part.section}` was not to be rewritten, but {asked}")
         wanted = [
             WantedRule(

@@ -12,6 +12,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 from skillc.metrics.cells import MICRO
+from skillc.text import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -99,13 +100,13 @@ def judge(
         alpha=alpha,
     )
     if len(names) < SMALLEST:
-        return replace(seen, reason=f"the test split has {_groups(len(names))}, fewer than {SMALLEST}")
+        return replace(seen, reason=f"the test split has {counted(len(names), 'group')}, fewer than {SMALLEST}")
     if not measured:
         return replace(seen, reason="no example was measured under both skills")
     worst, best = _differences(pairs, names, low, high)
     exact, _ = _differences(measured, names, low, high)
-    counted = Counter(pair.group for pair in measured)
-    sizes = [counted[name] for name in names]
+    groups = Counter(pair.group for pair in measured)
+    sizes = [groups[name] for name in names]
     sums = _Sums(worst, best, exact, sizes, alpha, seed)
     word = sums.word
     return replace(
@@ -193,10 +194,6 @@ def _differences(
         worst[pair.group] += least - (ceiling if pair.initial is None else pair.initial)
         best[pair.group] += most - (floor if pair.initial is None else pair.initial)
     return list(worst.values()), list(best.values())
-
-
-def _groups(count: int) -> str:
-    return "1 group" if count == 1 else f"{count} groups"
 
 
 def _gain(measured: Sequence[PairedScore]) -> Fraction | None:

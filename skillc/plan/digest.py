@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
-import json
-import math
-from collections.abc import Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Mapping
 
-from pydantic import BaseModel
-
+from skillc.json_values import digest, fields_of
 from skillc.plan.address import without_secrets
 from skillc.plan.schema import Plan
 
@@ -24,21 +18,6 @@ SERVED_ALIKE = frozenset({"port", "python", "keep", "timeout", "gpu_share", "ten
 _PATHS = ("source", "train", "validation", "test")
 # What happens to a finished skill. No decision depends on it, so a refused skill can be delivered without a new run.
 _AFTERWARDS = "required_verdict"
-
-
-def canonical(value: object) -> str:
-    """JSON with sorted keys and without white space; fractions stand as `"n/d"`.
-
-    Raises:
-        TypeError: a value that has no canonical form.
-        ValueError: a number that is not finite.
-    """
-    return json.dumps(_plain(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
-def digest(value: object) -> str:
-    """Hex sha256 of the canonical JSON of a value."""
-    return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
 def plan_digest(plan: Plan) -> str:
@@ -71,9 +50,9 @@ def run_parts(
         model_sources: what tells the code from other code that answers for a model, by role, where it is the user's.
     """
     plan = without_secrets(plan)
-    budget = {name: cap for name, cap in _fields(plan.budget).items() if name not in TRUNCATING_CAPS}
-    data = {name: value for name, value in _fields(plan.data).items() if name not in _PATHS}
-    models = {role: _sent(_fields(model)) for role, model in plan.models.items()}
+    budget = {name: cap for name, cap in fields_of(plan.budget).items() if name not in TRUNCATING_CAPS}
+    data = {name: value for name, value in fields_of(plan.data).items() if name not in _PATHS}
+    models = {role: _sent(fields_of(model)) for role, model in plan.models.items()}
     for role, source in (model_sources or {}).items():
         models[role] = {**models[role], "source": source}
     return {
@@ -92,10 +71,10 @@ def run_id(parts: Mapping[str, str]) -> str:
 
 
 def _meaning(plan: Plan) -> dict[str, object]:
-    fields = _fields(plan)
+    fields = fields_of(plan)
     del fields[_AFTERWARDS]
     for kind in ("gates", "requires"):
-        fields[kind] = [{k: v for k, v in _fields(gate).items() if k != "text"} for gate in getattr(plan, kind)]
+        fields[kind] = [{k: v for k, v in fields_of(gate).items() if k != "text"} for gate in getattr(plan, kind)]
     return fields
 
 
@@ -108,33 +87,3 @@ def _sent(model: dict[str, object]) -> dict[str, object]:
     if isinstance(serve, dict):
         kept["serve"] = {name: value for name, value in serve.items() if name not in SERVED_ALIKE}
     return {**kept, "parameters": {name: value for name, value in parameters.items() if name not in RETRIES}}
-
-
-def _fields(value: object) -> dict[str, object]:
-    if isinstance(value, BaseModel):
-        return {name: getattr(value, name) for name in type(value).model_fields}
-    if dataclasses.is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    raise TypeError(f"{type(value).__name__} has no canonical form")
-
-
-def _plain(value: object) -> object:
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, Fraction):
-        return f"{value.numerator}/{value.denominator}"
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ValueError(f"{value} has no canonical form")
-        return value
-    if isinstance(value, Mapping):
-        return {_key(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, bytes):
-        return [_plain(item) for item in value]
-    return {name: _plain(item) for name, item in _fields(value).items()}
-
-
-def _key(key: object) -> str:
-    if not isinstance(key, str):
-        raise TypeError(f"a key must be a text, not {type(key).__name__}")
-    return key

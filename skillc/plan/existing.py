@@ -18,6 +18,7 @@ from skillc.errors import SkillcError
 from skillc.fences import closed
 from skillc.language.files import read_source
 from skillc.plan.resolve.skill import artifact_name
+from skillc.text import counted, listed
 
 # The keys of the Agent Skills specification beside `name` and `description`; validators refuse others.
 SPEC_KEYS = ("license", "compatibility", "metadata", "allowed-tools")
@@ -128,7 +129,7 @@ def _named(title: str, sections: Sequence[Section]) -> str:
     near = suggest(title, titles)
     raise SkillcError(
         f"there is no section `{title}`",
-        hint=f"did you mean `{near}`?" if near else f"sections: {', '.join(f'`{each}`' for each in titles) or 'none'}",
+        hint=f"did you mean `{near}`?" if near else f"sections: {listed(titles) or 'none'}",
     )
 
 
@@ -143,7 +144,7 @@ def _section(section: Section, frozen: bool) -> ExistingSection:
     made = Section(section.name, "trainable", text)
     count = len(made.rules)
     limit = max(WHOLE_TEXT, -(-2 * made.tokens // _STEP) * _STEP)
-    why = f"{count} rule{'' if count == 1 else 's'}"
+    why = counted(count, "rule")
     return ExistingSection(section.name, "trainable", text, section.title, limit, shown, why)
 
 

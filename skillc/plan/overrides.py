@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, TypeVar, get_args
 
@@ -13,6 +13,7 @@ from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
 from skillc.gates.units import SYNONYMS, UNITS, described
 from skillc.plan.schema import ModelPlan, OptimizePlan, Plan, SchedulePlan
+from skillc.text import listed
 
 OFFLINE_MODEL = "rulebook/v1"
 
@@ -40,7 +41,7 @@ def override(plan: Plan, changes: Mapping[str, str]) -> Plan:
         reader = _SETTINGS.get(key)
         if reader is None or not dot:
             near = suggest(key, _SETTINGS) or next((known for known in _SETTINGS if known.endswith(f".{key}")), None)
-            hint = f"did you mean `{near}`?" if near else f"there are {_listed(_SETTINGS)}"
+            hint = f"did you mean `{near}`?" if near else f"there are {listed(_SETTINGS)}"
             if key == "require":
                 hint = f"it has an option of its own: `--require {text.strip()}`"
             raise SkillcError(f"there is no setting `{key}`", hint=hint)
@@ -63,7 +64,7 @@ def override_models(plan: Plan, changes: Mapping[str, str]) -> Plan:
     for role, name in changes.items():
         if role not in models:
             near = suggest(role, models)
-            hint = f"did you mean `{near}`?" if near else f"there are {_listed(models)}"
+            hint = f"did you mean `{near}`?" if near else f"there are {listed(models)}"
             raise SkillcError(f"there is no model `{role}`", hint=hint)
         provider, slash, rest = name.partition("/")
         if not (provider and slash and rest):
@@ -199,7 +200,7 @@ def _word(*choices: str) -> Reader:
     def read(key: str, text: str) -> str:
         if text not in choices:
             near = suggest(text, choices)
-            hint = f"did you mean `{near}`?" if near else f"there are {_listed(choices)}"
+            hint = f"did you mean `{near}`?" if near else f"there are {listed(choices)}"
             raise SkillcError(f"`{key}` is not `{text}`", hint=hint)
         return text
 
@@ -233,10 +234,6 @@ def _sees(key: str, text: str) -> tuple[str, ...]:
     for name in named:
         _word(*sights)(key, name)
     return tuple(sight for sight in sights if sight in named)
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
 
 
 _count = _amount("", least=1, whole=True)

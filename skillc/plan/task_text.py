@@ -9,6 +9,7 @@ import json
 from collections.abc import Sequence
 
 from skillc.plan.schema import FieldPlan, SkillPlan, TaskPlan, TypePlan
+from skillc.text import joined
 
 _LEAD = {
     "rules": "Follow the rules below; they come before your own judgement.",
@@ -44,7 +45,7 @@ def task_text(task: TaskPlan) -> str:
         given = "\n".join(["You are given:", "", *(_item(field, answer=False) for field in task.inputs), "", ""])
         asked = _asked(task.outputs, first=True)
     elif task.inputs:
-        given = f"Given {_joined([_phrase(field, answer=False) for field in task.inputs], 'and')}, "
+        given = f"Given {joined([_phrase(field, answer=False) for field in task.inputs], 'and')}, "
         asked = _asked(task.outputs, first=False)
     else:
         given, asked = "", _asked(task.outputs, first=True)
@@ -157,9 +158,5 @@ def quoted(labels: Sequence[str], word: str) -> str:
     """Labels in quotation marks that none of them contains; as JSON strings where there are no such marks."""
     marks = next((pair for pair in _QUOTES if not any(mark in label for mark in pair for label in labels)), None)
     if marks is None or any(not label.isprintable() for label in labels):
-        return f"{_joined([json.dumps(label, ensure_ascii=False) for label in labels], word)} (as JSON strings)"
-    return _joined([f"{marks[0]}{label}{marks[1]}" for label in labels], word)
-
-
-def _joined(parts: Sequence[str], word: str) -> str:
-    return f"{', '.join(parts[:-1])} {word} {parts[-1]}" if len(parts) > 1 else parts[0]
+        return f"{joined([json.dumps(label, ensure_ascii=False) for label in labels], word)} (as JSON strings)"
+    return joined([f"{marks[0]}{label}{marks[1]}" for label in labels], word)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from skillc.errors import SkillcError
 from skillc.plan.schema import TaskPlan
 from skillc.plan.task_text import task_text
+from skillc.text import listed
 
 KINDS = ("predict", "chain_of_thought")
 
@@ -17,7 +18,7 @@ def kind_of(task: TaskPlan) -> str:
     """
     kind = task.rollout.kind
     if kind not in KINDS:
-        known = " and ".join(f"`{known}`" for known in KINDS)
+        known = listed(KINDS, "and")
         raise SkillcError(f"`rollout = {kind}` comes with a later version", hint=f"this one compiles {known}")
     return kind
 

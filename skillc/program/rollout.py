@@ -21,6 +21,7 @@ from skillc.models.failures import CallFailed, find_failure
 from skillc.plan.schema import Plan
 from skillc.program.module import Program, build_module
 from skillc.program.present import instructions
+from skillc.text import listed
 
 UNMEASURED_BY: dict[str, UnmeasuredKind] = {
     "transient": "transport",
@@ -170,7 +171,7 @@ def _unreadable(raised: AdapterParseError) -> str:
     outputs = list(raised.signature.output_fields)
     parsed = raised.parsed_result
     if isinstance(parsed, dict):
-        missing = ", ".join(f"`{name}`" for name in outputs if name not in parsed)
+        missing = listed(name for name in outputs if name not in parsed)
         return f"the reply lacks {missing}"
     text = " ".join(str(raised).split())
     start = text.find("Failed to parse field ")

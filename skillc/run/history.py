@@ -17,7 +17,8 @@ from pydantic import JsonValue
 from skillc.conflict import is_mark
 from skillc.errors import SkillcError
 from skillc.files import write_whole
-from skillc.run.journal import Record, canonical
+from skillc.json_values import canonical
+from skillc.run.journal import Record
 
 # Not part of a decision: where it stands, and what became known of it later.
 _BESIDE = ("run", "link", "completed")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,16 +10,12 @@ from typing import Any, TypeAlias
 from pydantic import JsonValue
 
 from skillc.errors import SkillcError
+from skillc.json_values import canonical
 from skillc.line_file import LineFile
 
 Record: TypeAlias = Mapping[str, JsonValue]
 
 _START = "0" * 64
-
-
-def canonical(record: Record) -> str:
-    """One line of JSON with sorted keys: the same text for the same values."""
-    return json.dumps(record, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def _link(previous: str, record: Record) -> str:

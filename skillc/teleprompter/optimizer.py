@@ -35,6 +35,7 @@ from skillc.teleprompter.predictors import Instruction, instructions_of, put_in,
 from skillc.teleprompter.rollouts import Job, ModuleRollouts, ModuleRunner, as_json
 from skillc.teleprompter.scoring import Answer, Metric, ModuleMeter, arguments_of, scored
 from skillc.teleprompter.settings import plan_for
+from skillc.text import listed
 
 GATES = {"better": "candidate.score > incumbent.score"}
 BUDGET = {"epochs": 2, "patience": "8 steps"}
@@ -297,9 +298,7 @@ def _texts(
 
 
 def _default(signature: Any) -> str:
-    inputs, outputs = (
-        ", ".join(f"`{name}`" for name in names) for names in (signature.input_fields, signature.output_fields)
-    )
+    inputs, outputs = (listed(names) for names in (signature.input_fields, signature.output_fields))
     return f"Given the fields {inputs}, produce the fields {outputs}."
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
+from skillc.text import listed
 
 _LINK, _FILES = "120000", ("100644", "100755", "120000")
 _MOST_LINKS = 5
@@ -35,13 +36,13 @@ class Repository:
         raise SkillcError(f"git knows no commit `{ref}`", hint=self._meant(ref))
 
     def _meant(self, ref: str) -> str | None:
-        listed = _git(self.root, "for-each-ref", "--format=%(refname:short)").stdout.decode(errors="replace").split()
-        near = next((name for name in listed if name.partition("/")[2] == ref), None) or suggest(ref, listed)
+        names = _git(self.root, "for-each-ref", "--format=%(refname:short)").stdout.decode(errors="replace").split()
+        near = next((name for name in names if name.partition("/")[2] == ref), None) or suggest(ref, names)
         if near:
             return f"did you mean `{near}`?"
         if _git(self.root, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true":
             return "the clone is shallow: `git fetch --unshallow`, or `fetch-depth: 0` for actions/checkout"
-        return f"there is {', '.join(f'`{name}`' for name in listed[:8])}" if listed else None
+        return f"there is {listed(names[:8])}" if names else None
 
     def programs(self, commit: str | None, folder: str) -> tuple[str, ...]:
         """The `.skill` files below a folder: of a commit, or of the working tree but for what git is to ignore."""

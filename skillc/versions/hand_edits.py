@@ -18,6 +18,7 @@ from skillc.plan.lock import Lock, has_digest, read_lock
 from skillc.program.artifact import check_folder
 from skillc.run.folder import HOME
 from skillc.run.written import Written
+from skillc.text import joined, listed
 from skillc.versions.git import repository_of
 from skillc.versions.taking import is_taken
 
@@ -53,7 +54,7 @@ class HandEditedError(SkillcError):
     """
 
     def __init__(self, edits: Sequence[HandEdit], program: Path, *, hint: str | None = None) -> None:
-        names = " and ".join(f"`{edit.path}`" for edit in edits)
+        names = listed([edit.path for edit in edits], "and")
         was = "was" if len(edits) == 1 else "were"
         if all(edit.foreign for edit in edits):
             message = f"{names} {was} not written by skillc and would be overwritten"
@@ -62,7 +63,7 @@ class HandEditedError(SkillcError):
             message = f"{names} {was} edited by hand and would be overwritten"
             unknown = [f"`{edit.path}`" for edit in edits if edit.written is None and not edit.foreign]
             if unknown:
-                message += f"; no difference is shown for {' and '.join(unknown)}: neither `.skillc` nor git has the "
+                message += f"; no difference is shown for {joined(unknown)}: neither `.skillc` nor git has the "
                 message += "compiled text"
             force = f"`--force` overwrites {'it' if len(edits) == 1 else 'them'}"
             if any(edit.path.name == SKILL_FILE for edit in edits):

@@ -11,7 +11,7 @@ from skillc.artifact_paths import CANDIDATE_SUFFIX, LOCK_SUFFIX, SKILL_FILE, Art
 from skillc.checking import Looked
 from skillc.conflict import UnmergedError, is_mark
 from skillc.data.dataset import Dataset, load
-from skillc.data.problems import DataError, counted
+from skillc.data.problems import DataError
 from skillc.data.reuse import check_unused, split_digest
 from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.errors import SkillcError
@@ -24,6 +24,7 @@ from skillc.plan.schema import Plan
 from skillc.run.folder import HOME
 from skillc.run.history import decisions_until, read_history
 from skillc.syntax.source import Source, Span
+from skillc.text import counted
 from skillc.versions.candidate import find_candidate
 from skillc.versions.git import repository_of
 from skillc.versions.places import first_line

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import posixpath
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from skillc.data.example import Example
 from skillc.data.reuse import split_digest
 from skillc.data.split import Side
 from skillc.errors import SkillcError
+from skillc.json_values import digest
 from skillc.plan.schema import DataPlan
 from skillc.versions.version import AtCommit, OnDisk, Version
 
@@ -103,11 +102,7 @@ def _sides(dataset: Dataset, inputs: Collection[str] | None) -> Sides:
     )
     for side, examples in by_side:
         for example in examples:
-            key = example.id if inputs is None else _hash({name: example.inputs.get(name) for name in inputs})
-            content = _hash({"inputs": dict(example.inputs), "gold": dict(example.gold)})
+            key = example.id if inputs is None else digest({name: example.inputs.get(name) for name in inputs})
+            content = digest({"inputs": dict(example.inputs), "gold": dict(example.gold)})
             rows[key] = Row(side, content)
     return Sides(rows, dataset.digest, split_digest(dataset.test))
-
-
-def _hash(value: Mapping[str, object]) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

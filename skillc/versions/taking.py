@@ -33,6 +33,7 @@ from skillc.syntax import nodes
 from skillc.syntax.formatting.fences import FENCE, STEP
 from skillc.syntax.source import Source, Span
 from skillc.syntax.texts import quote
+from skillc.text import listed
 
 if TYPE_CHECKING:
     from skillc.versions.hand_edits import HandEdit
@@ -161,7 +162,7 @@ def _prove(program: Path, after: Source, edit: HandEdit) -> None:
     except ProgramError as problem:
         raise ProgramError(program, problem.diagnostics) from None
     if left.any:
-        names = ", ".join(f"`{name}`" for name in left.parts) or "some parts"
+        names = listed(left.parts) or "some parts"
         raise SkillcError(
             f"the edits of {names} can't be written so that the program says the same",
             hint=f"write them into `{program}` by hand",

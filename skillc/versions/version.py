@@ -20,6 +20,7 @@ from skillc.plan.schema import Plan
 from skillc.syntax.nodes import Use
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source
+from skillc.text import counted
 from skillc.versions.git import Repository
 from skillc.versions.lfs import content_of, pointed_at
 
@@ -30,7 +31,7 @@ class NotComparable(SkillcError):  # noqa: N818
     def __init__(self, shown: str, label: str, diagnostics: Sequence[Diagnostic]) -> None:
         errors = sum(each.severity is Severity.ERROR for each in diagnostics)
         where = f" at `{label}`" if label else ""
-        count = f"{errors} error{'s' if errors != 1 else ''}"
+        count = counted(errors, "error")
         super().__init__(f"`{shown}`{where} has {count}, so it cannot be compared")
         self.diagnostics = tuple(diagnostics)
 

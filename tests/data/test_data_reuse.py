@@ -21,7 +21,7 @@ def test_what_a_skill_learnt_from_may_not_be_what_it_is_tested_on():
 
 
 def test_only_the_first_few_are_named():
-    with pytest.raises(SkillcError, match=r"1,000 examples .*: `e0`, `e1`, `e10`, \.\.\.$"):
+    with pytest.raises(SkillcError, match=r"1,000 examples .*: `e0`, `e1`, `e10` and 997 more$"):
         check_unused(marks(examples(f"e{i}" for i in range(1000))), examples(f"e{i}" for i in range(1000)), skill="s")
 
 

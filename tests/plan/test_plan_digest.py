@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plan_samples import BETTER, plan
 
-from skillc.plan.digest import canonical, digest, plan_digest, run_id, run_parts
+from skillc.json_values import canonical, digest
+from skillc.plan.digest import plan_digest, run_id, run_parts
 from skillc.plan.schema import GatePlan, PacingPlan, Plan, SchedulePlan
 
 VALUES = st.recursive(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from skillc.text import counted
+
 _STEPS = ("bytes", "KB", "MB", "GB", "TB")
 
 
@@ -10,4 +12,4 @@ def in_bytes(count: int) -> str:
     size, step = float(count), 0
     while size >= 999.95 and step + 1 < len(_STEPS):
         size, step = size / 1000, step + 1
-    return f"{size:,.1f} {_STEPS[step]}" if step else f"{count} byte{'s' if count != 1 else ''}"
+    return f"{size:,.1f} {_STEPS[step]}" if step else counted(count, "byte")

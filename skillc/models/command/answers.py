@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from skillc.json_values import as_text
 from skillc.models.command.process import MOST_OUTPUT
 from skillc.plan.schema import AnswerPlan
 
@@ -60,7 +61,7 @@ def _json(answer: AnswerPlan, text: str) -> str:
     for value in _values(text):
         found = _at(value, answer.path)
         if found is not None:
-            return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+            return as_text(found)
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in answer.path)
     raise AnswerMissing(f"no JSON in the output has anything at `{path}`")
 

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from skillc.errors import SkillcError
+from skillc.json_values import digest
 from skillc.models.command.answers import AnswerMissing, prepare, take
 from skillc.models.command.conversation import Messages, NotPlain, prompt_text, system_text, user_text
 from skillc.models.command.process import MOST_OUTPUT, Ended, run
 from skillc.models.endpoint import Endpoint, key_of
 from skillc.models.failures import CallFailed, PermanentFailure, scrub
 from skillc.models.transport import whole
-from skillc.plan.digest import digest
 from skillc.plan.schema import ExecPlan, ModelPlan
 
 PROVIDER = "exec"

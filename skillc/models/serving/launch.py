@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillc.errors import SkillcError
+from skillc.json_values import digest
 from skillc.models.serving.options import Options, options_of
 from skillc.models.serving.weights import file_digest, folder_digest
-from skillc.plan.digest import SERVED_ALIKE, digest
+from skillc.plan.digest import SERVED_ALIKE
 from skillc.plan.schema import ModelPlan
 
 _APART = (*SERVED_ALIKE, "model", "tokenizer", "chat_template", "lora")

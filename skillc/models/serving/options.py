@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from skillc.errors import SkillcError
 from skillc.plan.schema import ModelPlan
+from skillc.text import listed
 
 PROVIDER = "hosted_vllm"
 DTYPES = ("auto", "half", "float16", "bfloat16", "float", "float32")
@@ -76,7 +77,7 @@ def options_of(model: ModelPlan) -> Options:
 def _meant(word: str, known: Iterable[str]) -> str:
     names = list(known)
     near = get_close_matches(word, names, 1)
-    return f"did you mean `{near[0]}`?" if near else f"there are {', '.join(f'`{name}`' for name in names)}"
+    return f"did you mean `{near[0]}`?" if near else f"there are {listed(names)}"
 
 
 def _wrong(model: ModelPlan, what: str, hint: str | None = None) -> SkillcError:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from skillc.errors import SkillcError
+from skillc.json_values import digest
 from skillc.models.failures import PermanentFailure
 from skillc.models.serving.command import HOST, command, environment
 from skillc.models.serving.interpreter import find_interpreter
@@ -38,7 +39,7 @@ from skillc.models.serving.state import (
     withdraw,
 )
 from skillc.models.serving.turn import Stopped, Turn
-from skillc.plan.digest import digest
+from skillc.text import listed
 
 RESTARTS = 3
 """How often a server that dies in mid-run is started again."""
@@ -313,7 +314,7 @@ class Server:
                 f"{self._what()} is declared to be at {url}, which answers with status {status}",
                 hint='declare its key: `key = env("NAME")`' if status in (401, 403) else "check `base_url`",
             )
-        shown = ", ".join(f"`{name}`" for name in names) or "nothing"
+        shown = listed(names) or "nothing"
         raise PermanentFailure(
             f"{self._what()} is declared to be at {url}, which serves {shown}",
             hint="name one of those, or leave `base_url` out, so that skillc starts a server of its own",
@@ -454,7 +455,7 @@ class Server:
         return tail(self._log, [self._secret, *(self._environ.get(n, "") for n in self._secret_names)])
 
     def _what(self) -> str:
-        roles = " and ".join(f"`{role}`" for role in self.roles)
+        roles = listed(self.roles, "and")
         return f"`{self.launch.shown}` ({roles})"
 
     def _ended(self, when: str, died: _Died) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from skillc.syntax.mistakes.situation import Mistake, Situation
+from skillc.text import joined
 
 WORDS = {
     "LBRACE": "`{`",
@@ -64,14 +65,10 @@ def _named(accepts: frozenset[str]) -> list[str]:
     return [WORDS.get(kind, kind) for kind in kinds]
 
 
-def _choice(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1]
-
-
 def unexpected(s: Situation) -> Mistake:
     """The general message."""
     words = expected(s.failure.accepts)
-    wanted = f"expected {_choice(words)}" if words else "nothing more was expected"
+    wanted = f"expected {joined(words, 'or')}" if words else "nothing more was expected"
     if s.kind == "$END":
         end = max(s.last_end, 1)
         return s.mistake("SK001", f"{wanted}, but the statement ends here", (end - 1, end))

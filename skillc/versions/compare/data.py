@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from skillc.budget.render import type_text
 from skillc.plan.schema import DataPlan, FieldPlan
+from skillc.text import listed
 from skillc.versions.change import Change, Place
 from skillc.versions.compare.values import entries_that_differ, fields_that_differ, shown
 from skillc.versions.sides import FILES, Sides, Unread, data_files, sides_of
@@ -116,7 +117,7 @@ def _moved(was: int, is_: int, gone: Counter[str], edited: int, causes: list[str
             said.append(f"{gone[side]} {words}")
     if edited:
         said.append(f"{edited} were edited")
-    by = f" by {' and '.join(f'`{cause}`' for cause in causes)}" if causes else ""
+    by = f" by {listed(causes, 'and')}" if causes else ""
     message = f"the test split changed{by}: of {was} test examples {', '.join(said)}"
     place = Place("data", None, causes[0]) if causes else _PLACE
     return Change(
@@ -158,7 +159,7 @@ def _by_lock(old: Version, before: Sides | Unread, after: Sides | Unread, causes
             return
     reasons = [each.reason for each in (before, after) if isinstance(each, Unread)] or ["no input stayed the same"]
     if {"split", "seed", "group"} & {*causes}:
-        by = " and ".join(f"`{cause}`" for cause in causes)
+        by = listed(causes, "and")
         message = f"the test split changed by {by}; which examples moved can't be told: {reasons[0]}"
         yield Change("data", "test examples", "", "", "unordered", "test-split-changed", message, _HINT, place=_PLACE)
         return

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from skillc.gates.show import metrics_read, show_term
 from skillc.plan.schema import MetricPlan, Plan
+from skillc.text import cut
 from skillc.versions.change import Change, Place
 from skillc.versions.compare.meaning import meanings, renamed_metrics
 from skillc.versions.compare.values import shown
@@ -83,8 +84,7 @@ def _goal(old: Plan, new: Plan, names: dict[str, str]) -> Iterator[Change]:
 
 
 def _brief(text: str | None) -> str | None:
-    words = None if text is None else " ".join(text.split())
-    return words if words is None or len(words) <= 60 else words[:59] + "…"
+    return None if text is None else cut(text, 60)
 
 
 def _place(metric: MetricPlan) -> Place:

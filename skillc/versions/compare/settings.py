@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from skillc.plan.schema import OptimizePlan
+from skillc.text import listed
 from skillc.versions.change import Bearing, Change, Place
 from skillc.versions.compare.values import fields_that_differ, share, shown
 from skillc.versions.version import Version
@@ -72,7 +73,7 @@ def _weaker(name: str, old: OptimizePlan, new: OptimizePlan) -> tuple[Bearing, s
             return (
                 "looser",
                 "sees-widened",
-                f"the optimizer may look at {' and '.join(f'`{each}`' for each in more)} now",
+                f"the optimizer may look at {listed(more, 'and')} now",
             )
         return "stricter", None, ""
     return "", None, ""

@@ -1,0 +1,96 @@
+"""JSON values: their type, one canonical text for one value, and its hash."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from json.encoder import encode_basestring_ascii as _quoted
+from typing import Any, TypeAlias
+
+from pydantic import BaseModel, JsonValue
+
+JsonObject: TypeAlias = Mapping[str, JsonValue]
+
+_TIGHT = (",", ":")
+# Made once: `json.dumps` makes an encoder for each call that has options.
+_ASCII = json.JSONEncoder(sort_keys=True, separators=_TIGHT).encode
+
+
+def canonical(value: object) -> str:
+    """Return JSON with sorted keys and without white space. A fraction becomes `"n/d"`, a model or dataclass an object.
+
+    Raises:
+        TypeError: a value has no canonical form.
+        ValueError: a number is not finite.
+    """
+    return json.dumps(_plain(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def digest(value: object) -> str:
+    """Return the hex sha256 of the canonical JSON of a value."""
+    return hashlib.sha256(canonical(value).encode()).hexdigest()
+
+
+def canonical_ascii(value: object, default: Callable[[Any], Any] | None = None) -> str:
+    """Return JSON with sorted keys, without white space and in ASCII, which any text survives, lone surrogates too.
+
+    Args:
+        value: the value.
+        default: converts what is not JSON; by default that raises a TypeError.
+    """
+    if default is not None:
+        return json.dumps(value, sort_keys=True, separators=_TIGHT, default=default)
+    if type(value) is not dict:
+        return _ASCII(value)
+    # Most rows are objects of texts: the same bytes, three times as fast.
+    parts = []
+    for key in sorted(value):
+        text = value[key]
+        if type(text) is not str or type(key) is not str:
+            return _ASCII(value)
+        parts.append(f"{_quoted(key)}:{_quoted(text)}")
+    return "{" + ",".join(parts) + "}"
+
+
+def as_text(value: JsonValue) -> str:
+    """Return a text as it is and any other value as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def fields_of(value: object) -> dict[str, object]:
+    """Return the fields of a model or a dataclass by name.
+
+    Raises:
+        TypeError: the value is neither.
+    """
+    if isinstance(value, BaseModel):
+        return {name: getattr(value, name) for name in type(value).model_fields}
+    if dataclasses.is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    raise TypeError(f"{type(value).__name__} has no canonical form")
+
+
+def _plain(value: object) -> object:
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, Fraction):
+        return f"{value.numerator}/{value.denominator}"
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"{value} has no canonical form")
+        return value
+    if isinstance(value, Mapping):
+        return {_key(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
+        return [_plain(item) for item in value]
+    return {name: _plain(item) for name, item in fields_of(value).items()}
+
+
+def _key(key: object) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"a key must be a text, not {type(key).__name__}")
+    return key

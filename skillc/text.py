@@ -1,0 +1,40 @@
+"""Wording of counts, lists and long values in messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def counted(number: int, noun: str, many: str | None = None) -> str:
+    """Return a number with its noun: `1 row`, `1,200 rows`; `many` is an irregular plural."""
+    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
+
+
+def joined(parts: Sequence[str], word: str = "and") -> str:
+    """Return parts as prose: `a, b and c`."""
+    return f"{', '.join(parts[:-1])} {word} {parts[-1]}" if len(parts) > 1 else "".join(parts)
+
+
+def listed(names: Iterable[object], word: str | None = None, *, most: int | None = None) -> str:
+    """Return names in backticks: `` `a`, `b` ``.
+
+    Args:
+        names: the names, in order.
+        word: what to put before the last: `or` gives `` `a`, `b` or `c` ``.
+        most: how many names to show; `and 5 more` replaces the rest.
+    """
+    every = [f"`{name}`" for name in names]
+    if most is not None and len(every) > most:
+        return f"{', '.join(every[:most])} and {len(every) - most:,} more"
+    return joined(every, word) if word else ", ".join(every)
+
+
+def cut(text: str, most: int) -> str:
+    """Return a text on one line, cut after `most` characters."""
+    line = " ".join(text.split())
+    return f"{line[:most]}…" if len(line) > most else line
+
+
+def shown(text: str, most: int = 60) -> str:
+    """Return a value in backticks, on one line and cut after `most` characters."""
+    return f"`{cut(text, most)}`"
