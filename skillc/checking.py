@@ -10,7 +10,7 @@ from typing import Literal
 from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity, Suppressed
 from skillc.errors import SkillcError
 from skillc.frontend import check_source
-from skillc.language.files import read_main
+from skillc.syntax.files import read_main
 from skillc.syntax.source import Source, Span
 
 Fixes = Literal["none", "safe", "unsafe"]

@@ -12,8 +12,8 @@ from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity, Suppresse
 from skillc.errors import SkillcError
 from skillc.language.check import check
 from skillc.language.checked import Checked
-from skillc.language.files import read_main
 from skillc.language.modules import Loader
+from skillc.syntax.files import read_main
 from skillc.syntax.source import Source
 from skillc.text import counted
 

@@ -18,7 +18,6 @@ from skillc.conflict import refuse_unmerged
 from skillc.document.skill import Document, Rule, tokens
 from skillc.document.skill_md import as_declared
 from skillc.errors import SkillcError
-from skillc.language.files import read_source
 from skillc.models.client import Client
 from skillc.optimize.baseline import baseline, try_again
 from skillc.optimize.decide import DOWN, ENDS, cut_off
@@ -35,6 +34,7 @@ from skillc.plan.schema import Plan
 from skillc.report import percent, spent_lines, summary, table
 from skillc.run.about import finish
 from skillc.run.stop import Stop
+from skillc.syntax.files import read_source
 
 TIDIED = "tidied"
 _ENDS = {

@@ -21,7 +21,7 @@ def write(looked: Sequence[Looked]) -> None:
     """
     for each in looked:
         if each.after != each.before:
-            from skillc.language.files import write_source
+            from skillc.syntax.files import write_source
 
             write_source(each.path, each.after)
             click.echo(f"fixed {counted(each.fixed, 'finding')} in {each.path}", err=True)

@@ -23,8 +23,7 @@ def std(name: str | None, as_json: bool) -> None:
     import json
 
     from skillc.diagnostics.render import printable
-    from skillc.language.library import installed
-    from skillc.language.library_pages import as_data, page
+    from skillc.language.library import as_data, installed, page
 
     library = installed()
     if as_json:

@@ -13,10 +13,10 @@ from skillc.document.render import for_target
 from skillc.document.skill import Document, digest
 from skillc.document.skill_md import from_skill_md
 from skillc.errors import SkillcError
-from skillc.language.files import read_source
 from skillc.plan.initial import initial_document
 from skillc.plan.lock import Lock, has_digest, read_lock
 from skillc.plan.schema import Plan
+from skillc.syntax.files import read_source
 
 NONE, INITIAL, COMPILED = "none", "initial", "compiled"
 ARMS = (NONE, INITIAL, COMPILED)

@@ -288,8 +288,8 @@ def judged(low: Lowering, node: nodes.Expression) -> Typed:
 
 def _rubric_of(low: Lowering, node: nodes.Member, of: nodes.Reference) -> Typed:
     """A rubric of a module stands for its text, which is all that a judge reads of it."""
-    from skillc.language.elsewhere import elsewhere
     from skillc.language.functions import unknown_module
+    from skillc.language.modules import elsewhere
 
     scope, name = low.scope, node.name.text
     module = scope.module.alias(of.name)

@@ -62,7 +62,7 @@ def _no_function(low: Lowering, node: nodes.Call, name: str) -> NoReturn:
         raise scope.fail("SK306", span, f"`{name}` compares skills, and a metric sees one rollout", "say it in a gate")
     if name in scope.metrics.names:
         raise scope.fail("SK205", span, f"`{name}` is a metric without parameters", f"write `{name}` alone")
-    from skillc.language.elsewhere import elsewhere
+    from skillc.language.modules import elsewhere
 
     known = chain(RUN_FUNCTIONS if scope.level is Level.RUN else EXAMPLE_FUNCTIONS, scope.module.functions())
     found = elsewhere(name, scope.module)

@@ -176,7 +176,7 @@ class Entities:
             self._fail("SK204", module, node.span, "members are written `module.name`", None)
         home = module.alias(node.of.name)
         if home is None:
-            from skillc.language.elsewhere import renamed
+            from skillc.language.modules import renamed
 
             name = node.of.name
             hint = renamed(name, module) or self._meant(name, module.uses) or use_first(name)
@@ -193,7 +193,7 @@ class Entities:
         if name.text in home.names():
             shown = module.source.slice(node.span)
             self._fail("SK313", module, node.span, f"`{shown}` is no {kind.word}", None)
-        from skillc.language.elsewhere import elsewhere
+        from skillc.language.modules import elsewhere
 
         code = "SK204" if home is module else "SK105"
         found = elsewhere(name.text, module, home) if home is not module else None

@@ -119,7 +119,7 @@ def own_function(low: Lowering, called: nodes.Expression) -> Function | None:
         return Function(module, stated, f"{called.of.name}.{called.name.text}")
     if called.name.text in module.dropped:
         raise Broken
-    from skillc.language.elsewhere import elsewhere
+    from skillc.language.modules import elsewhere
 
     name, place, owner = called.name.text, called.name.span, called.of.name
     if name in module.names():
@@ -131,7 +131,7 @@ def own_function(low: Lowering, called: nodes.Expression) -> Function | None:
 
 def unknown_module(scope: Scope, of: nodes.Reference, known: Iterable[str], what: str = "module") -> Broken:
     """Reports a module that is not used, or is used under another name."""
-    from skillc.language.elsewhere import renamed
+    from skillc.language.modules import renamed
 
     otherwise = use_first(of.name)
     return scope.unknown(

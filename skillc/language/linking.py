@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, NoReturn
 from skillc.diagnostics.diagnostic import Fix, Label, Report
 from skillc.diagnostics.suggest import meant, mended
 from skillc.errors import SkillcError
-from skillc.language.modules import STATES, STD, Loader, Module, shown_in
+from skillc.language.modules import STATES, STD, Loader, Module, shown_in, standard, standard_names
 from skillc.language.statements import Sorter
 from skillc.language.types import Broken
 from skillc.syntax import nodes
+from skillc.syntax.files import PathError, followed
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source, Span
 from skillc.text import listed
@@ -80,7 +81,7 @@ class Linker:
                 # Its right name, by which the rest of the file may well speak of it.
                 from skillc.diagnostics.suggest import suggest
 
-                near = suggest(alias.text, self._loader.standard_names())
+                near = suggest(alias.text, standard_names())
                 if near is not None:
                     module.uses.setdefault(near, None)
 
@@ -153,8 +154,6 @@ class Linker:
         assert use.file is not None
         if module.key.startswith(f"{STD}.") and module.package is None and not module.path:
             self._fail("SK102", module, place, "the standard library uses no files", None)
-        from skillc.language.paths import PathError, followed
-
         package = module.package
         what = "the program's folder" if package is None else f"the folder of the package `{package.name}`"
         try:
@@ -169,7 +168,7 @@ class Linker:
         words = [word.text for word in path]
         shown = ".".join(words)
         if words[0] == STD:
-            if len(words) != 2 or words[1] not in self._loader.standard_names():
+            if len(words) != 2 or words[1] not in standard_names():
                 self._no_standard(module, path, shown, place)
             return Target(shown, shown)
         # Looking for packages takes longer than checking a program that uses none.
@@ -190,7 +189,7 @@ class Linker:
         return _in_package(package, f"{'/'.join(words[1:])}.skill")
 
     def _no_standard(self, module: Module, path: tuple[nodes.Name, ...], shown: str, place: Span) -> NoReturn:
-        known = [f"{STD}.{each}" for each in self._loader.standard_names()]
+        known = [f"{STD}.{each}" for each in standard_names()]
         if claimed := self._loader.claims.get(STD):
             message = f"`{STD}` is the standard library, so nothing can be used of the package of {claimed[0].shown}"
             hint = "its maintainer gives the package another name"
@@ -226,33 +225,21 @@ class Linker:
 
     def _read(self, module: Module, use: nodes.Use, target: Target, place: Span) -> Module:
         if not target.path:
-            source = self._loader.standard(target.key.partition(".")[2])
-            assert source is not None
-            return self._parsed(module, target, source, place)
+            return self._parsed(module, target, standard(target.key.partition(".")[2]), place)
         suffix = posixpath.splitext(target.path)[1].lower()
         if suffix not in (".skill", ".md"):
             hint = "a program ends in `.skill`, a skill in `.md`"
             self._fail("SK107", module, place, f"`{target.path}` is neither a program nor a skill", hint)
         try:
             if suffix == ".md":
-                sections = self._sections(target)
+                sections = dict(self._loader.sections(target.path, target.package))
                 return Module(target.key, module.source, sections=sections, path=target.path, package=target.package)
-            source = self._source(target)
+            source = self._loader.source(target.path, target.package)
         except SkillcError as error:
             if use.path is not None and target.package is not None:
                 self._no_module(module, target, target.package, place, error)
             self._fail("SK101", module, place, error.message, error.hint)
         return self._parsed(module, target, source, place)
-
-    def _source(self, target: Target) -> Source:
-        if target.package is None:
-            return self._loader.source(target.path)
-        return self._loader.packaged_source(target.package, target.path)
-
-    def _sections(self, target: Target) -> dict[str, str]:
-        if target.package is None:
-            return dict(self._loader.sections(target.path))
-        return dict(self._loader.packaged_sections(target.package, target.path))
 
     def _no_module(self, module: Module, target: Target, package: Package, place: Span, error: SkillcError) -> NoReturn:
         known = [f"{package.name}.{each}" for each in package.modules()]

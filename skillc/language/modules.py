@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillc.errors import SkillcError
-from skillc.language.files import read_source
 from skillc.language.statements import Stated
 from skillc.language.types import Broken
 from skillc.resources import folder
+from skillc.syntax import nodes
+from skillc.syntax.files import Folder, read_source
+from skillc.syntax.parser import parse
 from skillc.syntax.source import Source, Span
 
 if TYPE_CHECKING:
-    from skillc.language.folders import Folder
     from skillc.skill_packages import Claim, Package
 
 STD = "std"
@@ -37,60 +38,33 @@ class Loader:
         self.skill_sections = skill_sections
         self._packages: dict[str, Package] = {}
 
-    def source(self, path: str) -> Source:
-        """The text of a file, its path relative to the root.
+    def folder(self, package: Package | None = None) -> Folder:
+        """The folder that files are read from: the program's, or a package's."""
+        return Folder(self.root) if package is None else Folder(package.folder, "the package's folder")
+
+    def source(self, path: str, package: Package | None = None) -> Source:
+        """Read a file, its path relative to the folder.
 
         Raises:
-            SkillcError: it can't be read, or a link leads out of the root.
+            SkillcError: it can't be read, or a link leads out of the folder.
         """
-        return _folder(self.root).source(path)
+        return self.folder(package).source(path)
 
-    def sections(self, path: str) -> Mapping[str, str]:
-        """The sections of a markdown skill.
-
-        Raises:
-            SkillcError: it can't be read.
-        """
-        return self._sections_in(_folder(self.root), path)
-
-    def packaged_source(self, package: Package, path: str) -> Source:
-        """The text of a file of a package, its path relative to the package's folder.
-
-        Raises:
-            SkillcError: it can't be read, or a link leads out of that folder.
-        """
-        return _folder(package.folder, "the package's folder").source(path)
-
-    def packaged_sections(self, package: Package, path: str) -> Mapping[str, str]:
-        """The sections of a markdown skill of a package.
+    def sections(self, path: str, package: Package | None = None) -> Mapping[str, str]:
+        """Read the sections of a markdown skill.
 
         Raises:
             SkillcError: it can't be read.
         """
-        return self._sections_in(_folder(package.folder, "the package's folder"), path)
-
-    def _inside(self, path: str) -> Path:
-        return _folder(self.root).inside(path)
-
-    def _sections_in(self, home: Folder, path: str) -> Mapping[str, str]:
         if self.skill_sections is None:
             raise SkillcError(f"`{path}` can't be read here: nothing was given that reads markdown skills")
-        place = home.file(path)
+        place = self.folder(package).file(path)
         read_source(place)  # a pipe would wait for ever, and a device never end
         try:
             return self.skill_sections(place)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is no text in UTF-8"
             raise SkillcError(f"`{path}` can't be read: {reason.lower()}") from None
-
-    def standard(self, name: str) -> Source | None:
-        """The text of a module of the standard library."""
-        place = folder("stdlib") / f"{name}.skill"
-        return read_source(place) if name in self.standard_names() else None
-
-    def standard_names(self) -> list[str]:
-        """What `std` holds."""
-        return _standard_names()
 
     def package(self, name: str) -> Package:
         """An installed package that carries `.skill` files.
@@ -121,13 +95,6 @@ class Loader:
             except (OSError, RuntimeError):
                 continue
         return None
-
-
-def _folder(place: Path, what: str = "the program's folder") -> Folder:
-    # Most programs use the standard library alone.
-    from skillc.language.folders import Folder
-
-    return Folder(place, what)
 
 
 @dataclass(eq=False)
@@ -216,11 +183,62 @@ def shown_in(package: str, path: str) -> str:
     return f"{package}.{stem.replace('/', '.')}" if dot and suffix == "skill" else f"{package}:{path}"
 
 
+# ---- the standard library ----------------------------------------------------------------------------
+
+
+def standard_names() -> list[str]:
+    """The modules of `std`."""
+    return sorted(path.stem for path in folder("stdlib").glob("*.skill"))
+
+
+def standard(name: str) -> Source:
+    """The text of a module of the standard library."""
+    return read_source(folder("stdlib") / f"{name}.skill")
+
+
+@cache
+def _declared_in_std() -> Mapping[str, frozenset[str]]:
+    """What each module of the standard library declares."""
+    found = {}
+    for name in standard_names():
+        statements = parse(standard(name)).program.statements
+        declared = (each for each in statements if isinstance(each, nodes.Declaration))
+        found[name] = frozenset(each.words[-1].text for each in declared)
+    return found
+
+
+# ---- hints ------------------------------------------------------------------------------------------
+
+
+def elsewhere(name: str, module: Module, home: Module | None = None) -> str | None:
+    """The hint that says where a name is declared, for one that its module does not have.
+
+    Args:
+        name: the name that is missed.
+        module: the file that speaks of it.
+        home: the module that it was looked for in.
+    """
+    for alias, used in module.uses.items():
+        if used is not None and used is not home and name in used.names():
+            return f"`{name}` is in `{used.shown}`: write `{alias}.{name}`"
+    for std, names in _declared_in_std().items():
+        if name in names and (home is None or home.key != f"{STD}.{std}"):
+            return f"`{name}` is in `{STD}.{std}`: write `use {STD}.{std}`, and `{std}.{name}`"
+    return None
+
+
+def renamed(name: str, module: Module) -> str | None:
+    """The hint for a module that is spoken of by its own name, and was given another."""
+    for alias, used in module.uses.items():
+        if used is None:
+            continue
+        own = used.key.partition(".")[2] if not used.path else used.path.rpartition("/")[2].rpartition(".")[0]
+        if own == name or used.shown == name:
+            return f"`{used.shown}` is called `{alias}` in this file"
+    return None
+
+
 def use_first(name: str) -> str:
     """The hint for a module that is not used."""
     file = f'`use "./{name}.skill" as {name}`'
-    return f"write `use {STD}.{name}`, or {file}, first" if name in _standard_names() else f"write {file} first"
-
-
-def _standard_names() -> list[str]:
-    return sorted(path.stem for path in folder("stdlib").glob("*.skill"))
+    return f"write `use {STD}.{name}`, or {file}, first" if name in standard_names() else f"write {file} first"

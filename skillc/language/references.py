@@ -140,8 +140,8 @@ def _metric_of(low: Lowering, node: nodes.Member) -> CheckedMetric:
 
 
 def _of_module(low: Lowering, node: nodes.Member, of: nodes.Reference) -> NoReturn:
-    from skillc.language.elsewhere import elsewhere
     from skillc.language.functions import unknown_module
+    from skillc.language.modules import elsewhere
 
     scope, name = low.scope, node.name.text
     module = scope.module.alias(of.name)

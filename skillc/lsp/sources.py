@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from skillc.errors import SkillcError
-from skillc.language.modules import STD, Loader
+from skillc.language.modules import STD, Loader, standard_names
 from skillc.lsp.cursor import Cursor
 from skillc.lsp.offers import ITEM, Offer
 from skillc.lsp.workspace import Analysis
@@ -24,7 +24,7 @@ def used(analysis: Analysis, cursor: Cursor) -> Iterator[Offer]:
         for name in loader.claims:
             yield Offer(name, ITEM.Module, "an installed package", snippet=f"{name}.")
     elif cursor.before == (STD,):
-        for name in loader.standard_names():
+        for name in standard_names():
             yield Offer(name, ITEM.Module, f"{STD}.{name}")
     elif cursor.before:
         yield from _packaged(loader, cursor.before)

@@ -15,10 +15,11 @@ from skillc.document.skill_md import sections_of
 from skillc.errors import SkillcError
 from skillc.language.check import Work, analyse
 from skillc.language.checked import Checked
-from skillc.language.files import read_source
 from skillc.language.links import Link, links
 from skillc.language.modules import Loader
 from skillc.lsp.positions import UTF_16, Encoding, Positions, positions
+from skillc.skill_packages import Package
+from skillc.syntax.files import read_source
 from skillc.syntax.source import Source, Span
 
 FILES_LIMIT = 5_000
@@ -72,27 +73,27 @@ class Overlay(Loader):
         self._project = project
         self.read: dict[str, Stamp] = {}
 
-    def source(self, path: str) -> Source:
+    def source(self, path: str, package: Package | None = None) -> Source:
         """The text of a file.
 
         Raises:
             SkillcError: it can't be read, or a link leads out of the root.
         """
-        name = str(self._inside(path))
+        name = str(self.folder(package).inside(path))
         self.read[name] = self._project.stamp(name)
         buffer = self._project.buffer(name)
-        return super().source(path) if buffer is None else Source(name, _without_mark(buffer.text))
+        return super().source(path, package) if buffer is None else Source(name, _without_mark(buffer.text))
 
-    def sections(self, path: str) -> Mapping[str, str]:
+    def sections(self, path: str, package: Package | None = None) -> Mapping[str, str]:
         """The sections of a markdown skill.
 
         Raises:
             SkillcError: it can't be read.
         """
-        name = str(self._inside(path))
+        name = str(self.folder(package).inside(path))
         self.read[name] = self._project.stamp(name)
         buffer = self._project.buffer(name)
-        return super().sections(path) if buffer is None else sections_of(_without_mark(buffer.text))
+        return super().sections(path, package) if buffer is None else sections_of(_without_mark(buffer.text))
 
     def _sections(self, file: Path) -> Mapping[str, str]:
         return sections_of(file.read_text(encoding="utf-8"))

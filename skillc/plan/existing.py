@@ -16,8 +16,8 @@ from skillc.document.skill_md import PREAMBLE, from_skill_md
 from skillc.document.yaml_scalar import other_lines, read_frontmatter
 from skillc.errors import SkillcError
 from skillc.fences import closed
-from skillc.language.files import read_source
 from skillc.plan.resolve.skill import artifact_name
+from skillc.syntax.files import read_source
 from skillc.text import counted, listed
 
 # The keys of the Agent Skills specification beside `name` and `description`; validators refuse others.

@@ -25,11 +25,11 @@ from skillc.document.yaml_scalar import further_keys, read_frontmatter
 from skillc.errors import SkillcError
 from skillc.fences import unclosed
 from skillc.frontend import ProgramError, check_source, plan_file
-from skillc.language.files import read_source, write_source
 from skillc.plan.existing import SPEC_KEYS
 from skillc.plan.initial import initial_document
 from skillc.plan.schema import Plan
 from skillc.syntax import nodes
+from skillc.syntax.files import read_source, write_source
 from skillc.syntax.formatting.fences import FENCE, STEP
 from skillc.syntax.source import Source, Span
 from skillc.syntax.texts import quote

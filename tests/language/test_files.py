@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from skillc.language import files
-from skillc.language.files import SourceError, read_main, read_source
+from skillc.syntax import files
+from skillc.syntax.files import SourceError, read_main, read_source
 
 
 def message(path: Path) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from skillc.diagnostics.diagnostic import Diagnostic
-from skillc.language.files import read_source
+from skillc.syntax.files import read_source
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source
 

@@ -13,12 +13,12 @@ from pygments.token import Comment, Error, Generic, Keyword, Name, Number, Strin
 
 from editors import make
 from skillc import __version__
-from skillc.language.files import read_source
 from skillc.language.highlighting import CONSTANTS, OPERATORS, terminals, textmate, words
 from skillc.language.kinds import KINDS, all_words
 from skillc.pygments_lexer import ConsoleLexer, SkillLexer
 from skillc.resources import folder
 from skillc.syntax import grammar, nodes
+from skillc.syntax.files import read_source
 from skillc.syntax.parser import parse
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from making import mutated, quick, sound_programs
 
 from skillc.language.check import analyse
-from skillc.language.files import read_source
 from skillc.language.links import links
 from skillc.syntax import nodes
+from skillc.syntax.files import read_source
 from skillc.syntax.source import Source, Span
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -225,9 +225,9 @@ def test_checking_opens_the_program_and_what_it_uses_and_nothing_else(tmp_path: 
     opened: list[str] = []
 
     class Watched(Loader):
-        def source(self, path: str) -> Source:
+        def source(self, path: str, package=None) -> Source:
             opened.append(path)
-            return super().source(path)
+            return super().source(path, package)
 
     assert check(Source("main.skill", text), Watched(tmp_path)).diagnostics == ()
     assert opened == ["lab.skill"]

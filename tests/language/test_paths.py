@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc.errors import SkillcError
-from skillc.language.folders import Folder
 from skillc.language.modules import Loader
-from skillc.language.paths import PathError, followed
+from skillc.syntax.files import Folder, PathError, followed
 
 LIBRARY = "language 1\ngate most(m: metric) = candidate.m >= incumbent.m\n"
 

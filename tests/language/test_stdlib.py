@@ -9,9 +9,9 @@ from checking import clean, gate, metric, program
 
 from skillc.gates.show import show_term
 from skillc.language.check import check
-from skillc.language.files import read_source
 from skillc.language.modules import Loader
 from skillc.resources import folder
+from skillc.syntax.files import read_source
 from skillc.syntax.parser import parse
 
 MODULES = sorted(folder("stdlib").glob("*.skill"))

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 from library_programs import checked, plan
@@ -10,7 +9,7 @@ from library_programs import checked, plan
 from skillc.gates.terms import CallTerm, TextConstant
 from skillc.language.check import check
 from skillc.language.library import described, reference
-from skillc.language.modules import Loader
+from skillc.language.modules import standard
 from skillc.plan.schema import BudgetPlan, OptimizePlan, SchedulePlan
 from skillc.syntax.source import Source
 
@@ -131,6 +130,4 @@ metric
 
 def test_no_file_of_the_library_has_a_finding():
     for module in LIBRARY.modules:
-        source = Loader(Path()).standard(module.name.partition(".")[2])
-        assert source is not None
-        assert check(source).diagnostics == ()
+        assert check(standard(module.name.partition(".")[2])).diagnostics == ()

@@ -1,13 +1,17 @@
-"""Reading a program from a file, with a message for everything that a path may turn out to be."""
+"""Read program files: UTF-8 text only, below one folder only, under paths that mean the same on every system."""
 
 from __future__ import annotations
 
 import errno
 import os
+import posixpath
 import re
 import stat
+import unicodedata
+from dataclasses import dataclass
 from pathlib import Path
 
+from skillc.diagnostics.suggest import meant, suggest
 from skillc.errors import SkillcError
 from skillc.syntax.source import Source
 
@@ -121,7 +125,7 @@ def read_bytes(path: Path) -> bytes:
         raise SourceError(f"there is no file `{name}`", hint=_nearby(path)) from None
     except PermissionError:
         if path.is_dir():
-            raise _folder(name) from None
+            raise _a_folder(name) from None
         raise SourceError(f"`{name}` may not be read", hint="check its permissions") from None
     except (OSError, ValueError) as error:
         if getattr(error, "errno", None) == errno.ENXIO:
@@ -131,7 +135,7 @@ def read_bytes(path: Path) -> bytes:
     if not stat.S_ISREG(state.st_mode):
         os.close(handle)
         folder = stat.S_ISDIR(state.st_mode)
-        raise _folder(name) if folder else _device(name)
+        raise _a_folder(name) if folder else _device(name)
     with os.fdopen(handle, "rb") as file:
         if state.st_size > SIZE_LIMIT:
             raise _too_large(name)
@@ -177,7 +181,7 @@ def _line(data: bytes, offset: int) -> int:
     return data.count(b"\n", 0, offset) + 1
 
 
-def _folder(name: str) -> SourceError:
+def _a_folder(name: str) -> SourceError:
     return SourceError(f"`{name}` is a folder, not a program", hint="name a file in it")
 
 
@@ -194,11 +198,168 @@ def _reason(error: Exception) -> str:
 
 
 def _nearby(path: Path) -> str | None:
-    from skillc.diagnostics.suggest import suggest
-
     try:
         names = [each.name for each in path.parent.iterdir() if each.suffix == ".skill"]
     except OSError:
         return None
     near = path.name + ".skill" if path.name + ".skill" in names else suggest(path.name, names)
     return f"did you mean `{path.with_name(near)}`?" if near else None
+
+
+# ---- one folder -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder out of which nothing can be read, whatever links lie in it.
+
+    Attributes:
+        place: where it is.
+        what: what it is to the user, for messages.
+    """
+
+    place: Path
+    what: str = "the program's folder"
+
+    def source(self, path: str) -> Source:
+        """The text of a file, its path relative to the folder.
+
+        Raises:
+            SkillcError: it can't be read, or a link leads out of the folder.
+        """
+        return read_source(self.file(path))
+
+    def file(self, path: str) -> Path:
+        """Where a file lies.
+
+        Raises:
+            SkillcError: it is not there under this very name, or a link leads out of the folder.
+        """
+        place = self.inside(path)
+        try:
+            missing = not place.exists()
+        except (OSError, ValueError) as error:
+            raise _unreadable(path, error) from None
+        if missing:
+            raise SkillcError(f"there is no file `{path}`", hint=self._near(place))
+        self._must_be_called(path)
+        return place
+
+    def inside(self, path: str) -> Path:
+        """Where a file would lie.
+
+        Raises:
+            SkillcError: a link leads out of the folder.
+        """
+        place = self.place / path
+        try:
+            outside = not place.resolve().is_relative_to(self.place.resolve())
+        except RuntimeError:
+            raise SkillcError(f"`{path}` can't be read: its links lead in a circle") from None
+        except (OSError, ValueError) as error:
+            raise _unreadable(path, error) from None
+        if outside:
+            raise SkillcError(f"`{path}` is a link that leads out of {self.what}", hint="copy the file in its place")
+        return place
+
+    def _must_be_called(self, path: str) -> None:
+        """Where case makes no difference to the file system, it makes one to the next system."""
+        place = self.place
+        for part in path.split("/"):
+            try:
+                names = {unicodedata.normalize("NFC", each.name) for each in place.iterdir()}
+            except OSError:
+                return
+            if part != ".." and unicodedata.normalize("NFC", part) not in names:
+                right = next((name for name in sorted(names) if name.casefold() == part.casefold()), None)
+                hint = f"write `{right}`, as it is called" if right else None
+                raise SkillcError(f"there is no file `{path}`", hint=hint)
+            place = place / part
+
+    def _near(self, place: Path) -> str | None:
+        try:
+            names = sorted(each.name for each in place.parent.iterdir() if each.suffix in (".skill", ".md"))
+        except OSError:
+            return None
+        return meant(place.name, names)
+
+
+def _unreadable(path: str, error: Exception) -> SkillcError:
+    reason = (getattr(error, "strerror", None) or str(error)).lower()
+    return SkillcError(f"`{path}` can't be read: {reason}")
+
+
+# ---- paths in programs ------------------------------------------------------------------------------
+
+_LONGEST = 1000
+_LONGEST_PART = 255
+_INVISIBLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
+_DRIVE = re.compile(r"[A-Za-z]:")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://|(?:file|data|https?):", re.IGNORECASE)
+_ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
+_COPY = "copy the file beside the program"
+
+
+class PathError(SkillcError):
+    """A path that is not followed; `code` is the diagnostic's, `instead` the path that was probably meant."""
+
+    def __init__(self, code: str, message: str, *, hint: str | None = None, instead: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.code = code
+        self.instead = instead
+
+
+def followed(written: str, folder: str, what: str = "the program's folder") -> str:
+    """The path below a root that is meant by one in a file.
+
+    Args:
+        written: as it stands in the file.
+        folder: the folder of that file, below the root.
+        what: the root, for messages.
+
+    Raises:
+        PathError: it leads out of the root, or is no path that means the same everywhere.
+    """
+    _must_be_text(written)
+    if written.startswith("~"):
+        message = f"`{written}` starts at a home folder, and a path starts at the file that says it"
+        raise PathError("SK102", message, hint=_COPY)
+    drive = _DRIVE.match(written) is not None
+    if not drive and _ADDRESS.match(written):
+        raise PathError("SK102", f"`{written}` is an address, and a program reads files alone", hint=_COPY)
+    plain = written.replace("\\", "/")
+    path = posixpath.normpath(posixpath.join(folder, plain))
+    if drive or plain.startswith("/") or path == ".." or path.startswith("../"):
+        raise PathError("SK102", f"`{written}` lies outside {what}", hint=_COPY)
+    if "\\" in written:
+        raise PathError("SK101", "a path is written with `/`", hint=f'write `"{plain}"`', instead=plain)
+    if encoded := _ENCODED.search(written):
+        message = f"a path is taken as it is written, and `{encoded[0]}` stands for nothing in it"
+        raise PathError("SK101", message, hint="write the character itself")
+    for part in path.split("/"):
+        _must_be_portable(written, part)
+    return path
+
+
+def _must_be_text(written: str) -> None:
+    if not written.strip():
+        raise PathError("SK101", "this is no path", hint='write `use "./lab.skill" as lab`')
+    for character in written:
+        if unicodedata.category(character) in _INVISIBLE:
+            message = f"this path holds the character U+{ord(character):04X}, which nobody can see"
+            raise PathError("SK101", message, hint="write the path again by hand")
+    too_long = any(len(part.encode("utf-8", "replace")) > _LONGEST_PART for part in re.split(r"[/\\]", written))
+    if len(written) > _LONGEST or too_long:
+        raise PathError("SK101", "this path is longer than a file system takes", hint="give the file a shorter name")
+
+
+def _must_be_portable(written: str, part: str) -> None:
+    """Names that another system reads in another way."""
+    if ":" in part:
+        message = f"`{written}` holds a `:`, which not every system has in names"
+        raise PathError("SK101", message, hint="rename the file")
+    if _DEVICE.fullmatch(part):
+        raise PathError("SK101", f"`{part}` is a device on Windows", hint="rename the file")
+    if part.endswith((" ", ".")) and part not in (".", ".."):
+        raise PathError("SK101", f"`{part}` ends in a {'space' if part[-1] == ' ' else 'dot'}", hint="rename the file")
