@@ -20,9 +20,7 @@ from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned
 from skillc.locking import DECISION_VERSION, check_starts, lock_of, program_lock
-from skillc.metrics.evaluate import Meter
-from skillc.metrics.model_free import model_free_means
-from skillc.metrics.sources import metric_sources
+from skillc.metrics.meter import Meter, metric_sources, model_free_means
 from skillc.models.backends import own_sources
 from skillc.models.client import Client
 from skillc.models.closing import ClosingReserve

@@ -22,7 +22,7 @@ from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned
 from skillc.gates.stages import calls
 from skillc.gates.terms import Operation, Term
-from skillc.metrics.evaluate import Meter
+from skillc.metrics.meter import Meter
 from skillc.models.client import Client
 from skillc.optimize.ask import Messages, Optimizer
 from skillc.optimize.engine import Engine, State, mean

@@ -13,7 +13,7 @@ from skillc.budget.steps import decisions_of, wave_size
 from skillc.data.example import Example
 from skillc.document.skill import Document
 from skillc.frontend import estimate, plan_file
-from skillc.metrics.evaluate import Meter
+from skillc.metrics.meter import Meter
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached
 from skillc.models.rulebook.model import answer

@@ -24,7 +24,7 @@ from skillc.data.dataset import load
 from skillc.data.example import Example
 from skillc.document.render import for_target
 from skillc.frontend import plan_file
-from skillc.metrics.equality import same
+from skillc.metrics.primitives import same
 from skillc.plan.initial import initial_document
 from skillc.program.module import build_module
 from skillc.program.names import field_names

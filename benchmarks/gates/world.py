@@ -17,7 +17,7 @@ from skillc.data.example import Example
 from skillc.document.render import for_target
 from skillc.document.skill import Document, document_of
 from skillc.frontend import plan_file
-from skillc.metrics.evaluate import Meter
+from skillc.metrics.meter import Meter
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.observer import Silent
 from skillc.optimize.patience import Patience

@@ -17,7 +17,7 @@ from skillc.budget.steps import steps_of, wave_size
 from skillc.data.dataset import Dataset
 from skillc.document.skill import Document, digest
 from skillc.frontend import plan_file
-from skillc.metrics.evaluate import Meter
+from skillc.metrics.meter import Meter
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine, mean
 from skillc.optimize.final import final_test

@@ -22,7 +22,7 @@ from skillc.budget.steps import decisions_of, wave_size
 from skillc.data.example import Example
 from skillc.document.skill import Document, digest
 from skillc.frontend import estimate, plan_file
-from skillc.metrics.evaluate import Meter
+from skillc.metrics.meter import Meter
 from skillc.models.failures import BudgetReached
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine

@@ -15,8 +15,7 @@ from skillc.evaluate.measure import Stoppable, measured
 from skillc.evaluate.models import is_same, labels_of
 from skillc.evaluate.scores import Gain, ModelScores, Pair, gain_of, pair_of, score_of
 from skillc.evaluate.skills import NONE, Arm
-from skillc.metrics.evaluate import Meter
-from skillc.metrics.model_free import model_free_means
+from skillc.metrics.meter import Meter, model_free_means
 from skillc.models.client import Client
 from skillc.models.failures import EndpointAway
 from skillc.models.ledger import Tally

@@ -15,7 +15,7 @@ from skillc.data.example import Example
 from skillc.document.render import for_target
 from skillc.document.skill import Document, digest
 from skillc.metrics.cells import Cell, Scored, Unmeasured
-from skillc.metrics.evaluate import Meter, unmeasured
+from skillc.metrics.meter import Meter, unmeasured
 from skillc.models.cache.flights import Flights
 from skillc.models.failures import BackendFailed
 from skillc.optimize.observer import Observer

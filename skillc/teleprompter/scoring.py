@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from skillc.data.example import Example
 from skillc.metrics.cells import MICRO, Scored
-from skillc.metrics.evaluate import Measured, Meter, MetricError
+from skillc.metrics.meter import Measured, Meter, MetricError
 from skillc.user_code import is_theirs, told
 
 Metric = Callable[..., Any]

@@ -145,7 +145,7 @@ def test_a_program_with_a_package_is_checked_planned_and_compiled(tmp_path):
 def test_what_is_hashed_of_a_package(tmp_path, monkeypatch):
     """The meaning of its files, and the code of its functions with what that imports; no comment, no unused file."""
     from skillc.frontend import plan_file
-    from skillc.metrics.sources import metric_sources
+    from skillc.metrics.meter import metric_sources
     from skillc.plan.digest import plan_digest
 
     installed(tmp_path / "site")

@@ -9,7 +9,7 @@ from skillc.diagnostics.diagnostic import Severity
 from skillc.language.check import check
 from skillc.language.modules import Loader
 from skillc.metrics.cells import MICRO
-from skillc.metrics.evaluate import Meter
+from skillc.metrics.meter import Meter
 from skillc.plan.resolve import resolve
 from skillc.syntax.source import Source
 

@@ -10,9 +10,8 @@ from metric_plans import example, field, metric, on_team, plan, python
 from skillc.errors import SkillcError
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, ListTerm, TextConstant
 from skillc.metrics.cells import MICRO
-from skillc.metrics.evaluate import Meter, MetricError
-from skillc.metrics.phrases import covers, lines, mentions, phrases_of, words
-from skillc.metrics.registry import PRIMITIVES, Subject
+from skillc.metrics.meter import Meter, MetricError
+from skillc.metrics.primitives import PRIMITIVES, Subject, covers, lines, mentions, phrases_of, words
 from skillc.plan.schema import TypePlan
 
 LABELS = ("low", "medium", "high", "highest")
@@ -24,7 +23,7 @@ json_values = st.recursive(
 
 
 def measured(name, value, gold, *, kind="text", labels=(), **options):
-    return PRIMITIVES[name].measure(Subject("team", TypePlan(kind=kind, labels=labels), value, gold, options))
+    return PRIMITIVES[name](Subject("team", TypePlan(kind=kind, labels=labels), value, gold, options))
 
 
 def score(*args, **options):

@@ -5,7 +5,7 @@ from metric_plans import TEXT, example, metric, on_team, plan, python
 
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, MetricTerm, Operation, TextConstant
 from skillc.metrics.cells import Scored, Unmeasured
-from skillc.metrics.evaluate import Meter, MetricError, unmeasured
+from skillc.metrics.meter import Meter, MetricError, unmeasured
 from skillc.plan.schema import TypePlan
 
 

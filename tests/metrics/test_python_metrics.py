@@ -4,9 +4,8 @@ import pytest
 from metric_plans import example, metric, plan, python
 
 from skillc.errors import SkillcError
-from skillc.metrics.evaluate import Meter, MetricError
-from skillc.metrics.python_metric import load_function
-from skillc.metrics.sources import metric_sources
+from skillc.metrics.meter import Meter, MetricError, metric_sources
+from skillc.metrics.user_metric import load_function
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from skillc.data.example import Example
 from skillc.document.edits import Add
 from skillc.document.skill import document_of
 from skillc.gates.terms import CallTerm, FieldTerm
-from skillc.metrics.evaluate import Meter
+from skillc.metrics.meter import Meter
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.observer import Silent
 from skillc.optimize.patience import Patience

@@ -10,7 +10,7 @@ from skillc.budget.steps import decisions_of
 from skillc.data.dataset import Dataset
 from skillc.data.example import Example
 from skillc.frontend import check_file
-from skillc.metrics.evaluate import Meter
+from skillc.metrics.meter import Meter
 from skillc.optimize.engine import Engine
 from skillc.optimize.loop import train
 from skillc.optimize.observer import Silent

@@ -13,7 +13,7 @@ from fractions import Fraction
 from conftest_cli import PROGRAM, WORDS, rows
 
 from skillc.frontend import estimate, plan_file
-from skillc.metrics.evaluate import Meter
+from skillc.metrics.meter import Meter
 from skillc.models.failures import CallFailed
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine, Place, State

@@ -15,7 +15,7 @@ from conftest_cli import rows
 
 from skillc import SkillOptimizer
 from skillc.errors import SkillcError
-from skillc.metrics.evaluate import MetricError
+from skillc.metrics.meter import MetricError
 from skillc.models.failures import BudgetReached
 from skillc.models.rulebook.model import answer as rulebook
 

@@ -1,4 +1,4 @@
-"""One rollout, measured: every metric of the plan as a cell, and the feedback for the optimizer."""
+"""Measure one rollout: every metric of the plan as a cell, and the feedback for the optimizer."""
 
 from __future__ import annotations
 
@@ -13,29 +13,17 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from skillc import user_code
+from skillc.data.baselines import baseline_scores
+from skillc.data.dataset import Dataset
 from skillc.data.example import Example
 from skillc.errors import SkillcError
 from skillc.gates.show import walk
-from skillc.gates.terms import (
-    CallTerm,
-    Constant,
-    FieldTerm,
-    ListTerm,
-    MetricTerm,
-    Operation,
-    Term,
-    TextConstant,
-)
-from skillc.metrics import distances, equality, json_fields, numbers, squad
-from skillc.metrics.cells import MICRO, Cell, Scored, Unmeasured, UnmeasuredKind
-from skillc.metrics.equality import same
-from skillc.metrics.phrases import COUNTS, SEARCHES, phrases_of
-from skillc.metrics.python_metric import call, load_function
-from skillc.metrics.registry import PRIMITIVES, Measure, Subject, text_of
+from skillc.gates.terms import CallTerm, Constant, FieldTerm, ListTerm, MetricTerm, Operation, Term, TextConstant
+from skillc.metrics.cells import MICRO, Cell, Scored, Unmeasured, UnmeasuredKind, measured_mean
+from skillc.metrics.primitives import COUNTS, PRIMITIVES, SEARCHES, Measure, Subject, phrases_of, same, text_of
+from skillc.metrics.user_metric import call, load_function
 from skillc.plan.schema import MetricPlan, Plan
-
-# Importing these fills the registry.
-_PRIMITIVE_MODULES = (distances, equality, json_fields, numbers, squad)
 
 # What a metric may call.
 FUNCTIONS = frozenset(PRIMITIVES) | frozenset(COUNTS) | frozenset(SEARCHES) | {"python", "min", "max", "clamp"}
@@ -264,8 +252,7 @@ class _Once:
             options={name: self._option(value) for name, value in term.options},
             reveal="gold" in self._plan.optimize.sees,
         )
-        primitive = PRIMITIVES[term.function]
-        return primitive.measure(subject), primitive.low, primitive.high
+        return PRIMITIVES[term.function](subject), Fraction(0), Fraction(1)
 
     def _searched(self, field: Term, phrases: Term) -> tuple[JsonValue, list[str], bool]:
         """The text, what is looked for in it, and whether a feedback may say what that is."""
@@ -348,3 +335,31 @@ def _fraction(option: object, default: int) -> Fraction:
 def _micro(value: Fraction) -> int:
     """In millionths, halves to even."""
     return round(value * MICRO)
+
+
+def metric_sources(plan: Plan, root: Path) -> dict[str, str]:
+    """Digest of the source of each metric of the user's own, by `module:function`.
+
+    Raises:
+        SkillcError: a module or a function is not there.
+    """
+    return {name: source_digest(name, root) for name in python_names(plan)}
+
+
+def source_digest(name: str, root: Path) -> str:
+    """Return the sha256 of a metric's source file and of the files in the program's folder that it imports."""
+    return user_code.source_digest(name, load_function(name, root), root)
+
+
+def model_free_means(plan: Plan, dataset: Dataset, examples: Sequence[Example], meter: Meter) -> dict[str, Fraction]:
+    """The goal's mean on some examples of each simple classifier; none where the task has no single label."""
+    means = {}
+    for baseline in baseline_scores(plan.task, dataset, examples):
+        cells = [
+            meter.goal(example, {plan.task.outputs[0].name: answer})
+            for example, answer in zip(examples, baseline.predictions, strict=True)
+        ]
+        mean = measured_mean(cell.value if isinstance(cell, Scored) else None for cell in cells)
+        if mean.value is not None:
+            means[baseline.name] = mean.value
+    return means

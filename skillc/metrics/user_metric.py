@@ -1,4 +1,4 @@
-"""`python("module:function")`: a metric of the user's own, from a module beside the program or an installed one."""
+"""Call a metric of the user: `python("module:function")`, from a module beside the program or an installed one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from skillc import user_code
 from skillc.data.example import Example
 from skillc.errors import SkillcError
-from skillc.metrics.registry import Measure
+from skillc.metrics.primitives import Measure
 
 
 def load_function(name: str, root: Path) -> Callable[..., Any]:
