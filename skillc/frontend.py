@@ -129,10 +129,9 @@ def plan_file(
     import os
 
     from skillc.diagnostics.suppress import sift
-    from skillc.plan.overrides import named, override, override_models, require_names
-    from skillc.plan.overrides import offline as put_offline
+    from skillc.plan.models import asked, named, override_models, put_offline, require_names
     from skillc.plan.resolve import resolve
-    from skillc.plan.roles import asked
+    from skillc.plan.settings import override
 
     checked = checked or check_file(path)
     if checked.broken or (runnable and checked.failed):

@@ -100,7 +100,7 @@ def _is_above_projects(folder: Path) -> bool:
 def _skills_in(program: Path) -> set[str]:
     """Artifact names of the skills of a program, even of one with errors."""
     from skillc.frontend import check_file
-    from skillc.plan.resolve.skill import artifact_name
+    from skillc.plan.resolve import artifact_name
 
     try:
         checked = check_file(program)

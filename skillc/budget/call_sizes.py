@@ -12,10 +12,9 @@ from skillc.budget.methods import DESCRIBED, DESCRIPTIONS, GEPA_MINIBATCH
 from skillc.budget.spend import Bound, CallSizes, Sizes, Spend, call
 from skillc.budget.steps import FURTHER_LIMIT, MOST_CITED, MOST_FAILURES, MOST_RIGHT, step_size, steps_per_epoch
 from skillc.document.skill import tokens
-from skillc.plan.initial import initial_document
-from skillc.plan.roles import judges
+from skillc.plan.initial import initial_document, task_text
+from skillc.plan.models import judges
 from skillc.plan.schema import Plan, PricePlan
-from skillc.plan.task_text import task_text
 from skillc.tokens import count_tokens
 
 # Tokens of what stands around a prompt's own content, as measured on the compiled modules and on skillc's prompts.

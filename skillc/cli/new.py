@@ -131,6 +131,6 @@ def _values(target: Path, started: Started, existing: Existing | None) -> dict[s
 def _limits(program: Path) -> list[str]:
     """What the models of the program cannot learn."""
     from skillc.frontend import plan_file
-    from skillc.plan.rulebook_limits import rulebook_limits
+    from skillc.plan.models import rulebook_limits
 
     return rulebook_limits(plan_file(program).plan)

@@ -19,7 +19,7 @@ from skillc.models.endpoint import endpoint_of
 from skillc.models.roles import servers_of
 from skillc.models.serving.server import Server
 from skillc.models.serving.state import all_published, stop_published
-from skillc.plan import overrides
+from skillc.plan.models import named
 
 _POLL = 0.5
 
@@ -63,7 +63,7 @@ def run_servers(planned: Planned, lines: Lines, tell: Callable[[list[dict[str, o
         SkillcError: the program serves no model, or a server cannot be started, or not again.
         KeyboardInterrupt: it was interrupted before all answered.
     """
-    models = overrides.named(planned.plan, os.environ).models.values()
+    models = named(planned.plan, os.environ).models.values()
     endpoints = [endpoint_of(model, os.environ, planned.root) for model in models if model.serve is not None]
     if not endpoints:
         raise SkillcError(

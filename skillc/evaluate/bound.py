@@ -12,9 +12,9 @@ from skillc.errors import SkillcError
 from skillc.evaluate.models import as_target
 from skillc.evaluate.skills import Arm
 from skillc.plan import figures
-from skillc.plan.roles import TARGET
+from skillc.plan.initial import task_text
+from skillc.plan.models import TARGET
 from skillc.plan.schema import ModelPlan, Plan, PricePlan
-from skillc.plan.task_text import task_text
 from skillc.tokens import count_tokens
 
 

@@ -10,9 +10,8 @@ from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
 from skillc.models.endpoint import endpoint_of
 from skillc.models.prices import provider_of
-from skillc.plan import overrides
 from skillc.plan.lock import ModelLock
-from skillc.plan.roles import TARGET, asked, judges
+from skillc.plan.models import TARGET, asked, judges, override_models, put_offline
 from skillc.plan.schema import ModelPlan, Plan
 from skillc.text import listed
 
@@ -35,7 +34,7 @@ def chosen_models(plan: Plan, texts: Sequence[str], *, offline: bool) -> tuple[M
     """
     found: dict[str, ModelPlan] = {}
     for model in [_chosen(plan, text.strip()) for text in texts] or [plan.models[TARGET]]:
-        put = overrides.offline(plan.model_copy(update={"models": {model.role: model}})) if offline else None
+        put = put_offline(plan.model_copy(update={"models": {model.role: model}})) if offline else None
         answers = model if put is None else put.models[model.role]
         # A model that was put in the place of another one goes by its own name, or by the rulebook's.
         role = model.role if model.role in plan.models or put is None else answers.model
@@ -62,7 +61,7 @@ def _chosen(plan: Plan, text: str) -> ModelPlan:
 
 def _in_place(plan: Plan, role: str, name: str) -> ModelPlan:
     """Another model in a role's place, under its own name; the role itself where it has that model already."""
-    model = overrides.override_models(plan, {role: name}).models[role]
+    model = override_models(plan, {role: name}).models[role]
     return model if model == plan.models[role] else model.model_copy(update={"role": name})
 
 

@@ -24,7 +24,7 @@ from skillc.optimize.observer import Observer
 from skillc.optimize.rollouts import Rollouts
 from skillc.optimize.side_by_side import Compared
 from skillc.plan.lock import ModelLock
-from skillc.plan.roles import TARGET
+from skillc.plan.models import TARGET
 from skillc.plan.schema import ModelPlan
 from skillc.program.rollout import Runner
 from skillc.run.stop import Stop

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from skillc.errors import SkillcError
 from skillc.models.prices import LOCAL_PROVIDERS, provider_of
 from skillc.models.serving.launch import Launch, launch_of
-from skillc.plan.address import SECRET_NAME
+from skillc.plan.digest import SECRET_NAME
 from skillc.plan.schema import ModelPlan
 
 RULEBOOK = "rulebook"

@@ -19,7 +19,7 @@ from skillc.models.endpoint import RULEBOOK, Endpoint, endpoint_of, secret_names
 from skillc.models.prices import Price, price_of, provider_of
 from skillc.models.serving.servers import Servers
 from skillc.models.transport import Transport
-from skillc.plan import overrides
+from skillc.plan.models import named, put_offline, require_names
 from skillc.plan.schema import ModelPlan, Plan
 from skillc.text import listed
 
@@ -121,8 +121,8 @@ def resolve_roles(
             without a known price.
     """
     known = os.environ if environ is None else environ
-    plan = overrides.offline(plan) if offline else overrides.named(plan, known)
-    overrides.require_names(plan)
+    plan = put_offline(plan) if offline else named(plan, known)
+    require_names(plan)
     roles = {name: _role(model, known, root or Path.cwd(), own) for name, model in plan.models.items()}
     for name, role in roles.items():
         if plan.budget.cost is not None and role.price is None:

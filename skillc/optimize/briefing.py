@@ -12,7 +12,7 @@ from skillc.document.skill import Document
 from skillc.optimize.engine import Effect, Engine, Rejected, State
 from skillc.optimize.prompting import Briefing, SectionView
 from skillc.optimize.rule_counts import notes
-from skillc.plan.task_text import first_decides
+from skillc.plan.initial import first_decides
 from skillc.tokens import count_tokens
 
 T = TypeVar("T")

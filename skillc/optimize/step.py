@@ -33,7 +33,7 @@ from skillc.optimize.rollouts import gather
 from skillc.optimize.rule_counts import counted, harmful, to_json
 from skillc.optimize.schedule import edit_budget, filled
 from skillc.optimize.screen import screen
-from skillc.plan.rulebook_limits import rulebook_limits
+from skillc.plan.models import rulebook_limits
 
 
 async def step(engine: Engine, state: State, batch: Sequence[Example], place: Place) -> State:

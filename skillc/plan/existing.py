@@ -16,7 +16,7 @@ from skillc.document.skill_md import PREAMBLE, from_skill_md
 from skillc.document.yaml_scalar import other_lines, read_frontmatter
 from skillc.errors import SkillcError
 from skillc.fences import closed
-from skillc.plan.resolve.skill import artifact_name
+from skillc.plan.resolve import artifact_name
 from skillc.syntax.files import read_source
 from skillc.text import counted, listed
 

@@ -1,13 +1,166 @@
-"""The document that a run starts from, as the program declares it."""
+"""The document that a run starts from: the declared sections, and the task in words."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 from skillc.document.skill import Document, document_of
 from skillc.errors import SkillcError
-from skillc.plan.schema import Plan, SectionPlan
-from skillc.plan.task_text import lead_text, task_text, without_task_text
+from skillc.plan.schema import FieldPlan, Plan, SectionPlan, SkillPlan, TaskPlan, TypePlan
+from skillc.text import joined
+
+_LEAD = {
+    "rules": "Follow the rules below; they come before your own judgement.",
+    "advice": "The rules below are advice: use them where they help.",
+    None: "",
+}
+_FIRST = "If several rules fit and none says which, the first one decides."
+_FIRST_OF_FIELD = "If several rules for one field fit and none says which, the first one decides."
+_CLOSED = frozenset({"labels", "bool"})
+_REASON = "Reason step by step before you answer."
+_PLAIN = {
+    "bool": ("true or false", "true or false"),
+    "number": ("a number", "numbers"),
+    "integer": ("a whole number", "whole numbers"),
+    "json": ("a JSON object", "JSON objects"),
+    "file": ("a file", "files"),
+    "image": ("an image", "images"),
+    "text": ("text", "texts"),
+}
+# Longer descriptions, and more inputs, are easier to read as a list.
+_SENTENCE_CHARACTERS, _SENTENCE_INPUTS = 80, 3
+_QUOTES = (('"', '"'), ("`", "`"), ("“", "”"), ("«", "»"))
+
+
+def task_text(task: TaskPlan) -> str:
+    """Say what is given and what to answer, in markdown without headings: a sentence, or lists where those are longer.
+
+    Labels appear exactly as an answer must contain them. A field's `about` appears once.
+    """
+    if not task.outputs:
+        return ""
+    if task.inputs and not _inline_inputs(task.inputs):
+        given = "\n".join(["You are given:", "", *(_item(field, answer=False) for field in task.inputs), "", ""])
+        asked = _asked(task.outputs, first=True)
+    elif task.inputs:
+        given = f"Given {joined([_phrase(field, answer=False) for field in task.inputs], 'and')}, "
+        asked = _asked(task.outputs, first=False)
+    else:
+        given, asked = "", _asked(task.outputs, first=True)
+    reason = ""
+    if task.rollout.kind == "chain_of_thought":
+        reason = f" {_REASON}" if _inline_outputs(task.outputs) else f"\n\n{_REASON}"
+    return given + asked + reason
+
+
+def lead_text(skill: SkillPlan, task: TaskPlan) -> str:
+    """Say how to take the rules of a skill; shown only while the skill has rules."""
+    lead = _LEAD[skill.present]
+    if not first_decides(skill, task):
+        return lead
+    return f"{lead} {_FIRST if len(task.outputs) == 1 else _FIRST_OF_FIELD}"
+
+
+def first_decides(skill: SkillPlan, task: TaskPlan) -> bool:
+    """Whether the first rule that fits decides, as SKILL.md then says; for open answers, all rules that fit apply."""
+    closed = all(output.type.kind in _CLOSED for output in task.outputs)
+    return skill.present == "rules" and bool(task.outputs) and closed
+
+
+def without_task_text(text: str, task: TaskPlan) -> str:
+    """A section's text without a copy of the task text or of the lead at its start.
+
+    The preamble of a compiled SKILL.md contains both; a program that reuses it would say them twice.
+    """
+    rest = text.strip()
+    leads = [
+        f"{lead} {more}".strip() for lead in filter(None, _LEAD.values()) for more in ("", _FIRST, _FIRST_OF_FIELD)
+    ]
+    for known in (task_text(task), *leads):
+        if known and (rest == known or rest.startswith(f"{known}\n\n")):
+            rest = rest[len(known) :].strip()
+    return rest if rest != text.strip() else text
+
+
+def _asked(outputs: Sequence[FieldPlan], *, first: bool) -> str:
+    verb = "give" if len(outputs) == 1 and outputs[0].name.lower().startswith("answer") else "answer with"
+    verb = verb[0].upper() + verb[1:] if first else verb
+    if _inline_outputs(outputs):
+        return f"{verb} {_phrase(outputs[0], answer=True)}."
+    return "\n".join([f"{verb}:", "", *(_item(field, answer=True) for field in outputs)])
+
+
+def _inline_inputs(fields: Sequence[FieldPlan]) -> bool:
+    return len(fields) <= _SENTENCE_INPUTS and all(_short(field) for field in fields)
+
+
+def _inline_outputs(fields: Sequence[FieldPlan]) -> bool:
+    return len(fields) == 1 and _short(fields[0])
+
+
+def _short(field: FieldPlan) -> bool:
+    about = _about(field)
+    return len(about) <= _SENTENCE_CHARACTERS and not any(f"{stop} " in about for stop in ".!?")
+
+
+def _phrase(field: FieldPlan, *, answer: bool) -> str:
+    """`the team (who resolves it): one of "billing" or "shipping"`; an input has its type within the parentheses."""
+    type_, about = "" if _is_text(field.type) else _type(field.type, answer=answer), _about(field)
+    if answer:
+        return "".join([f"the {_words(field.name)}", f" ({about})" if about else "", f": {type_}" if type_ else ""])
+    said = ": ".join(part for part in (type_, about) if part)
+    return f"the {_words(field.name)} ({said})" if said else f"the {_words(field.name)}"
+
+
+def _item(field: FieldPlan, *, answer: bool) -> str:
+    """A list item. It has the field's own name: with several values, an answer must name each."""
+    about = _about(field)
+    parts = [] if about and _is_text(field.type) else [_type(field.type, answer=answer)]
+    return f"- `{field.name}`: {'; '.join([*parts, about] if about else parts)}"
+
+
+def _words(name: str) -> str:
+    """A name as words: `order_id` is `order id`; what is not in lower case is quoted as it is."""
+    words = name.replace("_", " ")
+    return words if words == words.lower().strip() else f"`{name}`"
+
+
+def _about(field: FieldPlan) -> str:
+    return " ".join((field.about or "").split()).removesuffix(".")
+
+
+def _is_text(type_: TypePlan) -> bool:
+    return type_.kind == "text" and not type_.optional
+
+
+def _type(type_: TypePlan, *, answer: bool) -> str:
+    if type_.kind == "labels":
+        text = quoted(type_.labels, "or")
+        text = f"one of {text}" if len(type_.labels) > 1 else text
+    elif type_.kind == "list":
+        text = _list(type_, "a JSON list" if answer else "a list")
+    else:
+        text = _PLAIN[type_.kind][0]
+    return f"{text}, or null if there is none" if type_.optional else text
+
+
+def _list(type_: TypePlan, start: str) -> str:
+    item = type_.item or TypePlan(kind="text")
+    if item.kind == "labels":
+        return f"{start} whose items are among {quoted(item.labels, 'and')}"
+    inner = _list(item, "lists") if item.kind == "list" else _PLAIN[item.kind][1]
+    return f"{start} of {inner}{' or null' if item.optional else ''}"
+
+
+def quoted(labels: Sequence[str], word: str) -> str:
+    """Labels in quotation marks that none of them contains; as JSON strings where there are no such marks."""
+    marks = next((pair for pair in _QUOTES if not any(mark in label for mark in pair for label in labels)), None)
+    if marks is None or any(not label.isprintable() for label in labels):
+        return f"{joined([json.dumps(label, ensure_ascii=False) for label in labels], word)} (as JSON strings)"
+    return joined([f"{marks[0]}{label}{marks[1]}" for label in labels], word)
+
 
 REMINDERS = "reminders"
 REMINDERS_LIMIT = 200

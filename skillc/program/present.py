@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from skillc.errors import SkillcError
+from skillc.plan.initial import task_text
 from skillc.plan.schema import TaskPlan
-from skillc.plan.task_text import task_text
 from skillc.text import listed
 
 KINDS = ("predict", "chain_of_thought")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from skillc.errors import SkillcError
 from skillc.evaluate.models import check_places, chosen_models, labels_of, plan_with
 from skillc.frontend import plan_file
-from skillc.plan.overrides import override_models
+from skillc.plan.models import override_models
 from skillc.plan.schema import Plan
 
 MODELS = """model target = "openai/small" { temperature = 0.5; base_url = "http://127.0.0.1:1/v1" }

@@ -16,7 +16,7 @@ from local_model.making.sources import Level, training_source
 
 from skillc.frontend import plan_file
 from skillc.models.rulebook.sentences import applies, normal, read_rules
-from skillc.plan.task_text import lead_text, task_text
+from skillc.plan.initial import lead_text, task_text
 from skillc.program.module import build_module
 from skillc.program.present import instructions
 

@@ -26,8 +26,7 @@ from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.models.endpoint import endpoint_of, normalised
 from skillc.models.failures import PermanentFailure, scrub
-from skillc.plan.address import shown_address
-from skillc.plan.digest import plan_digest, run_parts
+from skillc.plan.digest import plan_digest, run_parts, shown_address
 
 KEY = "sk-planted-0123456789abcdef"
 # Characters that addresses and base64 write otherwise.

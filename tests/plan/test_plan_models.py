@@ -12,7 +12,7 @@ from skillc.diagnostics.codes.samples import program
 from skillc.errors import SkillcError
 from skillc.language.check import check
 from skillc.plan.digest import plan_digest, run_id, run_parts
-from skillc.plan.overrides import named, offline, override_models, require_names
+from skillc.plan.models import named, override_models, put_offline, require_names
 from skillc.plan.resolve import resolve
 from skillc.plan.schema import AnswerPlan, ExecPlan, ModelPlan, Plan, PricePlan
 from skillc.syntax.source import Source
@@ -53,7 +53,7 @@ def test_a_name_that_is_not_set_is_said_with_the_way_out() -> None:
     with pytest.raises(SkillcError, match="`TEAM_MODEL`, which is not set") as caught:
         require_names(open_)
     assert "--model target=" in str(caught.value.hint)
-    require_names(offline(open_))
+    require_names(put_offline(open_))
     chosen = override_models(open_, {"target": "openai/gpt-5.5"})
     require_names(chosen)
     assert chosen.models["target"].model == "openai/gpt-5.5"

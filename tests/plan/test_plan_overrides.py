@@ -6,8 +6,9 @@ import pytest
 from plan_samples import plan
 
 from skillc.errors import SkillcError
-from skillc.plan.overrides import _SETTINGS, offline, override, override_models
+from skillc.plan.models import override_models, put_offline
 from skillc.plan.schema import BudgetPlan, OptimizePlan, PricePlan, SchedulePlan
+from skillc.plan.settings import _SETTINGS, override
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ def test_unknown_roles_and_bare_names_are_errors():
 
 def test_offline_puts_the_rulebook_in_place_of_every_model():
     program = plan(models={role: full(model) for role, model in plan().models.items()})
-    changed = offline(program)
+    changed = put_offline(program)
     assert {model.model for model in changed.models.values()} == {"rulebook/v1"}
     for model in changed.models.values():
         assert (model.parameters, model.key_env, model.base_url, model.price, model.serve) == (
@@ -138,10 +139,10 @@ def test_offline_puts_the_rulebook_in_place_of_every_model():
             None,
         )
         assert model.max_reply == 99
-    assert offline(changed) == changed
+    assert put_offline(changed) == changed
     assert changed.model_copy(update={"models": program.models}) == program
 
 
 def test_offline_leaves_a_rulebook_as_it_is():
     noisy = plan().models["target"].model_copy(update={"model": "rulebook/v1", "parameters": {"noise": 0.1}})
-    assert offline(plan(models={**plan().models, "target": noisy})).models["target"] == noisy
+    assert put_offline(plan(models={**plan().models, "target": noisy})).models["target"] == noisy

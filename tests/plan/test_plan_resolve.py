@@ -10,11 +10,9 @@ from skillc.diagnostics.diagnostic import Diagnostic, Label
 from skillc.gates.terms import Constant, MetricTerm, Operation
 from skillc.language.checked import FieldType, Invocation, Items, Shares, Word
 from skillc.plan.initial import initial_document
-from skillc.plan.resolve import resolve
-from skillc.plan.resolve.measures import resolve_metrics
-from skillc.plan.resolve.skill import artifact_name
-from skillc.plan.resolve.values import Findings
+from skillc.plan.resolve import artifact_name, resolve, resolve_metrics
 from skillc.plan.schema import BudgetPlan, OptimizePlan, SchedulePlan, SplitPlan
+from skillc.plan.settings import Findings
 
 
 def resolved(**changes):

@@ -11,8 +11,8 @@ from skillc.errors import SkillcError
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, PermanentFailure
 from skillc.models.pacing.retries import Retries
+from skillc.plan.initial import task_text
 from skillc.plan.schema import FieldPlan, RolloutPlan, TaskPlan, TypePlan
-from skillc.plan.task_text import task_text
 from skillc.program.rollout import Rollout, Runner
 
 SKILL = "# Route tickets\n\n## Rules\n\n- If the ticket mentions `invoice`, answer billing.\n"

@@ -21,9 +21,8 @@ from skillc.document.skill_md import from_skill_md, to_skill_md, validate
 from skillc.frontend import plan_file
 from skillc.loading import load
 from skillc.models.rulebook.sentences import read_rules
-from skillc.plan.initial import initial_document
+from skillc.plan.initial import first_decides, initial_document, task_text, without_task_text
 from skillc.plan.schema import Plan, TaskPlan
-from skillc.plan.task_text import first_decides, task_text, without_task_text
 from skillc.program.artifact import artifact_texts, write_artifact
 from skillc.program.module import build_module
 from skillc.program.present import instructions

@@ -19,7 +19,7 @@ from skillc.models.serving.interpreter import CPU_LOCK, find_interpreter
 from skillc.models.serving.launch import launch_of
 from skillc.models.serving.options import options_of
 from skillc.plan.digest import run_parts
-from skillc.plan.overrides import override_models
+from skillc.plan.models import override_models
 
 NAME = "hosted_vllm/./models/tiny"
 

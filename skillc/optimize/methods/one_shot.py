@@ -21,8 +21,8 @@ from skillc.optimize.replies import OneShotReply
 from skillc.optimize.rollouts import Outcome
 from skillc.optimize.seeds import batches
 from skillc.optimize.sight import trajectory_view
+from skillc.plan.initial import first_decides
 from skillc.plan.schema import Plan, TaskPlan
-from skillc.plan.task_text import first_decides
 
 _PROMPTS = Path(__file__).parent / "prompts"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from skillc.gates.terms import CallTerm, ListTerm, MeanTerm, MetricTerm, Operation, Term, TextConstant, WordTerm
 from skillc.json_values import digest
 from skillc.own_code import code_digest
-from skillc.plan.address import without_secrets
+from skillc.plan.digest import without_secrets
 from skillc.plan.schema import MetricPlan, Plan
 from skillc.versions.quantities import condition, quantity
 from skillc.versions.version import Version

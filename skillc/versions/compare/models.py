@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from skillc.plan.address import without_secrets
+from skillc.plan.digest import without_secrets
 from skillc.plan.schema import ModelPlan
 from skillc.versions.change import Change, Place
 from skillc.versions.compare.values import entries_that_differ, fields_that_differ, shown

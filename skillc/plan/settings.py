@@ -1,24 +1,185 @@
-"""Changes of a plan for one call: `--set budget.cost=1`, `--model target=provider/name`, `--offline`."""
+"""The settings of a program as values of the plan, and their changes for one call: `--set`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
 
 from pydantic import JsonValue
 
+from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
 from skillc.gates.units import SYNONYMS, UNITS, described
-from skillc.plan.schema import ModelPlan, OptimizePlan, Plan, SchedulePlan
+from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Shares, Value, Word
+from skillc.plan.schema import BudgetPlan, OptimizePlan, Plan, SchedulePlan
+from skillc.syntax.source import Source, Span
 from skillc.text import listed
 
-OFFLINE_MODEL = "rulebook/v1"
+_LITERALS: Mapping[str, JsonValue] = {"on": True, "true": True, "off": False, "false": False, "none": None}
 
-# Parameters that mean the same to every provider, so that they outlive a change of provider.
-_COMMON = frozenset({"temperature", "top_p", "max_tokens", "seed", "stop"})
+
+@dataclass(slots=True)
+class Findings:
+    """What resolving has to say."""
+
+    items: list[Diagnostic] = field(default_factory=list)
+
+    def error(self, code: str, message: str, source: Source, span: Span, hint: str | None = None) -> None:
+        """Adds an error."""
+        self.items.append(Diagnostic(code, message, Label(source, span), hint=hint))
+
+    def failed(self) -> bool:
+        """Whether there is an error among them."""
+        return any(item.severity is Severity.ERROR for item in self.items)
+
+
+def value_of(entity: Entity, name: str) -> Value | None:
+    """The value of a setting, None where it is not given."""
+    setting = entity.settings.get(name)
+    return setting.value if setting is not None else None
+
+
+def amount_of(entity: Entity, name: str) -> Fraction | None:
+    """A number in its base unit."""
+    value = value_of(entity, name)
+    return value.value if isinstance(value, Amount) else None
+
+
+def count_of(entity: Entity, name: str) -> int | None:
+    """A whole number; the checker has seen to it that it is one."""
+    value = amount_of(entity, name)
+    return int(value) if value is not None else None
+
+
+def text_of(entity: Entity, name: str) -> str | None:
+    """A quoted text."""
+    value = value_of(entity, name)
+    return value if isinstance(value, str) else None
+
+
+def word_of(entity: Entity, name: str) -> str | None:
+    """A bare word."""
+    value = value_of(entity, name)
+    return value.text if isinstance(value, Word) else None
+
+
+def switch_of(entity: Entity, name: str) -> bool | None:
+    """`on` or `off`."""
+    value = value_of(entity, name)
+    if isinstance(value, bool):
+        return value
+    literal = _LITERALS.get(value.text) if isinstance(value, Word) else None
+    return literal if isinstance(literal, bool) else None
+
+
+def env_of(value: Value | None) -> str | None:
+    """The variable that `env("NAME")` names."""
+    if isinstance(value, Invocation) and value.function == "env" and value.arguments:
+        name = value.arguments[0]
+        return name if isinstance(name, str) else None
+    return None
+
+
+def plain(value: Value) -> JsonValue:
+    """A literal as JSON has it: whole numbers as integers, `on` and `off` as true and false, other words as texts."""
+    if isinstance(value, Amount):
+        return number(value.value)
+    if isinstance(value, Word):
+        return _LITERALS.get(value.text, value.text)
+    if isinstance(value, Items):
+        return [plain(item) for item in value.items]
+    if isinstance(value, Shares):
+        return [number(part.value) for part in value.parts]
+    if isinstance(value, Invocation):
+        options: dict[str, JsonValue] = {name: plain(option) for name, option in value.options}
+        return {"function": value.function, "arguments": [plain(item) for item in value.arguments], **options}
+    return value
+
+
+def number(value: Fraction) -> int | float:
+    """The number as JSON has it; `1.0` and `1` are the same."""
+    return value.numerator if value.denominator == 1 else float(value)
+
+
+def plain_block(block: Mapping[str, Setting]) -> dict[str, JsonValue]:
+    """The settings of a block as JSON; one with a block of its own holds that, with its word as `kind`."""
+    return {name: _plain_setting(setting) for name, setting in block.items()}
+
+
+def _plain_setting(setting: Setting) -> JsonValue:
+    if not setting.block:
+        return plain(setting.value)
+    head = plain(setting.value)
+    return {**({"kind": head} if head not in (None, "", True) else {}), **plain_block(setting.block)}
+
+
+_COUNTS = (
+    *("batch", "minibatch", "samples", "candidates", "drafts", "screen", "replay", "retries", "wave"),
+    *("slow_update_samples", "trajectory_limit", "accumulate", "lookups"),
+)
+_SWITCHES = (
+    *("successes", "rejected_buffer", "slow_update", "meta_skill"),
+    *("speculate", "merge", "lapses", "rule_counts", "control", "together", "tidy"),
+)
+_WORDS = ("method", "accept", "parents", "update", "pairs", "knowledge")
+_COUNTED_CAPS = ("epochs", "steps", "calls", "tokens", "patience")
+_AMOUNTS = ("cost", "time", "min_gain")
+_SIGHTS = ("gold", "feedback", "trajectory")
+
+
+def resolve_optimize(optimize: Entity | None) -> OptimizePlan:
+    """The mechanisms; what is not given has its default."""
+    if optimize is None:
+        return OptimizePlan()
+    settings: dict[str, Any] = {name: count_of(optimize, name) for name in _COUNTS}
+    settings |= {name: switch_of(optimize, name) for name in _SWITCHES}
+    settings |= {name: word_of(optimize, name) for name in _WORDS}
+    settings["rollback"] = amount_of(optimize, "rollback")
+    settings |= {"edits": schedule(value_of(optimize, "edits")), "sees": _sees(value_of(optimize, "sees"))}
+    return OptimizePlan(**{name: value for name, value in settings.items() if value is not None})
+
+
+def resolve_budget(budget: Entity | None) -> BudgetPlan:
+    """The caps; what is not given is not capped."""
+    if budget is None:
+        return BudgetPlan()
+    counts: dict[str, Any] = {
+        name: count_of(budget, name) for name in ("epochs", "steps", "calls", "tokens", "patience")
+    }
+    amounts: dict[str, Any] = {name: amount_of(budget, name) for name in ("cost", "time", "min_gain")}
+    return BudgetPlan(**{name: value for name, value in (counts | amounts).items() if value is not None})
+
+
+def schedule(value: Value | None) -> SchedulePlan | None:
+    """`constant(4)`, `linear(4, 2)`, `cosine(4, 2)`, `model`, or a number alone, which is constant."""
+    if isinstance(value, Word):
+        return SchedulePlan(kind="model")
+    if isinstance(value, Amount):
+        return SchedulePlan(kind="constant", start=int(value.value), end=int(value.value))
+    if not isinstance(value, Invocation):
+        return None
+    numbers = [int(argument.value) for argument in value.arguments if isinstance(argument, Amount)]
+    if not numbers:
+        return SchedulePlan(kind=_kind(value.function))
+    return SchedulePlan(kind=_kind(value.function), start=numbers[0], end=numbers[-1])
+
+
+def _kind(name: str) -> Literal["constant", "linear", "cosine", "model"]:
+    return cast('Literal["constant", "linear", "cosine", "model"]', name)
+
+
+def _sees(value: Value | None) -> tuple[str, ...] | None:
+    if isinstance(value, Word):
+        value = Items((value,))
+    if not isinstance(value, Items):
+        return None
+    named = {item.text for item in value.items if isinstance(item, Word)}
+    return tuple(sight for sight in _SIGHTS if sight in named)
+
 
 Reader = Callable[[str, str], Any]
 P = TypeVar("P")
@@ -49,100 +210,6 @@ def override(plan: Plan, changes: Mapping[str, str]) -> Plan:
         changed = type(part)(**{**dict(part), name: reader(key, text.strip())})
         plan = plan.model_copy(update={block: changed})
     return plan
-
-
-def override_models(plan: Plan, changes: Mapping[str, str]) -> Plan:
-    """The plan with other models in its roles.
-
-    A role keeps its settings where the provider stays the same, its price excepted; else those that belong to the old
-    provider go: address, key, server, and all parameters that not every provider knows.
-
-    Raises:
-        SkillcError: there is no such role, or the model names no provider.
-    """
-    models = dict(plan.models)
-    for role, name in changes.items():
-        if role not in models:
-            near = suggest(role, models)
-            hint = f"did you mean `{near}`?" if near else f"there are {listed(models)}"
-            raise SkillcError(f"there is no model `{role}`", hint=hint)
-        provider, slash, rest = name.partition("/")
-        if not (provider and slash and rest):
-            raise SkillcError(f"`{name}` names no provider", hint=f"write `--model {role}=openai/{name.strip('/')}`")
-        models[role] = _replaced(models[role], name)
-    return plan.model_copy(update={"models": models})
-
-
-def named(plan: Plan, environ: Mapping[str, str]) -> Plan:
-    """The plan with the names of models that the environment holds; those that it does not hold are left open.
-
-    Raises:
-        SkillcError: a variable holds no name of a model. Its value is not shown, for it may be a key.
-    """
-    models = dict(plan.models)
-    for role, model in plan.models.items():
-        if model.model_env is None or not environ.get(model.model_env):
-            continue
-        name = environ[model.model_env].strip()
-        provider, slash, rest = name.partition("/")
-        if not (provider and slash and rest):
-            raise SkillcError(
-                f"model `{role}` takes its name from `{model.model_env}`, and what that holds names no provider",
-                hint=f"export {model.model_env}=openai/gpt-5.5-mini",
-            )
-        models[role] = model.model_copy(update={"model": name, "model_env": None})
-    return plan.model_copy(update={"models": models})
-
-
-def require_names(plan: Plan) -> None:
-    """Sees to it that every model has a name.
-
-    Raises:
-        SkillcError: the environment variable that should hold it is not set.
-    """
-    for role, model in plan.models.items():
-        if model.model_env is not None:
-            raise SkillcError(
-                f"model `{role}` takes its name from `{model.model_env}`, which is not set",
-                hint=f"export {model.model_env}=openai/gpt-5.5-mini, or give it once: `--model {role}=provider/name`",
-            )
-
-
-def offline(plan: Plan) -> Plan:
-    """The plan with the rulebook in place of every model; settings of other providers go, the reply's limit stays."""
-    models = {
-        role: model
-        if _provider(model.model) == _provider(OFFLINE_MODEL)
-        else ModelPlan(role=role, model=OFFLINE_MODEL, max_reply=model.max_reply)
-        for role, model in plan.models.items()
-    }
-    return plan.model_copy(update={"models": models})
-
-
-def _replaced(model: ModelPlan, name: str) -> ModelPlan:
-    if name == model.model:
-        return model
-    if _provider(name) == _provider(model.model):
-        return model.model_copy(update={"model": name, "price": None, "serve": _served_as(model, name)})
-    if _provider(name) == _provider(OFFLINE_MODEL):
-        return ModelPlan(role=model.role, model=name, max_reply=model.max_reply)
-    kept: dict[str, JsonValue] = {key: value for key, value in model.parameters.items() if key in _COMMON}
-    return ModelPlan(role=model.role, model=name, parameters=kept, max_reply=model.max_reply)
-
-
-def _served_as(model: ModelPlan, name: str) -> dict[str, JsonValue] | None:
-    """The server's settings for another model: what named the old one goes, unless the new one is its adapter."""
-    if model.serve is None:
-        return None
-    lora = model.serve.get("lora")
-    listed = [str(each).partition("=")[0] for each in lora] if isinstance(lora, list) else []
-    kept = name.partition("/")[2] in (lora if isinstance(lora, dict) else listed)
-    own = ("model", "revision", "tokenizer", "chat_template", "lora")
-    return {key: value for key, value in model.serve.items() if kept or key not in own}
-
-
-def _provider(model: str) -> str:
-    return model.partition("/")[0]
 
 
 # ---- reading values -------------------------------------------------------------------------------
@@ -228,7 +295,7 @@ def _schedule(key: str, text: str) -> SchedulePlan:
     return SchedulePlan.model_validate({"kind": kind, "start": counts[0], "end": counts[-1]})
 
 
-def _sees(key: str, text: str) -> tuple[str, ...]:
+def _read_sees(key: str, text: str) -> tuple[str, ...]:
     sights = ("gold", "feedback", "trajectory")
     named = [name.strip() for name in text.strip("[]").split(",") if name.strip()]
     for name in named:
@@ -268,7 +335,7 @@ _SETTINGS: Mapping[str, Reader] = {
     "optimize.update": _word("edits", "rewrite_section", "rewrite_all"),
     "optimize.tidy": _switch,
     "optimize.accumulate": _count,
-    "optimize.sees": _sees,
+    "optimize.sees": _read_sees,
     "optimize.knowledge": _word("open", "examples"),
     "optimize.successes": _switch,
     "optimize.lapses": _switch,

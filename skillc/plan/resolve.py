@@ -1,0 +1,376 @@
+"""From a checked program to the plan, every default filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from heapq import heappop, heappush
+from math import gcd, lcm
+from typing import Literal, cast
+
+from skillc.diagnostics.diagnostic import Diagnostic
+from skillc.document.markdown import heading
+from skillc.document.yaml_scalar import further_keys
+from skillc.gates.show import metrics_read
+from skillc.gates.stages import stage_of
+from skillc.language.checked import (
+    Checked,
+    CheckedGate,
+    CheckedMetric,
+    Entity,
+    FieldType,
+    Invocation,
+    Setting,
+    Shares,
+    Word,
+)
+from skillc.plan.models import resolve_models
+from skillc.plan.schema import (
+    DataPlan,
+    FieldPlan,
+    GatePlan,
+    MetricPlan,
+    Plan,
+    RequirePlan,
+    RolloutPlan,
+    SectionPlan,
+    SkillPlan,
+    SplitPlan,
+    TaskPlan,
+    TypePlan,
+)
+from skillc.plan.settings import (
+    Findings,
+    count_of,
+    plain,
+    plain_block,
+    resolve_budget,
+    resolve_optimize,
+    text_of,
+    value_of,
+    word_of,
+)
+from skillc.syntax.source import Span
+
+_NEEDED = {
+    "task": "task { input question: text; output answer: text }",
+    "skill": 'skill name { about = "..."; trainable section rules }',
+    "data": 'data { source = "examples.jsonl" }',
+}
+_ROLES = ("target", "optimizer")
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The plan of a program, None where the program has errors or is a library, and what resolving found."""
+
+    plan: Plan | None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def resolve(checked: Checked) -> Resolved:
+    """The plan of a checked program.
+
+    A program with errors has no plan, and nothing is added to what the checker said.
+    """
+    if checked.broken:
+        return Resolved(None)
+    findings = Findings()
+    found = {kind: tuple(e for e in checked.entities if e.kind == kind) for kind in (*_NEEDED, "model", "rubric")}
+    _require(findings, checked, found)
+    if findings.failed():
+        return Resolved(None, tuple(findings.items))
+    (task,), (skill, *_), (data,) = found["task"], found["skill"], found["data"]
+    metrics = resolve_metrics(findings, checked.metrics)
+    skill_plan = resolve_skill(findings, skill)
+    data_plan = resolve_data(findings, data)
+    if findings.failed():
+        return Resolved(None, tuple(findings.items))
+    plan = Plan(
+        language=checked.version,
+        task=resolve_task(task),
+        skill=skill_plan,
+        models=resolve_models(found["model"]),
+        data=data_plan,
+        metrics=metrics,
+        optimize=resolve_optimize(_once(checked, "optimize")),
+        budget=resolve_budget(_once(checked, "budget")),
+        gates=resolve_gates(checked.gates),
+        requires=resolve_requires(checked.gates),
+        required_verdict=checked.required.verdict if checked.required is not None else None,
+        rubrics={rubric.name or "": str(rubric.value or "") for rubric in found["rubric"]},
+    )
+    return Resolved(plan, tuple(findings.items))
+
+
+def _once(checked: Checked, kind: str) -> Entity | None:
+    return next((entity for entity in checked.entities if entity.kind == kind and entity.name is None), None)
+
+
+def _require(findings: Findings, checked: Checked, found: dict[str, tuple[Entity, ...]]) -> None:
+    """What a compile cannot do without; a library such as `lab.skill` has none of it."""
+    source, start = checked.program.source, Span(0, min(1, len(checked.program.source.text)))
+    if checked.library:
+        hint = "compile a program that uses it"
+        findings.error("SK559", f"`{source.name}` only declares what others use", source, start, hint)
+        return
+    for kind, example in _NEEDED.items():
+        if not found[kind]:
+            findings.error("SK559", f"`{source.name}` declares no `{kind}`", source, start, f"add `{example}`")
+    roles = {model.name for model in found["model"]}
+    for role in _ROLES:
+        if role not in roles:
+            hint = f'add `model {role} = "provider/name"`'
+            findings.error("SK559", f"`{source.name}` declares no model `{role}`", source, start, hint)
+    if not any(metric.goal for metric in checked.metrics):
+        hint = "add `goal name = ...`"
+        findings.error("SK559", f"`{source.name}` declares no goal", source, start, hint)
+    if not any(gate.kind == "gate" for gate in checked.gates):
+        hint = "add `gate better = candidate.name > incumbent.name`"
+        findings.error("SK559", f"`{source.name}` declares no gate", source, start, hint)
+    for skill in found["skill"][1:]:
+        message = f"`{skill.name}` is a second skill; this version trains one skill of a program"
+        findings.error("SK560", message, skill.source, skill.span, "move it into a program of its own")
+
+
+def resolve_task(task: Entity) -> TaskPlan:
+    """The task of the program."""
+    rollout = task.settings.get("rollout")
+    return TaskPlan(
+        inputs=tuple(field_plan(child) for child in task.children if child.kind == "input"),
+        outputs=tuple(field_plan(child) for child in task.children if child.kind == "output"),
+        rollout=_rollout(rollout) if rollout is not None else RolloutPlan(),
+    )
+
+
+def field_plan(entity: Entity) -> FieldPlan:
+    """An input, an output, or a column of the data, which bears the field's own name unless one is given."""
+    name = entity.name or ""
+    return FieldPlan(
+        name=name,
+        type=_type(entity.type or FieldType("text")),
+        column=text_of(entity, "column") or name,
+        about=text_of(entity, "about"),
+        limit=count_of(entity, "limit"),
+    )
+
+
+def _type(type_: FieldType) -> TypePlan:
+    item = _type(type_.item) if type_.item is not None else None
+    return TypePlan(kind=type_.kind, labels=type_.labels, item=item, optional=type_.optional)
+
+
+def _rollout(setting: Setting) -> RolloutPlan:
+    settings = plain_block(setting.block)
+    if isinstance(setting.value, Invocation):
+        arguments = tuple(plain(argument) for argument in setting.value.arguments)
+        options = {name: plain(value) for name, value in setting.value.options}
+        return RolloutPlan(kind=setting.value.function, arguments=arguments, settings={**options, **settings})
+    kind = setting.value.text if isinstance(setting.value, Word) else "predict"
+    return RolloutPlan(kind=kind, settings=settings)
+
+
+NAME_CHARACTERS = 64
+ABOUT_CHARACTERS = 1024
+
+Mode = Literal["frozen", "trainable", "slow"]
+_MODES: tuple[Mode, ...] = ("frozen", "trainable", "slow")
+
+
+def resolve_skill(findings: Findings, skill: Entity) -> SkillPlan:
+    """The skill of the program, with the name that its artifact will bear."""
+    name = skill.name or ""
+    about = _about(skill)
+    _check_names(findings, skill, about)
+    load, present = word_of(skill, "load"), word_of(skill, "present")
+    return SkillPlan(
+        name=name,
+        artifact=artifact_name(name),
+        about=about,
+        about_trainable=_about_is_trainable(skill),
+        sections=tuple(_section(child) for child in skill.children if child.kind == "section"),
+        title=_title(skill),
+        frontmatter=_frontmatter(findings, skill),
+        load=cast('Literal["always", "on_demand"]', load or "always"),
+        present=cast('Literal["advice", "rules"]', present or "rules"),
+    )
+
+
+def artifact_name(name: str) -> str:
+    """The name by Agent Skills rules: `route_tickets` becomes `route-tickets`, no hyphen doubled or at an end."""
+    return "-".join(part for part in name.lower().replace("-", "_").split("_") if part)
+
+
+def _check_names(findings: Findings, skill: Entity, about: str) -> None:
+    name = artifact_name(skill.name or "")
+    if not (name and name.isascii() and name.replace("-", "").isalnum()):
+        hint = "use the letters a to z, digits and `_`"
+        findings.error("SK563", f"an agent can't load a skill named `{skill.name}`", skill.source, skill.span, hint)
+    elif len(name) > NAME_CHARACTERS:
+        message = f"the name `{name}` has {len(name)} characters, an agent loads at most {NAME_CHARACTERS}"
+        findings.error("SK563", message, skill.source, skill.span, "choose a shorter name")
+    setting = skill.settings.get("about")
+    if setting is not None and len(about) > ABOUT_CHARACTERS:
+        message = f"`about` has {len(about)} characters, an agent reads at most {ABOUT_CHARACTERS}"
+        findings.error("SK564", message, setting.source, setting.span, "say what it is for and when to use it, no more")
+
+
+def _about(skill: Entity) -> str:
+    """The description on one line, as the frontmatter of the artifact holds it."""
+    return " ".join((text_of(skill, "about") or "").split())
+
+
+def _about_is_trainable(skill: Entity) -> bool:
+    setting = skill.settings.get("about")
+    children = (word for child in skill.children if child.kind == "about" for word in child.words)
+    words = (*(setting.words if setting is not None else ()), *children, *skill.words)
+    return any("trainable" in word.split() for word in words)
+
+
+def _section(section: Entity) -> SectionPlan:
+    mode: Mode = next((mode for mode in _MODES if mode in section.words), "frozen")
+    text = section.value if isinstance(section.value, str) else ""
+    name, limit = section.name or "", count_of(section, "limit")
+    return SectionPlan(name=name, mode=mode, text=text, limit=limit, title=_title(section))
+
+
+def _title(entity: Entity) -> str | None:
+    """A heading on one line, as markdown reads it back; None where the name makes it."""
+    title = text_of(entity, "title")
+    if title is None:
+        return None
+    found = heading(f"## {' '.join(title.split())}")
+    return found.title if found else None
+
+
+def _frontmatter(findings: Findings, skill: Entity) -> str:
+    text, setting = text_of(skill, "frontmatter"), skill.settings.get("frontmatter")
+    if text is None or setting is None or not text.strip():
+        return ""
+    keys = further_keys(text)
+    if keys is None:
+        hint = "write one key a line: `license: MIT`"
+        message = "an agent can't load this `frontmatter`: it is not YAML"
+        findings.error("SK563", message, setting.source, setting.span, hint)
+    elif keys & {"name", "description"}:
+        hint = "the skill's name and its `about` make `name` and `description`"
+        message = "`frontmatter` repeats a key that the skill has already"
+        findings.error("SK563", message, setting.source, setting.span, hint)
+    return text.strip("\n")
+
+
+_FILES = ("source", "train", "validation", "test")
+
+
+def resolve_data(findings: Findings, data: Entity) -> DataPlan:
+    """The data of the program. A source without a split is split 2 : 1 : 2 (LANGUAGE rule 14)."""
+    files = {name: text_of(data, name) for name in _FILES}
+    split = _split(findings, data)
+    if not any(files.values()):
+        findings.error("SK565", "the data names no file", data.source, data.span, 'write `source = "examples.jsonl"`')
+    elif files["source"] is None:
+        for side in ("train", "validation"):
+            if files[side] is None:
+                hint = f'write `{side} = "..."`, or one `source` that is split'
+                findings.error("SK565", f"the data has no {side} file", data.source, data.span, hint)
+    elif split is None:
+        split = SplitPlan()
+    fields = (field_plan(child) for child in data.children if child.kind == "field")
+    return DataPlan(
+        source=files["source"],
+        train=files["train"],
+        validation=files["validation"],
+        test=files["test"],
+        fields=tuple(sorted(fields, key=lambda field: field.name)),
+        split=split,
+        group=word_of(data, "group") or text_of(data, "group"),
+        seed=count_of(data, "seed") or 0,
+    )
+
+
+def _split(findings: Findings, data: Entity) -> SplitPlan | None:
+    value = value_of(data, "split")
+    if not isinstance(value, Shares):
+        return None
+    setting = data.settings["split"]
+    parts = [part.value for part in value.parts]
+    units = {part.unit for part in value.parts}
+    if len(parts) not in (2, 3) or len(units) != 1 or any(part < 0 for part in parts) or 0 in parts[:2]:
+        hint = "write `2 : 1 : 2`, or `80 examples : 40 examples : 280 examples`"
+        message = "`split` is train : validation, or train : validation : test"
+        findings.error("SK566", message, setting.source, setting.span, hint)
+        return None
+    parts += [Fraction(0)] * (3 - len(parts))
+    if units == {"examples"}:
+        return SplitPlan(unit="examples", parts=tuple(parts))
+    return SplitPlan(parts=_smallest(parts))
+
+
+def _smallest(parts: list[Fraction]) -> tuple[Fraction, ...]:
+    """The same ratio in the smallest whole numbers, so that `4 : 2 : 4` and `2 : 1 : 2` are one split."""
+    scale = lcm(*(part.denominator for part in parts))
+    whole = [int(part * scale) for part in parts]
+    shared = gcd(*whole)
+    return tuple(Fraction(part, shared) for part in whole)
+
+
+def resolve_metrics(findings: Findings, metrics: Sequence[CheckedMetric]) -> tuple[MetricPlan, ...]:
+    """The metrics, each after those that it reads, else in the alphabet's order; an open range is an error."""
+    plans = {metric.name: plan for metric in metrics if (plan := _metric(findings, metric)) is not None}
+    return tuple(plans[name] for name in _ordered({name: metrics_read(plan.term) for name, plan in plans.items()}))
+
+
+def resolve_gates(gates: Sequence[CheckedGate]) -> tuple[GatePlan, ...]:
+    """The gates in their declared order, which decides who is blamed."""
+    return tuple(
+        GatePlan(name=gate.name, term=gate.term, text=gate.text, stage=stage_of(gate.term), for_=gate.for_)
+        for gate in gates
+        if gate.kind == "gate"
+    )
+
+
+def resolve_requires(gates: Sequence[CheckedGate]) -> tuple[RequirePlan, ...]:
+    """What is decided before the first step."""
+    return tuple(
+        RequirePlan(name=gate.name, term=gate.term, text=gate.text) for gate in gates if gate.kind == "require"
+    )
+
+
+def _metric(findings: Findings, metric: CheckedMetric) -> MetricPlan | None:
+    if metric.low is None or metric.high is None:
+        side = "upper" if metric.high is None else "lower"
+        hint = f"give it one: `clamp(..., 0, 300 {metric.unit or 'tokens'})`"
+        findings.error("SK558", f"`{metric.name}` has no {side} bound", metric.source, metric.span, hint)
+        return None
+    return MetricPlan(
+        name=metric.name,
+        term=metric.term,
+        unit=metric.unit,
+        low=metric.low,
+        high=metric.high,
+        goal=metric.goal,
+        declared=metric.declared,
+    )
+
+
+def _ordered(reads: dict[str, frozenset[str]]) -> list[str]:
+    """Names such that each comes after those that it reads; of those that may come next, the first by alphabet.
+
+    The checker reports cycles, so that every name gets its place.
+    """
+    missing = {name: read & reads.keys() for name, read in reads.items()}
+    readers: dict[str, list[str]] = {name: [] for name in reads}
+    for name, read in missing.items():
+        for each in read:
+            readers[each].append(name)
+    waiting = {name: len(read) for name, read in missing.items()}
+    free = sorted(name for name, count in waiting.items() if not count)
+    placed: list[str] = []
+    while free:
+        placed.append(heappop(free))
+        for name in readers[placed[-1]]:
+            waiting[name] -= 1
+            if not waiting[name]:
+                heappush(free, name)
+    return placed
