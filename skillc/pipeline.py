@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -41,9 +41,8 @@ from skillc.program.artifact import artifact_texts, write_artifact, write_attrib
 from skillc.program.rollout import Runner
 from skillc.run.about import About, begin, changed_since_unfinished, finish
 from skillc.run.folder import RunFolder
-from skillc.run.history import head_of, history_text, read_history, union, with_completion, write_history
-from skillc.run.journal import Journal, Record
-from skillc.run.replay import Replay
+from skillc.run.history import Decision, head_of, history_text, read_history, union, with_completion, write_history
+from skillc.run.record import RunRecord
 from skillc.run.stop import Stop
 from skillc.run.written import Written
 from skillc.versions.candidate import Withheld, find_candidate, looks_of, withhold
@@ -113,25 +112,27 @@ class StoppedEarly(SkillcError):  # noqa: N818
         self.status = 130 if reason == "interrupted" else 3
 
 
+_OTHER_FORMAT = (
+    "an earlier version of skillc recorded this run in another format, so it begins anew; cached replies are used again"
+)
+
+
 class _Recorder(Passing):
-    """Passes the loop's words on to the display, and each decision to the journal first."""
+    """Passes the loop's reports to the display, and records each decision first."""
 
-    def __init__(self, observer: Observer, journal: Journal, replay: Replay, stop: Stop) -> None:
+    def __init__(self, observer: Observer, record: RunRecord, stop: Stop) -> None:
         super().__init__(observer)
-        self._journal = journal
-        self._replay = replay
+        self._record = record
         self._stop = stop
-        self.decisions: list[Record] = []
+        self.decisions: list[Decision] = []
 
-    def decided(self, record: Record) -> None:
-        self._replay.decided()
-        self._journal.record(record)
+    def decided(self, record: Decision) -> None:
+        self._record.decide(record)
         self.decisions.append(record)
         super().decided(record)
 
-    def completed(self, record: Record) -> None:
-        self._replay.decided()
-        self._journal.record(record)
+    def completed(self, record: Decision) -> None:
+        self._record.decide(record)
         self.decisions = with_completion(self.decisions, record)
         super().completed(record)
 
@@ -163,7 +164,7 @@ class Run:
     client: Client
     stop: Stop
     recorder: _Recorder
-    replay: Replay
+    record: RunRecord
     meter: Meter
     looks: tuple[LookLock, ...]
     before: Before
@@ -172,7 +173,7 @@ class Run:
 
     def finish(self, trained: Trained, tested: Tested) -> Compiled:
         """Write the skill, and note that the run came to its end."""
-        self.replay.decided()
+        self.record.settle()
         compiled = _write(self, trained, tested)
         if self.client.lost is not None:
             return replace(compiled, lost=self.client.lost)
@@ -226,44 +227,33 @@ def opened(job: Job, observer: Observer, client: Client, stop: Stop, start: Docu
     name = run_id(parts)
     meter = Meter(plan, job.planned.root, dataset.places)
     folder = RunFolder(job.home, name)
-    with folder.held():
+    with folder.opened() as store:
+        if folder.forget_other_format(store):
+            observer.note(_OTHER_FORMAT)
         changed = changed_since_unfinished(folder, job.planned.path.name, parts)
         if changed:
             observer.note(_left_unfinished(changed))
-        about = begin(folder, job.planned.path.name, parts, fresh=job.fresh)
-        client.keep_receipts(folder.ledger, about.salt)
-        with closing(Journal(folder.decisions)) as journal, closing(Replay(folder.outcomes, client)) as replay:
-            recorder = _Recorder(observer, journal, replay, stop)
-            engine = Engine(
-                plan=plan,
-                dataset=dataset,
-                rollouts=Rollouts(plan, Runner(plan, client), meter, recorder, replay),
-                optimizer=Optimizer(client, recorder, replay),
-                observer=recorder,
-                wave=wave_size(plan, len(dataset.validation)),
-                planned=max(1, decisions_of(plan, len(dataset.train))),
-                reserve=ClosingReserve(client.ledger, job.estimated.bounds),
-                dearest=_dearest(job),
-                admits=_admits(plan, client),
-            )
-            client.report_to(observer.note)
-            client.time_by(stop)
-            client.make_ready()
-            yield Run(
-                job,
-                name,
-                engine,
-                initial,
-                client,
-                stop,
-                recorder,
-                replay,
-                meter,
-                looks_of(before.lock, candidate.lock),
-                before,
-                folder,
-                about,
-            )
+        about = begin(folder, store, job.planned.path.name, parts, fresh=job.fresh)
+        client.keep_receipts(store, about.salt)
+        record = RunRecord(store, client)
+        recorder = _Recorder(observer, record, stop)
+        engine = Engine(
+            plan=plan,
+            dataset=dataset,
+            rollouts=Rollouts(plan, Runner(plan, client), meter, recorder, record),
+            optimizer=Optimizer(client, recorder, record),
+            observer=recorder,
+            wave=wave_size(plan, len(dataset.validation)),
+            planned=max(1, decisions_of(plan, len(dataset.train))),
+            reserve=ClosingReserve(client.ledger, job.estimated.bounds),
+            dearest=_dearest(job),
+            admits=_admits(plan, client),
+        )
+        client.report_to(observer.note)
+        client.time_by(stop)
+        client.make_ready()
+        looks = looks_of(before.lock, candidate.lock)
+        yield Run(job, name, engine, initial, client, stop, recorder, record, meter, looks, before, folder, about)
 
 
 def _admits(plan: Plan, client: Client) -> Callable[[int], bool]:

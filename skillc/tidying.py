@@ -111,7 +111,7 @@ def tidy_job(job: Job, skill: Document, observer: Observer, client: Client, stop
     """
     with opened(job, observer, client, stop or Stop(), start=skill) as run:
         trained, tested = asyncio.run(search_and_test(run, _search(skill), unless=skill))
-        run.replay.decided()
+        run.record.settle()
         compiled = None if tested is None else run.finish(trained, tested)
         if compiled is None and trained.stopped == TIDIED:
             finish(run.folder, run.about)

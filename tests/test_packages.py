@@ -14,7 +14,6 @@ LEAVES = {
         "errors",
         "resources",
         "files",
-        "line_file",
         "fences",
         "user_code",
         "own_code",
@@ -33,12 +32,13 @@ MAY_IMPORT = {
     "plan": {"gates", "syntax", "language", "document", "budget"},
     "budget": {"gates", "language", "document", "plan"},
     "data": {"gates", "syntax", "plan", "budget", "language"},
-    "models": {"gates", "plan", "budget"},
+    "store": set(),
+    "models": {"gates", "plan", "budget", "store"},
     "metrics": {"gates", "syntax", "plan", "models", "data", "language"},
     "program": {"gates", "syntax", "plan", "budget", "document", "data", "models", "metrics", "language"},
     "optimize": {"gates", "syntax", "plan", "budget", "document", "data", "models", "metrics", "program", "language"},
     "lint": {"gates", "syntax", "language", "plan", "budget", "data", "optimize"},
-    "run": {"plan", "budget", "document", "models", "optimize"},
+    "run": {"plan", "budget", "document", "store", "models", "optimize"},
     "evaluate": {
         *(
             "gates",

@@ -88,8 +88,8 @@ class Shop:
 
     @property
     def measured(self):
-        """Bytes of outcomes so far."""
-        return sum(path.stat().st_size for path in self.folder.glob(".skillc/runs/*/outcomes.jsonl"))
+        """Bytes in the run's store so far."""
+        return sum(path.stat().st_size for path in self.folder.glob(".skillc/runs/*/run.db*"))
 
 
 def processes(folder, name=""):

@@ -60,10 +60,11 @@ def plain(url: str, folder: Path) -> Ask:
 
 def _client(url: str, folder: Path) -> Any:
     from skillc.models.client import Client
+    from skillc.store.run_store import RunStore
 
     made = Client(plan(url), cache_folder=folder / "cache")
     made.make_ready()
-    made.keep_receipts(folder / "receipts.jsonl", "")
+    made.keep_receipts(RunStore(folder / "run.db"), "")
     return made
 
 

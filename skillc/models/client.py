@@ -35,6 +35,7 @@ from skillc.models.roles import Role, call_key, resolve_roles, servers_of
 from skillc.models.serving.seeds import check_seeds
 from skillc.models.transport import Transport, load_litellm, send
 from skillc.plan.schema import Plan
+from skillc.store.run_store import RunStore
 
 _TURN: ContextVar[Turn | None] = ContextVar("skillc_turn", default=None)
 
@@ -206,18 +207,18 @@ class Client:
         if self._sends and not all(role.transport for role in self.roles.values()):
             load_litellm()
 
-    def keep_receipts(self, path: Path, salt: str) -> None:
-        """Binds the client to one run: what is paid is kept in a file, and added to what earlier sessions paid.
+    def keep_receipts(self, store: RunStore, salt: str) -> None:
+        """Binds the client to one run: what is paid is kept in its store, and added to what earlier sessions paid.
 
         Args:
-            path: the file.
+            store: of the run; it must stay open while calls are made.
             salt: part of every cache key: another salt, fresh replies.
 
         Raises:
-            SkillcError: the file cannot be used.
+            SkillcError: the store cannot be read.
         """
         self._salt = salt
-        self._receipts = self._attempts.receipts = Receipts(self.ledger.paid, path)
+        self._receipts = self._attempts.receipts = Receipts(self.ledger.paid, store)
 
     @contextmanager
     def recorded(self) -> Iterator[list[Charge]]:
@@ -253,11 +254,10 @@ class Client:
             await self._home.run(wire.end)
 
     def close(self) -> None:
-        """Stops the servers that were started for it, and closes the cache and the receipts."""
+        """Stops the servers that were started for it, and closes the cache."""
         self.servers.close()
         self._cache.close()
         self._claims.close()
-        self._receipts.close()
 
     def __enter__(self) -> Client:
         return self

@@ -12,6 +12,7 @@ from typing import Any
 from skillc.errors import SkillcError
 from skillc.files import write_whole
 from skillc.run.folder import RunFolder
+from skillc.store.run_store import RunStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +32,18 @@ class About:
     finished: bool = False
 
 
-def begin(folder: RunFolder, program: str, parts: Mapping[str, str], *, fresh: bool) -> About:
-    """Takes up the run in a held folder, or begins it; `fresh` throws away what the folder knows.
+def begin(folder: RunFolder, store: RunStore, program: str, parts: Mapping[str, str], *, fresh: bool) -> About:
+    """Resumes the run in a folder, or begins it; `fresh` throws away what its store knows.
 
     Raises:
         SkillcError: the folder cannot be written.
     """
     known = _read(folder.about)
-    try:
-        if fresh:
-            for path in (folder.decisions, folder.outcomes, folder.ledger, folder.about):
-                path.unlink(missing_ok=True)
-            known = About(program, parts, salt=str(time.time_ns()))
-        elif known is None or known.finished:
-            known = About(program, parts, salt=known.salt if known else "")
-    except OSError as problem:
-        raise _unwritable(folder, problem) from problem
+    if fresh:
+        store.clear()
+        known = About(program, parts, salt=str(time.time_ns()))
+    elif known is None or known.finished:
+        known = About(program, parts, salt=known.salt if known else "")
     _write(folder, known)
     return known
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from skillc.errors import SkillcError
+from skillc.store.run_store import RunStore
 
 HOME = ".skillc"
+_EARLIER = ("decisions.jsonl", "outcomes.jsonl", "ledger.jsonl", "lock")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,49 +37,31 @@ class RunFolder:
         return self.home / "runs" / self.run_id[:16]
 
     @property
-    def decisions(self) -> Path:
-        """The hash-chained decisions."""
-        return self.path / "decisions.jsonl"
-
-    @property
-    def outcomes(self) -> Path:
-        """What every rollout and every reply of the optimizer gave, as it came in."""
-        return self.path / "outcomes.jsonl"
-
-    @property
-    def ledger(self) -> Path:
-        """What was paid."""
-        return self.path / "ledger.jsonl"
-
-    @property
     def about(self) -> Path:
         """What the run is of."""
         return self.path / "run.json"
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Holds the run for one process.
+    def opened(self) -> Iterator[RunStore]:
+        """Opens the run's store, which holds the run for this process.
 
         Raises:
-            SkillcError: another process compiles this very run, or the folder cannot be made.
+            SkillcError: another process compiles this very run, the folder cannot be made, or the store is damaged.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             make_home(self.home)
         except OSError as problem:
             raise SkillcError(f"the run folder `{self.path}` cannot be written: {problem.strerror}") from problem
-        lock = FileLock(self.path / "lock", timeout=0)
-        try:
-            lock.acquire()
-        except Timeout as problem:
-            raise SkillcError(
-                "another process is compiling this very run",
-                hint=f"wait for it, or stop it; its folder is `{self.path}`",
-            ) from problem
-        try:
-            yield
-        finally:
-            lock.release()
+        with closing(RunStore(self.path / "run.db")) as store:
+            yield store
+
+    def forget_other_format(self, store: RunStore) -> bool:
+        """Removes what an earlier version of skillc kept in files of another format; returns whether there was any."""
+        found = [path for name in _EARLIER if (path := self.path / name).exists()]
+        for path in found:
+            path.unlink(missing_ok=True)
+        return bool(found) or store.outdated
 
 
 def make_home(home: Path) -> None:

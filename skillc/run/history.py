@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from pydantic import JsonValue
 
@@ -18,7 +19,8 @@ from skillc.conflict import is_mark
 from skillc.errors import SkillcError
 from skillc.files import write_whole
 from skillc.json_values import canonical
-from skillc.run.journal import Record
+
+Decision: TypeAlias = Mapping[str, JsonValue]
 
 # Not part of a decision: where it stands, and what became known of it later.
 _BESIDE = ("run", "link", "completed")
@@ -60,7 +62,7 @@ def parse_history(text: str, name: str) -> list[dict[str, JsonValue]]:
     return union(lines)
 
 
-def union(lines: Iterable[Record]) -> list[dict[str, JsonValue]]:
+def union(lines: Iterable[Decision]) -> list[dict[str, JsonValue]]:
     """Each decision once, at its first place; of two, the one whose whole validation is known."""
     found: dict[str, dict[str, JsonValue]] = {}
     for line in lines:
@@ -71,7 +73,7 @@ def union(lines: Iterable[Record]) -> list[dict[str, JsonValue]]:
     return list(found.values())
 
 
-def with_completion(decisions: Sequence[Record], completion: Record) -> list[Record]:
+def with_completion(decisions: Sequence[Decision], completion: Decision) -> list[Decision]:
     """The decisions with the whole validation of one folded in: its goal is then known, not only bounded."""
     return [
         {**decision, "completed": completion["goal"]}
@@ -81,7 +83,7 @@ def with_completion(decisions: Sequence[Record], completion: Record) -> list[Rec
     ]
 
 
-def linked(run: str, decisions: Sequence[Record]) -> list[dict[str, JsonValue]]:
+def linked(run: str, decisions: Sequence[Decision]) -> list[dict[str, JsonValue]]:
     """The lines of a run, in the order of its decisions."""
     lines, link = [], head_of(run, ())
     for decision in decisions:
@@ -90,7 +92,7 @@ def linked(run: str, decisions: Sequence[Record]) -> list[dict[str, JsonValue]]:
     return lines
 
 
-def head_of(run: str, decisions: Sequence[Record]) -> str:
+def head_of(run: str, decisions: Sequence[Decision]) -> str:
     """The link of the last decision, which names the whole run; of a run without any, a link of its own."""
     link = hashlib.sha256(f"history\0{run}".encode()).hexdigest()
     for decision in decisions:
@@ -98,22 +100,22 @@ def head_of(run: str, decisions: Sequence[Record]) -> str:
     return link
 
 
-def _link(previous: str, decision: Record) -> str:
+def _link(previous: str, decision: Decision) -> str:
     own = {name: value for name, value in decision.items() if name not in _BESIDE}
     return hashlib.sha256((previous + canonical(own)).encode()).hexdigest()
 
 
-def decisions_until(lines: Iterable[Record], run: str, head: str) -> list[Record] | None:
+def decisions_until(lines: Iterable[Decision], run: str, head: str) -> list[Decision] | None:
     """The decisions of a run that ends with a link, in order, whatever else is among the lines and however they stand.
 
     None where one is missing, or was changed.
     """
     by_link = {str(line.get("link")): line for line in lines if line.get("run") == run}
-    by_number: dict[JsonValue, list[Record]] = {}
+    by_number: dict[JsonValue, list[Decision]] = {}
     for each in by_link.values():
         by_number.setdefault(each.get("decision"), []).append(each)
-    start, found = head_of(run, ()), list[Record]()
-    line: Record | None
+    start, found = head_of(run, ()), list[Decision]()
+    line: Decision | None
     while head != start:
         line = by_link.get(head)
         if line is None:
@@ -129,7 +131,7 @@ def decisions_until(lines: Iterable[Record], run: str, head: str) -> list[Record
     return found[::-1]
 
 
-def history_text(old: Sequence[Record], run: str, decisions: Sequence[Record]) -> str:
+def history_text(old: Sequence[Decision], run: str, decisions: Sequence[Decision]) -> str:
     """The new content of the file: the lines that stand there, then this run's decisions.
 
     A run that is compiled again, or goes on, replaces the lines that it repeats, so that the same compile gives the
@@ -141,7 +143,7 @@ def history_text(old: Sequence[Record], run: str, decisions: Sequence[Record]) -
     return text_of([*kept, *new])
 
 
-def text_of(lines: Iterable[Record]) -> str:
+def text_of(lines: Iterable[Decision]) -> str:
     """Lines as the file holds them."""
     return "".join(canonical(line) + "\n" for line in lines)
 

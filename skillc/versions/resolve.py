@@ -16,8 +16,7 @@ from skillc.files import write_whole
 from skillc.loading import program_in
 from skillc.owner import program_of
 from skillc.plan.lock import Lock, has_digest, parse_lock, union_of_looks, write_lock
-from skillc.run.history import parse_history, text_of, union, write_history
-from skillc.run.journal import Record
+from skillc.run.history import Decision, parse_history, text_of, union, write_history
 from skillc.versions.git import Repository, repository_of
 from skillc.versions.hand_edits import HandEdit, HandEditedError, content_of
 
@@ -219,7 +218,7 @@ def _is_same(now: bytes, content: bytes | None) -> bool:
     return content is not None and now.replace(b"\r\n", b"\n") == content.replace(b"\r\n", b"\n")
 
 
-def _history(merge: _Merge, side: Side) -> Sequence[Record]:
+def _history(merge: _Merge, side: Side) -> Sequence[Decision]:
     content = merge.of(side, merge.paths.key(merge.paths.history))
     if content is None:
         return []

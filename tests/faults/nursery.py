@@ -92,10 +92,10 @@ def _be_skillc(main, folder, environment, arguments):
 
 
 def _fill_the_disk(size):
-    """Once the outcomes reach a size, no file grows beyond a little more: a write fails in the middle of a line."""
+    """Once the run's store reaches a size, no file grows beyond a little more: a write fails in its middle."""
     import resource
 
-    while not any(path.stat().st_size > size for path in Path(".skillc").glob("runs/*/outcomes.jsonl")):
+    while not any(path.stat().st_size > size for path in Path(".skillc").glob("runs/*/run.db*")):
         time.sleep(0.005)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 4_001, size + 4_001))
 

@@ -1,8 +1,10 @@
 """A model's server that dies in mid-run: it is named at once, calls wait for it, and the run stops or goes on whole."""
 
 import json
+import sqlite3
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -55,12 +57,16 @@ def lock_of(folder):
     return json.loads((folder / "skills" / "sort-things.lock").read_text())
 
 
+def attempts(query, folder):
+    """The rows of a query over the attempts of the one run in a folder."""
+    (path,) = folder.glob(".skillc/runs/*/run.db")
+    with closing(sqlite3.connect(path)) as base:
+        return base.execute(query).fetchall()
+
+
 def paid_of(folder):
     """Calls that were paid, by the receipts of the run."""
-    (ledger,) = folder.glob(".skillc/runs/*/ledger.jsonl")
-    lines = [json.loads(line) for line in ledger.read_text().splitlines() if "{" in line]
-    sent = {line["attempt"] for line in lines if "reserved" in line}
-    return len(sent - {line["attempt"] for line in lines if line.get("refused")})
+    return len(attempts("SELECT number FROM attempts WHERE state != 'refused'", folder))
 
 
 @pytest.fixture(scope="module")
@@ -74,10 +80,8 @@ def whole(nursery, tmp_path_factory):
 
 def moment(folder, stage, role="target"):
     """The number of the request in the middle of a stage, among those that a role's server gets."""
-    (ledger,) = folder.glob(".skillc/runs/*/ledger.jsonl")
-    lines = [json.loads(line) for line in ledger.read_text().splitlines()]
-    of_role = [line["stage"] for line in lines if line.get("role") == role and "stage" in line]
-    sent = [name for name in of_role if name != "preflight"]
+    of_role = attempts(f"SELECT stage FROM attempts WHERE role = '{role}' ORDER BY number", folder)
+    sent = [name for (name,) in of_role if name != "preflight"]
     places = [number for number, name in enumerate(sent, 1) if name == stage]
     assert places, f"no `{stage}` in {sorted(set(sent))}"
     return places[len(places) // 2]

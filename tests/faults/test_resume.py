@@ -252,10 +252,10 @@ def test_a_change_under_an_unfinished_run_is_named_and_starts_another(nursery, s
 
 
 def test_a_full_disk_stops_the_run_with_a_message_and_loses_nothing(nursery, server, whole, tmp_path):
-    """A limit on the size of a file does what a full disk does, in the middle of a line too."""
+    """A limit on the size of a file does what a full disk does, in the middle of a page too."""
     _, bytes_of_whole, once = whole
     folder = shop(tmp_path / "things")
-    for size in (20_000, 60_000):
+    for size in (200_000, 600_000):
         start(nursery, server, folder, DISK=str(size))
         assert nursery.wait() == 2
         told = (folder / "stderr.txt").read_text()

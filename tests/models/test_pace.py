@@ -12,6 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import closing
 from email.utils import formatdate
 from fractions import Fraction
 from pathlib import Path
@@ -45,6 +46,7 @@ from skillc.models.pacing.quota import Quota
 from skillc.models.pacing.retries import Retries
 from skillc.models.pacing.slots import ahead
 from skillc.plan.schema import PacingPlan
+from skillc.store.run_store import RunStore
 
 
 @pytest.fixture(autouse=True)
@@ -429,17 +431,15 @@ def test_what_was_learned_of_an_endpoint_outlives_the_event_loop() -> None:
 
 def test_refused_attempts_count_for_no_cap_and_served_ones_do(tmp_path: Path) -> None:
     server = Server(bucket(10, 1))
-    path = tmp_path / "receipts"
-    with Client(plan_of(calls=100), transport=server) as client:
-        client.keep_receipts(path, "")
+    with closing(RunStore(tmp_path / "run.db")) as store, Client(plan_of(calls=100), transport=server) as client:
+        client.keep_receipts(store, "")
         ends, _ = virtual_time.run(asked(client, 101))
     assert measured(ends) == 100
     assert sum(isinstance(end, BudgetReached) for end in ends) == 1
     assert server.refused
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert sum("refused" in line for line in lines) == len(server.refused)
-    with Client(plan_of(calls=200), transport=server) as again:
-        again.keep_receipts(path, "")
+    with closing(RunStore(tmp_path / "run.db")) as store, Client(plan_of(calls=200), transport=server) as again:
+        assert sum(attempt.state == "refused" for attempt in store.attempts()) == len(server.refused)
+        again.keep_receipts(store, "")
         assert again.ledger.paid.account.spent.calls == 100
         assert again.ledger.paid.account.reserved.calls == 0
 

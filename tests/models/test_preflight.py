@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
+from contextlib import closing
 from fractions import Fraction
 from typing import Any
 
@@ -22,6 +23,7 @@ from skillc.models.client import Client, check_roles
 from skillc.models.failures import BudgetReached, PermanentFailure
 from skillc.models.preflight import QUESTION, TIMEOUT, NotReached, reach
 from skillc.plan.schema import BudgetPlan, PacingPlan, Plan, PricePlan
+from skillc.store.run_store import RunStore
 
 ASKED = Call("target", "rollout", (Message("user", "hello"),))
 PRICE = PricePlan(input=Fraction(1), output=Fraction(4))
@@ -193,8 +195,11 @@ def test_trials_that_do_not_fit_side_by_side_take_turns() -> None:
 
 def test_a_session_that_goes_on_tries_again_and_adds_to_what_was_paid(tmp_path: Any) -> None:
     for session in (1, 2):
-        with Client(plan_of(), preflight=True, transport=Scripted()) as client:
-            client.keep_receipts(tmp_path / "ledger.jsonl", f"salt {session}")
+        with (
+            closing(RunStore(tmp_path / "run.db")) as store,
+            Client(plan_of(), preflight=True, transport=Scripted()) as client,
+        ):
+            client.keep_receipts(store, f"salt {session}")
             asyncio.run(client.complete(ASKED))
             assert client.ledger.paid.lines["target", "preflight"].calls == session
 
@@ -213,10 +218,14 @@ def test_the_model_that_a_trial_names_is_no_reply_of_the_run(tmp_path: Any) -> N
     def named(sent: Any) -> Any:
         return {**reply(), "model": "still-loading" if is_trial(sent) else "m"}
 
-    with Client(plan_of(), preflight=True, transport=Scripted(named)) as client:
-        client.keep_receipts(tmp_path / "ledger.jsonl", "")
+    with (
+        closing(RunStore(tmp_path / "run.db")) as store,
+        Client(plan_of(), preflight=True, transport=Scripted(named)) as client,
+    ):
+        client.keep_receipts(store, "")
         asyncio.run(client.complete(ASKED))
-    assert "still-loading" not in (tmp_path / "ledger.jsonl").read_text()
+        store.sync()
+        assert store.models() == {"target": "m"}
 
 
 # ---- what counts as reached -----------------------------------------------------------------------

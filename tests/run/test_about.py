@@ -13,10 +13,10 @@ def full(path, text):
 
 def test_a_full_disk_is_a_message_at_the_beginning_and_at_the_end(tmp_path, monkeypatch):
     folder = RunFolder(tmp_path, "a" * 64)
-    with folder.held():
-        begun = about.begin(folder, "x.skill", {"data": "d"}, fresh=False)
+    with folder.opened() as store:
+        begun = about.begin(folder, store, "x.skill", {"data": "d"}, fresh=False)
         monkeypatch.setattr(about, "write_whole", full)
         with pytest.raises(SkillcError, match=r"the run folder `.+` cannot be written: No space left on device"):
             about.finish(folder, begun)
         with pytest.raises(SkillcError, match=r"the run folder `.+` cannot be written"):
-            about.begin(folder, "x.skill", {"data": "d"}, fresh=True)
+            about.begin(folder, store, "x.skill", {"data": "d"}, fresh=True)

@@ -6,14 +6,23 @@ from skillc.run.folder import RunFolder
 
 def test_one_process_per_run(tmp_path):
     folder = RunFolder(tmp_path / ".skillc", "a" * 64)
-    with folder.held(), pytest.raises(SkillcError, match="another process"), folder.held():
+    with folder.opened(), pytest.raises(SkillcError, match="another process"), folder.opened():
         pass
-    with folder.held():
+    with folder.opened():
         assert (tmp_path / ".skillc" / ".gitignore").read_text() == "*\n"
 
 
 def test_a_folder_that_cannot_be_made_is_a_message(tmp_path):
     (tmp_path / "file").write_text("")
     folder = RunFolder(tmp_path / "file" / ".skillc", "a" * 64)
-    with pytest.raises(SkillcError, match="cannot be written"), folder.held():
+    with pytest.raises(SkillcError, match="cannot be written"), folder.opened():
         pass
+
+
+def test_what_an_earlier_version_kept_in_files_is_removed_and_said(tmp_path):
+    folder = RunFolder(tmp_path / ".skillc", "a" * 64)
+    with folder.opened() as store:
+        assert not folder.forget_other_format(store)
+        (folder.path / "outcomes.jsonl").write_text("{}")
+        assert folder.forget_other_format(store)
+        assert not folder.forget_other_format(store)

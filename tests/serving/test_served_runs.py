@@ -67,7 +67,7 @@ def test_a_server_that_dies_in_mid_run_changes_nothing(nursery, undisturbed, pla
 def test_a_run_that_is_killed_leaves_no_server_and_goes_on(nursery, undisturbed, place):
     place.program()
     pid = nursery.start(place.folder, "compile", "things.skill", **place.variables)
-    wait(lambda: any(path.stat().st_size > 9000 for path in place.folder.glob(".skillc/runs/*/outcomes.jsonl")))
+    wait(lambda: any(path.stat().st_size > 90_000 for path in place.folder.glob(".skillc/runs/*/run.db*")))
     os.kill(pid, signal.SIGKILL)
     assert nursery.wait() == -signal.SIGKILL
     wait(lambda: not place.running())

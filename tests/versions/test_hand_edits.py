@@ -248,16 +248,16 @@ def test_a_first_compile_that_was_killed_is_no_foreign_skill(shop):
 
 
 def editing_at_the_first_decision(monkeypatch, change):
-    from skillc.run.journal import Journal
+    from skillc.run.record import RunRecord
 
-    real = Journal.record
+    real = RunRecord.decide
 
-    def record(self, record):
+    def decide(self, decision):
         if change:
             change.pop()()
-        real(self, record)
+        real(self, decision)
 
-    monkeypatch.setattr(Journal, "record", record)
+    monkeypatch.setattr(RunRecord, "decide", decide)
 
 
 def test_an_edit_while_the_compile_runs_is_kept_and_the_new_skill_is_beside(shop, monkeypatch):
