@@ -26,9 +26,9 @@ from skillc.metrics.meter import Meter
 from skillc.models.client import Client
 from skillc.optimize.ask import Messages, Optimizer
 from skillc.optimize.engine import Engine, State, mean
+from skillc.optimize.failures import is_right
 from skillc.optimize.loop import Trained, train
 from skillc.optimize.observer import Observer, Passing, cut_by
-from skillc.optimize.parents import is_right
 from skillc.optimize.proposals import read_edit
 from skillc.optimize.replies import ProposedEdit, ReflectReply, Reply
 from skillc.optimize.rollouts import Rollouts
@@ -192,8 +192,6 @@ def sanity_plan(plan: Plan, examples: int) -> Plan:
             "accumulate": 1,
             "speculate": False,
             "accept": "gates",
-            "parents": "incumbent",
-            "merge": False,
             "slow_update": False,
             "tidy": False,
             "meta_skill": False,

@@ -53,10 +53,6 @@ GROUPS: dict[str, tuple[Arm, ...]] = {
         _arm("accept=always"),
         _arm("accept=always", "rollback=5%"),
     ),
-    "What candidates grow from": (
-        _arm("parents=pareto"),
-        _arm("parents=pareto", "merge=on"),
-    ),
     "How much changes, and how": (
         _arm("edits=constant(2)"),
         _arm("edits=constant(4)"),

@@ -15,7 +15,6 @@ from skillc.budget.steps import (
     compared,
     epochs_of,
     merges,
-    merges_parents,
     most_merges,
     most_screened,
     open_ended,
@@ -72,8 +71,6 @@ FAILING = Fraction(1, 3)
 ACCEPTED = Fraction(1, 4)
 SCREENED = 2
 EARLY = Fraction(1, 2)
-# With a pool of parents: rejected candidates that are kept, and so measured on the whole validation split.
-KEPT = Fraction(1, 4)
 _GATED = ACCEPTED + (1 - ACCEPTED) * EARLY
 _REASKED = 2
 # Candidates of one tidying: two, and one of them once more with fewer edits.
@@ -282,7 +279,6 @@ class _Counter:
             Stage("select", "optimizer", each.select.times(0, editing * asked, again * asked)),
             Stage("rewrite", "optimizer", each.rewrite.times(0, editing * written, again * written)),
             Stage("gate", "target", each.rollout.times(0, expected * tried, steps * most_tried)),
-            self._merge(steps, expected),
             self._slow_update(steps, expected),
             self._tidy(steps, expected),
             self._meta_skill(steps, expected),
@@ -368,26 +364,13 @@ class _Counter:
         on_batch = self._batch + self._again if gated else 0
         decided = optimize.candidates + optimize.retries * (1 - ACCEPTED)
         most = (on_batch + self._validation) * (optimize.candidates + optimize.retries)
-        # A parent that was only kept meets the accepted skill behind it, which is run on the batch as well.
-        most += on_batch if optimize.parents == "pareto" else 0
         return round((on_batch + self._validation * self._share()) * decided), most
 
     def _share(self) -> Fraction:
         """About how much of the validation split a candidate takes."""
         if self._optimize.accept == "always":
             return Fraction(1)
-        share = _GATED if self._gates_on_validation else ACCEPTED
-        return share if self._optimize.parents == "incumbent" else share + (1 - share) * KEPT
-
-    def _merge(self, steps: int, expected: int) -> Stage:
-        """One candidate at each epoch's end; the batch gates run it and its first parent on the last batch."""
-        if not merges_parents(self._plan):
-            return Stage("merge", "target", Bound())
-        gated = self._gates_on_batch and self._optimize.accept == "gates"
-        on_batch = 2 * self._batch if gated else 0
-        about = self._epoch_ends(expected) * round(on_batch + self._validation * self._share())
-        most = self._epoch_ends(steps) * (on_batch + self._validation)
-        return Stage("merge", "target", self._each.rollout.times(0, about, most))
+        return _GATED if self._gates_on_validation else ACCEPTED
 
     def _epoch_ends(self, steps: int) -> int:
         return steps // steps_per_epoch(self._plan, self._sizes.train)

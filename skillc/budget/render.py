@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from skillc.budget.bounds import Bounds
 from skillc.budget.methods import most_questions, most_rollouts
 from skillc.budget.spend import Bound, Spend
-from skillc.budget.steps import merges_parents, right_cases, scheduled_steps
+from skillc.budget.steps import right_cases, scheduled_steps
 from skillc.diagnostics.diagnostic import Severity
 from skillc.gates.stages import grouped_by
 from skillc.gates.units import written
@@ -314,9 +314,6 @@ def _loop(plan: Plan, bounds: Bounds) -> list[Row]:
         if optimize.rollback is not None:
             share = figures.share(float(optimize.rollback))
             rows.append(("rollback", f"to the best, once the goal is more than {share} below it"))
-    if optimize.parents == "pareto":
-        merged = ", two of them merged at each epoch's end" if merges_parents(plan) else ""
-        rows.append(("parents", f"the Pareto front of accepted and kept skills{merged}"))
     return rows
 
 

@@ -55,12 +55,12 @@ def decisions_of(plan: Plan, train: int) -> int:
     """Decisions that the run may take with `train` training examples, each candidate of a pool counted.
 
     Every step decides its candidates and up to `retries` smaller patches; at an epoch's end each slow section may be
-    rewritten, and two parents may be merged.
+    rewritten.
     """
     optimize = plan.optimize
     slow = sum(section.mode == "slow" for section in plan.skill.sections) if optimize.slow_update else 0
     ends = steps_of(plan, train) // steps_per_epoch(plan, train)
-    return steps_of(plan, train) * (optimize.candidates + optimize.retries) + ends * (slow + merges_parents(plan))
+    return steps_of(plan, train) * (optimize.candidates + optimize.retries) + ends * slow
 
 
 def wave_size(plan: Plan, validation_size: int) -> int:
@@ -68,11 +68,6 @@ def wave_size(plan: Plan, validation_size: int) -> int:
     if plan.optimize.wave is not None:
         return plan.optimize.wave
     return min(max(-(-validation_size // 10), _SMALLEST_WAVE), _LARGEST_WAVE)
-
-
-def merges_parents(plan: Plan) -> bool:
-    """Whether two parents are merged at epoch ends: a line of incumbents has no two that differ from a common one."""
-    return plan.optimize.merge and plan.optimize.parents == "pareto"
 
 
 def compared(plan: Plan, train: int) -> int:

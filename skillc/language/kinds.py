@@ -228,8 +228,6 @@ _OPTIMIZE = (
     SettingKind("speculate", (SWITCH,), "whether the next batch is run while a gate is decided", "on"),
     SettingKind("accept", (words("gates", "always"),), "whether the gates decide", "gates"),
     SettingKind("rollback", (number(0, 1),), "with `accept = always`: the loss against the best that goes back to it"),
-    SettingKind("parents", (words("incumbent", "pareto"),), "which skills a candidate may grow from", "incumbent"),
-    SettingKind("merge", (SWITCH,), "whether two parents are merged at epoch ends", "off"),
     SettingKind(
         "update", (words("edits", "rewrite_section", "rewrite_all"),), "how a candidate is written", "rewrite_section"
     ),
@@ -370,6 +368,12 @@ _KINDS = (
 
 KINDS: Mapping[str, Kind] = MappingProxyType({kind.word: kind for kind in _KINDS})
 """Every kind by its word. `language` and `use` have statements of their own."""
+
+_POOL = "it was removed: `method = gepa` grows candidates from a Pareto front and merges them"
+REMOVED: Mapping[tuple[str, str], str] = MappingProxyType(
+    {("optimize", "parents"): _POOL, ("optimize", "merge"): _POOL}
+)
+"""Hints for settings that the language no longer has, by kind and setting."""
 
 EXTRA_PARAMETERS = (
     "api_version",

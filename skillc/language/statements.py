@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from skillc.diagnostics.diagnostic import Fix, Label, Report
 from skillc.diagnostics.suggest import meant, mended
 from skillc.language.forms import SettingKind
-from skillc.language.kinds import EXTRA_PARAMETERS, KINDS, Kind, kinds_in
+from skillc.language.kinds import EXTRA_PARAMETERS, KINDS, REMOVED, Kind, kinds_in
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
 from skillc.text import listed
@@ -203,9 +203,8 @@ class Sorter:
             self._error("SK210", first.span, f"`{kind.word}` has no name", hint=f"write {_shape(kind)}")
         elif kind.suffixes and first.text == kind.suffixes[0][0]:
             end = suffix[-1]
-            # With a pool of parents there is a gate that keeps, and nothing about it to declare.
-            hint = "`parents = pareto` keeps by itself" if end.text == "keep" else "write `for slow`"
-            self._error("SK201", end.span, f"`for {end.text}` is nothing that a gate can be for", hint=hint)
+            message = f"`for {end.text}` is nothing that a gate can be for"
+            self._error("SK201", end.span, message, hint="write `for slow`")
         else:
             assert name is not None
             joined = "_".join(word.text for word in (name, *suffix))
@@ -275,8 +274,9 @@ class Sorter:
             known |= {word for kind in self._kinds.values() for word in kind.modifiers}
         if len(words) > 1 and words[1] in self._kinds and self._kinds[words[1]].modifiers:
             known, words = set(self._kinds[words[1]].modifiers), words[:1]
-        hint = meant(first.text, sorted(known)) or self._elsewhere(words) or self._listed()
-        fix = mended(first.text, first.span, sorted(known))
+        removed = REMOVED.get((self._parent or "", words[0]))
+        hint = removed or meant(first.text, sorted(known)) or self._elsewhere(words) or self._listed()
+        fix = None if removed else mended(first.text, first.span, sorted(known))
         if hint is not None and hint == self._elsewhere(words):
             self._error("SK211", first.span, f"`{first.text}` has no place {self._place()}", hint=hint)
         elif self._parent == "":

@@ -35,7 +35,6 @@ _MEASURING = (
     "rollout",
     "screen",
     "gate",
-    "merge",
     "slow update",
     "tidy",
     "search",
@@ -58,7 +57,6 @@ _STAGES: Mapping[str, tuple[str, ...]] = {
     "retries": ("gate",),
     "wave": ("gate",),
     "accept": ("gate",),
-    "merge": ("merge",),
     "tidy": ("tidy",),
     "slow_update": ("slow update",),
     "slow_update_samples": ("slow update",),
@@ -181,7 +179,7 @@ def _gate(costs: Costs, name: str) -> tuple[tuple[Stage, ...], str | None]:
     if gate.stage == "text":
         return (), "it is decided on the text alone: no call is made for it"
     where = "the slow update" if gate.for_ == "slow" else "the gates"
-    stages = _named(costs, ("slow update",) if gate.for_ == "slow" else ("gate", "merge", "tidy"))
+    stages = _named(costs, ("slow update",) if gate.for_ == "slow" else ("gate", "tidy"))
     on = "the training batch" if gate.stage == "batch" else "validation"
     others = sum(each.stage == gate.stage and each.for_ == gate.for_ for each in gates) - 1
     shared = f", shared with {counted(others, 'other')}" if others else ""

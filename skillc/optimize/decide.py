@@ -14,7 +14,7 @@ from skillc.data.example import Example
 from skillc.document.edits import Edit, apply_edits
 from skillc.document.skill import Document, digest, tokens
 from skillc.gates.intervals import Interval
-from skillc.gates.stages import gates_for
+from skillc.gates.stages import gates_for, reads_batch
 from skillc.models.failures import BudgetReached, EndpointAway
 from skillc.optimize import fates
 from skillc.optimize.credit import associated, credit, kept
@@ -22,9 +22,7 @@ from skillc.optimize.effects import with_effect
 from skillc.optimize.engine import Engine, Place, Rejected, State, Undecided, entry
 from skillc.optimize.flips import Flips, counted
 from skillc.optimize.gate import Decision, complete, goal_of, shown
-from skillc.optimize.keep import against_anchor, worth_keeping
 from skillc.optimize.observer import cut_by
-from skillc.optimize.parents import with_member
 from skillc.optimize.pool import race, take
 from skillc.optimize.proposals import Proposal, wording
 from skillc.plan.schema import GatePlan
@@ -36,7 +34,6 @@ class Patch:
 
     Attributes:
         text: what the rejected-edit buffer holds of it; the edits' wordings where it is empty.
-        parents: digests of what it was made from; the incumbent's where there is none.
         proposals: what it was made of, one for each edit unless the edits were rewritten.
         trial: of a draft, what it changed on training cases: the goal in millionths by example.
         tried: the text of that trial where it is not the candidate.
@@ -47,7 +44,6 @@ class Patch:
     candidate: Document
     shown: Mapping[str, JsonValue]
     text: str = ""
-    parents: tuple[str, ...] = ()
     proposals: tuple[Proposal, ...] = ()
     trial: Mapping[str, int] = field(default_factory=dict)
     tried: Document | None = None
@@ -142,8 +138,7 @@ async def settle_pool(
     """Decides patches against each other and gives the state after it; each decision is told to the observer.
 
     A candidate that was rejected against this very incumbent before keeps that decision, at no cost. Where gates
-    rejected and none was accepted, up to `retries` smaller patches meet the gates too. The gates compare with the
-    incumbent, or with the accepted skill behind it where it is a parent that was only kept.
+    rejected and none was accepted, up to `retries` smaller patches meet the gates too.
 
     Args:
         engine: the run's surroundings.
@@ -161,10 +156,7 @@ async def settle_pool(
     """
     distinct = {digest(patch.candidate): patch for patch in reversed(patches)}
     patches = [patch for patch in patches if distinct[digest(patch.candidate)] is patch]
-    own = (digest(state.incumbent),)
-    patches = [replace(patch, parents=patch.parents or own) for patch in patches]
-    deciding = gates_for(engine.plan, slow=False) if gates is None else gates
-    state = await against_anchor(engine, state, batch, deciding)
+    await _incumbent_on_batch(engine, state, batch, gates_for(engine.plan, slow=False) if gates is None else gates)
     if place.kind != "step":
         engine.observer.step(place, shown(goal_of(engine, state.incumbent)))
     engine.observer.candidates([_in_words(patch) for patch in patches])
@@ -204,12 +196,11 @@ def _smaller(engine: Engine, state: State, decided: Sequence[_Decided]) -> Patch
     if not raced:
         return None
     patch, found = max(raced, key=lambda pair: len(pair[1].gained) - len(pair[1].lost))
-    base = grown(state)
-    parts, _ = associated(engine, base, patch.edits, patch.candidate, found)
+    parts, _ = associated(engine, state, patch.edits, patch.candidate, found)
     stay = kept(parts)
     edits = tuple(patch.edits[i] for i in stay)
-    applied = apply_edits(base.incumbent, edits)
-    known = {digest(base.incumbent), *(digest(each.patch.candidate) for each in decided)}
+    applied = apply_edits(state.incumbent, edits)
+    known = {digest(state.incumbent), *(digest(each.patch.candidate) for each in decided)}
     if not edits or digest(applied.document) in known or not all(report.applied for report in applied.reports):
         return None
     told = patch.shown.get("edits")
@@ -222,7 +213,7 @@ def _smaller(engine: Engine, state: State, decided: Sequence[_Decided]) -> Patch
         out = [fates.fate(p, "pruned", "left out of a smaller patch") for i, p in enumerate(proposals) if i not in stay]
         shown_["fates"] = [*_fates_of(patch.shown), *out]
         proposals = tuple(proposals[i] for i in stay)
-    return Patch(edits, applied.document, shown_, text, patch.parents, proposals, whole=patch.whole)
+    return Patch(edits, applied.document, shown_, text, proposals, whole=patch.whole)
 
 
 def _fates_of(shown: Mapping[str, JsonValue]) -> list[JsonValue]:
@@ -230,12 +221,20 @@ def _fates_of(shown: Mapping[str, JsonValue]) -> list[JsonValue]:
     return list(found) if isinstance(found, list) else []
 
 
-def grown(state: State) -> State:
-    """The state with the skill that the edits are about as its incumbent, where the gates compare with another."""
-    return state if state.parent is None else replace(state, incumbent=state.parent, parent=None)
-
-
 # ---- deciding -------------------------------------------------------------------------------------
+
+
+async def _incumbent_on_batch(
+    engine: Engine, state: State, batch: Sequence[Example], gates: Sequence[GatePlan]
+) -> None:
+    """Measure the incumbent again where gates read the batch and a rollout of it came to nothing."""
+    if not batch or engine.plan.optimize.accept != "gates" or not any(reads_batch(gate.term) for gate in gates):
+        return
+    known = engine.rollouts.known
+    todo = [e for e in batch if (outcome := known(state.incumbent, e)) is None or not outcome.measured]
+    if todo:
+        engine.observer.stage("gate on batch", len(todo))
+        await engine.rollouts.measure(state.incumbent, todo, stage="gate")
 
 
 async def _decide(
@@ -259,9 +258,7 @@ async def _decide(
         told = {**decision.to_json(), "reason": reason(decision)}
         if decision.result == "accept" and engine.plan.optimize.accept == "always":
             told["reason"] = "taken, as each candidate is"
-        rejected = decision.result == "reject" and gates is None
-        cures = await worth_keeping(engine, state, patch.candidate, told) if rejected else []
-        decided.append(_Decided(patch, {**told, **({"kept": [*cures]} if cures else {})}, decision.flips))
+        decided.append(_Decided(patch, told, decision.flips))
     return decided
 
 
@@ -282,9 +279,8 @@ async def _raced(
 
 
 def _pair(state: State, patch: Patch) -> tuple[str, str]:
-    """What a candidate meets at the gates, its own parent included where that is another; and the candidate."""
-    met = digest(state.incumbent)
-    return (met if state.parent is None else f"{met} {digest(state.parent)}"), digest(patch.candidate)
+    """The incumbent and the candidate that a decision compared."""
+    return digest(state.incumbent), digest(patch.candidate)
 
 
 def _tell(engine: Engine, state: State, decided: Sequence[_Decided], place: Place) -> State:
@@ -302,7 +298,7 @@ def _tell(engine: Engine, state: State, decided: Sequence[_Decided], place: Plac
         engine.observer.decided({**_record(engine, state, each, place), **told, **pool})
         words = {"accept": "accepted", "reject": "rejected"}.get(each.result, each.result)
         outcome = f"{words}: {each.known['reason']}"
-        state = with_effect(engine, state, grown(state).incumbent, each.patch, outcome, own)
+        state = with_effect(engine, state, state.incumbent, each.patch, outcome, own)
         state = replace(state, decisions=state.decisions + 1)
     rejects = {_pair(state, each.patch): each.known for each in decided if each.result == "reject"}
     found = [each.flips for each in decided if each.flips is not None and each.result != "accept"]
@@ -320,7 +316,7 @@ def _with_fates(
         why = str(decided.known["reason"])
         return state, [fates.fate(proposal, "undecided", why) for proposal in patch.proposals]
     # A rewrite does what its suggestions are for, so they have the credit of their own words.
-    parts, _ = associated(engine, grown(state), [p.edit for p in patch.proposals], patch.candidate, found)
+    parts, _ = associated(engine, state, [p.edit for p in patch.proposals], patch.candidate, found)
     if decided.result == "accept":
         return state, fates.accepted(patch.proposals, parts)
     left = [i for i, proposal in enumerate(patch.proposals) if proposal.edit not in won]
@@ -346,11 +342,10 @@ def reason(decision: Decision) -> str:
 
 def _record(engine: Engine, state: State, decided: _Decided, place: Place) -> dict[str, JsonValue]:
     patch, found = decided.patch, decided.flips
-    credited = credit(engine, grown(state), patch.edits, patch.candidate, found) if patch.edits and found else {}
+    credited = credit(engine, state, patch.edits, patch.candidate, found) if patch.edits and found else {}
     return {
         **entry(state, place, candidate=digest(patch.candidate), tokens=tokens(patch.candidate)),
         **decided.known,
-        **({"parents": [*patch.parents]} if state.pool else {}),
         **patch.shown,
         **credited,
     }
@@ -362,9 +357,6 @@ def _record(engine: Engine, state: State, decided: _Decided, place: Place) -> di
 async def _after(engine: Engine, state: State, decided: Sequence[_Decided], place: Place) -> State:
     before = goal_of(engine, state.incumbent)
     state = with_rejected(state, [entry for each in decided if each.result == "reject" for entry in _entries(each)])
-    for each in decided:
-        if each.known.get("kept"):
-            state = with_member(engine, state, each.patch.candidate, each.patch.parents, accepted=False)
     winner = next((each for each in decided if each.result == "accept"), None)
     if winner is not None:
         number = state.decisions - len(decided) + 1 + [each is winner for each in decided].index(True)
@@ -397,7 +389,6 @@ async def _accepted(engine: Engine, state: State, patch: Patch, place: Place, nu
 
 
 def _with_incumbent(engine: Engine, state: State, patch: Patch, place: Place) -> State:
-    state = with_member(engine, state, patch.candidate, patch.parents, accepted=True)
     best = patch.candidate if is_better(engine, patch.candidate, state.best) else state.best
     patience = state.patience.decided()
     if place.kind == "step":
@@ -417,7 +408,7 @@ def _proven(state: State, patch: Patch) -> frozenset[str]:
     """Ids of the rules whose edits cured failures in the screen that their author had not seen."""
     if patch.whole or len(patch.proposals) != len(patch.edits):
         return frozenset()
-    reports = apply_edits(grown(state).incumbent, patch.edits).reports
+    reports = apply_edits(state.incumbent, patch.edits).reports
     pairs = zip(patch.proposals, reports, strict=True)
     return frozenset(report.rule for p, report in pairs if report.rule and set(p.gains) - p.seen)
 

@@ -76,12 +76,7 @@ def with_effect(
 
 
 def with_batch(engine: Engine, state: State, batch: Sequence[Example]) -> State:
-    """The state after a measured batch: what changed on those of its cases that an earlier incumbent met.
-
-    With a pool of parents the incumbents of two steps may have nothing in common, so nothing is compared.
-    """
-    if engine.plan.optimize.parents != "incumbent":
-        return state
+    """The state after a measured batch: what changed on those of its cases that an earlier incumbent met."""
     now, before = state.incumbent, {example.id: state.met.get(example.id) for example in batch}
     better: list[str] = []
     worse: list[str] = []

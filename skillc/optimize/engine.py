@@ -132,33 +132,12 @@ class Undecided:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """A skill that candidates may grow from, with `parents = pareto`.
-
-    Attributes:
-        id: the skill's digest.
-        parents: digests of what it was made from: none for the initial skill, two for a merge.
-        accepted: whether it passed the gates; otherwise it was kept, for an example that no other skill gets right.
-        anchor: digest of the accepted skill that its descendants meet in the gates: its own where it is accepted.
-    """
-
-    id: str
-    skill: Document
-    parents: tuple[str, ...]
-    accepted: bool
-    anchor: str
-
-
-@dataclass(frozen=True, slots=True)
 class State:
     """The loop between two decisions. Every step takes one and gives the next.
 
     Attributes:
-        incumbent: what candidates grow from: the last accepted skill, or the parent that was drawn for this step.
+        incumbent: the last accepted skill, which candidates are made from.
         best: the accepted skill with the highest goal, then fewer tokens, then the earlier one.
-        parent: what the candidate at the gates grew from, where that is not the incumbent that they compare it with.
-        pool: with `parents = pareto` all skills that were accepted or kept, in that order of events.
-        merged: pairs of digests that were merged, so that none is merged twice.
         screened: how often each text was screened, by a digest of its edits.
         failures: training examples that the incumbent of their step failed, the latest first.
         counts: by a rule's id and its text, the training examples on which it helped (True) or misled (False).
@@ -178,14 +157,11 @@ class State:
     incumbent: Document
     best: Document
     patience: Patience
-    parent: Document | None = None
     decisions: int = 0
     accepted: int = 0
     rejected: tuple[Rejected, ...] = ()
     meta: str = ""
     undecided: tuple[Undecided, ...] = ()
-    pool: tuple[Member, ...] = ()
-    merged: frozenset[tuple[str, str]] = frozenset()
     screened: Mapping[str, int] = field(default_factory=dict)
     failures: tuple[Example, ...] = ()
     counts: Mapping[tuple[str, str], Mapping[str, bool]] = field(default_factory=dict)

@@ -22,3 +22,10 @@ def failing(engine: Engine, skill: Document, examples: Iterable[Example]) -> lis
     """The examples on which the skill's goal was measured and is below the best value, in their order."""
     known = ((example, engine.rollouts.known(skill, example)) for example in examples)
     return [example for example, outcome in known if outcome is not None and is_failure(engine.plan, outcome)]
+
+
+def is_right(engine: Engine, skill: Document, example: Example) -> bool:
+    """Return whether every sample of an example was measured and has the goal's best value."""
+    samples, goal = engine.plan.optimize.samples, engine.plan.goal
+    total = engine.rollouts.total(skill, example, goal.name, samples=samples)
+    return total is not None and total >= goal.high * MICRO * samples

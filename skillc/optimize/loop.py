@@ -18,11 +18,10 @@ from skillc.optimize.ahead import Ahead
 from skillc.optimize.baseline import baseline
 from skillc.optimize.decide import ENDS, Patch, cut_off, settle, standing
 from skillc.optimize.engine import Engine, Place, State, mean
+from skillc.optimize.failures import is_right
 from skillc.optimize.gate import check_requires, goal_of, hopeless, shown
-from skillc.optimize.merge import merge
 from skillc.optimize.meta_skill import meta_skill
 from skillc.optimize.observer import Observer, Passing, cut_by
-from skillc.optimize.parents import is_right, with_best, with_initial, with_parent
 from skillc.optimize.patience import Patience
 from skillc.optimize.proposals import wording
 from skillc.optimize.rollback import roll_back
@@ -78,11 +77,11 @@ async def train(engine: Engine, initial: Document) -> Trained:
     """
     listener = _Listener(engine.observer)
     engine, quarantined = await baseline(replace(engine, observer=listener), initial)
-    state = with_initial(engine, first_state(engine, initial))
+    state = first_state(engine, initial)
     check_requires(engine, state)
     engine.reserve.set_aside()
     optimize = engine.plan.optimize
-    if optimize.speculate and optimize.parents == "incumbent" and optimize.accept == "gates":
+    if optimize.speculate and optimize.accept == "gates":
         engine = replace(engine, ahead=Ahead(engine.rollouts, engine.admits))
     try:
         state, stopped = await _epochs(engine, state, listener)
@@ -124,7 +123,7 @@ async def _tidied(engine: Engine, state: State, reason: str, epoch: int, total: 
     """The best skill tidied before the final test, and what ended the run; a cap, where one cut the tidying off."""
     if reason not in _TIDIED:
         return state, reason
-    best = replace(state, incumbent=state.best, parent=None)
+    best = replace(state, incumbent=state.best)
     place = Place(epoch, epoch * len(batches_of(engine, epoch)), _shown(engine, total), kind="tidy")
     try:
         after = await tidy(engine, best, place)
@@ -166,8 +165,8 @@ async def _epoch(engine: Engine, state: State, epoch: int, total: int) -> tuple[
             engine.ahead.expect(parts[i + 1] if i + 1 < len(parts) and number < total else ())
             state, reason = await _one_step(engine, state, batch, Place(epoch, number, _shown(engine, total)))
         if reason is not None:
-            return with_best(engine, state), reason
-    return with_best(engine, state), state.patience.reason
+            return state, reason
+    return state, state.patience.reason
 
 
 def _end(engine: Engine, state: State) -> str | None:
@@ -180,16 +179,15 @@ def _perfect(engine: Engine, state: State) -> bool:
     """Whether no candidate could pass the gates against the best; where they do not decide: whether all is right."""
     if engine.plan.optimize.accept == "always":
         return all(is_right(engine, state.best, example) for example in engine.dataset.validation)
-    return hopeless(engine, with_best(engine, state))
+    return hopeless(engine, state)
 
 
 async def _one_step(engine: Engine, state: State, batch: Sequence[Example], place: Place) -> tuple[State, str | None]:
     """The state after a step, or the one before it and what cut the step off."""
     try:
-        grown = with_parent(engine, state, place)
-        engine.observer.step(place, shown(goal_of(engine, grown.incumbent)))
-        await engine.ahead.arrive(grown.incumbent)
-        after = await step(engine, grown, batch, place)
+        engine.observer.step(place, shown(goal_of(engine, state.incumbent)))
+        await engine.ahead.arrive(state.incumbent)
+        after = await step(engine, state, batch, place)
     except ENDS as end:
         cut = cut_off(engine, state, end)
         return cut.state, cut.reason
@@ -221,10 +219,8 @@ async def _epoch_end(
 async def _ends(
     engine: Engine, state: State, first: Document, decisions: list[Mapping[str, JsonValue]], place: Place
 ) -> AsyncIterator[State]:
-    """The states after each decision: undecided patches once more, a merge, slow updates, tidying, the meta skill."""
+    """The states after each decision: undecided patches once more, slow updates, tidying, the meta skill."""
     yield (state := await _retry(engine, state, replace(place, kind="retry")))
-    batch = batches_of(engine, place.epoch)[-1]
-    yield (state := with_best(engine, await merge(engine, state, batch, replace(place, kind="merge"))))
     if _compares(engine, state, first, decisions):
         at = replace(place, kind="slow update")
         engine.observer.step(at, shown(goal_of(engine, state.incumbent)))
@@ -255,5 +251,5 @@ async def _retry(engine: Engine, state: State, place: Place) -> State:
             again = Patch(patch.edits, applied.document, shown, proposals=patch.proposals)
             with standing(engine, state):
                 state = await settle(engine, state, again, (), place)
-            state = roll_back(engine, with_best(engine, state), place)
+            state = roll_back(engine, state, place)
     return state

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from skillc.data.example import Example
 
@@ -18,7 +18,6 @@ def validation_order(
     *,
     seed: int,
     flips: Callable[[Example], int] = _never,
-    first: Collection[str] = (),
 ) -> list[Example]:
     """The incumbent's failures first, then by its score upwards; equals by flips, then by sha256(seed, example).
 
@@ -30,12 +29,11 @@ def validation_order(
         score: the incumbent's, in millionths; None where it was not measured.
         seed: the plan's.
         flips: how many skills so far scored otherwise than the incumbent; the next one is likelier to as well.
-        first: ids of examples that go before all others: where no member of a pool is right.
     """
 
-    def key(example: Example) -> tuple[bool, bool, int, int, bytes]:
+    def key(example: Example) -> tuple[bool, int, int, bytes]:
         known = score(example)
         digest = hashlib.sha256(f"{seed}\0{example.id}".encode()).digest()
-        return example.id not in first, known is None, known or 0, -flips(example), digest
+        return known is None, known or 0, -flips(example), digest
 
     return sorted(examples, key=key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from skillc.data.example import Example
 from skillc.document.change import base_of_change, change
@@ -18,7 +18,6 @@ from skillc.optimize.flips import flips
 from skillc.optimize.gate import Decision, Result, evidence, shown, skills, texts
 from skillc.optimize.observer import Seen
 from skillc.optimize.order import validation_order
-from skillc.optimize.parents import unsolved
 from skillc.optimize.rollouts import gather
 from skillc.plan.schema import GatePlan
 
@@ -149,7 +148,7 @@ class _Pool:
 
     def _entered(self, place: int, candidate: Document) -> _Racer:
         known = skills(self._state, candidate)
-        parent = self._state.parent or self._state.incumbent
+        parent = self._state.incumbent
         read = texts(self._engine, known, change(parent, candidate), base_of_change(parent))
         goal = self._engine.plan.goal.name
         return _Racer(place, candidate, evidence(self._engine, known, self._batch, read), self._gates, goal)
@@ -228,18 +227,16 @@ class _Pool:
         self._take_best([racer for racer in self._racers if not self._missing(racer, cells)])
 
     def _cells(self) -> list[Cell]:
-        first = {example.id for example in unsolved(self._engine, self._state)}
-        order = self._ordered(self._engine.dataset.validation, first)
+        order = self._ordered(self._engine.dataset.validation)
         return [(example, sample) for sample in range(self._engine.plan.optimize.samples) for example in order]
 
-    def _ordered(self, examples: Sequence[Example], first: Collection[str] = ()) -> list[Example]:
+    def _ordered(self, examples: Sequence[Example]) -> list[Example]:
         engine, state = self._engine, self._state
         return validation_order(
             examples,
             lambda example: engine.rollouts.score(state.incumbent, example, engine.plan.goal.name),
             seed=engine.plan.data.seed,
             flips=lambda example: state.flips.get(example.id, 0),
-            first=first,
         )
 
     # ---- sending ----

@@ -18,10 +18,10 @@ def roll_back(engine: Engine, state: State, place: Place) -> State:
     """The state with the best skill as its incumbent, where the goal fell by more than `rollback` of its range.
 
     It is told to the observer as a decision of its own, counts for nothing else, and what led away from the best goes
-    to the rejected-edit buffer. With a pool of parents there is no one incumbent to take back.
+    to the rejected-edit buffer.
     """
     optimize, goal = engine.plan.optimize, engine.plan.goal
-    if optimize.accept != "always" or optimize.rollback is None or optimize.parents == "pareto":
+    if optimize.accept != "always" or optimize.rollback is None:
         return state
     now, best = mean(engine, state.incumbent, goal.name), mean(engine, state.best, goal.name)
     if now is None or best is None or best - now <= optimize.rollback * (goal.high - goal.low):

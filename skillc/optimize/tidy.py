@@ -32,7 +32,6 @@ from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.flips import flips
 from skillc.optimize.gate import evidence, goal_of, skills, texts
 from skillc.optimize.gate import shown as told
-from skillc.optimize.parents import with_best
 from skillc.optimize.pool import fits_text
 from skillc.optimize.prompting import tidy_messages
 from skillc.optimize.rewrite import ask_for_sections, reported, written_sections
@@ -75,12 +74,12 @@ async def tidy(engine: Engine, state: State, place: Place) -> State:
     Raises:
         BudgetReached: a cap does not admit a call.
     """
-    optimize, best = engine.plan.optimize, with_best(engine, state)
-    if not optimize.tidy or optimize.accept == "always" or digest(best.incumbent) in best.tidied:
+    optimize = engine.plan.optimize
+    if not optimize.tidy or optimize.accept == "always" or digest(state.incumbent) in state.tidied:
         return state
-    found = supports(engine, best, best.initial)
-    if any(support.missing for support in found.values()) or len(_single(best)) > HANDFUL:
-        return await tidied(engine, best, found, place)
+    found = supports(engine, state, state.initial)
+    if any(support.missing for support in found.values()) or len(_single(state)) > HANDFUL:
+        return await tidied(engine, state, found, place)
     return state
 
 
@@ -97,7 +96,7 @@ def supports(engine: Engine, state: State, reference: Document) -> dict[str, Sup
     """
     skill = state.incumbent
     edits = differences(reference, skill)
-    before = replace(state, incumbent=reference, parent=None)
+    before = replace(state, incumbent=reference)
     parts, _ = associated(engine, before, edits, skill, flips(engine, skill, reference))
     words = own_words(reference, edits)
     ids = [_rule_of(skill, edit) for edit in edits]

@@ -81,15 +81,9 @@ def _loop(plan: Plan, sizes: Sizes, bounds: Bounds) -> Iterator[Advice]:
 def _idle(plan: Plan) -> Iterator[Advice]:
     """Settings that another one leaves without effect."""
     optimize = plan.optimize
-    if optimize.merge and optimize.parents != "pareto":
-        message = "`merge = on` merges nothing: incumbents form one line, so no two have grown apart"
-        yield Advice("SK569", Severity.WARNING, message, ("optimize", None, "merge"), "write `parents = pareto` too")
     if optimize.rollback is not None and optimize.accept != "always":
         message = "`rollback` takes nothing back: the gates let no candidate through that is worse"
         yield Advice("SK569", Severity.WARNING, message, ("optimize", None, "rollback"), "it is for `accept = always`")
-    elif optimize.rollback is not None and optimize.parents == "pareto":
-        message = "`rollback` takes nothing back: with `parents = pareto` each step draws its parent anew"
-        yield Advice("SK569", Severity.WARNING, message, ("optimize", None, "rollback"), "remove one of the two")
 
 
 def _groups(plan: Plan, sizes: Sizes) -> Iterator[Advice]:

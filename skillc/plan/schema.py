@@ -289,8 +289,6 @@ class OptimizePlan(Frozen):
         accept: whether the gates decide, or each candidate is taken.
         rollback: with `accept = always`: a fall below the best by more than this share of the goal's range goes back to
             it; None never does.
-        parents: whether candidates grow from the incumbent alone, or from the Pareto front of accepted skills.
-        merge: whether two parents are merged at epoch ends.
         update: edits on rules, a section rewritten from suggestions, or all trainable sections rewritten.
         tidy: whether rules without support are taken out at epoch ends, and the rest is written shorter.
         accumulate: batches whose proposals are pooled for one candidate.
@@ -320,8 +318,6 @@ class OptimizePlan(Frozen):
     speculate: bool = True
     accept: Literal["gates", "always"] = "gates"
     rollback: Fraction | None = None
-    parents: Literal["incumbent", "pareto"] = "incumbent"
-    merge: bool = False
     update: Literal["edits", "rewrite_section", "rewrite_all"] = "rewrite_section"
     tidy: bool = False
     accumulate: int = 1

@@ -15,6 +15,7 @@ from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
 from skillc.gates.units import SYNONYMS, UNITS, described
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Shares, Value, Word
+from skillc.language.kinds import REMOVED
 from skillc.plan.schema import BudgetPlan, OptimizePlan, Plan, SchedulePlan
 from skillc.syntax.source import Source, Span
 from skillc.text import listed
@@ -123,9 +124,9 @@ _COUNTS = (
 )
 _SWITCHES = (
     *("successes", "rejected_buffer", "slow_update", "meta_skill"),
-    *("speculate", "merge", "lapses", "rule_counts", "control", "together", "tidy"),
+    *("speculate", "lapses", "rule_counts", "control", "together", "tidy"),
 )
-_WORDS = ("method", "accept", "parents", "update", "pairs", "knowledge")
+_WORDS = ("method", "accept", "update", "pairs", "knowledge")
 _COUNTED_CAPS = ("epochs", "steps", "calls", "tokens", "patience")
 _AMOUNTS = ("cost", "time", "min_gain")
 _SIGHTS = ("gold", "feedback", "trajectory")
@@ -203,6 +204,7 @@ def override(plan: Plan, changes: Mapping[str, str]) -> Plan:
         if reader is None or not dot:
             near = suggest(key, _SETTINGS) or next((known for known in _SETTINGS if known.endswith(f".{key}")), None)
             hint = f"did you mean `{near}`?" if near else f"there are {listed(_SETTINGS)}"
+            hint = REMOVED.get((block, name), hint)
             if key == "require":
                 hint = f"it has an option of its own: `--require {text.strip()}`"
             raise SkillcError(f"there is no setting `{key}`", hint=hint)
@@ -330,8 +332,6 @@ _SETTINGS: Mapping[str, Reader] = {
     "optimize.speculate": _switch,
     "optimize.accept": _word("gates", "always"),
     "optimize.rollback": _amount("", none=True),
-    "optimize.parents": _word("incumbent", "pareto"),
-    "optimize.merge": _switch,
     "optimize.update": _word("edits", "rewrite_section", "rewrite_all"),
     "optimize.tidy": _switch,
     "optimize.accumulate": _count,

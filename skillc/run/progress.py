@@ -416,10 +416,8 @@ def _place(record: Mapping[str, JsonValue]) -> str:
 def _why(record: Mapping[str, JsonValue]) -> str:
     """The gate that failed with what it has and needs, or another reason."""
     brief = f": {record['brief']}" if record.get("brief") else ""
-    kept = record.get("kept")
-    also = f", kept as a parent: right on {len(kept)} that no other is" if isinstance(kept, list) else ""
     if record.get("blame"):
-        return f"gate `{record['blame']}` failed{brief}{also}"
+        return f"gate `{record['blame']}` failed{brief}"
     if record["result"] in ("empty", "undecided", "beaten", "rollback"):
         return f"{record.get('reason', '')}{brief}"
     return ""

@@ -24,18 +24,8 @@ def test_accept_always_with_rollback(shop):
     assert "accept" in shown
 
 
-def test_parents_and_merge_give_the_same_bytes_twice(shop):
-    runs = []
-    for _ in range(2):
-        _, history, _ = run(shop, "parents = pareto; merge = on", "--set", "budget.steps=6", "--fresh")
-        runs.append([{k: v for k, v in line.items() if k != "run"} for line in history])
-    assert runs[0] == runs[1]
-    assert all("parents" in line for line in runs[0] if "candidate" in line)
-
-
 def test_what_has_no_effect_is_said(shop):
-    (shop / "things.skill").write_text(PROGRAM.replace("batch = 12;", "batch = 12; merge = on; rollback = 5%;"))
+    (shop / "things.skill").write_text(PROGRAM.replace("batch = 12;", "batch = 12; rollback = 5%;"))
     done = skillc("plan", "things.skill", folder=shop)
     assert done.returncode == 0
-    assert "`merge = on` merges nothing" in done.stdout + done.stderr
     assert "`rollback` takes nothing back" in done.stdout + done.stderr

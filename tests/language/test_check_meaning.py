@@ -278,8 +278,15 @@ def test_the_default_loader_reads_beside_the_program(tmp_path: Path) -> None:
 def test_a_gate_that_keeps_is_no_gate_to_declare() -> None:
     found = run(program() + "\ngate rare for keep = candidate.correct > 10%\n")
     assert [(d.message, d.hint) for d in found.diagnostics if d.code == "SK201"] == [
-        ("`for keep` is nothing that a gate can be for", "`parents = pareto` keeps by itself")
+        ("`for keep` is nothing that a gate can be for", "write `for slow`")
     ]
+
+
+@pytest.mark.parametrize("setting", ["parents = pareto", "merge = on"])
+def test_a_removed_setting_gets_its_replacement_as_a_hint(setting: str) -> None:
+    found = run(f"{program()}\noptimize {{ {setting} }}\n")
+    (told,) = [d for d in found.diagnostics if d.code == "SK202"]
+    assert "`method = gepa`" in str(told.hint)
 
 
 # ---- what functions of a library may take ---------------------------------------------------------

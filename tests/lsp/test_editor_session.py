@@ -167,7 +167,7 @@ def test_a_fix_that_is_taken_mends_the_program(editor, files):
 
 
 def test_a_safe_fix_is_preferred_and_all_are_made_at_once(editor, files):
-    text = 'langauge 1\nuse "./lab.skill"\noptimize { method = "gepa"; parents = "pareto" }\n'
+    text = 'langauge 1\nuse "./lab.skill"\noptimize { method = "gepa"; accept = "always" }\n'
     name = files.replace("main.skill", "fixes.skill")
     editor.open(name, text)
     editor.diagnostics(name, lambda each: each)
@@ -179,7 +179,7 @@ def test_a_safe_fix_is_preferred_and_all_are_made_at_once(editor, files):
     assert every.kind == types.CodeActionKind.SourceFixAll
     fixed = applied(text, every.edit.changes[editor.uri(name)])
     assert "language 1" in fixed
-    assert "method = gepa; parents = pareto" in fixed
+    assert "method = gepa; accept = always" in fixed
     editor.change(name, fixed)
     after = editor.diagnostics(name, lambda each: not any(d.code == "SK201" for d in each))
     assert not {"SK313", "SK201"} & {each.code for each in after}

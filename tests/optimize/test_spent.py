@@ -13,8 +13,6 @@ OFTEN = "gate often = candidate.correct >= incumbent.correct - 20%"
 
 mechanisms = st.fixed_dictionaries(
     {
-        "parents": st.sampled_from(["incumbent", "pareto"]),
-        "merge": st.sampled_from(["on", "off"]),
         "accept": st.sampled_from(["gates", "always"]),
         "rollback": st.sampled_from(["0%", "20%"]),
         "pairs": st.sampled_from(["mixed", "changed", "unchanged"]),
@@ -46,7 +44,7 @@ def test_no_mechanism_spends_more_than_the_most(tmp_path_factory, chosen, named,
     most = {s.name: s.bound.most.calls for s in bounds(plan, Sizes(TRAIN, VALIDATION, 0), {}).stages}
     assert world.count("baseline") <= most["baseline"]
     assert world.count("rollout") <= most["rollout"]
-    decided = most["gate"] + most.get("merge", 0) + most.get("slow update", 0)
+    decided = most["gate"] + most.get("slow update", 0)
     assert world.count("gate") + world.count("validation") + world.count("slow update") <= decided
     assert len(world.calls) + len(script.asked) <= sum(most.values())
 

@@ -54,7 +54,6 @@ def sometimes(role: str, text: str, number: int) -> object:
         ("optimize.lookups=2",),
         ("optimize.candidates=3",),
         ("optimize.candidates=3", "optimize.update=rewrite_all"),
-        ("optimize.parents=pareto",),
         ("optimize.accept=always",),
         ("optimize.samples=2",),
         ("optimize.method=one_shot",),

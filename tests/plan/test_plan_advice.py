@@ -259,15 +259,9 @@ def test_margins_are_read_from_gates():
 
 
 def test_a_setting_that_another_one_leaves_without_effect():
-    assert "`parents = pareto`" in found(plan(optimize={"merge": True}))["SK569"].hint
-    assert "SK569" not in found(plan(optimize={"merge": True, "parents": "pareto"}))
     back = {"rollback": Fraction(1, 20)}
     assert "`accept = always`" in found(plan(optimize=back))["SK569"].hint
     assert "SK569" not in found(plan(optimize={**back, "accept": "always"}))
-    assert (
-        "draws its parent anew"
-        in found(plan(optimize={**back, "accept": "always", "parents": "pareto"}))["SK569"].message
-    )
 
 
 def test_a_billion_candidates_are_reckoned_at_once():

@@ -264,27 +264,12 @@ def test_extents():
     assert Extent.of([]) == Extent()
 
 
-def test_a_merge_at_each_epochs_end_is_a_stage_of_its_own():
-    pool = {"parents": "pareto", "merge": True}
-    assert calls(bounds(plan(optimize=pool), SIZES, PRICES), "merge")[2] == 4 * 80
-    gated = bounds(plan(optimize=pool, gates=(CURES, *plan().gates)), SIZES, PRICES)
-    assert calls(gated, "merge")[2] == 4 * (80 + 2 * 40)
-    assert "merge" not in [s.name for s in bounds(plan(optimize={"merge": True}), SIZES, PRICES).stages]
-
-
 def test_tidying_may_try_two_candidates_at_each_epochs_end_and_before_the_test():
     found = bounds(plan(optimize={"tidy": True}), SIZES, PRICES)
     assert calls(found, "tidy") == (0, 4 * (120 + 1), 5 * (3 * 80 + 2))
     assert found.held["optimizer"].tokens >= bounds(plan(), SIZES, PRICES).held["optimizer"].tokens
     for off in ({}, {"tidy": True, "accept": "always"}):
         assert "tidy" not in [stage.name for stage in bounds(plan(optimize=off), SIZES, PRICES).stages]
-
-
-def test_a_parent_that_was_kept_has_an_accepted_one_behind_it_that_is_run_on_the_batch_too():
-    pool = {"parents": "pareto", "replay": 0}
-    assert calls(bounds(plan(optimize=pool), SIZES, PRICES), "gate")[2] == 16 * 80
-    gated = bounds(plan(optimize=pool, gates=(CURES, *plan().gates)), SIZES, PRICES)
-    assert calls(gated, "gate")[2] == 16 * (80 + 2 * 40)
 
 
 def test_accept_always_runs_the_whole_validation_and_no_batch():
@@ -307,7 +292,7 @@ def test_every_sample_is_tested():
 def test_decisions_beside_the_steps_count_as_planned():
     assert decisions_of(plan(optimize={"slow_update": False}), 160) == 16
     assert decisions_of(plan(), 160) == 16 + 4
-    assert decisions_of(plan(optimize={"parents": "pareto", "merge": True, "candidates": 2}), 160) == 32 + 8
+    assert decisions_of(plan(optimize={"candidates": 2}), 160) == 32 + 4
 
 
 def test_a_step_has_drafts_or_edits_and_each_draft_is_tried_and_one_revised():

@@ -203,11 +203,10 @@ CODES: tuple[Code, ...] = (
     _code(
         569,
         "a setting that another one leaves without effect",
-        "`merge` joins two skills that grew apart, which needs the pool of `parents = pareto`: incumbents alone form "
-        "one line. `rollback` goes back to the best skill after `accept = always` has let a worse one through: behind "
-        "gates none comes through, and with a pool of parents each step starts from a skill that is drawn anew.",
-        program("optimize { batch = 20; merge = on }"),
-        program("optimize { batch = 20; merge = on; parents = pareto }"),
+        "`rollback` goes back to the best skill after `accept = always` has let a worse one through: behind gates none "
+        "comes through.",
+        program("optimize { batch = 20; rollback = 5% }"),
+        program("optimize { batch = 20; rollback = 5%; accept = always }"),
     ),
     _code(
         651,
