@@ -17,9 +17,9 @@ from typing import Any
 
 from skillc.data.example import Example
 from skillc.gates.terms import Constant
+from skillc.models.backends.litellm import load_litellm
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
-from skillc.models.transport import load_litellm
 from skillc.plan.schema import (
     BudgetPlan,
     DataPlan,

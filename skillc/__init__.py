@@ -9,8 +9,7 @@ __all__ = ["Reply", "SkillOptimizer", "__version__", "backend", "load"]
 
 if TYPE_CHECKING:
     from skillc.loading import load
-    from skillc.models.backends import backend
-    from skillc.models.function import Reply
+    from skillc.models.backends.function import Reply, backend
     from skillc.teleprompter import SkillOptimizer
 
 
@@ -25,11 +24,11 @@ def __getattr__(name: str) -> Any:
 
         return SkillOptimizer
     if name == "backend":
-        from skillc.models.backends import backend
+        from skillc.models.backends.function import backend
 
         return backend
     if name == "Reply":
-        from skillc.models.function import Reply
+        from skillc.models.backends.function import Reply
 
         return Reply
     raise AttributeError(f"module `skillc` has no attribute `{name}`")

@@ -21,11 +21,11 @@ from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned
 from skillc.locking import DECISION_VERSION, check_starts, lock_of, program_lock
 from skillc.metrics.meter import Meter, metric_sources, model_free_means
-from skillc.models.backends import own_sources
+from skillc.models.backends.function import own_sources
 from skillc.models.client import Client
-from skillc.models.closing import ClosingReserve
 from skillc.models.failures import EndpointAway
-from skillc.models.serving.served import Served
+from skillc.models.ledger import ClosingReserve
+from skillc.models.serving.published import Served
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine
 from skillc.optimize.final import Tested, final_test

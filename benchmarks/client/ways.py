@@ -45,7 +45,7 @@ def plan(url: str) -> Plan:
 
 def plain(url: str, folder: Path) -> Ask:
     """`litellm.acompletion`, and nothing else."""
-    from skillc.models.transport import load_litellm
+    from skillc.models.backends.litellm import load_litellm
 
     litellm = load_litellm()
 
@@ -92,7 +92,7 @@ def _of_lm(lm: Any) -> Ask:
 
 def dspy_client(url: str, folder: Path) -> Ask:
     """`dspy.LM` with skillc's engine."""
-    from skillc.models.engine import make_lm
+    from skillc.models.dspy_lm import make_lm
 
     return _of_lm(make_lm(_client(url, folder), "target"))
 

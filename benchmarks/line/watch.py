@@ -13,8 +13,8 @@ from typing import Any
 
 from skillc.data.example import Example
 from skillc.document.skill import Document
+from skillc.models.backends.litellm import send
 from skillc.models.pacing.slots import _AHEAD
-from skillc.models.transport import send
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.observer import Silent
 from skillc.optimize.rollouts import Outcome, Rollouts

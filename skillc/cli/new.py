@@ -84,7 +84,7 @@ def new(
 
 
 def _models(model: str) -> str:
-    from skillc.models.starter import model_statements
+    from skillc.models.endpoint import model_statements
 
     return model_statements(model)
 

@@ -30,7 +30,7 @@ def plan(program: Path, models: tuple[str, ...], settings: tuple[str, ...], offl
     from skillc.budget.render import as_text
     from skillc.cli.errors import say_error, show_diagnostics
     from skillc.frontend import estimate, plan_file
-    from skillc.models.serving.seeds import refused_seed
+    from skillc.models.serving.interpreter import refused_seed
 
     planned = plan_file(program, models=models, settings=settings, offline=offline, runnable=True, every_model=False)
     estimated = estimate(planned)

@@ -17,8 +17,8 @@ from skillc.errors import SkillcError
 from skillc.frontend import Planned
 from skillc.models.endpoint import endpoint_of
 from skillc.models.roles import servers_of
+from skillc.models.serving.published import all_published, stop_published
 from skillc.models.serving.server import Server
-from skillc.models.serving.state import all_published, stop_published
 from skillc.plan.models import named
 
 _POLL = 0.5

@@ -8,10 +8,9 @@ from pathlib import Path
 
 from skillc.doctor.finding import Finding
 from skillc.errors import SkillcError
-from skillc.models import wire
+from skillc.models.backends.litellm import Transport, disconnect, load_litellm, send
 from skillc.models.preflight import TIMEOUT, NotReached, reach, reserved
 from skillc.models.roles import Role, resolve_roles
-from skillc.models.transport import Transport, load_litellm, send
 from skillc.plan.schema import BudgetPlan, ModelPlan, Plan
 from skillc.text import counted
 
@@ -94,7 +93,7 @@ async def ask(ready: Ready, transport: Transport = send, *, timeout: float = TIM
     try:
         answers = await asyncio.gather(*[_ask(question, transport, timeout) for question in ready.questions])
     finally:
-        await wire.disconnect()
+        await disconnect()
     reached = [question.role.plan.role for question, (_, good) in zip(ready.questions, answers, strict=True) if good]
     return Reached(tuple(finding for finding, _ in answers), frozenset(reached))
 

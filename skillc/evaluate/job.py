@@ -24,7 +24,7 @@ from skillc.evaluate.skills import Arms, arms_of
 from skillc.frontend import Planned
 from skillc.locking import DECISION_VERSION
 from skillc.metrics.meter import metric_sources
-from skillc.models.backends import own_backend, own_sources
+from skillc.models.backends.function import own_backend, own_sources
 from skillc.models.endpoint import Endpoint
 from skillc.models.prices import price_table
 from skillc.owner import check_owner

@@ -19,7 +19,7 @@ from skillc.metrics.meter import Meter, model_free_means
 from skillc.models.client import Client
 from skillc.models.failures import EndpointAway
 from skillc.models.ledger import Tally
-from skillc.models.serving.served import Served
+from skillc.models.serving.published import Served
 from skillc.optimize.observer import Observer
 from skillc.optimize.rollouts import Rollouts
 from skillc.optimize.side_by_side import Compared

@@ -9,16 +9,15 @@ from typing import Any
 
 from skillc.errors import SkillcError
 from skillc.models import failures
-from skillc.models.accounts import Account, Amount
+from skillc.models.backends.litellm import Transport, read_reply
 from skillc.models.calls import Call, Usage
-from skillc.models.failures import CallFailed, FailureKind, PermanentFailure
+from skillc.models.failures import CallFailed, FailureKind, PermanentFailure, end_of
+from skillc.models.ledger import Account, Amount
 from skillc.models.pacing.endpoints import Pacing
-from skillc.models.pacing.overload import end_of
-from skillc.models.pacing.retries import Retries
+from skillc.models.pacing.outage import Retries
 from skillc.models.pacing.slots import Away, Slot, Unanswered
 from skillc.models.receipts import Receipts
 from skillc.models.roles import Role
-from skillc.models.transport import Transport, read_reply
 
 _CUT = frozenset({"length", "max_tokens"})
 

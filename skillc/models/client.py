@@ -13,27 +13,22 @@ from typing import Any, NamedTuple, Protocol
 
 from skillc.budget.bounds import tried_together
 from skillc.errors import SkillcError
-from skillc.models import wire
-from skillc.models.accounts import Amount
 from skillc.models.attempts import Attempts, overuse
+from skillc.models.backends.litellm import Transport, begin, end, load_litellm, send
 from skillc.models.cache.claims import Claims
-from skillc.models.cache.flights import Flights
 from skillc.models.cache.replies import ReplyCache
 from skillc.models.cache.stored import Label, whole_reply
 from skillc.models.calls import Call, Completion, Usage
+from skillc.models.concurrency import CallLoop, Flights, Line, Prefixes, Turn
 from skillc.models.failures import CallFailed, EndpointAway
-from skillc.models.home import Home
-from skillc.models.ledger import Ledger, Where
-from skillc.models.line import Line, Turn
+from skillc.models.ledger import Amount, Ledger, Where
 from skillc.models.pacing.endpoints import Pacing
-from skillc.models.pacing.retries import Retries
+from skillc.models.pacing.outage import Retries
 from skillc.models.pacing.slots import Sleep
-from skillc.models.prefixes import Prefixes
 from skillc.models.preflight import Preflight
 from skillc.models.receipts import Receipts
 from skillc.models.roles import Role, call_key, resolve_roles, servers_of
-from skillc.models.serving.seeds import check_seeds
-from skillc.models.transport import Transport, load_litellm, send
+from skillc.models.serving.interpreter import check_seeds
 from skillc.plan.schema import Plan
 from skillc.store.run_store import RunStore
 
@@ -150,7 +145,7 @@ class Client:
         self._clock: Clock = _NoClock()
         self._readying: float | None = None
         self._ready = False
-        self._home = Home(self._moved)
+        self._loop = CallLoop(self._moved)
         self.servers.holds(self.hold, self.free)
 
     def report_to(self, hear: Callable[[str], None]) -> None:
@@ -166,11 +161,11 @@ class Client:
             BudgetReached: a cap does not admit the call.
             EndpointAway: the endpoint has answered before, and stays out of reach.
         """
-        return await self._home.run(lambda: self._complete(call))
+        return await self._loop.run(lambda: self._complete(call))
 
     def complete_sync(self, call: Call) -> Completion:
         """The same from a thread without an event loop."""
-        return self._home.run_sync(lambda: self._complete(call))
+        return self._loop.run_sync(lambda: self._complete(call))
 
     def time_by(self, clock: Clock) -> None:
         """Starts a clock with the first call; what servers take to start, and models to be tried, does not count."""
@@ -184,7 +179,7 @@ class Client:
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Takes a place in line now, for the first call made inside: calls are charged in the order of their turns."""
-        self._home.bind()
+        self._loop.bind()
         line = self._line
         turn = line.take()
         token = _TURN.set(turn)
@@ -192,15 +187,15 @@ class Client:
             yield
         finally:
             _TURN.reset(token)
-            self._home.post(lambda: line.leave(turn))
+            self._loop.post(lambda: line.leave(turn))
 
     def hold(self, role: str) -> None:
         """Sends nothing more to a role's endpoint until `free`, from any thread: its calls wait."""
-        self._home.post(lambda: self.pacing.hold(role))
+        self._loop.post(lambda: self.pacing.hold(role))
 
     def free(self, role: str) -> None:
         """Opens a held endpoint, from any thread, as one of which nothing is known yet."""
-        self._home.post(lambda: self.pacing.free(role))
+        self._loop.post(lambda: self.pacing.free(role))
 
     def make_ready(self) -> None:
         """Loads what the first call would load, which takes seconds in which an event loop could do nothing else."""
@@ -238,7 +233,7 @@ class Client:
         """
         with self.turn():
             for charge in charges:
-                await self._home.run(lambda charge=charge: self._charge(charge))  # type: ignore[misc]
+                await self._loop.run(lambda charge=charge: self._charge(charge))  # type: ignore[misc]
 
     async def _charge(self, charge: Charge) -> None:
         await self._admit(charge.reserved)
@@ -247,11 +242,11 @@ class Client:
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[None]:
         """Closes the connections that calls made inside have opened, at the end, where no other client uses them."""
-        await self._home.run(wire.begin)
+        await self._loop.run(begin)
         try:
             yield
         finally:
-            await self._home.run(wire.end)
+            await self._loop.run(end)
 
     def close(self) -> None:
         """Stops the servers that were started for it, and closes the cache."""

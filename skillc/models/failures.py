@@ -283,3 +283,32 @@ def _headers(problem: Exception) -> dict[str, str]:
         getattr(problem, "response", None), "headers", None
     )
     return {str(k).lower(): str(v) for k, v in dict(found).items()} if found else {}
+
+
+# What an attempt's end shows of its endpoint: `answered` is an error of a server that is there, `other` shows nothing.
+End = Literal["served", "strained", "refused", "unreachable", "answered", "other"]
+
+_REFUSALS = frozenset({429, 503, 529})
+
+
+def is_overload(problem: Exception) -> bool:
+    """Whether the server sent an attempt away unserved, for want of capacity: 429, 503, 529, or in words."""
+    if not is_transient(problem):
+        return False
+    status = status_of(problem)
+    return status in _REFUSALS or (was_refused(problem) and "overloaded" in str(problem).lower())
+
+
+def end_of(problem: Exception) -> End:
+    """Returns what an exception shows of the endpoint.
+
+    `refused`; `unreachable` where there was no connection; `strained` where one gave no answer, as after a timeout or
+    a reset; `answered` where the answer was an error; else `other`.
+    """
+    if is_overload(problem):
+        return "refused"
+    if reached_nobody(problem):
+        return "unreachable"
+    if is_transient(problem) and not was_refused(problem):
+        return "strained"
+    return "other" if status_of(problem) is None else "answered"

@@ -1,19 +1,186 @@
-"""What all calls cost, per role and stage, in two accounts.
-
-`charged` counts every logical call once, whether the network or the cache answered: it is pure, and decides where a run
-stops. `paid` counts what the network took, attempts and orphans included. Neither may pass a cap.
-"""
+"""An account with caps: what is not reserved is not sent, and no cap is passed, not by one call (ENGINE section 4)."""
 
 from __future__ import annotations
 
+import asyncio
+import math
+from collections import deque
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from fractions import Fraction
+from typing import NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
-from skillc.models.accounts import Account, Amount, Caps
+from skillc.budget.bounds import Bounds
+from skillc.budget.spend import Spend
+from skillc.errors import SkillcError
 from skillc.models.calls import Usage
+from skillc.models.failures import BudgetReached
 from skillc.plan.schema import BudgetPlan
+
+_NANO_A_DOLLAR = 1_000_000_000
+
+
+class Amount(NamedTuple):
+    """Calls, tokens, and nano-dollars."""
+
+    calls: int = 0
+    tokens: int = 0
+    cost: int = 0
+
+    def plus(self, other: Amount) -> Amount:
+        """The sum."""
+        return Amount(self.calls + other.calls, self.tokens + other.tokens, self.cost + other.cost)
+
+    def minus(self, other: Amount) -> Amount:
+        """The difference."""
+        return Amount(self.calls - other.calls, self.tokens - other.tokens, self.cost - other.cost)
+
+    def most(self, other: Amount) -> Amount:
+        """The larger of each."""
+        return Amount(max(self.calls, other.calls), max(self.tokens, other.tokens), max(self.cost, other.cost))
+
+    def times(self, count: int) -> Amount:
+        """So many times as much."""
+        return Amount(self.calls * count, self.tokens * count, self.cost * count)
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """The most of each; None means no cap."""
+
+    calls: int | None = None
+    tokens: int | None = None
+    cost: int | None = None
+
+    @classmethod
+    def of(cls, budget: BudgetPlan) -> Caps:
+        """The caps that a program declares; dollars become whole nano-dollars, rounded down."""
+        cost = None if budget.cost is None else int(Fraction(budget.cost) * _NANO_A_DOLLAR)
+        return cls(budget.calls, budget.tokens, cost)
+
+    def passed_by(self, amount: Amount) -> str | None:
+        """The first cap that an amount passes."""
+        caps = {"calls": self.calls, "tokens": self.tokens, "cost": self.cost}
+        for (name, cap), value in zip(caps.items(), amount, strict=True):
+            if cap is not None and value > cap:
+                return name
+        return None
+
+
+class Account:
+    """Reservations are granted first in, first out; all on one event loop.
+
+    The head of the queue that does not fit waits for what is in flight, since each settlement frees the difference
+    between the worst case and what was used. If nothing is in flight and it still does not fit, the account is closed:
+    the head and all behind it get `BudgetReached`. So where a run stops depends on the order of its calls alone.
+    """
+
+    def __init__(self, caps: Caps) -> None:
+        self._caps = caps
+        self._queue: deque[tuple[Amount, asyncio.Future[None]]] = deque()
+        self._aside = Amount()
+        self.spent = Amount()
+        self.reserved = Amount()
+        self.largest = Amount()
+        self.closed_by: str | None = None
+        self._refusal: SkillcError | None = None
+
+    def ask(self, amount: Amount) -> asyncio.Future[None]:
+        """Takes a place in the queue; the future is done when the amount is reserved, or raises.
+
+        It raises `BudgetReached`, or what `refuse` was given.
+        """
+        self.largest = self.largest.most(amount)
+        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.append((amount, granted))
+        self._advance()
+        return granted
+
+    async def reserve(self, amount: Amount) -> None:
+        """Waits until the amount is reserved.
+
+        Raises:
+            BudgetReached: a cap does not admit it.
+        """
+        await self.granted(amount, self.ask(amount))
+
+    def try_reserve(self, amount: Amount) -> bool:
+        """Reserves an amount now where it fits and nobody waits; closes nothing where it does not."""
+        self._advance()
+        if self._queue or self.closed_by or self._refusal is not None or self._passed(amount):
+            return False
+        self.reserved = self.reserved.plus(amount)
+        return True
+
+    async def granted(self, amount: Amount, place: asyncio.Future[None]) -> None:
+        """Waits for a place that `ask` gave; a caller that is cancelled leaves the queue and holds nothing."""
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled() and place.exception() is None:
+                self.release(amount)
+            else:
+                place.cancel()
+                self._advance()
+            raise
+
+    def settle(self, reserved: Amount, actual: Amount) -> None:
+        """Replaces a reservation by what was used."""
+        self.spent = self.spent.plus(actual)
+        self.release(reserved)
+
+    def release(self, reserved: Amount) -> None:
+        """Gives a reservation back."""
+        self.reserved = self.reserved.minus(reserved)
+        self._advance()
+
+    def set_aside(self, amount: Amount) -> None:
+        """Keeps an amount from all calls until `open_reserve`: what the final test will need."""
+        self._aside = amount
+
+    def open_reserve(self) -> None:
+        """Frees what was set aside, and opens an account that its caps had closed."""
+        self._aside = Amount()
+        self.closed_by = None
+
+    def admits(self, calls: int) -> bool:
+        """Whether so many calls, each as large as the largest so far, would fit beside all that is spent and kept."""
+        return self._passed(self.largest.times(calls)) is None
+
+    def refuse(self, problem: SkillcError) -> None:
+        """Refuses all calls from here on, those that wait included: what one call used passed what it had reserved."""
+        self._refusal = self._refusal or problem
+        self._advance()
+
+    def check(self) -> None:
+        """Raises what `refuse` was given: for a call that has reserved and waits to be sent."""
+        if self._refusal is not None:
+            raise self._refusal
+
+    def _passed(self, amount: Amount) -> str | None:
+        return self._caps.passed_by(self.spent.plus(self.reserved).plus(self._aside).plus(amount))
+
+    def _advance(self) -> None:
+        while self._queue:
+            amount, granted = self._queue[0]
+            if granted.cancelled():
+                self._queue.popleft()
+                continue
+            if self._refusal is not None:
+                self._queue.popleft()
+                granted.set_exception(self._refusal)
+                continue
+            passed = None if self.closed_by else self._passed(amount)
+            if passed and self.reserved.calls:
+                return
+            self._queue.popleft()
+            if self.closed_by or passed:
+                self.closed_by = self.closed_by or passed
+                granted.set_exception(BudgetReached(str(self.closed_by)))
+            else:
+                self.reserved = self.reserved.plus(amount)
+                granted.set_result(None)
 
 
 @dataclass(slots=True)
@@ -116,3 +283,68 @@ class Ledger:
     def snapshot(self) -> dict[str, JsonValue]:
         """Both books as JSON values: totals, and a line per role and stage. Costs in nano-dollars, null if unknown."""
         return {"charged": self.charged.as_json(), "paid": self.paid.as_json(), "stopped": self.stopped}
+
+
+_BASELINE = "baseline"
+_TEST = "final test"
+
+
+class ClosingReserve:
+    """The final test of two skills as the plan estimates it, corrected by what the baseline took.
+
+    Where the baseline took more than its own estimate (the provider counts other tokens than the plan, attempts were
+    tried again), the test is taken to do so in the same proportion. On top comes the reservation of one largest call:
+    a call is sent only where its worst case fits, the last one too.
+    """
+
+    def __init__(self, ledger: Ledger, bounds: Bounds) -> None:
+        estimates = {stage.name: stage.bound.estimate for stage in bounds.stages}
+        self._ledger = ledger
+        self._test = estimates.get(_TEST, Spend())
+        self._baseline = estimates.get(_BASELINE, Spend())
+        held = [spend for role, spend in bounds.held.items() if role != "optimizer"]
+        self._held = max(held, key=lambda spend: spend.tokens, default=Spend())
+
+    def set_aside(self) -> None:
+        """Keeps it back from here on; to be called once the baseline is done."""
+        if not self._test.calls:
+            return
+        for book in (self._ledger.charged, self._ledger.paid):
+            book.account.set_aside(self._amount(book))
+
+    def open_reserve(self) -> None:
+        """Frees it, for the final test."""
+        self._ledger.open_reserve()
+
+    def _amount(self, book: Book) -> Amount:
+        calls = _of_baseline(self._ledger.charged).calls
+        taken, share = _of_baseline(book), Fraction(calls, max(1, self._baseline.calls))
+        return Amount(
+            calls=math.ceil(self._test.calls * _excess(taken.calls, calls)),
+            tokens=math.ceil(
+                self._test.tokens * _excess(taken.prompt + taken.completion, self._baseline.tokens * share)
+            )
+            + self._held.tokens,
+            cost=math.ceil(_nano(self._test) * _excess(taken.cost, _nano(self._baseline) * share) + _nano(self._held)),
+        )
+
+
+def _of_baseline(book: Book) -> Tally:
+    """What the baseline took, all roles together."""
+    total = Tally()
+    for (_, stage), tally in book.lines.items():
+        if stage == _BASELINE:
+            total.calls += tally.calls
+            total.prompt += tally.prompt
+            total.completion += tally.completion
+            total.cost += tally.cost
+    return total
+
+
+def _nano(spend: Spend) -> Fraction:
+    return (spend.cost or Fraction(0)) * _NANO_A_DOLLAR
+
+
+def _excess(taken: int, expected: Fraction | int) -> Fraction:
+    """How many times as much was taken as was expected, at least 1."""
+    return max(Fraction(1), Fraction(taken) / expected) if expected else Fraction(1)

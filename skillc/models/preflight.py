@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from skillc.budget.bounds import STAGE
 from skillc.errors import SkillcError
 from skillc.models import failures
-from skillc.models.accounts import Account, Amount
 from skillc.models.attempts import overuse, to_send
-from skillc.models.cache.flights import Flights
+from skillc.models.backends.litellm import Transport, read_reply, send
 from skillc.models.calls import Call, Message, Usage
+from skillc.models.concurrency import Flights
 from skillc.models.failures import CallFailed, PermanentFailure
+from skillc.models.ledger import Account, Amount
 from skillc.models.receipts import Receipts
 from skillc.models.roles import Role, roles_named
-from skillc.models.transport import Transport, read_reply, send
 
 QUESTION = "Reply with the word ok."
 # Seconds. A reply of one word takes one or two; a server that is just starting may need longer than a run should wait.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from skillc.models.accounts import Amount
 from skillc.models.calls import Usage
 from skillc.models.failures import PermanentFailure
-from skillc.models.ledger import Book, Where
+from skillc.models.ledger import Amount, Book, Where
 from skillc.store.run_store import RunStore
 
 

@@ -12,13 +12,13 @@ from typing import Any
 from skillc.budget.spend import price_hint
 from skillc.errors import SkillcError
 from skillc.json_values import canonical_ascii
-from skillc.models.accounts import Amount
-from skillc.models.backends import own_backend
+from skillc.models.backends.function import own_backend
+from skillc.models.backends.litellm import Transport
 from skillc.models.calls import Call
 from skillc.models.endpoint import RULEBOOK, Endpoint, endpoint_of, secret_names
+from skillc.models.ledger import Amount
 from skillc.models.prices import Price, price_of, provider_of
 from skillc.models.serving.servers import Servers
-from skillc.models.transport import Transport
 from skillc.plan.models import named, put_offline, require_names
 from skillc.plan.schema import ModelPlan, Plan
 from skillc.text import listed

@@ -16,7 +16,7 @@ from skillc.document.render import for_target
 from skillc.document.skill import Document, digest
 from skillc.metrics.cells import Cell, Scored, Unmeasured
 from skillc.metrics.meter import Meter, unmeasured
-from skillc.models.cache.flights import Flights
+from skillc.models.concurrency import Flights
 from skillc.models.failures import BackendFailed
 from skillc.optimize.observer import Observer
 from skillc.optimize.record import Record, Unrecorded, Value

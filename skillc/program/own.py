@@ -9,7 +9,7 @@ from typing import Any
 import dspy
 
 from skillc.models.client import Client
-from skillc.models.engine import make_lm
+from skillc.models.dspy_lm import make_lm
 from skillc.plan.schema import BudgetPlan, Plan
 
 

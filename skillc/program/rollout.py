@@ -16,7 +16,7 @@ from skillc.data.example import Example
 from skillc.metrics.cells import UnmeasuredKind
 from skillc.models.calls import Completion
 from skillc.models.client import Client
-from skillc.models.engine import RoleLM, make_lm, scope
+from skillc.models.dspy_lm import RoleLM, make_lm, scope
 from skillc.models.failures import CallFailed, find_failure
 from skillc.plan.schema import Plan
 from skillc.program.module import Program, build_module

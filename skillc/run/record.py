@@ -11,9 +11,9 @@ from pydantic import JsonValue
 
 from skillc.errors import SkillcError
 from skillc.json_values import canonical
-from skillc.models.accounts import Amount
 from skillc.models.calls import Usage
 from skillc.models.client import Charge, Client
+from skillc.models.ledger import Amount
 from skillc.optimize.record import Value, Work
 from skillc.run.history import Decision
 from skillc.store.run_store import RunStore

@@ -15,7 +15,7 @@ from typing import Any
 
 from skillc.errors import SkillcError
 from skillc.models.client import Client
-from skillc.models.pacing.retries import Retries
+from skillc.models.pacing.outage import Retries
 from skillc.plan.schema import DEFAULT_REPLY, ModelPlan, Plan, PricePlan
 
 TARGET, OPTIMIZER = "target", "optimizer"

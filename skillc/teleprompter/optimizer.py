@@ -17,8 +17,8 @@ from pydantic import JsonValue
 
 from skillc.budget.steps import decisions_of, wave_size
 from skillc.document.skill import Document
-from skillc.models.accounts import Amount
 from skillc.models.client import Client
+from skillc.models.ledger import Amount
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine
 from skillc.optimize.final import Arm, Tested, final_test

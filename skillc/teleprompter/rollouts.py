@@ -19,7 +19,7 @@ from skillc.document.render import for_target
 from skillc.document.skill import Document
 from skillc.models.calls import Completion
 from skillc.models.client import Client
-from skillc.models.engine import RoleLM, make_lm, scope
+from skillc.models.dspy_lm import RoleLM, make_lm, scope
 from skillc.models.failures import CallFailed, find_failure
 from skillc.optimize.rollouts import Outcome, Rollouts
 from skillc.program.rollout import UNMEASURED_BY, Rollout, rollout_of

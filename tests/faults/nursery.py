@@ -52,7 +52,7 @@ def serve():
     import skillc.frontend
     import skillc.pipeline  # noqa: F401
     from skillc.cli import main
-    from skillc.models.transport import load_litellm
+    from skillc.models.backends.litellm import load_litellm
 
     litellm = load_litellm()
     # Its first call imports half of it.

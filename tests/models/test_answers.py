@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc.language.templates import path_of
-from skillc.models.command.answers import AnswerMissing, prepare, take
-from skillc.models.command.conversation import NotPlain, prompt_text, system_text, user_text
+from skillc.models.backends.command import NotPlain, prompt_text, system_text, user_text
+from skillc.models.backends.command_answers import AnswerMissing, prepare, take
 from skillc.plan.schema import AnswerPlan
 
 NOWHERE = Path("/nowhere")

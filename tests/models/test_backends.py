@@ -17,13 +17,12 @@ from model_plans import Scripted, plan_of
 
 import skillc
 from skillc.errors import SkillcError
-from skillc.models import backends
-from skillc.models.backends import backend, litellm_providers
+from skillc.models.backends import function
+from skillc.models.backends.function import Reply, backend, litellm_providers
 from skillc.models.calls import Call, Completion, Message, Usage
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed, PermanentFailure
-from skillc.models.function import Reply
-from skillc.models.pacing.retries import Retries
+from skillc.models.pacing.outage import Retries
 from skillc.models.roles import resolve_roles
 from skillc.plan.schema import ModelPlan, PacingPlan
 
@@ -33,7 +32,7 @@ HELLO = (Message("system", "skill"), Message("user", "hello"))
 
 @pytest.fixture(autouse=True)
 def nothing_registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(backends, "_REGISTERED", {})
+    monkeypatch.setattr(function, "_REGISTERED", {})
     yield
 
 
@@ -331,7 +330,7 @@ def test_a_name_that_litellm_knows_is_not_taken_silently(tmp_path: Path) -> None
 
 def test_the_names_that_litellm_knows_are_read_from_its_source() -> None:
     code = (
-        "import sys\nfrom skillc.models.backends import litellm_providers as known\n"
+        "import sys\nfrom skillc.models.backends.function import litellm_providers as known\n"
         "early = known()\nassert 'litellm' not in sys.modules\nimport litellm\nknown.cache_clear()\n"
         "print(early == known(), len(early) > 50)\n"
     )

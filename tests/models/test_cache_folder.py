@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from model_plans import Scripted, model, plan_of, reply
 
 from skillc.errors import SkillcError
-from skillc.models import home
+from skillc.models import concurrency
 from skillc.models.cache import folder as cache_folder
 from skillc.models.cache import lines as cache_lines
 from skillc.models.cache.folder import Wanted, disk_used, entries, find_folder, groups, prune
@@ -30,7 +30,7 @@ REPLY = {"text": "é\u2028 x", "finish": "stop", "usage": [1, 0, 2, 0], "model":
 @pytest.fixture(autouse=True)
 def own_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls run on the loop of the test, also where an earlier test has started the shared one."""
-    monkeypatch.setattr(home, "_SHARED", home._Background())
+    monkeypatch.setattr(concurrency, "SHARED_LOOP", concurrency.BackgroundLoop())
 
 
 def ask(i: int, role: str = "target") -> Call:

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from model_plans import Scripted, model, plan_of, reply
 
 from skillc.errors import SkillcError
-from skillc.models import home
+from skillc.models import concurrency
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
+from skillc.models.dspy_lm import make_lm
 from skillc.models.endpoint import endpoint_of
-from skillc.models.engine import make_lm
 from skillc.models.roles import call_key, resolve_roles
 from skillc.plan.schema import PacingPlan, PricePlan
 
@@ -155,7 +155,7 @@ def test_through_dspy_two_images_that_differ_in_bytes_alone_are_two_calls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A call without a loop starts the shared one, on which the calls of later tests would run.
-    monkeypatch.setattr(home, "_SHARED", home._Background())
+    monkeypatch.setattr(concurrency, "SHARED_LOOP", concurrency.BackgroundLoop())
     transport = Scripted(lambda sent: reply("a cat"))
     with Client(plan_of(), cache_folder=tmp_path, transport=transport) as client:
         lm = make_lm(client, "target")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from model_plans import Scripted, plan_of, reply
 
-from skillc.models import home
+from skillc.models import concurrency
 from skillc.models.cache.replies import ReplyCache
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
@@ -22,7 +22,7 @@ from skillc.models.client import Client
 @pytest.fixture(autouse=True)
 def own_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls run on the loop of the test, also where an earlier test has started the shared one."""
-    monkeypatch.setattr(home, "_SHARED", home._Background())
+    monkeypatch.setattr(concurrency, "SHARED_LOOP", concurrency.BackgroundLoop())
 
 
 def ask(i: int) -> Call:

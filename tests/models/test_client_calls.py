@@ -9,11 +9,11 @@ import pytest
 from model_plans import Scripted, model, plan_of, reply
 
 from skillc.errors import SkillcError
-from skillc.models import home
+from skillc.models import concurrency
 from skillc.models.calls import Call, Message, Usage
 from skillc.models.client import Client, check_roles
 from skillc.models.failures import BudgetReached, CallFailed, PermanentFailure
-from skillc.models.pacing.retries import Retries
+from skillc.models.pacing.outage import Retries
 from skillc.plan.schema import PricePlan
 
 
@@ -315,7 +315,7 @@ def test_one_client_serves_loops_and_threads_one_after_another_and_at_once() -> 
 
 
 def test_a_synchronous_call_on_the_answering_loop_is_an_error_and_no_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(home, "_SHARED", home._Background())
+    monkeypatch.setattr(concurrency, "SHARED_LOOP", concurrency.BackgroundLoop())
 
     async def scenario() -> None:
         with Client(plan_of(), transport=Scripted()) as client:

@@ -20,7 +20,7 @@ from skillc.language.templates import fill, places_in, words_of
 from skillc.models.calls import Call, Completion, Message
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed, PermanentFailure
-from skillc.models.pacing.retries import Retries
+from skillc.models.pacing.outage import Retries
 from skillc.models.roles import resolve_roles
 from skillc.plan.schema import AnswerPlan, ExecPlan, ModelPlan, PacingPlan, PricePlan
 

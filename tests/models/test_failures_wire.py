@@ -30,9 +30,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wire_calls import KEY, PROTOCOLS, ask, at
 
+from skillc.models.backends.litellm import MOST_BYTES, Wire, error_in, excerpt, send
 from skillc.models.failures import WireFailure, fix_for, is_transient, retry_after, scrub
-from skillc.models.transport import send
-from skillc.models.wire import MOST_BYTES, Wire, error_in, excerpt
 
 # What an attempt was booked with: nothing, its reply's 14 tokens, or all that it had reserved.
 NOTHING, REPLY, WHOLE = "nothing", "reply", "whole"
@@ -324,13 +323,13 @@ def test_connections_on_the_shared_loop_are_closed_by_the_last_who_uses_them(mon
     """A synchronous first caller binds all clients of a process to one loop on a thread."""
     from model_plans import plan_of
 
-    from skillc.models import home
+    from skillc.models import concurrency
     from skillc.models.calls import Call, Message
     from skillc.models.client import Client
 
     monkeypatch.setenv("TEAM_KEY", KEY)
-    shared = home._Background()
-    monkeypatch.setattr(home, "_SHARED", shared)
+    shared = concurrency.BackgroundLoop()
+    monkeypatch.setattr(concurrency, "SHARED_LOOP", shared)
 
     async def scenario(server: FaultyServer, first: Client, second: Client) -> None:
         said = Call("target", "rollout", (Message("user", "again"),))
@@ -354,8 +353,7 @@ def test_connections_on_the_shared_loop_are_closed_by_the_last_who_uses_them(mon
 
 def test_requests_that_are_not_ours_stay_as_they_are() -> None:
     """A user's own litellm calls in the same process follow redirects as litellm does."""
-    from skillc.models.transport import load_litellm
-    from skillc.models.wire import disconnect, watched
+    from skillc.models.backends.litellm import disconnect, load_litellm, watched
 
     async def scenario(server: FaultyServer) -> None:
         litellm = load_litellm()

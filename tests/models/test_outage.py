@@ -12,11 +12,11 @@ import virtual_time
 from model_plans import model, plan_of, reply
 from virtual_time import Refusal
 
-from skillc.models import home
+from skillc.models import concurrency
 from skillc.models.calls import Call, Completion, Message
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed, EndpointAway, WireFailure
-from skillc.models.pacing.retries import Retries
+from skillc.models.pacing.outage import Retries
 from skillc.plan.schema import PacingPlan
 
 GONE = WireFailure("unreachable", "no connection to `localhost`: connection refused")
@@ -25,7 +25,7 @@ GONE = WireFailure("unreachable", "no connection to `localhost`: connection refu
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
     random.seed(7)
-    monkeypatch.setattr(home, "_SHARED", home._Background())
+    monkeypatch.setattr(concurrency, "SHARED_LOOP", concurrency.BackgroundLoop())
 
 
 class Gone:

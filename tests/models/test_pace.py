@@ -36,14 +36,12 @@ from virtual_time import (
     windows,
 )
 
-from skillc.models import home
+from skillc.models import concurrency
 from skillc.models.calls import Call, Completion, Message
 from skillc.models.client import Client
-from skillc.models.failures import BudgetReached, CallFailed
-from skillc.models.pacing.overload import end_of
-from skillc.models.pacing.pace import START, Pace
-from skillc.models.pacing.quota import Quota
-from skillc.models.pacing.retries import Retries
+from skillc.models.failures import BudgetReached, CallFailed, end_of
+from skillc.models.pacing.outage import Retries
+from skillc.models.pacing.pace import START, Pace, Quota
 from skillc.models.pacing.slots import ahead
 from skillc.plan.schema import PacingPlan
 from skillc.store.run_store import RunStore
@@ -53,7 +51,7 @@ from skillc.store.run_store import RunStore
 def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same jitter each time, and no loop of an earlier test."""
     random.seed(7)
-    monkeypatch.setattr(home, "_SHARED", home._Background())
+    monkeypatch.setattr(concurrency, "SHARED_LOOP", concurrency.BackgroundLoop())
 
 
 def call(text: object, role: str = "target") -> Call:

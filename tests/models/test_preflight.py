@@ -15,12 +15,12 @@ from faulty_server import FaultyServer, Step, answer, drip, late, redirect, refu
 from model_plans import Scripted, model, plan_of, reply
 from wire_calls import KEY, PROTOCOLS, address, at
 
-from skillc.models import home
-from skillc.models.accounts import Amount, Caps
-from skillc.models.backends import backend
+from skillc.models import concurrency
+from skillc.models.backends.function import backend
 from skillc.models.calls import Call, Completion, Message
 from skillc.models.client import Client, check_roles
 from skillc.models.failures import BudgetReached, PermanentFailure
+from skillc.models.ledger import Amount, Caps
 from skillc.models.preflight import QUESTION, TIMEOUT, NotReached, reach
 from skillc.plan.schema import BudgetPlan, PacingPlan, Plan, PricePlan
 from skillc.store.run_store import RunStore
@@ -357,7 +357,7 @@ def test_a_trial_has_a_time_of_its_own_and_says_so(step: Step) -> None:
 def test_ctrl_c_in_a_trial_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """The only one who waits is cancelled: so is the trial, and it stays paid with all that it reserved."""
     # Another test may have started the loop that all clients of a process share; a cancel reaches that one later.
-    monkeypatch.setattr(home, "_SHARED", home._Background())
+    monkeypatch.setattr(concurrency, "SHARED_LOOP", concurrency.BackgroundLoop())
     started = asyncio.Event()
 
     async def send(sent: Any) -> Any:

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from skillc.models.command import guard
-from skillc.models.command.process import Ended, run
+from skillc.models import guard
+from skillc.models.backends.command_run import Ended, run
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -34,7 +34,7 @@ def running(token: str) -> list[str]:
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and int(folder.name) != os.getpid():
             try:
-                line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             except OSError:
                 continue
             if token in line:
@@ -133,7 +133,7 @@ def test_many_commands_at_once_get_their_own_output() -> None:
 KILLED = """
 import asyncio, signal, sys
 from pathlib import Path
-from skillc.models.command.process import run
+from skillc.models.backends.command_run import run
 # Whoever runs the tests in the background may have had it ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 script = "trap '' TERM; setsid sh -c \\"trap '' TERM; sleep {token}; sleep {token}\\" & sleep {token}; sleep {token}"
@@ -157,8 +157,8 @@ def test_nothing_is_left_when_skillc_is_killed(number: signal.Signals) -> None:
 def test_a_guard_that_was_killed_is_replaced() -> None:
     token = f"76.{os.getpid()}"
     code = (
-        "import asyncio, os, signal, sys\nfrom pathlib import Path\nfrom skillc.models.command import guard\n"
-        "from skillc.models.command.process import run\n"
+        "import asyncio, os, signal, sys\nfrom pathlib import Path\nfrom skillc.models import guard\n"
+        "from skillc.models.backends.command_run import run\n"
         "def go(s):\n    words = ['sh', '-c', s]\n"
         "    return run(words, folder=Path('/'), environment=dict(os.environ), stdin=None, timeout=60)\n"
         "async def main():\n"

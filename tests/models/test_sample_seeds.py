@@ -15,7 +15,7 @@ from skillc.errors import SkillcError
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.models.roles import call_key, resolve_roles, seed_of
-from skillc.models.serving.seeds import cpu_build
+from skillc.models.serving.interpreter import cpu_build
 
 
 def sent(*samples: Any, call_seed: int | None = None, **parameters: Any) -> list[Any]:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from model_plans import Scripted, plan_of, reply
 
-from skillc.models import home
+from skillc.models import concurrency
 from skillc.models.cache import claims as claims_module
 from skillc.models.cache.claims import Claims
 from skillc.models.calls import Call, Completion, Message
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no record locks
 @pytest.fixture(autouse=True)
 def own_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls run on the loop of the test, also where an earlier test has started the shared one."""
-    monkeypatch.setattr(home, "_SHARED", home._Background())
+    monkeypatch.setattr(concurrency, "SHARED_LOOP", concurrency.BackgroundLoop())
 
 
 def ask(name: str) -> Call:

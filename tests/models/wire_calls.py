@@ -14,7 +14,7 @@ from model_plans import model, plan_of
 from skillc.models.calls import Call, Completion, Message
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed, PermanentFailure
-from skillc.models.pacing.retries import Retries
+from skillc.models.pacing.outage import Retries
 from skillc.plan.schema import ModelPlan, PacingPlan
 
 KEY = "sk-planted-0123456789abcdef"

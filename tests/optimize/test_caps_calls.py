@@ -18,11 +18,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "models"))
 
 from model_plans import model, plan_of, reply
 
-from skillc.models.accounts import Amount, Caps
 from skillc.models.calls import Call, Message, Usage
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, CallFailed, PermanentFailure
-from skillc.models.pacing.retries import Retries
+from skillc.models.ledger import Amount, Caps
+from skillc.models.pacing.outage import Retries
 from skillc.models.prices import Price
 from skillc.plan.schema import PricePlan
 

@@ -14,8 +14,8 @@ from whole_runs import Models, Run, compiled, planned_job, reply
 from worlds import World, proposer
 
 from skillc.errors import SkillcError
-from skillc.models.accounts import Caps
 from skillc.models.failures import BudgetReached, PermanentFailure
+from skillc.models.ledger import Caps
 
 WORLD = World(share=0.5, worth=0.4)
 STEPS = ("budget.steps=4",)

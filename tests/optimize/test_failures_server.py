@@ -19,7 +19,7 @@ from worlds import ANSWERS, World, coin, proposer
 from skillc.data.example import Example
 from skillc.errors import SkillcError
 from skillc.models.client import Client
-from skillc.models.pacing.retries import Retries
+from skillc.models.pacing.outage import Retries
 from skillc.optimize.observer import Silent
 from skillc.pipeline import Compiled, Job, compile_job
 

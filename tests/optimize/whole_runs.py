@@ -19,11 +19,11 @@ from worlds import ANSWERS, Proposer, World, proposer
 
 from skillc.data.example import Example
 from skillc.frontend import estimate, plan_file
-from skillc.models.accounts import Caps
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed
-from skillc.models.pacing.retries import Retries
+from skillc.models.ledger import Caps
+from skillc.models.pacing.outage import Retries
 from skillc.optimize.observer import Silent
 from skillc.pipeline import Compiled, Job, compile_job
 from skillc.program.rollout import Rollout

@@ -19,7 +19,7 @@ from skillc.artifact_paths import ArtifactPaths
 from skillc.document.render import for_target
 from skillc.document.skill import document_of
 from skillc.models.client import Client
-from skillc.models.engine import make_lm, scope
+from skillc.models.dspy_lm import make_lm, scope
 from skillc.program.artifact import artifact_texts, write_artifact
 from skillc.program.module import build_module
 from skillc.program.present import instructions

@@ -10,7 +10,7 @@ from skillc.data.example import Example
 from skillc.errors import SkillcError
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, PermanentFailure
-from skillc.models.pacing.retries import Retries
+from skillc.models.pacing.outage import Retries
 from skillc.plan.initial import task_text
 from skillc.plan.schema import FieldPlan, RolloutPlan, TaskPlan, TypePlan
 from skillc.program.rollout import Rollout, Runner

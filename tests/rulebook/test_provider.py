@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from skillc.models.transport import load_litellm
+from skillc.models.backends.litellm import load_litellm
 
 MESSAGES = [
     {"role": "system", "content": 'Answer with one of: a, b.\nIf it mentions "x", answer b.'},

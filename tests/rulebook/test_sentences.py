@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillc.models.rulebook.induce import rule_text
 from skillc.models.rulebook.sentences import applies, normal, read_rules, read_sentence
-from skillc.models.rulebook.wording import rule_text
 
 
 def decides(rule: str, **inputs: str) -> bool:

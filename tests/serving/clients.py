@@ -12,7 +12,7 @@ from model_plans import model, plan_of
 
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
-from skillc.models.serving.state import all_published, stop_published
+from skillc.models.serving.published import all_published, stop_published
 
 NAME = "hosted_vllm/./models/tiny"
 

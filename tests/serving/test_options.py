@@ -14,9 +14,8 @@ from skillc.frontend import plan_file
 from skillc.models.client import Client
 from skillc.models.endpoint import endpoint_of
 from skillc.models.roles import resolve_roles
-from skillc.models.serving.command import command, environment
 from skillc.models.serving.interpreter import CPU_LOCK, find_interpreter
-from skillc.models.serving.launch import launch_of
+from skillc.models.serving.launch import command, environment, launch_of
 from skillc.models.serving.options import options_of
 from skillc.plan.digest import run_parts
 from skillc.plan.models import override_models
@@ -168,10 +167,10 @@ def test_the_endpoint_is_named_by_what_decides_replies_and_never_by_the_port(pla
 
 def test_weights_are_hashed_once(place, monkeypatch):
     hashed = []
-    from skillc.models.serving import weights
+    from skillc.models.serving import launch
 
-    real = weights._sha256
-    monkeypatch.setattr(weights, "_sha256", lambda path: hashed.append(Path(path).name) or real(path))
+    real = launch._sha256
+    monkeypatch.setattr(launch, "_sha256", lambda path: hashed.append(Path(path).name) or real(path))
     endpoint_of(served(), {}, place.folder)
     assert sorted(hashed) == ["config.json", "model.safetensors"]
     endpoint_of(served(), {}, place.folder)

@@ -15,8 +15,7 @@ from places import wait
 
 from skillc.models.failures import PermanentFailure
 from skillc.models.serving import server
-from skillc.models.serving.ports import Listener, is_free, is_shared, listeners
-from skillc.models.serving.probe import Address, verdict
+from skillc.models.serving.probe import Address, Listener, is_free, is_shared, listeners, verdict
 
 NAMES = ["./models/tiny"]
 

@@ -20,7 +20,7 @@ from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed, PermanentFailure
 from skillc.models.serving.process import Identity, identify
-from skillc.models.serving.state import all_published
+from skillc.models.serving.published import all_published
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ import pytest
 from nursery import Nursery
 from places import SERVED, Place, laid_out, wait
 
-from skillc.models.serving.state import all_published, stop_published
+from skillc.models.serving.published import all_published, stop_published
 
 FILES = ("sort-things/SKILL.md", "sort-things.lock", "sort-things.history.jsonl", "sort_things.py")
 

@@ -10,7 +10,7 @@ import pytest
 from clients import ask, client, stop_all, user
 from places import wait
 
-from skillc.models.serving.log import new_log
+from skillc.models.serving.process import new_log
 
 
 @pytest.fixture(autouse=True)

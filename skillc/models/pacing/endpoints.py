@@ -7,10 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from skillc.models.failures import EndpointAway
-from skillc.models.pacing.outage import Outage
-from skillc.models.pacing.pace import Pace
-from skillc.models.pacing.quota import Quota
-from skillc.models.pacing.retries import Retries
+from skillc.models.pacing.outage import Outage, Retries
+from skillc.models.pacing.pace import Pace, Quota
 from skillc.models.pacing.slots import Sleep, Slots
 from skillc.models.roles import Role, roles_named
 

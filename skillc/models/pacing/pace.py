@@ -1,11 +1,79 @@
-"""How fast one endpoint takes calls, learned from how they fare: a state machine without a clock of its own."""
+"""The requests a second that an endpoint admits, learned from its refusals."""
 
 from __future__ import annotations
 
 import math
 
-from skillc.models.pacing.rate import Rate
-from skillc.models.pacing.retries import Retries
+from skillc.models.pacing.outage import Retries
+from skillc.plan.schema import PacingPlan
+
+_BELOW = 0.95  # of the estimate, so that what was overdrawn is paid back
+_PLATEAU = 0.97  # of the rate that was refused
+_GROWTH = 0.05  # of the plateau, in as long again as the way to it took
+_SECONDS, _REQUESTS = 10.0, 100  # the way to the plateau takes so long, or as long as so many requests
+_SLOWEST = 1 / 60
+_INSTANT = 5e-3
+
+
+class Rate:
+    """Spaces requests once a second refusal has told how many there may be.
+
+    Between two refusals a server's bucket of admissions goes from empty to empty, so its rate is at least what it let
+    through over that time; more, where the bucket overflowed meanwhile, as in a pause. And it is less than the rate at
+    which it was asked. The estimate is the geometric mean of the two. From there the rate returns along a cubic to a
+    little below what was refused, and slowly on (as CUBIC does with its window, RFC 9438). Only time in which requests
+    follow each other counts, so an idle hour forgets nothing.
+    """
+
+    def __init__(self) -> None:
+        self.next = -math.inf
+        self._start = self._top = math.inf
+        self._grown = 0.0
+        self._since: float | None = None
+        self._last = -math.inf
+        self._sent = self._spaced = 0.0
+
+    @property
+    def value(self) -> float:
+        """Requests a second; infinite as long as nothing is known."""
+        if math.isinf(self._top):
+            return self._top
+        way = self._grown / max(_SECONDS, _REQUESTS / self._top)
+        if way < 1:
+            return self._top - (self._top - self._start) * (1 - way) ** 3
+        return self._top * (1 + _GROWTH * (way - 1) ** 3)
+
+    def sent(self, now: float) -> None:
+        """A request goes out."""
+        self._sent += 1
+        value = self.value
+        if math.isfinite(value):
+            self._grown += min(now - self._last, 1.5 / value)
+            self._spaced += min(now - self._last, 1 / value)
+            self.next = now + 1 / value
+        self._last = now
+
+    def refused(self, now: float) -> None:
+        """A request that was sent since the last such moment was refused for want of admissions."""
+        if self._since is not None:
+            self._learn(self._sent - 1, max(_INSTANT, now - self._since))
+        self._since = now
+        self._sent = self._spaced = 0.0
+
+    def _learn(self, admitted: float, seconds: float) -> None:
+        before = self.value
+        if not admitted:
+            if math.isfinite(before):
+                self._start, self._grown = max(_SLOWEST, before / 2), 0.0
+            return
+        asked = self._sent / max(_INSTANT, self._spaced)
+        found = math.sqrt(admitted / seconds * asked)
+        if math.isfinite(before):
+            found = min(max(found, before / 2), before * _BELOW)
+        self._start = max(_SLOWEST, found)
+        self._top = max(self._start, min(_PLATEAU * before, asked))
+        self._grown = 0.0
+
 
 START = 16
 _RETURN = 0.85  # of what was too much: as far as the concurrency doubles again after a cut
@@ -130,3 +198,81 @@ class Pace:
         self._threshold = _RETURN * reached
         self._window = max(1.0, reached * share)
         self._epoch += 1
+
+
+_MINUTE = 60.0
+
+
+class Bucket:
+    """A token bucket: full at first, with an even inflow.
+
+    One amount that is larger than the bucket waits until it is full, and leaves it in debt.
+    """
+
+    def __init__(self, full: float, a_minute: float) -> None:
+        self._full = full
+        self._a_second = a_minute / _MINUTE
+        self._level = full
+        self._at = -math.inf
+
+    def wait(self, now: float, amount: float) -> float:
+        """Seconds until the amount may be taken."""
+        self._fill(now)
+        needed = min(amount, self._full)
+        # A millionth is what floats may lose on the way.
+        return 0.0 if self._level >= needed * (1 - 1e-6) else (needed - self._level) / self._a_second
+
+    def take(self, now: float, amount: float) -> None:
+        """Takes the amount out."""
+        self._fill(now)
+        self._level -= amount
+
+    def give(self, amount: float) -> None:
+        """Puts back what was not used."""
+        self._level = min(self._full, self._level + amount)
+
+    def _fill(self, now: float) -> None:
+        if now > self._at:
+            self._level = min(self._full, self._level + (now - self._at) * self._a_second)
+            self._at = now
+
+
+class Quota:
+    """The declared limits of one role. Tokens are counted as reserved when a call is sent, as used when it ends.
+
+    A bucket holds little and gains the rest in a minute: 0.1 s worth of requests, but one at least, and 3 s worth of
+    tokens. So calls come evenly, and in no minute more than is declared, unless one call reserves more tokens than the
+    bucket holds.
+    """
+
+    def __init__(self, declared: PacingPlan) -> None:
+        self._at_once = math.inf if declared.concurrency is None else declared.concurrency
+        self._requests = self._tokens = None
+        if declared.rpm is not None:
+            full = max(1.0, declared.rpm / 600)
+            self._requests = Bucket(full, declared.rpm + 1 - full)
+        if declared.tpm is not None:
+            self._tokens = Bucket(declared.tpm / 20, declared.tpm * 19 / 20)
+
+    def wait(self, now: float, in_flight: int, tokens: int) -> float:
+        """Seconds until a call may be sent; infinite where one that is in flight has to end first."""
+        if in_flight >= self._at_once:
+            return math.inf
+        wait = 0.0
+        if self._requests is not None:
+            wait = self._requests.wait(now, 1)
+        if self._tokens is not None:
+            wait = max(wait, self._tokens.wait(now, tokens))
+        return wait
+
+    def sent(self, now: float, tokens: int) -> None:
+        """A call goes out that has reserved so many tokens."""
+        if self._requests is not None:
+            self._requests.take(now, 1)
+        if self._tokens is not None:
+            self._tokens.take(now, tokens)
+
+    def ended(self, unused: int) -> None:
+        """A call ended and used so many tokens fewer than it had reserved."""
+        if self._tokens is not None and unused:
+            self._tokens.give(unused)

@@ -10,15 +10,13 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Literal, Protocol
+from typing import Protocol
 
+from skillc.models.failures import End
 from skillc.models.pacing.outage import Outage
-from skillc.models.pacing.pace import Pace
-from skillc.models.pacing.quota import Quota
+from skillc.models.pacing.pace import Pace, Quota
 
 Sleep = Callable[[float], Awaitable[None]]
-# What an attempt's end shows of its endpoint: `answered` is an error of a server that is there, `other` shows nothing.
-End = Literal["served", "strained", "refused", "unreachable", "answered", "other"]
 
 _SAME = 1e-6
 

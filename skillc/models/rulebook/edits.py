@@ -5,10 +5,25 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
-from skillc.models.rulebook.briefs import Brief
-from skillc.models.rulebook.induce import Book, Item, Key, chosen_signs, gathered, single_signs
-from skillc.models.rulebook.wording import Evidence, evidence_text, ordered_signs, rule_text
+from skillc.models.rulebook.briefs import Brief, Case, SkillRule
+from skillc.models.rulebook.induce import (
+    MAJORITY,
+    Book,
+    Evidence,
+    Item,
+    Key,
+    chosen_signs,
+    deciding,
+    evidence_text,
+    gathered,
+    normals,
+    ordered_signs,
+    rule_text,
+    single_signs,
+)
+from skillc.models.rulebook.sentences import applies, fired, read_sentence
 
 Edit = dict[str, object]
 
@@ -133,3 +148,170 @@ def by_cures(edits: Sequence[Edit], cured: Callable[[Edit], list[str]]) -> list[
     """Edits that cure something, with what they cure, the most first."""
     found = [{**edit, "cures": tags} for edit in edits if (tags := cured(edit))]
     return sorted(found, key=lambda edit: -len(names(edit["cures"])))
+
+
+_FEWEST_RULES = 3
+_MOST_EXCEPTIONS = 3
+
+
+def repairs(brief: Brief, book: Book, cases: Sequence[Case]) -> list[Edit]:
+    """For each rule that hides a right one, the mildest repair that cures a case, if there is any.
+
+    Where the answer with the most signs wins, no rule hides another.
+    """
+    if brief.majority:
+        return []
+    wrong: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        line = deciding(brief, case)
+        if line and line[0] in book.signs and line[1].answer != case.gold:
+            wrong[line[0]].append(case)
+    edits: list[Edit] = []
+    for rule in brief.rules:
+        if rule.id in wrong:
+            edits += _repair(brief, rule, wrong[rule.id])
+    return edits
+
+
+def with_majority(brief: Brief, cases: Sequence[Case]) -> list[Edit]:
+    """The sentence that makes the answer with the most signs win, where that cures a case."""
+    if brief.majority or len({rule.answer for _, rule in brief.lines}) < _FEWEST_RULES:
+        return []
+    cured = _cured(replace(brief, majority=True), cases)
+    if not cured:
+        return []
+    why = f"{len(cured)} cases that several rules apply to"
+    add = {"op": "add", "section": brief.sections[0], "text": MAJORITY, "after": "start"}
+    return [{**add, "rationale": why, "cures": cured}]
+
+
+def _repair(brief: Brief, rule: SkillRule, cases: Sequence[Case]) -> list[Edit]:
+    for edit, after in (_excepting(brief, rule, cases), _moving(brief, rule, cases)):
+        if edit is None or after is None or is_rejected(brief, edit):
+            continue
+        cured = _cured(after, cases)
+        if cured:
+            return [{**edit, "cures": cured}]
+    return []
+
+
+def _cured(brief: Brief, cases: Sequence[Case]) -> list[str]:
+    """The cases that a skill decides rightly."""
+    found = ((case, deciding(brief, case)) for case in cases)
+    return [case.tag for case, line in found if line is not None and line[1].answer == case.gold]
+
+
+def _excepting(brief: Brief, rule: SkillRule, cases: Sequence[Case]) -> tuple[Edit | None, Brief | None]:
+    """The rule with an exception for signs by which a later rule decides such cases rightly."""
+    assert rule.read is not None
+    found: dict[str, int] = defaultdict(int)
+    for case in cases:
+        inputs = normals(case)
+        own = fired(rule.read, inputs)
+        for name, later in brief.lines:
+            if name != rule.id and later.answer == case.gold and not later.default and applies(later, inputs):
+                for trigger in fired(later, inputs):
+                    if not any(trigger in mine or mine in trigger for mine in own):
+                        found[trigger] += 1
+    if not found:
+        return None, None
+    signs = sorted(found, key=lambda t: (-found[t], t))[:_MOST_EXCEPTIONS]
+    group = rule.read.groups[0]
+    text = rule_text(group.field or brief.inputs[0], group.triggers, rule.read.answer, unless=signs)
+    read = read_sentence(text, brief.inputs)
+    if read is None:
+        return None, None
+    why = f"{rule.why}; not where: {', '.join(t.strip() for t in signs)}".lstrip("; ")
+    lines = tuple((name, read if name == rule.id else old) for name, old in brief.lines)
+    return {"op": "replace", "rule": rule.id, "text": text, "rationale": why}, replace(brief, lines=lines)
+
+
+def _moving(brief: Brief, rule: SkillRule, cases: Sequence[Case]) -> tuple[Edit | None, Brief | None]:
+    """The rule moved behind one that it hides."""
+    after = [later for later in brief.rules[_at(brief, rule) + 1 :] if later.topic == rule.topic]
+    for later in after:
+        if later.read and any(later.read.answer == c.gold and applies(later.read, normals(c)) for c in cases):
+            mine = [line for line in brief.lines if line[0] == rule.id]
+            rest = [line for line in brief.lines if line[0] != rule.id]
+            at = max(i for i, line in enumerate(rest) if line[0] == later.id) + 1
+            edit: Edit = {"op": "move", "rule": rule.id, "after": later.id, "rationale": f"it hides {later.id}"}
+            return edit, replace(brief, lines=(*rest[:at], *mine, *rest[at:]))
+    return None, None
+
+
+def _at(brief: Brief, rule: SkillRule) -> int:
+    return next(i for i, other in enumerate(brief.rules) if other.id == rule.id)
+
+
+def lapses_of(brief: Brief) -> list[tuple[str, str, list[Case]]]:
+    """Cases that a rule decides rightly and that were answered otherwise, by rule: its id, its answer, the cases."""
+    found: dict[tuple[str, str], list[Case]] = defaultdict(list)
+    for case in brief.cases:
+        line = deciding(brief, case)
+        if line and line[0] and case.gold is not None and line[1].answer == case.gold != case.answer:
+            found[line[0], line[1].answer].append(case)
+    return [(rule, answer, cases) for (rule, answer), cases in found.items()]
+
+
+def lapse_replies(found: Sequence[tuple[str, str, list[Case]]]) -> list[dict[str, object]]:
+    """The lapses as a reply holds them, each with a reminder that is no rule itself."""
+    return [
+        {
+            "rule": rule,
+            "cases": [case.tag for case in cases],
+            "reminder": f"Go through the rules once more before you answer: the one for {answer} gets passed over.",
+        }
+        for rule, answer, cases in found
+    ]
+
+
+def marks_of(brief: Brief) -> list[dict[str, object]]:
+    """For each rule that decided a case: where its answer was the right one, and where it led to a wrong one."""
+    helped: dict[str, list[str]] = defaultdict(list)
+    misled: dict[str, list[str]] = defaultdict(list)
+    for case in brief.cases:
+        line = deciding(brief, case)
+        if line is None or not line[0] or case.gold is None:
+            continue
+        if line[1].answer == case.gold:
+            helped[line[0]].append(case.tag)
+        elif line[1].answer == case.answer:
+            misled[line[0]].append(case.tag)
+    rules = dict.fromkeys((*helped, *misled))
+    return [{"rule": rule, "helped": helped.get(rule, []), "misled": misled.get(rule, [])} for rule in rules]
+
+
+_WORDS = ("one", "two", "three")
+_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)*")
+
+
+def _number(text: str) -> str:
+    found = _NUMBER.search(text)
+    return found[0] if found else text
+
+
+def _first_words(count: int) -> Callable[[str], str]:
+    return lambda text: " ".join(text.split()[:count])
+
+
+FORMS: tuple[tuple[str, Callable[[str], str]], ...] = (
+    ("Answer in lower case.", str.lower),
+    ("Answer in upper case.", str.upper),
+    ("Answer without a full stop.", lambda text: text.rstrip(". ")),
+    ("Answer without an article.", lambda text: re.sub(r"^(?:the|an|a)\s+", "", text, flags=re.IGNORECASE)),
+    ("Answer with the number only.", _number),
+    *((f"Answer with at most {w} word{'s' if i else ''}.", _first_words(i + 1)) for i, w in enumerate(_WORDS)),
+)
+
+
+def format_edits(brief: Brief, cases: list[Case]) -> list[Edit]:
+    """One edit for each form that turns an answer into the right one, those that cure most first."""
+    present = {rule.text for rule in brief.rules}
+    edits: list[tuple[int, Edit]] = []
+    for text, form in FORMS:
+        cured = [case.tag for case in cases if case.answer != case.gold and form(case.answer) == case.gold]
+        add: Edit = {"op": "add", "section": brief.sections[0], "text": text, "topic": "form", "after": "end"}
+        if cured and text not in present and not is_rejected(brief, add):
+            why = f"{len(cured)} of {len(cases)} wrong answers were right but for this"
+            edits.append((len(cured), {**add, "rationale": why, "cures": cured}))
+    return [edit for _, edit in sorted(edits, key=lambda item: -item[0])]

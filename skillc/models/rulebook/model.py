@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from skillc.errors import SkillcError
-from skillc.models.rulebook.optimizer import answer_optimizer, is_request
-from skillc.models.rulebook.peers import answer_peer
+from skillc.models.rulebook.optimizer import answer_optimizer, answer_peer, is_request
 from skillc.models.rulebook.target import answer_target
 
 NAME = "v1"

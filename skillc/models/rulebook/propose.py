@@ -3,18 +3,43 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from skillc.models.rulebook.briefs import Brief, Case
-from skillc.models.rulebook.edits import Edit, edits_of, first_edits, is_rejected, names
-from skillc.models.rulebook.extract import take_edits
-from skillc.models.rulebook.formats import format_edits
-from skillc.models.rulebook.induce import Book, Key, book_of, deciding, items_of
-from skillc.models.rulebook.marks import lapse_replies, lapses_of, marks_of
-from skillc.models.rulebook.repair import repairs, with_majority
-from skillc.models.rulebook.views import Slot, label_view, slots_of
-from skillc.models.rulebook.wording import default_text, rule_text
+from skillc.models.rulebook.briefs import Brief, Case, attributes_of, plain, value_of
+from skillc.models.rulebook.edits import (
+    Edit,
+    edits_of,
+    first_edits,
+    format_edits,
+    is_rejected,
+    lapse_replies,
+    lapses_of,
+    marks_of,
+    names,
+    repairs,
+    with_majority,
+)
+from skillc.models.rulebook.extract import Slot, label_view, slots_of, take_edits
+from skillc.models.rulebook.induce import (
+    PURE,
+    Book,
+    Item,
+    Key,
+    Seen,
+    book_of,
+    deciding,
+    default_text,
+    evidence_text,
+    items_of,
+    ordered_signs,
+    read_evidence,
+    rule_text,
+)
+from skillc.models.rulebook.reading import texts
+from skillc.models.rulebook.sentences import Group, Rule, normal, read_sentence
 
 RIGHT = "right where "
 _SHOWN = 4
@@ -102,15 +127,15 @@ def _shared(brief: Brief) -> list[Edit]:
     book = book_of(brief)
     right = [case for case in brief.cases if case.gold in brief.labels]
     edits: list[Edit] = []
-    for field in brief.inputs:
+    for name in brief.inputs:
         counts: dict[str, Counter[str]] = defaultdict(Counter)
         for item in items_of(book, right, failed=False):
-            if item.key[0] == field:
+            if item.key[0] == name:
                 counts[item.key[1]].update(item.counts)
         common = max(counts, key=lambda label: (max(counts[label].values(), default=0), label), default=None)
         if common is not None and counts[common]:
             signs = [sign for sign, _ in counts[common].most_common(_SHOWN)]
-            add = {"op": "add", "section": brief.sections[0], "text": rule_text(field, signs, common), "after": "end"}
+            add = {"op": "add", "section": brief.sections[0], "text": rule_text(name, signs, common), "after": "end"}
             cures = [case.tag for case in right]
             edits.append({**add, "rationale": right_text(counts), "cures": cures})
     return edits
@@ -120,3 +145,192 @@ def right_text(counts: Mapping[str, Mapping[str, int]]) -> str:
     """How many right cases of each answer hold each sign, as a merge reads it."""
     told = {label: {sign.strip(): n for sign, n in found.items()} for label, found in counts.items()}
     return RIGHT + json.dumps(told, ensure_ascii=False)
+
+
+@dataclass(slots=True)
+class _Heard:
+    """What the patches say.
+
+    Attributes:
+        items: evidence of all patches.
+        misled: cases that a rule decides wrongly.
+        right: of right cases, by field, label and sign.
+        tags: the right cases themselves.
+        others: edits that are about no signs.
+    """
+
+    items: list[Item] = field(default_factory=list)
+    misled: dict[Key, list[str]] = field(default_factory=lambda: defaultdict(list))
+    right: dict[str, dict[str, Counter[str]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(Counter)))
+    tags: dict[str, None] = field(default_factory=dict)
+    others: list[Edit] = field(default_factory=list)
+
+
+def aggregate(brief: Brief) -> dict[str, object]:
+    """One patch out of several.
+
+    A merge that sees right cases is the last one, so it writes only signs that two cases or more show.
+    """
+    book = book_of(brief)
+    heard = _Heard()
+    for patch in brief.edits:
+        for edit in patch:
+            _read(brief, book, edit, heard)
+    last = "successes" in brief.kinds
+    edits = edits_of(brief, book, heard.items, heard.misled, alone=not last)
+    edits += _joined(heard.others)
+    edits.sort(key=lambda edit: -len(names(edit.get("cures"))))
+    if not edits and set(brief.kinds) == {"successes"}:
+        edits = _right_again(brief, heard)
+    return {"edits": first_edits(brief, edits, brief.budget)}
+
+
+def _read(brief: Brief, book: Book, edit: Mapping[str, object], heard: _Heard) -> None:
+    why = str(edit.get("rationale", ""))
+    read = read_sentence(str(edit.get("text", "")), brief.inputs)
+    cures = tuple(names(edit.get("cures")))
+    key = _key(brief, read)
+    if key is None or read is None or edit.get("op") not in ("add", "replace"):
+        heard.others.append(dict(edit))
+    elif why.startswith(RIGHT):
+        heard.tags.update(dict.fromkeys(cures))
+        for label, counts in _right(why).items():
+            heard.right[key[0]][label].update(counts)
+            heard.items.append(Item((key[0], label), counts))
+    else:
+        stated = {sign: Seen(1, 1) for sign in read.groups[0].triggers} | read_evidence(why)
+        known = book.evidence.get(key, {})
+        new = {sign: seen.own - known.get(sign, Seen()).own for sign, seen in stated.items()}
+        counts = {sign: count for sign, count in new.items() if count > 0}
+        if counts:
+            heard.items.append(Item(key, counts, cures))
+        if set(known) - set(read.groups[0].triggers):
+            heard.misled[key] += cures
+
+
+def _key(brief: Brief, read: Rule | None) -> Key | None:
+    """What a rule that is a plain list of signs is about."""
+    if read is None or len(read.groups) != 1 or read.groups[0].negated or read.groups[0].kind != "mentions":
+        return None
+    return read.groups[0].field or brief.inputs[0], read.answer
+
+
+def _right(why: str) -> dict[str, dict[str, int]]:
+    try:
+        told = json.loads(why.removeprefix(RIGHT))
+    except json.JSONDecodeError:
+        return {}
+    return {label: {normal(sign): count for sign, count in counts.items()} for label, counts in told.items()}
+
+
+def _right_again(brief: Brief, heard: _Heard) -> list[Edit]:
+    """The evidence of right cases, passed on to the next merge."""
+    edits: list[Edit] = []
+    for name, counts in heard.right.items():
+        label = max(counts, key=lambda label: (max(counts[label].values(), default=0), label))
+        signs = [sign for sign, _ in counts[label].most_common(4)]
+        text = rule_text(name, signs, label)
+        add = {"op": "add", "section": brief.sections[0], "text": text, "after": "end"}
+        edits.append({**add, "rationale": right_text(counts), "cures": list(heard.tags), "support": len(heard.tags)})
+    return edits
+
+
+def _joined(edits: Iterable[Edit]) -> list[Edit]:
+    """Equal edits as one, with their cures united and their support added; of two on one rule the better supported."""
+    by_text: dict[tuple[object, ...], Edit] = {}
+    for edit in edits:
+        key = tuple(str(edit.get(name)) for name in ("op", "rule", "text", "after"))
+        known = by_text.setdefault(key, {**edit, "cures": [], "support": 0})
+        known["cures"] = list(dict.fromkeys([*names(known["cures"]), *names(edit.get("cures"))]))
+        known["support"] = _support(known) + max(1, _support(edit, 1))
+    best: dict[object, Edit] = {}
+    for edit in sorted(by_text.values(), key=lambda e: -len(names(e["cures"]))):
+        best.setdefault(edit.get("rule") or edit.get("text"), edit)
+    return list(best.values())
+
+
+def _support(edit: Edit, missing: int = 0) -> int:
+    value = edit.get("support", missing)
+    return value if isinstance(value, int) else missing
+
+
+_FOUND = re.compile(r"<found>\n(.*?)\n</found>", re.DOTALL)
+_HIT = re.compile(r"<hit ([^>]*)>(.*?)</hit>", re.DOTALL)
+_GOLD = re.compile(r"<gold>(.*?)</gold>", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A search that was answered: its text, and the right answers of the cases with a full score that hold it."""
+
+    text: str
+    right: tuple[str, ...]
+
+
+def answered_lookups(messages: Sequence[Mapping[str, object]], brief: Brief) -> list[Answered]:
+    """What was searched for so far in a conversation, and what was found."""
+    found = [m[1] for text in texts(messages, "user")[1:] if (m := _FOUND.search(text))]
+    asked = [query for text in texts(messages, "assistant") if (query := _query(text)) is not None]
+    return [Answered(query, _right_answers(body, brief)) for query, body in zip(asked, found, strict=False)]
+
+
+def _query(text: str) -> str | None:
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError:
+        return None
+    lookup = value.get("lookup") if isinstance(value, Mapping) else None
+    return str(lookup.get("text", "")) if isinstance(lookup, Mapping) else None
+
+
+def _right_answers(body: str, brief: Brief) -> tuple[str, ...]:
+    answers = []
+    for attributes, text in _HIT.findall(body):
+        gold = _GOLD.search(text)
+        if attributes_of(attributes).get("score") == "1" and gold:
+            answers.append(value_of(plain(gold[1]), brief.labels, ()) or "")
+    return tuple(answers)
+
+
+def with_lookups(brief: Brief, messages: Sequence[Mapping[str, object]], reply: dict[str, object]) -> dict[str, object]:
+    """The reply to a reflection: a search for the first sign not looked up yet, or what is left of the edits."""
+    most = int(brief.request.get("lookups", "0"))
+    done = answered_lookups(messages, brief)
+    looked_up = {normal(each.text) for each in done}
+    given = reply.get("edits")
+    checked = [_checked(brief, edit, done) for edit in given] if isinstance(given, list) else []
+    edits = [edit for edit in checked if edit is not None]
+    open_ = [sign for edit in edits for sign in _signs(brief, edit) if sign not in looked_up]
+    if open_ and len(done) < most:
+        return {"lookup": {"op": "search", "text": open_[0].strip()}}
+    return {**reply, "edits": edits}
+
+
+def _signs(brief: Brief, edit: Mapping[str, object]) -> tuple[str, ...]:
+    """The signs of a new rule that is a plain list of them."""
+    group = _group(brief, edit)
+    return group.triggers if group is not None else ()
+
+
+def _group(brief: Brief, edit: Mapping[str, object]) -> Group | None:
+    rule = read_sentence(str(edit.get("text", "")), brief.inputs)
+    if edit.get("op") != "add" or rule is None or len(rule.groups) != 1 or rule.groups[0].negated:
+        return None
+    return rule.groups[0]
+
+
+def _checked(brief: Brief, edit: Edit, done: Sequence[Answered]) -> Edit | None:
+    """The edit without the signs that right cases of other answers hold too often; None where no sign is left."""
+    group, rule = _group(brief, edit), read_sentence(str(edit.get("text", "")), brief.inputs)
+    if group is None or rule is None:
+        return edit
+    seen = read_evidence(str(edit.get("rationale", "")))
+    against = {normal(each.text): sum(answer != rule.answer for answer in each.right) for each in done}
+    counts = {sign: seen.get(sign, Seen(1, 1)) + Seen(0, against.get(sign, 0)) for sign in group.triggers}
+    kept = [sign for sign in group.triggers if counts[sign].own >= PURE * counts[sign].total]
+    if len(kept) == len(group.triggers):
+        return edit
+    if not kept:
+        return None
+    text = rule_text(group.field or brief.inputs[0], ordered_signs(kept, counts), rule.answer)
+    return {**edit, "text": text, "rationale": evidence_text({**seen, **counts})}

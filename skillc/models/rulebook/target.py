@@ -8,6 +8,7 @@ the longest input and not in the others, else that input's first sentence.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections import Counter
@@ -15,10 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from skillc.models.rulebook.function_words import FUNCTION_WORDS
-from skillc.models.rulebook.noise import wrong_label
 from skillc.models.rulebook.reading import Form, Output, read_form, read_inputs, texts, write_answer
-from skillc.models.rulebook.sentences import Rule, decide, fired, normal, read_rules, reads_majority
+from skillc.models.rulebook.sentences import FUNCTION_WORDS, Rule, decide, fired, normal, read_rules, reads_majority
 from skillc.models.rulebook.taking import Take, number_of, read_takes, taken
 
 _CAPITALISED = re.compile(r"\b[A-Z][\w'’-]*(?:\s+(?:(?:of|the|de|van|von)\s+)?[A-Z][\w'’-]*)*")
@@ -270,3 +269,24 @@ def _formatted(text: str, formats: Sequence[tuple[str, int]]) -> str:
         else:
             text = text.lower() if name == "lower" else text.upper()
     return text
+
+
+_SCALE = 1 << 64
+
+
+def draw(seed: int, messages: Sequence[Mapping[str, object]], sample: object, purpose: str) -> float:
+    """A number in [0, 1), decided by sha256 of the seed, the messages, the sample and what it is for."""
+    text = json.dumps(
+        [seed, sample, purpose, [dict(m) for m in messages]], sort_keys=True, ensure_ascii=True, default=str
+    )
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) / _SCALE
+
+
+def wrong_label(
+    label: str, labels: Sequence[str], share: float, seed: int, messages: Sequence[Mapping[str, object]], sample: object
+) -> str:
+    """The label, or with probability `share` one of the others."""
+    others = [other for other in labels if other != label]
+    if share <= 0 or not others or draw(seed, messages, sample, "whether") >= share:
+        return label
+    return others[int(draw(seed, messages, sample, "which") * len(others))]

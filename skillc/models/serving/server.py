@@ -14,31 +14,35 @@ from typing import Literal
 from skillc.errors import SkillcError
 from skillc.json_values import digest
 from skillc.models.failures import PermanentFailure
-from skillc.models.serving.command import HOST, command, environment
 from skillc.models.serving.interpreter import find_interpreter
-from skillc.models.serving.launch import Launch
-from skillc.models.serving.log import latest, tail
-from skillc.models.serving.ports import free_port, is_free, is_shared, listeners
+from skillc.models.serving.launch import HOST, Launch, command, environment
 from skillc.models.serving.probe import (
     Address,
     PrefixCache,
+    free_port,
+    is_free,
     is_loopback,
+    is_shared,
+    listeners,
     port_of,
     prefix_cache,
     served_names,
     verdict,
 )
-from skillc.models.serving.process import GRACE, Identity, Process, identify
-from skillc.models.serving.served import Served, Silent, Watcher
-from skillc.models.serving.state import (
+from skillc.models.serving.process import GRACE, Identity, Process, identify, latest, tail
+from skillc.models.serving.published import (
     Published,
+    Served,
+    Silent,
+    Stopped,
+    Turn,
+    Watcher,
     all_published,
     find_keeper,
     find_running,
     publish,
     withdraw,
 )
-from skillc.models.serving.turn import Stopped, Turn
 from skillc.text import listed
 
 RESTARTS = 3

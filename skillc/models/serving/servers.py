@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from skillc.errors import SkillcError
+from skillc.models.backends.litellm import Transport
 from skillc.models.serving.launch import Launch
 from skillc.models.serving.probe import Address
-from skillc.models.serving.served import Served, Watcher
+from skillc.models.serving.published import Served, Watcher
 from skillc.models.serving.server import Server
-from skillc.models.transport import Transport
 
 
 class Servers:

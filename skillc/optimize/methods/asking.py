@@ -8,7 +8,7 @@ from dspy.lm15 import Request, Response
 
 from skillc.errors import SkillcError
 from skillc.models.client import Client
-from skillc.models.engine import RoleEngine, RoleLM, make_lm, scope
+from skillc.models.dspy_lm import RoleEngine, RoleLM, make_lm, scope
 from skillc.models.failures import CallFailed
 from skillc.optimize.methods.bridge import Bridge, Halt
 

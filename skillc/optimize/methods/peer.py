@@ -13,7 +13,7 @@ import dspy
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.models.client import Client
-from skillc.models.engine import RoleLM
+from skillc.models.dspy_lm import RoleLM
 from skillc.optimize.engine import Engine
 from skillc.optimize.methods.asking import AskingEngine, answering_lm, asking_lm
 from skillc.optimize.methods.bridge import Bridge, Halt

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol
 
-from skillc.models.serving.ports import is_shared
-from skillc.models.serving.probe import Address, port_of, verdict
+from filelock import FileLock, Timeout
+from pydantic import JsonValue
+
+from skillc.models.failures import PermanentFailure
+from skillc.models.serving.probe import Address, PrefixCache, is_shared, port_of, verdict
 from skillc.models.serving.process import Identity, stop_by_identity
 
 _FORMAT = 1
@@ -133,3 +138,103 @@ def stop_published(state: Path, running: Published) -> None:
     """Ends a server that its file tells of, and removes the file, first: so its owner knows that it was meant."""
     state.unlink(missing_ok=True)
     stop_by_identity(running.server, running.guard)
+
+
+_POLL = 0.2
+
+
+class Stopped(Exception):  # noqa: N818
+    """The run ended while its server was starting."""
+
+
+class Turn:
+    """A lock for starting servers of one kind, so that one process starts and the others find what it published."""
+
+    def __init__(self, path: Path, closed: threading.Event, seconds: float) -> None:
+        self._lock = FileLock(path, thread_local=False)
+        self._closed = closed
+        self._seconds = seconds
+
+    def __enter__(self) -> None:
+        last = time.monotonic() + self._seconds
+        while True:
+            try:
+                self._lock.acquire(timeout=0)
+                return
+            except Timeout:
+                if self._closed.wait(_POLL):
+                    raise Stopped from None
+                if time.monotonic() > last:
+                    raise PermanentFailure(
+                        "another skillc has been starting the same server for too long",
+                        hint=f"see what it does, or remove `{self._lock.lock_file}`",
+                    ) from None
+
+    def __exit__(self, *_: object) -> None:
+        if self._lock.is_locked:
+            self._lock.release()
+
+
+class Watcher(Protocol):
+    """Whom a server tells what it does. Called from any thread."""
+
+    def note(self, message: str) -> None:
+        """Something that the user should know."""
+
+    def waiting(self, text: str | None) -> None:
+        """What is waited for just now; None when that is over."""
+
+
+class Silent:
+    """Tells nobody."""
+
+    def note(self, message: str) -> None:
+        """Nothing."""
+
+    def waiting(self, text: str | None) -> None:
+        """Nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What is to be said of a server at the end of a run.
+
+    Attributes:
+        roles: whose models it served.
+        source: the folder or the name on the hub, as written.
+        how: whether skillc `started` it, `reused` one that ran on, or `found` one at the declared address.
+        seconds: that the last start took; None where there was none.
+        restarts: how often it was started again.
+        cache: the prefix cache over the run; None where it counts nothing.
+    """
+
+    roles: tuple[str, ...]
+    source: str
+    how: Literal["started", "reused", "found"]
+    seconds: float | None
+    restarts: int
+    cache: PrefixCache | None
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """By name; tokens of prompts for the prefix cache."""
+        cache = self.cache
+        return {
+            "roles": list(self.roles),
+            "model": self.source,
+            "how": self.how,
+            "start_seconds": None if self.seconds is None else round(self.seconds, 1),
+            "restarts": self.restarts,
+            "prefix_cache": None if cache is None else {"queries": cache.queries, "hits": cache.hits},
+        }
+
+    @property
+    def line(self) -> str:
+        """One line for people."""
+        began = "" if self.seconds is None else f" after {self.seconds:.0f} s"
+        again = f", started again {self.restarts} times" if self.restarts else ""
+        cache = self.cache
+        hits = ""
+        if cache is not None and cache.queries:
+            share = 100 * cache.hits / cache.queries
+            hits = f"; its prefix cache held {share:.0f} % of {cache.queries:,} prompt tokens"
+        return f"{self.source} by vLLM, {self.how}{began}{again}{hits}"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from skillc.models.command import guard
-from skillc.models.command.guard import GUARD, MARK
+from skillc.models import guard
+from skillc.models.guard import GUARD, MARK
 
 MOST_OUTPUT = 16 * 2**20
 """Bytes of output that are read; a command that prints more is ended."""

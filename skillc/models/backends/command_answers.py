@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc.json_values import as_text
-from skillc.models.command.process import MOST_OUTPUT
+from skillc.models.backends.command_run import MOST_OUTPUT
 from skillc.plan.schema import AnswerPlan
 
 

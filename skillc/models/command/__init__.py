@@ -1,1 +1,0 @@
-"""Commands of the user's own that answer for a model."""

@@ -1,0 +1,252 @@
+"""The one event loop on which a client's calls run, reachable from every thread and from other loops."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import hashlib
+import threading
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Generic, TypeVar
+
+from skillc.models.backends.litellm import disconnect
+
+T = TypeVar("T")
+
+
+class CallLoop:
+    """Binds to the first loop that uses it, so that an async caller pays nothing.
+
+    A synchronous first caller binds it to the loop of a thread, which all clients of the process share from then on.
+    When the bound loop is closed, as after `asyncio.run`, the next caller's loop takes its place.
+    """
+
+    def __init__(self, on_move: Callable[[], None]) -> None:
+        self._on_move = on_move
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = threading.Lock()
+
+    async def run(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Runs on the home loop, whichever loop asks."""
+        here = asyncio.get_running_loop()
+        home = self._choose(here)
+        if home is here:
+            return await start()
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(start(), home))
+
+    def run_sync(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Runs on the home loop and waits.
+
+        Raises:
+            RuntimeError: called on the home loop itself, where waiting would stop the loop for ever.
+        """
+        home = self._choose(None)
+        if home is _running():
+            raise RuntimeError("a synchronous model call inside the event loop that would answer it; await `acall`")
+        return asyncio.run_coroutine_threadsafe(start(), home).result()
+
+    def bind(self) -> None:
+        """Chooses the home loop now, the running one where it is free to."""
+        self._choose(_running())
+
+    def post(self, action: Callable[[], None]) -> None:
+        """Does something on the home loop: at once where it is the running one, else soon."""
+        home = self._loop
+        if home is None or home.is_closed() or home is _running():
+            action()
+        else:
+            home.call_soon_threadsafe(action)
+
+    def _choose(self, caller: asyncio.AbstractEventLoop | None) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None or self._loop.is_closed():
+                running = SHARED_LOOP.running()
+                self._loop = running or (caller if caller is not None else SHARED_LOOP.loop())
+                self._on_move()
+            return self._loop
+
+
+class BackgroundLoop:
+    """A loop on a thread of its own. One for the process: litellm's own worker complains when loops take turns."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def running(self) -> asyncio.AbstractEventLoop | None:
+        """The loop, if it was started."""
+        with self._lock:
+            return self._loop if self._thread is not None and self._thread.is_alive() else None
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The running loop, started at the first call."""
+        with self._lock:
+            if self._loop is None or self._thread is None or not self._thread.is_alive():
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=_serve, args=(self._loop,), name="skillc models", daemon=True)
+                self._thread.start()
+                # A loop that the interpreter's end interrupts complains of its open tasks.
+                atexit.register(_stop, self._loop, self._thread)
+            return self._loop
+
+
+SHARED_LOOP = BackgroundLoop()
+
+
+def _running() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    if thread.is_alive() and not loop.is_closed():
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.run_until_complete(disconnect())
+    finally:
+        loop.close()
+
+
+class Turn:
+    """A place in line that was taken and not yet used."""
+
+    __slots__ = ("ahead", "left")
+
+    def __init__(self) -> None:
+        self.left = False
+        self.ahead: asyncio.Future[None] | None = None
+
+
+class Line:
+    """First come, first served, where coming and being ready are two things.
+
+    Places are taken on any thread; all else happens on one event loop.
+    """
+
+    def __init__(self) -> None:
+        self._turns: deque[Turn] = deque()
+
+    def take(self) -> Turn:
+        """Takes the next place; it has to be left, used or not."""
+        turn = Turn()
+        self._turns.append(turn)
+        return turn
+
+    async def reach(self, turn: Turn) -> None:
+        """Waits until all earlier places are left."""
+        if turn.left or self._turns[0] is turn:
+            return
+        turn.ahead = asyncio.get_running_loop().create_future()
+        await turn.ahead
+
+    def leave(self, turn: Turn) -> None:
+        """Lets the next one come forward."""
+        turn.left = True
+        while self._turns and self._turns[0].left:
+            self._turns.popleft()
+        if self._turns:
+            ahead = self._turns[0].ahead
+            if ahead is not None and not ahead.done():
+                ahead.set_result(None)
+
+
+K = TypeVar("K")
+
+
+class Flights(Generic[K, T]):
+    """Runs each key once at a time; all on one event loop. A flight that nobody waits for any more is cancelled."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[K, asyncio.Task[T]] = {}
+        self._waiting: dict[K, int] = {}
+
+    async def join(self, key: K, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """The result of the flight under way, or of a new one."""
+        task = self._tasks.get(key)
+        if task is None:
+            task = asyncio.get_running_loop().create_task(start())
+            self._tasks[key] = task
+            self._waiting[key] = 0
+        self._waiting[key] += 1
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if self._tasks.get(key) is task and self._waiting[key] == 1:
+                self._forget(key)
+                task.cancel()
+                # Whoever is cancelled has to know that nothing of it runs on.
+                await asyncio.wait({task})
+            raise
+        finally:
+            self._leave(key, task)
+
+    def _leave(self, key: K, task: asyncio.Task[T]) -> None:
+        if self._tasks.get(key) is not task:
+            return
+        self._waiting[key] -= 1
+        if task.done():
+            self._forget(key)
+
+    def _forget(self, key: K) -> None:
+        del self._tasks[key]
+        del self._waiting[key]
+
+
+# Providers keep prefixes from 1,024 tokens on; a token is about four bytes of English.
+SHORTEST = 4096
+_KEPT = 4096
+
+
+class Prefixes:
+    """The first call of a system message goes alone (ENGINE section 5); all on one event loop.
+
+    A call whose first messages are short, or were sent before, waits for nothing.
+    """
+
+    def __init__(self) -> None:
+        self._sent: OrderedDict[bytes, asyncio.Event] = OrderedDict()
+
+    @asynccontextmanager
+    async def led(self, endpoint: str, arguments: Mapping[str, Any]) -> AsyncIterator[None]:
+        """Waits until the first call of the same prefix has ended, well or not, or is that first call."""
+        prefix = _prefix(endpoint, arguments)
+        if prefix is None:
+            yield
+            return
+        first = self._sent.get(prefix)
+        if first is not None:
+            self._sent.move_to_end(prefix)
+            await first.wait()
+            yield
+            return
+        ended = self._sent[prefix] = asyncio.Event()
+        if len(self._sent) > _KEPT:
+            self._sent.popitem(last=False)
+        try:
+            yield
+        finally:
+            ended.set()
+
+
+def _prefix(endpoint: str, arguments: Mapping[str, Any]) -> bytes | None:
+    """Names the system message of a call; None where it is too short to be kept."""
+    first = arguments["messages"][0] if arguments["messages"] else None
+    text = first.get("content") if first is not None and first.get("role") == "system" else None
+    if not isinstance(text, str) or len(text) < SHORTEST:
+        return None
+    return hashlib.sha256(f"{endpoint}\n{arguments['model']}\n{text}".encode("utf-8", "surrogatepass")).digest()
