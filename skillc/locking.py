@@ -15,8 +15,7 @@ from skillc.data.dataset import Dataset
 from skillc.data.reuse import check_unused, marks
 from skillc.document.skill import digest
 from skillc.frontend import Planned
-from skillc.gates.stages import calls
-from skillc.gates.terms import TextConstant
+from skillc.gates.terms import TextConstant, calls
 from skillc.optimize.final import Arm, Tested
 from skillc.optimize.loop import Trained
 from skillc.own_code import code_digest

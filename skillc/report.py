@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from skillc.document.render import for_target
-from skillc.gates.amounts import amount, unit_of_metric
+from skillc.gates.units import amount, unit_of_metric
 from skillc.optimize.final import Arm
 from skillc.optimize.verdict import Verdict
 from skillc.text import joined

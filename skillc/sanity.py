@@ -20,8 +20,7 @@ from skillc.document.edits import apply_edits
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned
-from skillc.gates.stages import calls
-from skillc.gates.terms import Operation, Term
+from skillc.gates.terms import Operation, Term, calls
 from skillc.metrics.meter import Meter
 from skillc.models.client import Client
 from skillc.optimize.ask import Messages, Optimizer

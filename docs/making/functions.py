@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, Level, Parameter
-from skillc.gates.ranges import Range
+from skillc.gates.intervals import Interval
 from skillc.gates.units import decimal
 from skillc.language.arguments import READERS
 
@@ -70,11 +70,12 @@ def _given(function: Builtin) -> str:
         )
     if function.unit:
         return f"`{function.unit}`, {_range(function.range)}"
-    kind = "a plain number" if function.level is Level.RUN or function.range.high is None else "a score"
+    kind = "a plain number" if function.level is Level.RUN or not function.range.finite else "a score"
     return f"{kind}, {_range(function.range)}"
 
 
-def _range(found: Range) -> str:
-    if found.low is not None and found.high is not None:
-        return f"from {decimal(found.low)} to {decimal(found.high)}"
-    return f"at least {decimal(found.low)}" if found.low is not None else "without bounds"
+def _range(found: Interval) -> str:
+    low, high = found.bounds
+    if low is None:
+        return "without bounds"
+    return f"at least {decimal(low)}" if high is None else f"from {decimal(low)} to {decimal(high)}"

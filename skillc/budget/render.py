@@ -205,7 +205,7 @@ def _data(plan: Plan, bounds: Bounds) -> list[Row]:
         *_shown_gain(plan, bounds),
         ("group", data.group or "each input by itself"),
     ]
-    for field in grouped_by(plan):
+    for field in grouped_by(plan.gates):
         smallest = sizes.smallest_group(field)
         if smallest is not None:
             rows.append(

@@ -1,4 +1,4 @@
-"""A gate with the values under it: drawn the way Pkl draws a failed constraint, and as a sentence.
+"""Draw a gate with the values under it, the way Pkl draws a failed constraint, and describe it in one sentence.
 
 candidate.score > incumbent.score + 2%
 |                 |
@@ -13,20 +13,36 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 
-from skillc.gates.amounts import Unit, amount, places_for, unit_of
 from skillc.gates.evaluate import decide, value
 from skillc.gates.evidence import Evidence, SplitEvidence
-from skillc.gates.intervals import End, Interval, Truth
-from skillc.gates.show import show_term
-from skillc.gates.terms import CallTerm, FieldTerm, MeanTerm, MetricTerm, Operation, State, StateTerm, Term, WordTerm
+from skillc.gates.functions import RUN_FUNCTIONS, composed
+from skillc.gates.intervals import UNIT, End, Interval, Truth
+from skillc.gates.terms import (
+    MIRRORED,
+    OPPOSITE,
+    CallTerm,
+    Comparison,
+    Constant,
+    FieldTerm,
+    MeanTerm,
+    MetricTerm,
+    Operation,
+    State,
+    StateTerm,
+    Term,
+    WordTerm,
+    fold,
+    parts,
+    show_term,
+    walk,
+)
+from skillc.gates.units import POINTS, SHARE, Unit, amount, places_for, unit_of_metric
 
-_COMPOSED = ("min", "max", "clamp")
 _GAP = 3
-_MIRRORED = {">": "<", "<": ">", ">=": "<=", "<=": ">=", "==": "==", "!=": "!="}
-_OPPOSITE = {">": "<=", "<": ">=", ">=": "<", "<=": ">", "==": "!=", "!=": "=="}
 _NEEDS = {
     ">": "more than",
     ">=": "at least",
@@ -78,34 +94,36 @@ def _demands(term: Term, evidence: Evidence, *, negated: bool) -> Iterator[_Dema
             yield from _demands(operand, evidence, negated=negated)
     else:
         left, right = term.operands
-        operator = _OPPOSITE[term.operator] if negated else term.operator
+        operator = OPPOSITE[term.operator] if negated else cast(Comparison, term.operator)
         if _moves(right) > _moves(left):
-            left, right, operator = right, left, _MIRRORED[operator]
+            left, right, operator = right, left, MIRRORED[operator]
         yield _Demand(left, operator, right, decide(term, evidence) is fails)
 
 
 def _moves(term: Term) -> int:
     """How much of a quantity the candidate moves: 2 for its own, 1 for another skill's, 0 for a constant."""
-    if isinstance(term, MeanTerm | StateTerm):
-        return 2 if term.state == "candidate" else 1
-    if isinstance(term, Operation):
-        return max(_moves(operand) for operand in term.operands)
-    if isinstance(term, CallTerm):
-        own = 2 if term.function in ("improved", "regressed") else 0
-        return max((own, *(_moves(argument) for argument in term.arguments)))
-    return 0
+
+    def own(part: Term) -> int:
+        match part:
+            case MeanTerm(state) | StateTerm(state):
+                return 2 if state == "candidate" else 1
+            case CallTerm(function):
+                return 2 if RUN_FUNCTIONS[function].about_candidate else 0
+        return 0
+
+    return max(own(part) for part in walk(term))
 
 
 def _sentence(demand: _Demand, evidence: Evidence, *, named: bool) -> str:
     have, need = value(demand.subject, evidence), value(demand.bound, evidence)
-    group, known = _group(demand.subject, evidence, have), have.lo == have.hi
+    group, known = _group(demand.subject, evidence, have), have.known
     if demand.failed and demand.operator in (">", ">="):
-        have, need = _point(have.hi), _point(need.lo)
+        have, need = _point(have.high), _point(need.low)
     elif demand.failed and demand.operator in ("<", "<="):
-        have, need = _point(have.lo), _point(need.hi)
+        have, need = _point(have.low), _point(need.high)
     unit = unit_of(demand.subject, evidence) or unit_of(demand.bound, evidence) or Unit("")
     places = places_for([*_ends(have), *_ends(need)], unit)
-    best = "at best " if not known and have.lo == have.hi else ""
+    best = "at best " if not known and have.low == have.high else ""
     shown = f"{best}{_interval(have, unit, places)}{_of(demand.subject, evidence)}"
     if group is not None:
         shown += f" in `{group}`"
@@ -160,7 +178,7 @@ def _unit(term: Term, evidence: Evidence) -> Unit:
 
 
 def _ends(interval: Interval) -> list[Fraction]:
-    return [end for end in (interval.lo, interval.hi) if isinstance(end, Fraction)]
+    return [end for end in interval.bounds if end is not None]
 
 
 def _rows(marks: list[tuple[int, str]]) -> Iterator[str]:
@@ -191,12 +209,9 @@ def _row(cells: list[tuple[int, str]]) -> str:
 
 def _operands(term: Term) -> Iterator[Term]:
     """The quantities of a comparison from left to right; constants speak for themselves."""
-    if isinstance(term, Operation):
-        for operand in term.operands:
-            yield from _operands(operand)
-    elif isinstance(term, CallTerm) and term.function in _COMPOSED:
-        for argument in term.arguments:
-            yield from _operands(argument)
+    if composed(term):
+        for part in parts(term):
+            yield from _operands(part)
     elif isinstance(term, CallTerm | MeanTerm):
         yield term
 
@@ -216,7 +231,7 @@ def _of(term: Term, evidence: Evidence) -> str:
 
 
 def _interval(interval: Interval, unit: Unit, places: int) -> str:
-    low, high = interval.lo, interval.hi
+    low, high = interval.low, interval.high
     if isinstance(low, float) and isinstance(high, float):
         return "unknown"
     if isinstance(high, float):
@@ -231,7 +246,7 @@ def _interval(interval: Interval, unit: Unit, places: int) -> str:
 def _group(term: Term, evidence: Evidence, whole: Interval) -> str | None:
     """The first group, by name, whose value the worst group's is; None where several may be it."""
     by = term.option("by") if isinstance(term, CallTerm) else None
-    if not isinstance(term, CallTerm) or not isinstance(by, FieldTerm) or whole.lo != whole.hi:
+    if not isinstance(term, CallTerm) or not isinstance(by, FieldTerm) or whole.low != whole.high:
         return None
     split = _split(term, evidence)
     for name, indices in split.named_groups(by.name):
@@ -267,16 +282,50 @@ def _measured(term: Term, evidence: Evidence) -> str:
 
 
 def _reads(term: Term) -> list[tuple[State, str]]:
-    if isinstance(term, MeanTerm):
-        return [(term.state, term.metric)]
-    if isinstance(term, CallTerm):
-        own: list[tuple[State, str]] = [
-            (state, argument.name)
-            for argument in term.arguments
-            if isinstance(argument, MetricTerm)
-            for state in ("candidate", "incumbent")
-        ]
-        return own + [pair for argument in term.arguments for pair in _reads(argument)]
-    if isinstance(term, Operation):
-        return [pair for operand in term.operands for pair in _reads(operand)]
-    return []
+    """The cells that a quantity is made of; a metric as an argument is read for the candidate and the incumbent."""
+    found: list[tuple[State, str]] = []
+    for part in walk(term):
+        match part:
+            case MeanTerm(state, metric):
+                found.append((state, metric))
+            case MetricTerm(metric):
+                found += [("candidate", metric), ("incumbent", metric)]
+    return found
+
+
+# ---- units ----------------------------------------------------------------------------------------
+
+
+def unit_of(term: Term, evidence: Evidence) -> Unit | None:
+    """The unit of a quantity of run level; None for a constant without one, which takes that of its surroundings."""
+
+    def combine(part: Term, inner: list[Unit | None]) -> Unit | None:
+        match part:
+            case Constant(_, unit):
+                return Unit(unit) if unit else None
+            case MeanTerm(_, metric) | MetricTerm(metric):
+                whole = evidence.validation.ranges[metric]
+                return unit_of_metric(whole.unit, Fraction(whole.low, 10**6), Fraction(whole.high, 10**6))
+            case CallTerm(function, arguments):
+                builtin = RUN_FUNCTIONS[function]
+                if builtin.unit is None:
+                    return next((unit for unit in inner[: len(arguments)] if unit), None)
+                share = builtin.percent or builtin.range == UNIT
+                return Unit(SHARE if share and not builtin.unit else builtin.unit)
+            case Operation(operator):
+                return _of_operation(operator, inner)
+        return None
+
+    return fold(term, combine)
+
+
+def _of_operation(operator: str, inner: list[Unit | None]) -> Unit | None:
+    """A difference of two shares is in points; a product or quotient with a constant keeps its unit."""
+    known = [part for part in inner if part is not None]
+    if operator == "-" and inner == [Unit(SHARE)] * 2:
+        return Unit(POINTS)
+    if operator in ("*", "/") and len(known) > 1:
+        return Unit("")
+    if operator == "/" and inner[0] is None:
+        return Unit("")
+    return known[0] if known else None

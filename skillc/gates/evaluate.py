@@ -1,22 +1,27 @@
-"""Gates over partial evidence: the answer is given as soon as no further result can change it (ENGINE section 3)."""
+"""Decide gates on partial evidence: the answer is definite as soon as no further result can change it.
+
+Every number is an interval that holds its value under any completion of what is not measured yet, so a definite answer
+is the one that full evidence gives.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
+from typing import Protocol, cast
 
 import numpy as np
 
 from skillc.errors import SkillcError
-from skillc.gates.evidence import Evidence, SplitEvidence
-from skillc.gates.intervals import EVERYTHING, Interval, Truth, greatest, least
-from skillc.gates.stages import reads_batch
+from skillc.gates.evidence import Evidence
+from skillc.gates.functions import interval_of
+from skillc.gates.intervals import EVERYTHING, POSITIVE, UNIT, Interval, Truth, greatest, least
+from skillc.gates.stages import reads_batch, without_batch
 from skillc.gates.terms import (
     CallTerm,
-    Constant,
+    Comparison,
     FieldTerm,
     MeanTerm,
     MetricTerm,
@@ -26,7 +31,18 @@ from skillc.gates.terms import (
     Term,
     WordTerm,
 )
-from skillc.plan.schema import GatePlan
+
+
+class Named(Protocol):
+    """A gate with its name."""
+
+    @property
+    def name(self) -> str:
+        """How it is reported."""
+
+    @property
+    def term(self) -> Term:
+        """The condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +63,8 @@ class Decided:
 _NOTHING: Mapping[str, Truth] = MappingProxyType({})
 
 
-def decide_all(gates: Sequence[GatePlan], evidence: Evidence, before: Mapping[str, Truth] = _NOTHING) -> Decided:
-    """The answer of all gates on what is known.
+def decide_all(gates: Sequence[Named], evidence: Evidence, before: Mapping[str, Truth] = _NOTHING) -> Decided:
+    """Decide all gates on what is known.
 
     Args:
         gates: in declared order.
@@ -72,22 +88,12 @@ def _decide_applicable(term: Term, evidence: Evidence) -> Truth:
     truth = decide(term, evidence)
     if truth is not Truth.UNKNOWN or evidence.batch.examples:
         return truth
-    rest = _without_batch(term)
+    rest = without_batch(term)
     return Truth.TRUE if rest is None or decide(rest, evidence) is Truth.TRUE else Truth.UNKNOWN
 
 
-def _without_batch(term: Term) -> Term | None:
-    """A condition without the comparisons that read the batch; None where nothing is left."""
-    if isinstance(term, Operation) and term.operator in ("and", "or", "not"):
-        rest = [part for operand in term.operands if (part := _without_batch(operand)) is not None]
-        if len(rest) > 1 or (rest and term.operator == "not"):
-            return Operation(term.operator, tuple(rest))
-        return rest[0] if rest else None
-    return None if reads_batch(term) else term
-
-
 def decide(term: Term, evidence: Evidence) -> Truth:
-    """The answer of one gate on what is known.
+    """Decide one gate on what is known.
 
     Raises:
         TypeError: the term is no condition; the checker lets none such through.
@@ -102,124 +108,104 @@ def decide(term: Term, evidence: Evidence) -> Truth:
     if not evidence.batch.examples and reads_batch(term):
         return Truth.UNKNOWN
     left, right = (value(operand, evidence) for operand in term.operands)
-    answers: dict[str, Callable[[], Truth]] = {
-        ">": lambda: left.above(right),
-        ">=": lambda: left.at_least(right),
-        "<": lambda: right.above(left),
-        "<=": lambda: right.at_least(left),
-        "==": lambda: left.equals(right),
-        "!=": lambda: left.equals(right).negated(),
-    }
-    return answers[term.operator]()
+    return left.compared(cast(Comparison, term.operator), right)
 
 
 def value(term: Term, evidence: Evidence) -> Interval:
-    """What is known of a number of run level.
+    """The interval that a number of run level is known to be in.
 
     Raises:
-        SkillcError: a function that this version cannot measure.
+        SkillcError: it calls a function that this version cannot measure.
         TypeError: the term is no number of run level.
     """
-    if isinstance(term, Constant):
-        return Interval.point(term.value)
+    return interval_of(term, lambda part: _quantity(part, evidence))
+
+
+def _quantity(term: Term, evidence: Evidence) -> Interval:
     if isinstance(term, MeanTerm):
-        return _mean(evidence.validation, term)
-    if isinstance(term, Operation):
-        return _operation(term, evidence)
-    if isinstance(term, CallTerm):
-        return _call(term, evidence)
-    raise TypeError(f"not a quantity of run level: {term}")
+        column = evidence.validation.column(term.state, term.metric)
+        return evidence.validation.mean(column.low, column.high)
+    if not isinstance(term, CallTerm):
+        raise TypeError(f"not a quantity of run level: {term}")
+    evaluator = EVALUATORS.get(term.function)
+    if evaluator is None:
+        raise SkillcError(f"this version of skillc cannot measure `{term.function}` in a gate")
+    return evaluator(term, evidence)
 
 
-def _mean(split: SplitEvidence, term: MeanTerm) -> Interval:
-    column = split.column(term.state, term.metric)
-    return split.mean(column.low, column.high)
+# ---- functions ------------------------------------------------------------------------------------
 
 
-def _operation(term: Operation, evidence: Evidence) -> Interval:
-    parts = [value(operand, evidence) for operand in term.operands]
-    if term.operator == "negate":
-        return -parts[0]
-    left, right = parts
-    if term.operator == "+":
-        return left + right
-    if term.operator == "-":
-        return left - right
-    if term.operator == "*":
-        return left * right
-    if term.operator == "/":
-        return left / right
-    raise TypeError(f"not a number: {term}")
-
-
-def _call(term: CallTerm, evidence: Evidence) -> Interval:
-    if term.function in ("min", "max", "clamp"):
-        parts = [value(argument, evidence) for argument in term.arguments]
-        if term.function == "clamp":
-            return greatest([parts[1], least([parts[0], parts[2]])])
-        return least(parts) if term.function == "min" else greatest(parts)
-    if term.function in ("improved", "regressed"):
-        return _moved(term, evidence)
-    if term.function == "worst":
-        return _worst(term, evidence)
-    if term.function in ("confidence", "e_value"):
-        return _claimed(term, evidence)
-    if term.function == "change":
-        return EVERYTHING if evidence.texts.change is None else Interval.point(evidence.texts.change)
-    if term.function in ("tokens", "overlap", "cost", "latency"):
-        (argument,) = term.arguments
-        if isinstance(argument, StateTerm):
-            return _of_skill(term.function, argument.state, evidence)
-    raise SkillcError(f"this version of skillc cannot measure `{term.function}` in a gate")
-
-
-def _of_skill(function: str, state: State, evidence: Evidence) -> Interval:
-    """A quantity of one skill that is no metric."""
-    if function == "cost":
-        return evidence.validation.cost(state)
-    if function == "latency":
-        return evidence.validation.latency(state)
-    if function == "tokens":
-        count = evidence.texts.tokens.get(state)
-        return Interval(Fraction(0), math.inf) if count is None else Interval.point(count)
-    share = evidence.texts.overlap.get(state)
-    return Interval(Fraction(0), Fraction(1)) if share is None else Interval.point(share)
-
-
-def _moved(term: CallTerm, evidence: Evidence) -> Interval:
+def _moved(call: CallTerm, evidence: Evidence) -> Interval:
     """Mean gain, or mean loss, of the candidate over the incumbent, example by example; with `by` the worst group's."""
-    metric = term.arguments[0]
+    metric = call.arguments[0]
     assert isinstance(metric, MetricTerm)
-    split = evidence.batch if term.option("on") == WordTerm("batch") else evidence.validation
+    split = evidence.batch if call.option("on") == WordTerm("batch") else evidence.validation
     after, before = split.column("candidate", metric.name), split.column("incumbent", metric.name)
-    if term.function == "regressed":
+    if call.function == "regressed":
         after, before = before, after
     low, high = np.maximum(0, after.low - before.high), np.maximum(0, after.high - before.low)
-    by = term.option("by")
+    by = call.option("by")
     if not isinstance(by, FieldTerm):
         return split.mean(low, high)
     groups = split.means(low, high, by.name) or [EVERYTHING]
-    return greatest(groups) if term.function == "regressed" else least(groups)
+    return greatest(groups) if call.function == "regressed" else least(groups)
 
 
-def _worst(term: CallTerm, evidence: Evidence) -> Interval:
+def _worst(call: CallTerm, evidence: Evidence) -> Interval:
     """The mean of the group where it is lowest."""
-    mean, by = term.arguments[0], term.option("by")
+    mean, by = call.arguments[0], call.option("by")
     assert isinstance(mean, MeanTerm)
     assert isinstance(by, FieldTerm)
     column = evidence.validation.column(mean.state, mean.metric)
     return least(evidence.validation.means(column.low, column.high, by.name) or [EVERYTHING])
 
 
-def _claimed(term: CallTerm, evidence: Evidence) -> Interval:
+def _claimed(call: CallTerm, evidence: Evidence) -> Interval:
     """The confidence in a claim, or the e-value for it."""
-    claim = term.arguments[0]
+    claim = call.arguments[0]
     assert isinstance(claim, Operation)
     left, right = claim.operands
     if claim.operator in ("<", "<="):
         left, right = right, left
     assert isinstance(left, MeanTerm)
     assert isinstance(right, MeanTerm)
-    tries = evidence.planned if term.option("over") == WordTerm("run") else 1
-    measured = evidence.confidence if term.function == "confidence" else evidence.e_value
+    tries = evidence.planned if call.option("over") == WordTerm("run") else 1
+    measured = evidence.confidence if call.function == "confidence" else evidence.e_value
     return measured(left.state, right.state, left.metric, tries=tries)
+
+
+def _change(call: CallTerm, evidence: Evidence) -> Interval:
+    return _exactly(evidence.texts.change, EVERYTHING)
+
+
+def _exactly(known: Fraction | int | None, otherwise: Interval) -> Interval:
+    return otherwise if known is None else Interval.point(known)
+
+
+def _of_skill(measure: Callable[[Evidence, State], Interval]) -> Callable[[CallTerm, Evidence], Interval]:
+    """The evaluator of a function whose one argument is a skill."""
+
+    def evaluator(call: CallTerm, evidence: Evidence) -> Interval:
+        (argument,) = call.arguments
+        assert isinstance(argument, StateTerm)
+        return measure(evidence, argument.state)
+
+    return evaluator
+
+
+EVALUATORS: Mapping[str, Callable[[CallTerm, Evidence], Interval]] = MappingProxyType(
+    {
+        "improved": _moved,
+        "regressed": _moved,
+        "worst": _worst,
+        "confidence": _claimed,
+        "e_value": _claimed,
+        "change": _change,
+        "tokens": _of_skill(lambda evidence, state: _exactly(evidence.texts.tokens.get(state), POSITIVE)),
+        "overlap": _of_skill(lambda evidence, state: _exactly(evidence.texts.overlap.get(state), UNIT)),
+        "cost": _of_skill(lambda evidence, state: evidence.validation.cost(state)),
+        "latency": _of_skill(lambda evidence, state: evidence.validation.latency(state)),
+    }
+)
+"""By function of `gates/functions.py`; one without an evaluator is checked, but not run by this version."""

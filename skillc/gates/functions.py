@@ -1,18 +1,22 @@
-"""The functions of `language 1`: where each may be called, what it takes, and what comes out.
+"""The functions of metrics and gates: one entry each, with all that the rest of skillc needs to know of them.
 
-Data for the checker, completion and the reference. The functions of third parties come by `use`: a package carries
-`.skill` files whose metrics call its Python functions through `python`.
+The checker reads the arguments, unit and range; `evaluate` decides on what `reads` names; `prove` reasons with ranges
+and with what options do; drawing, hover, completion and the reference show the rest. A new function of gates is an
+entry here and an evaluator in `evaluate.py`. Third parties add functions by packages of `.skill` files whose metrics
+call Python code through `python`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Literal
 
-from skillc.gates.ranges import POSITIVE, UNIT, Range
+from skillc.gates.intervals import POSITIVE, UNIT, Interval, clamped, greatest, least
+from skillc.gates.terms import CallTerm, Constant, Operation, Term
 
 _THIS = "0.1"
 
@@ -60,16 +64,25 @@ class Parameter:
     named: bool = False
 
 
+Result = Callable[[Sequence[Interval]], Interval]
+
+
 @dataclass(frozen=True, slots=True)
 class Builtin:
     """A function of the language.
 
     Attributes:
         level: `EXAMPLE` in metrics, `RUN` in gates; None for plain arithmetic, which is of its arguments' level.
-        unit: of the result; None where it follows from the arguments, as the range then does too.
+        unit: of the result; None for that of the first argument.
+        range: of the result, whatever the arguments.
+        result: the range of the result from those of the quantities that it is given, where it follows from them.
         many: whether the last positional parameter may repeat.
         rest: what further positional arguments are, where there may be any.
-        reads_candidate: whether it speaks of the candidate without naming it.
+        reads: what a gate must see to decide it: the texts of skills, or scores on a split.
+        about_candidate: whether it compares the candidate with the incumbent without naming either.
+        lowered_by: options that never raise the result.
+        raised_by: options that never lower it.
+        percent: whether it is shown in per cent, as a share between 0 and 1 always is.
         since: the version of skillc that runs it; it is checked in all versions.
     """
 
@@ -78,11 +91,25 @@ class Builtin:
     parameters: tuple[Parameter, ...]
     about: str
     unit: str | None = ""
-    range: Range = UNIT
+    range: Interval = UNIT
+    result: Result | None = None
     many: bool = False
     rest: Takes | None = None
-    reads_candidate: bool = False
+    reads: Literal["text", "scores"] = "scores"
+    about_candidate: bool = False
+    lowered_by: tuple[str, ...] = ()
+    raised_by: tuple[str, ...] = ()
+    percent: bool = False
     since: str = _THIS
+
+    def range_of(self, quantities: Sequence[Interval]) -> Interval:
+        """The range of the result, from those of the quantities among the arguments."""
+        return self.range if self.result is None else self.result(quantities)
+
+    @property
+    def claims(self) -> bool:
+        """Whether it judges a claim: which of two means is above the other."""
+        return any(parameter.takes == "claim" for parameter in self.parameters)
 
     @property
     def later(self) -> bool:
@@ -129,6 +156,15 @@ def _given(name: str, takes: Takes) -> Parameter:
 
 def _option(name: str, takes: Takes, *, required: bool = False) -> Parameter:
     return Parameter(name, takes, required, named=True)
+
+
+def _first(quantities: Sequence[Interval]) -> Interval:
+    return quantities[0]
+
+
+def _width(quantities: Sequence[Interval]) -> Interval:
+    """The range of a mean gain or loss: at most the width of the metric's own."""
+    return Interval(Fraction(0), (quantities[0] - quantities[0]).high)
 
 
 _OUTPUT = (_given("output", "output"),)
@@ -218,28 +254,49 @@ _EXAMPLE = (
 )
 
 _BOTH = (
-    Builtin("min", None, (_given("a", "quantity"),), "the smallest", None, many=True),
-    Builtin("max", None, (_given("a", "quantity"),), "the greatest", None, many=True),
+    Builtin("min", None, (_given("a", "quantity"),), "the smallest", None, result=least, many=True),
+    Builtin("max", None, (_given("a", "quantity"),), "the greatest", None, result=greatest, many=True),
     Builtin(
         "clamp",
         None,
         (_given("x", "quantity"), _given("low", "quantity"), _given("high", "quantity")),
         "`x`, but at least `low` and at most `high`",
         None,
+        result=lambda quantities: clamped(*quantities),
     ),
 )
 
 _RUN = (
-    Builtin("improved", Level.RUN, _MOVED, "mean gain where the candidate is better", None, reads_candidate=True),
-    Builtin("regressed", Level.RUN, _MOVED, "mean loss where the candidate is worse", None, reads_candidate=True),
+    Builtin(
+        "improved",
+        Level.RUN,
+        _MOVED,
+        "mean gain where the candidate is better",
+        None,
+        result=_width,
+        about_candidate=True,
+        lowered_by=("by",),
+    ),
+    Builtin(
+        "regressed",
+        Level.RUN,
+        _MOVED,
+        "mean loss where the candidate is worse",
+        None,
+        result=_width,
+        about_candidate=True,
+        raised_by=("by",),
+    ),
     Builtin(
         "worst",
         Level.RUN,
         (_given("mean", "mean"), _option("by", "field", required=True)),
         "the mean of the group that has the lowest",
         None,
+        result=_first,
+        lowered_by=("by",),
     ),
-    Builtin("tokens", Level.RUN, (_given("state", "state"),), "tokens of a skill", "tokens", POSITIVE),
+    Builtin("tokens", Level.RUN, (_given("state", "state"),), "tokens of a skill", "tokens", POSITIVE, reads="text"),
     Builtin(
         "change",
         Level.RUN,
@@ -248,14 +305,16 @@ _RUN = (
         "what is inserted into a section counts by the share of its limit that the incumbent uses",
         "",
         POSITIVE,
-        reads_candidate=True,
+        reads="text",
+        about_candidate=True,
+        percent=True,
     ),
     Builtin(
         "overlap",
         Level.RUN,
         (_given("state", "state"),),
         "the share of a skill's trained words that stand, five in a row, in a training example's inputs or answers",
-        "",
+        reads="text",
     ),
     Builtin("cost", Level.RUN, (_given("state", "state"),), "mean list price of a rollout", "$", POSITIVE),
     Builtin("latency", Level.RUN, (_given("state", "state"),), "mean time of a rollout", "s", POSITIVE, since="0.3"),
@@ -264,6 +323,7 @@ _RUN = (
         Level.RUN,
         (_given("claim", "claim"), _option("over", "run")),
         "how sure a paired test is of a comparison of two means",
+        lowered_by=("over",),
     ),
     Builtin(
         "e_value",
@@ -273,13 +333,14 @@ _RUN = (
         "a false claim reaches 20 in at most 5 % of decisions, with `over = run` in at most 5 % of runs",
         "",
         POSITIVE,
+        lowered_by=("over",),
     ),
     Builtin(
         "precision",
         Level.RUN,
         (_given("metric", "metric"), _given("condition", "condition")),
         "of the examples where the metric holds, the share on which the condition does",
-        reads_candidate=True,
+        about_candidate=True,
         since="0.5",
     ),
     Builtin(
@@ -287,7 +348,7 @@ _RUN = (
         Level.RUN,
         (_given("metric", "metric"), _given("condition", "condition")),
         "of the examples where the condition holds, the share on which the metric does",
-        reads_candidate=True,
+        about_candidate=True,
         since="0.5",
     ),
     Builtin(
@@ -312,3 +373,42 @@ NAMES = frozenset(EXAMPLE_FUNCTIONS) | frozenset(RUN_FUNCTIONS)
 def lookup(name: str, level: Level) -> Builtin | None:
     """The function that a name stands for in a metric (`EXAMPLE`) or in a gate (`RUN`)."""
     return (RUN_FUNCTIONS if level is Level.RUN else EXAMPLE_FUNCTIONS).get(name)
+
+
+# ---- terms over the table -------------------------------------------------------------------------
+
+
+def composed(term: Term) -> bool:
+    """Whether a term is arithmetic over its parts: an operator, `min`, `max` or `clamp`."""
+    if isinstance(term, CallTerm):
+        builtin = RUN_FUNCTIONS.get(term.function)
+        return builtin is not None and builtin.level is None
+    return isinstance(term, Operation)
+
+
+def interval_of(term: Term, quantity: Callable[[Term], Interval]) -> Interval:
+    """The interval of a number, from those of the quantities that it is composed of.
+
+    Raises:
+        TypeError: the term is a condition.
+    """
+    if isinstance(term, Constant):
+        return Interval.point(term.value)
+    if not composed(term):
+        return quantity(term)
+    assert isinstance(term, CallTerm | Operation)
+    if isinstance(term, CallTerm):
+        return RUN_FUNCTIONS[term.function].range_of([interval_of(each, quantity) for each in term.arguments])
+    inner = [interval_of(each, quantity) for each in term.operands]
+    match term.operator:
+        case "negate":
+            return -inner[0]
+        case "+":
+            return sum(inner[1:], inner[0])
+        case "-":
+            return inner[0] - inner[1]
+        case "*":
+            return inner[0] * inner[1]
+        case "/":
+            return inner[0] / inner[1]
+    raise TypeError(f"not a number: {term}")

@@ -1,4 +1,4 @@
-"""Numbers and truths that are known only in part: the arithmetic of gates (ENGINE section 3)."""
+"""Exact interval arithmetic, for values of which only bounds are known, and comparisons with three outcomes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
 
-End = Fraction | float  # a float only as plus or minus infinity
+from skillc.gates.terms import Comparison
+
+End = Fraction | float
+"""A bound; a float is only ever plus or minus infinity, where no bound is known."""
+
+_ZERO = Fraction(0)
 
 
 class Truth(IntEnum):
@@ -22,79 +27,126 @@ class Truth(IntEnum):
         """TRUE and FALSE exchanged."""
         return Truth(2 - self)
 
+    @property
+    def definite(self) -> bool | None:
+        """True or False; None where it is unknown."""
+        return None if self is Truth.UNKNOWN else self is Truth.TRUE
+
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """All values from `lo` to `hi`, both included; the value itself is one of them."""
+    """All values from `low` to `high`, both included."""
 
-    lo: End
-    hi: End
+    low: End
+    high: End
+
+    @classmethod
+    def of(cls, low: Fraction | None, high: Fraction | None) -> Interval:
+        """The interval between two bounds; None where there is none."""
+        return cls(-math.inf if low is None else low, math.inf if high is None else high)
 
     @classmethod
     def point(cls, value: Fraction | int) -> Interval:
-        """A value that is known."""
+        """The interval of one value."""
         return cls(Fraction(value), Fraction(value))
 
-    def __add__(self, other: Interval) -> Interval:
-        return Interval(_sum(self.lo, other.lo), _sum(self.hi, other.hi))
+    @property
+    def bounds(self) -> tuple[Fraction | None, Fraction | None]:
+        """Both ends; None where one is infinite."""
+        return _finite(self.low), _finite(self.high)
+
+    @property
+    def finite(self) -> bool:
+        """Whether both ends are known."""
+        return None not in self.bounds
+
+    @property
+    def known(self) -> bool:
+        """Whether it is one value."""
+        return self.low == self.high
+
+    def holds(self, value: Fraction) -> bool:
+        """Whether a value is in it."""
+        return self.low <= value <= self.high
 
     def __neg__(self) -> Interval:
-        return Interval(-self.hi, -self.lo)
+        return Interval(-self.high, -self.low)
+
+    def __add__(self, other: Interval) -> Interval:
+        return Interval(_sum(self.low, other.low), _sum(self.high, other.high))
 
     def __sub__(self, other: Interval) -> Interval:
         return self + -other
 
     def __mul__(self, other: Interval) -> Interval:
-        ends = [_product(a, b) for a in (self.lo, self.hi) for b in (other.lo, other.hi)]
+        ends = [_product(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
         return Interval(min(ends), max(ends))
 
     def __truediv__(self, other: Interval) -> Interval:
-        """The quotient; everything, where the divisor may be 0."""
-        if other.lo <= 0 <= other.hi:
+        """The quotient; everything where the divisor may be 0."""
+        if other.holds(_ZERO):
             return EVERYTHING
-        return self * Interval(_inverse(other.hi), _inverse(other.lo))
+        return self * Interval(_inverse(other.high), _inverse(other.low))
 
-    def above(self, other: Interval) -> Truth:
-        """Whether this is greater than the other."""
-        if self.lo > other.hi:
-            return Truth.TRUE
-        return Truth.FALSE if self.hi <= other.lo else Truth.UNKNOWN
-
-    def at_least(self, other: Interval) -> Truth:
-        """Whether this is greater than the other or equal to it."""
-        if self.lo >= other.hi:
-            return Truth.TRUE
-        return Truth.FALSE if self.hi < other.lo else Truth.UNKNOWN
-
-    def equals(self, other: Interval) -> Truth:
-        """Whether both are the same number."""
-        if self.lo == self.hi == other.lo == other.hi:
-            return Truth.TRUE
-        return Truth.FALSE if self.hi < other.lo or other.hi < self.lo else Truth.UNKNOWN
+    def compared(self, operator: Comparison, other: Interval) -> Truth:
+        """Whether a comparison holds for all values of both sides, or for none."""
+        match operator:
+            case ">":
+                return other.compared("<", self)
+            case ">=":
+                return other.compared("<=", self)
+            case "!=":
+                return self.compared("==", other).negated()
+            case "<":
+                holds, fails = self.high < other.low, self.low >= other.high
+            case "<=":
+                holds, fails = self.high <= other.low, self.low > other.high
+            case "==":
+                holds = self.low == self.high == other.low == other.high
+                fails = self.high < other.low or other.high < self.low
+        return Truth.TRUE if holds else Truth.FALSE if fails else Truth.UNKNOWN
 
 
 EVERYTHING = Interval(-math.inf, math.inf)
+UNIT = Interval(_ZERO, Fraction(1))
+POSITIVE = Interval(_ZERO, math.inf)
 
 
 def least(intervals: Iterable[Interval]) -> Interval:
     """The smallest of several values."""
     parts = list(intervals)
-    return Interval(min(i.lo for i in parts), min(i.hi for i in parts))
+    return Interval(min(i.low for i in parts), min(i.high for i in parts))
 
 
 def greatest(intervals: Iterable[Interval]) -> Interval:
     """The largest of several values."""
     parts = list(intervals)
-    return Interval(max(i.lo for i in parts), max(i.hi for i in parts))
+    return Interval(max(i.low for i in parts), max(i.high for i in parts))
 
 
+def clamped(value: Interval, low: Interval, high: Interval) -> Interval:
+    """`clamp(value, low, high)`: where the bounds are crossed, the lower one wins."""
+    return greatest([low, least([value, high])])
+
+
+def _finite(end: End) -> Fraction | None:
+    return None if isinstance(end, float) else end
+
+
+# A fraction that is too large for a float can't be added to an infinity, or multiplied by it.
 def _sum(a: End, b: End) -> End:
-    return a if isinstance(a, float) else a + b
+    if isinstance(a, float):
+        return a
+    return b if isinstance(b, float) else a + b
 
 
 def _product(a: End, b: End) -> End:
-    return Fraction(0) if a == 0 or b == 0 else a * b
+    if a == 0 or b == 0:
+        return _ZERO
+    if isinstance(a, float) or isinstance(b, float):
+        return math.inf if (a > 0) == (b > 0) else -math.inf
+    return a * b
 
 
 def _inverse(end: End) -> End:
-    return Fraction(0) if isinstance(end, float) else 1 / end
+    return _ZERO if isinstance(end, float) else 1 / end

@@ -1,37 +1,61 @@
-"""What a gate must see before it can be decided: only the texts, the training batch, or the validation split."""
+"""Which evidence the gates of a plan read, and which of them apply."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable, Sequence
+from typing import Literal, Protocol, TypeVar
 
-from skillc.gates.show import parts, walk
-from skillc.gates.terms import CallTerm, FieldTerm, MeanTerm, Operation, Term, WordTerm
-
-if TYPE_CHECKING:
-    from skillc.plan.schema import GatePlan, Plan
+from skillc.gates.functions import RUN_FUNCTIONS, composed
+from skillc.gates.terms import CallTerm, FieldTerm, MeanTerm, Operation, Term, WordTerm, calls, parts
 
 Stage = Literal["text", "batch", "validation"]
+_STAGES: tuple[Stage, ...] = ("text", "batch", "validation")
+"""From the cheapest evidence to the dearest."""
 
-_DEARNESS: dict[Stage, int] = {"text": 0, "batch": 1, "validation": 2}
-_ON_TEXT = frozenset({"tokens", "change", "overlap"})
-_COMPOSED = frozenset({"min", "max", "clamp"})
+
+class Gate(Protocol):
+    """A gate of a plan, as far as it is read here."""
+
+    @property
+    def term(self) -> Term:
+        """The condition."""
+
+    @property
+    def for_(self) -> str | None:
+        """`slow` for one that only slow updates must pass."""
+
+
+_Gate = TypeVar("_Gate", bound=Gate)
 
 
 def stage_of(term: Term) -> Stage:
-    """The cheapest evidence that can decide a term of a gate; a mixed term takes the dearest of its parts."""
-    stages = [_own_stage(part) for part in _evidence(term)]
-    return max(stages, key=_DEARNESS.__getitem__, default="text")
+    """The cheapest evidence that can decide a term; one of several parts takes the dearest of theirs."""
+    if isinstance(term, MeanTerm):
+        return "validation"
+    if isinstance(term, CallTerm) and not composed(term):
+        if term.function in RUN_FUNCTIONS and RUN_FUNCTIONS[term.function].reads == "text":
+            return "text"
+        return "batch" if _on_batch(term) else "validation"
+    return max(map(stage_of, parts(term)), key=_STAGES.index, default="text")
 
 
-def calls(term: Term) -> Iterator[CallTerm]:
-    """All calls in a term."""
-    return (part for part in walk(term) if isinstance(part, CallTerm))
+def _on_batch(call: CallTerm) -> bool:
+    return call.option("on") == WordTerm("batch")
 
 
 def reads_batch(term: Term) -> bool:
-    """Whether a term asks for the training batch anywhere; a gate that asks for validation too is decided there."""
-    return any(call.option("on") == WordTerm("batch") for call in calls(term))
+    """Whether a term reads the training batch anywhere; a gate that reads validation too is decided there."""
+    return any(map(_on_batch, calls(term)))
+
+
+def without_batch(term: Term) -> Term | None:
+    """A condition without the comparisons that read the batch; None where nothing is left."""
+    if isinstance(term, Operation) and term.operator in ("and", "or", "not"):
+        rest = [part for operand in term.operands if (part := without_batch(operand)) is not None]
+        if len(rest) > 1 or (rest and term.operator == "not"):
+            return Operation(term.operator, tuple(rest))
+        return rest[0] if rest else None
+    return None if reads_batch(term) else term
 
 
 def fields_of(term: Term) -> tuple[str, ...]:
@@ -39,41 +63,12 @@ def fields_of(term: Term) -> tuple[str, ...]:
     return tuple(dict.fromkeys(by.name for call in calls(term) if isinstance(by := call.option("by"), FieldTerm)))
 
 
-def gates_for(plan: Plan, *, slow: bool) -> tuple[GatePlan, ...]:
+def gates_for(gates: Sequence[_Gate], *, slow: bool) -> tuple[_Gate, ...]:
     """The gates that a candidate must pass: for a slow update those marked `for slow`, where there are any."""
-    own = tuple(gate for gate in plan.gates if gate.for_ == "slow")
-    if slow and own:
-        return own
-    return tuple(gate for gate in plan.gates if gate.for_ is None)
+    own = tuple(gate for gate in gates if gate.for_ == "slow")
+    return own if slow and own else tuple(gate for gate in gates if gate.for_ is None)
 
 
-def grouped_by(plan: Plan) -> tuple[str, ...]:
-    """The fields that the gates of a plan look at group by group."""
-    return tuple(dict.fromkeys(field for gate in plan.gates for field in fields_of(gate.term)))
-
-
-def conjuncts(term: Term) -> Iterator[Term]:
-    """The terms that all have to hold for a term to hold."""
-    if isinstance(term, Operation) and term.operator == "and":
-        for part in term.operands:
-            yield from conjuncts(part)
-    else:
-        yield term
-
-
-def _evidence(term: Term) -> Iterator[Term]:
-    """The parts that need evidence of their own: means, and calls that are more than arithmetic."""
-    if isinstance(term, MeanTerm) or (isinstance(term, CallTerm) and term.function not in _COMPOSED):
-        yield term
-        return
-    for part in parts(term):
-        yield from _evidence(part)
-
-
-def _own_stage(term: Term) -> Stage:
-    if isinstance(term, CallTerm):
-        if term.function in _ON_TEXT:
-            return "text"
-        if term.option("on") == WordTerm("batch"):
-            return "batch"
-    return "validation"
+def grouped_by(gates: Iterable[Gate]) -> tuple[str, ...]:
+    """The fields that gates look at group by group."""
+    return tuple(dict.fromkeys(field for gate in gates for field in fields_of(gate.term)))

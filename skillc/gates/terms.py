@@ -1,4 +1,4 @@
-"""What an expression means: typed, named, with every function of the program expanded. No places, no comments.
+"""Terms: what an expression means, with every function of the program expanded, without places and comments.
 
 The checker makes terms, the plan stores them, metrics evaluate those of one rollout and gates those of a run.
 Constants are exact and in base units: `5%` is 1/20, `90 min` is 5400 s, `2k tokens` is 2000 tokens, `$3` is 3 `$`.
@@ -6,14 +6,28 @@ Constants are exact and in base units: `5%` is 1/20, `90 min` is 5400 s, `2k tok
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
-from typing import Literal
+from types import MappingProxyType
+from typing import Literal, TypeVar
+
+from skillc.gates.units import decimal, written
 
 State = Literal["candidate", "incumbent", "best", "initial"]
 Operator = Literal["+", "-", "*", "/", "negate", "<", "<=", ">", ">=", "==", "!=", "and", "or", "not"]
+Comparison = Literal["<", "<=", ">", ">=", "==", "!="]
+Result = TypeVar("Result")
+
+MIRRORED: Mapping[str, Comparison] = MappingProxyType(
+    {">": "<", "<": ">", ">=": "<=", "<=": ">=", "==": "==", "!=": "!="}
+)
+"""The comparison with its sides exchanged."""
+OPPOSITE: Mapping[str, Comparison] = MappingProxyType(
+    {">": "<=", "<": ">=", ">=": "<", "<=": ">", "==": "!=", "!=": "=="}
+)
+"""The comparison that holds exactly where another does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +124,7 @@ Term = (
 )
 
 
-_OPPOSITE: dict[Operator, tuple[Operator, Operator]] = {
+_INVERSES: dict[Operator, tuple[Operator, Operator]] = {
     "+": ("+", "-"),
     "-": ("+", "-"),
     "*": ("*", "/"),
@@ -125,11 +139,11 @@ def shallow(term: Term) -> Term:
     up before it is subtracted, and divisors are multiplied: no divisor occurs that was none before.
     """
     chain: list[Operation] = []
-    while isinstance(term, Operation) and term.operator in _OPPOSITE:
+    while isinstance(term, Operation) and term.operator in _INVERSES:
         chain.append(term)
         term = term.operands[0]
     made = term
-    for (forward, back), group in groupby(reversed(chain), key=lambda each: _OPPOSITE[each.operator]):
+    for (forward, back), group in groupby(reversed(chain), key=lambda each: _INVERSES[each.operator]):
         same = list(group)
         made = _joined(forward, [made, *(each.operands[1] for each in same if each.operator == forward)])
         if taken := [each.operands[1] for each in same if each.operator == back]:
@@ -144,3 +158,145 @@ def _joined(operator: Operator, operands: Sequence[Term]) -> Term:
         pairs = [Operation(operator, (a, b)) for a, b in zip(joined[::2], joined[1::2], strict=False)]
         joined = pairs + joined[len(joined) - len(joined) % 2 :]
     return joined[0]
+
+
+# ---- structure ------------------------------------------------------------------------------------
+
+
+def parts(term: Term) -> tuple[Term, ...]:
+    """The terms that a term is made of."""
+    match term:
+        case Operation(operands=operands):
+            return operands
+        case ListTerm(items):
+            return items
+        case CallTerm(arguments=arguments, options=options):
+            return (*arguments, *(value for _, value in options))
+    return ()
+
+
+def with_parts(term: Term, new: Sequence[Term]) -> Term:
+    """The same term over other parts, in the order of `parts`."""
+    match term:
+        case Operation(operator):
+            return Operation(operator, tuple(new))
+        case ListTerm():
+            return ListTerm(tuple(new))
+        case CallTerm(function, arguments, options):
+            named = zip((name for name, _ in options), new[len(arguments) :], strict=True)
+            return CallTerm(function, tuple(new[: len(arguments)]), tuple(named))
+    return term
+
+
+def fold(term: Term, combine: Callable[[Term, list[Result]], Result]) -> Result:
+    """Combine each part with the results of its own parts, innermost first; a part that is shared is combined once."""
+    known: dict[int, Result] = {}
+    waiting = [term]
+    while waiting:
+        each = waiting[-1]
+        inner = parts(each)
+        if unknown := [part for part in inner if id(part) not in known]:
+            waiting += unknown
+            continue
+        waiting.pop()
+        known[id(each)] = combine(each, [known[id(part)] for part in inner])
+    return known[id(term)]
+
+
+def rebuilt(term: Term, change: Callable[[Term], Term]) -> Term:
+    """A term with each part of it changed, innermost first."""
+    return fold(term, lambda part, inner: change(with_parts(part, inner)))
+
+
+def walk(term: Term) -> Iterator[Term]:
+    """A term and all that it is made of, in the order of the text."""
+    waiting = [term]
+    while waiting:
+        each = waiting.pop()
+        yield each
+        waiting += reversed(parts(each))
+
+
+def calls(term: Term) -> Iterator[CallTerm]:
+    """All calls in a term."""
+    return (part for part in walk(term) if isinstance(part, CallTerm))
+
+
+def metrics_read(term: Term) -> frozenset[str]:
+    """The names of the metrics that a term reads, on one rollout or as the mean of a skill."""
+    named = (part for part in walk(term) if isinstance(part, MetricTerm | MeanTerm))
+    return frozenset(part.name if isinstance(part, MetricTerm) else part.metric for part in named)
+
+
+def conjuncts(term: Term) -> Iterator[Term]:
+    """The conditions that all have to hold for a condition to hold."""
+    if isinstance(term, Operation) and term.operator == "and":
+        for part in term.operands:
+            yield from conjuncts(part)
+    else:
+        yield term
+
+
+def sides(term: Term) -> tuple[Term, Term] | None:
+    """The greater and the lesser side that an inequality asks for; None for any other term."""
+    match term:
+        case Operation(">" | ">=", (above, below)) | Operation("<" | "<=", (below, above)):
+            return above, below
+    return None
+
+
+def extent(term: Term) -> tuple[int, int]:
+    """The number of terms in a term, with shared ones counted each time, and its depth (1 without parts)."""
+    return fold(
+        term,
+        lambda _, inner: (1 + sum(count for count, _ in inner), 1 + max((depth for _, depth in inner), default=0)),
+    )
+
+
+# ---- text -----------------------------------------------------------------------------------------
+
+_BINDING = {"or": 1, "and": 2, "not": 3, "<": 4, "<=": 4, ">": 4, ">=": 4, "==": 4, "!=": 4}
+_BINDING |= {"+": 5, "-": 5, "*": 6, "/": 6, "negate": 7}
+
+
+def show_term(term: Term) -> str:
+    """The term as a program would write it, in one canonical form."""
+    return _show(term, 0)
+
+
+def _show(term: Term, outer: int) -> str:
+    match term:
+        case Constant(value, unit):
+            return written(value, unit)
+        case TextConstant(text):
+            return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        case WordTerm(text) | FieldTerm(text) | MetricTerm(text) | StateTerm(text):
+            return text
+        case MeanTerm(state, metric):
+            return f"{state}.{metric}"
+        case ListTerm(items):
+            return f"[{', '.join(_show(item, 0) for item in items)}]"
+        case CallTerm(function, arguments, options):
+            given = [_show(argument, 0) for argument in arguments]
+            given += [f"{name} = {_share(value, 0)}" for name, value in options]
+            return f"{function}({', '.join(given)})"
+    return _operation(term, outer)
+
+
+def _share(term: Term, outer: int) -> str:
+    """A number that is added to, or compared with, shares reads best in percent; one that scales does not."""
+    if isinstance(term, Constant) and not term.unit and 0 < abs(term.value) < 1 and " / " not in decimal(term.value):
+        return f"{decimal(term.value * 100)}%"
+    return _show(term, outer)
+
+
+def _operation(term: Operation, outer: int) -> str:
+    binding = _BINDING[term.operator]
+    if term.operator in ("negate", "not"):
+        sign = "-" if term.operator == "negate" else "not "
+        text = sign + _show(term.operands[0], binding)
+    else:
+        # The right side of a left-associative operator needs brackets at equal binding.
+        each = _show if term.operator in ("*", "/") else _share
+        text = f" {term.operator} ".join(each(operand, binding + (i > 0)) for i, operand in enumerate(term.operands))
+    return f"({text})" if binding < outer else text

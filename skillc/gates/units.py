@@ -1,8 +1,12 @@
-"""The units of `language 1`. Every quantity is kept in a base unit; a plain number and a share have the empty one."""
+"""Units: how a program writes them, and how quantities are shown (`66.95 %`, `1.3 points`, `2,013 tokens`, `$0.012`).
+
+Every quantity is kept in a base unit; a plain number and a share have the empty one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 
@@ -69,3 +73,46 @@ def decimal(value: Fraction) -> str:
     places = max(twos, fives)
     digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
     return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"
+
+
+# ---- for people -----------------------------------------------------------------------------------
+
+SHARE, POINTS = "%", "points"
+_PLACES = {SHARE: 2, POINTS: 2, TOKENS: 0, DOLLARS: 6, SECONDS: 3}
+_MOST_PLACES = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """How a quantity is shown: `%` and `points` are a hundred times the value, any other unit follows it as it is."""
+
+    name: str
+
+
+def unit_of_metric(unit: str, low: Fraction | int, high: Fraction | int) -> Unit:
+    """The unit of a metric's mean: per cent for a plain number between 0 and 1, else its own unit."""
+    return Unit(SHARE) if not unit and low >= 0 and high <= 1 else Unit(unit)
+
+
+def places_for(values: Sequence[Fraction], unit: Unit) -> int:
+    """How many decimal places tell apart all values that differ; at least those that the unit is usually shown with."""
+    places, distinct = _PLACES.get(unit.name, 4), len(set(values))
+    scaled = [value * _scale(unit) for value in values]
+    while places < _MOST_PLACES and len({round(value * 10**places) for value in scaled}) < distinct:
+        places += 1
+    return places
+
+
+def amount(value: Fraction, unit: Unit, places: int) -> str:
+    """A value in its unit, rounded to so many places, without trailing zeros."""
+    ticks = round(value * _scale(unit) * 10**places)
+    whole, rest = divmod(abs(ticks), 10**places)
+    digits = f"{whole:,}" + (f".{rest:0{places}d}".rstrip("0").rstrip(".") if places else "")
+    sign = "-" if ticks < 0 else ""
+    if unit.name == DOLLARS:
+        return f"{sign}${digits}"
+    return f"{sign}{digits} {unit.name}" if unit.name else sign + digits
+
+
+def _scale(unit: Unit) -> int:
+    return 100 if unit.name in (SHARE, POINTS) else 1

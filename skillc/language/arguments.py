@@ -378,7 +378,7 @@ READERS: Mapping[str, Reader] = MappingProxyType(
 
 def outside(value: Quantity) -> Fraction | None:
     """A written number that can't be a share; None for one that can, and for what is not written out."""
-    low, high = value.range.low, value.range.high
+    low, high = value.range.bounds
     if value.level is Level.LITERAL and low is not None and low == high and abs(low) > 1:
         return low
     return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from skillc.diagnostics.diagnostic import Label
 from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, Level, Parameter, lookup
-from skillc.gates.ranges import OPEN, UNIT, Range, clamped, greatest, smallest
+from skillc.gates.intervals import EVERYTHING, UNIT, Interval
 from skillc.gates.terms import CallTerm, Constant
 from skillc.language.arguments import READERS, is_none
 from skillc.language.checked import Later
@@ -143,48 +143,36 @@ def _options(low: Lowering, node: nodes.Call, builtin: Builtin) -> list[tuple[Pa
 
 
 def _result(low: Lowering, node: nodes.Call, builtin: Builtin, given: Given) -> Quantity:
-    name = builtin.name
     quantities = [typed.type for _, _, typed in given if isinstance(typed.type, Quantity)]
     if builtin.level is None:
         return _arithmetic(low, builtin, given, quantities)
-    if name in ("improved", "regressed"):
-        of = quantities[0]
-        return Quantity(of.unit, _moved(of.range), Level.RUN)
-    if name == "worst":
-        return Quantity(quantities[0].unit, quantities[0].range, Level.RUN)
-    if name == "python":
+    if builtin.name == "python":
         return _bounds(low, node, given)
-    found = builtin.range
-    if name == "tokens" and given and isinstance(given[0][2].type, Column):
-        limit = given[0][2].type.limit
-        found = Range(Fraction(0), None if limit is None else Fraction(limit))
-    elif name == "turns" and low.scope.facts.turns is not None:
-        found = Range(Fraction(0), low.scope.facts.turns)
-    elif name == "change" and low.scope.facts.change is not None:
-        found = Range(Fraction(0), low.scope.facts.change)
-    elif name == "one_of":
+    if builtin.name == "one_of":
         _needs_options(low, node, given)
-    elif name in ("relative_error", "ordinal_error"):
+    elif builtin.name in ("relative_error", "ordinal_error"):
         _needs_scale(low, node, builtin, given)
-    return Quantity(builtin.unit, found, builtin.level)
+    unit = quantities[0].unit if builtin.unit is None else builtin.unit
+    found = builtin.range_of([quantity.range for quantity in quantities])
+    most = _most(low, builtin, given)
+    return Quantity(unit, found if most is None else Interval(Fraction(0), most), builtin.level)
+
+
+def _most(low: Lowering, builtin: Builtin, given: Given) -> Fraction | None:
+    """The upper bound that the program declares for a function; None where it declares none."""
+    field = given[0][2].type if given else None
+    if builtin.name == "tokens" and isinstance(field, Column):
+        return None if field.limit is None else Fraction(field.limit)
+    return {"turns": low.scope.facts.turns, "change": low.scope.facts.change}.get(builtin.name)
 
 
 def _arithmetic(low: Lowering, builtin: Builtin, given: Given, quantities: list[Quantity]) -> Quantity:
     unit = low.one_unit([(argument.value, q) for (_, argument, _), q in zip(given, quantities, strict=True)])
-    level = max(q.level for q in quantities)
     ranges = [q.range for q in quantities]
-    if builtin.name == "clamp":
-        _, low_end, high_end = ranges
-        if low_end.low is not None and high_end.high is not None and low_end.low > high_end.high:
-            place = given[1][1].span.to(given[2][1].span)
-            raise low.scope.fail("SK311", place, "the lower bound lies above the upper one", "swap them")
-        return Quantity(unit, clamped(*ranges), level)
-    return Quantity(unit, smallest(ranges) if builtin.name == "min" else greatest(ranges), level)
-
-
-def _moved(of: Range) -> Range:
-    """Range of a mean gain or loss: at most the width of the metric's own range."""
-    return Range(Fraction(0), None if of.low is None or of.high is None else of.high - of.low)
+    if builtin.name == "clamp" and ranges[1].low > ranges[2].high:
+        place = given[1][1].span.to(given[2][1].span)
+        raise low.scope.fail("SK311", place, "the lower bound lies above the upper one", "swap them")
+    return Quantity(unit, builtin.range_of(ranges), max(q.level for q in quantities))
 
 
 def _bounds(low: Lowering, node: nodes.Call, given: Given) -> Quantity:
@@ -192,7 +180,7 @@ def _bounds(low: Lowering, node: nodes.Call, given: Given) -> Quantity:
     ends: dict[str, Constant] = {}
     for parameter, _, typed in given:
         if parameter.named and not isinstance(typed.term, Constant) and isinstance(typed.type, Quantity):
-            return Quantity(typed.type.unit, OPEN, Level.EXAMPLE)  # a parameter, which stands for any number
+            return Quantity(typed.type.unit, EVERYTHING, Level.EXAMPLE)  # a parameter, which stands for any number
         if parameter.named and isinstance(typed.term, Constant):
             ends[parameter.name] = typed.term
     if not ends:
@@ -204,7 +192,7 @@ def _bounds(low: Lowering, node: nodes.Call, given: Given) -> Quantity:
         raise low.scope.fail("SK302", node.span, "`low` and `high` need one unit", hint)
     if first.value >= last.value:
         raise low.scope.fail("SK311", node.span, "`low` must lie below `high`", "swap them, or correct one")
-    return Quantity(unit, Range(first.value, last.value), Level.EXAMPLE)
+    return Quantity(unit, Interval(first.value, last.value), Level.EXAMPLE)
 
 
 def _needs_options(low: Lowering, node: nodes.Call, given: Given) -> None:

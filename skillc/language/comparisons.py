@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NoReturn, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from skillc.diagnostics.diagnostic import Fix
 from skillc.gates.functions import Level
-from skillc.gates.ranges import decided, point
-from skillc.gates.show import show_term
-from skillc.gates.terms import Constant, Operation, Operator, TextConstant
+from skillc.gates.intervals import Interval
+from skillc.gates.terms import Comparison, Constant, Operation, TextConstant, show_term
 from skillc.gates.units import decimal
 from skillc.language.amounts import bare
 from skillc.language.types import Quantity, Truth, Typed, as_prose
@@ -17,8 +16,6 @@ from skillc.syntax.source import Span
 
 if TYPE_CHECKING:
     from skillc.language.expressions import Lowering
-
-_Comparison = Literal["<", "<=", ">", ">=", "==", "!="]
 
 
 def _unchained(low: Lowering, node: nodes.Compare) -> Fix | None:
@@ -44,8 +41,8 @@ def lower_comparison(low: Lowering, node: nodes.Compare) -> Typed:
         hint = f"write `{first} {node.operators[0]} {middle} and {middle} {node.operators[1]} {last}`"
         raise scope.fail("SK312", node.span, "comparisons don't chain", hint, _unchained(low, node))
     left, right = low.every(low.lower, node.operands)
-    operator = cast("_Comparison", node.operators[0])
-    term = Operation(cast("Operator", operator), (left.term, right.term))
+    operator = cast("Comparison", node.operators[0])
+    term = Operation(operator, (left.term, right.term))
     if as_prose(left) is not None or as_prose(right) is not None:
         return Typed(term, _texts(low, node, left, right))
     sides = {id(operand): side for operand, side in zip(node.operands, (left, right), strict=True)}
@@ -87,7 +84,7 @@ def _no_label(low: Lowering, node: nodes.Expression, value: str, labels: tuple[s
 def _must_be_open(
     low: Lowering,
     node: nodes.Compare,
-    operator: _Comparison,
+    operator: Comparison,
     left: tuple[Typed, Quantity],
     right: tuple[Typed, Quantity],
 ) -> None:
@@ -95,7 +92,7 @@ def _must_be_open(
     if low.scope.generic:
         return
     a, b, first, second = left[0], right[0], left[1], right[1]
-    outcome = decided(operator, first.range, second.range)
+    outcome = first.range.compared(operator, second.range).definite
     if a.term == b.term:
         outcome = operator in ("<=", ">=", "==")
     if outcome is None:
@@ -117,7 +114,7 @@ def _must_be_open(
 def _percent(
     low: Lowering,
     node: nodes.Compare,
-    operator: _Comparison,
+    operator: Comparison,
     left: tuple[Typed, Quantity],
     right: tuple[Typed, Quantity],
 ) -> tuple[str | None, Fix | None]:
@@ -126,12 +123,16 @@ def _percent(
         term = typed.term
         if not isinstance(term, Constant) or term.unit or not term.value or other.unit:
             continue
-        meant_ = point(term.value / 100)
+        meant_ = Interval.point(term.value / 100)
         sides = (meant_, other.range) if index == 0 else (other.range, meant_)
         operand = node.operands[index]
         # What was given for a parameter may have had its `%`.
         written_out = bare(operand) or (isinstance(operand, nodes.Reference) and abs(term.value) > 1)
-        if not written_out or decided(operator, *sides) is not None or not other.range.holds(term.value / 100):
+        if (
+            not written_out
+            or sides[0].compared(operator, sides[1]).definite is not None
+            or not other.range.holds(term.value / 100)
+        ):
             continue
         fix = None
         if bare(operand):
@@ -141,6 +142,6 @@ def _percent(
 
 
 def _interval(quantity: Quantity) -> str:
-    low, high = quantity.range.low, quantity.range.high
+    low, high = quantity.range.bounds
     unit = f" {quantity.unit}" if quantity.unit else ""
     return f"{decimal(low) if low is not None else '...'} .. {decimal(high) if high is not None else '...'}{unit}"

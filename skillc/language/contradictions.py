@@ -1,8 +1,7 @@
 """Gates that can never hold or always do, that exclude each other, or that another one implies.
 
-All gates of a candidate must hold, so together they are one condition. A gate's alternatives are linear (`linear.py`),
-what is known of its quantities too (`axioms.py`), so the answer is exact over the numbers (`feasible.py`); where it
-would take too long, nothing is said.
+All gates of a candidate must hold, so together they are one condition. What `gates/prove.py` can't show in a limited
+number of tries is not reported.
 """
 
 from __future__ import annotations
@@ -10,19 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 
 from skillc.diagnostics.diagnostic import Label, Report, Severity
-from skillc.gates.axioms import Axioms, variables
-from skillc.gates.feasible import Inequality, TooLarge, conflict
-from skillc.gates.linear import Clause, Demand, Sum, TooMany, clauses
-from skillc.gates.show import show_term
-from skillc.gates.terms import CallTerm, Operation, StateTerm, Term
+from skillc.gates.axioms import Axioms
+from skillc.gates.intervals import Interval
+from skillc.gates.normal import Clause, Demand, Sum, TooMany, clauses
+from skillc.gates.prove import Prover, TooLarge
+from skillc.gates.terms import CallTerm, Operation, StateTerm, Term, show_term
 from skillc.language.checked import CheckedGate, CheckedMetric, Entity
 from skillc.language.facts import most_change
 from skillc.text import joined, listed
 
-_MOST = 128
 _MOST_GATES = 64
 """Gates that are held against each other: each is, with all others, so that the time grows with the square."""
 _MOST_TRIED = 200
@@ -41,7 +38,7 @@ def judge_gates(
     """Reports what the gates and requires of a program can't do, alone and together."""
     skills = [entity for entity in entities if entity.kind == "skill"]
     frozen = _frozen_tokens(skills)
-    judge = _Judge(report, Axioms(metrics, most_change(skills), frozen), frozen)
+    judge = _Judge(report, _axioms(metrics, most_change(skills), frozen), frozen)
     gates = _first(report, gates)
     settled = {gate.name for gate in gates if judge.settled(gate)}
     standing = [gate for gate in gates if gate.name not in settled]
@@ -52,6 +49,15 @@ def judge_gates(
         for together in judge.related([*requires, *group]):
             if not judge.exclusive(together):
                 judge.implied(together)
+
+
+def _axioms(metrics: Sequence[CheckedMetric], change: Fraction | None, least_tokens: int) -> Axioms:
+    """What is known of the quantities of a program: every skill of a run has at least its frozen tokens."""
+    functions = {"tokens": Interval.of(Fraction(least_tokens), None)}
+    if change is not None:
+        functions["change"] = Interval(Fraction(0), change)
+    ranges = {metric.name: Interval.of(metric.low, metric.high) for metric in metrics}
+    return Axioms(ranges, {metric.name: metric.term for metric in metrics}, functions)
 
 
 def _first(report: Report, gates: Sequence[CheckedGate]) -> Sequence[CheckedGate]:
@@ -83,12 +89,15 @@ class _Case:
     clauses: list[Clause]
 
 
+def _excluded(prover: Prover, cases: Iterable[_Case]) -> bool:
+    return prover.excluded(case.clauses for case in cases)
+
+
 class _Judge:
     def __init__(self, report: Report, axioms: Axioms, least_tokens: int) -> None:
         self._report = report
-        self._axioms = axioms
+        self._prover = Prover(axioms, _MOST_TRIED)
         self._least_tokens = least_tokens
-        self._tried = 0
 
     # ---- one gate ----
 
@@ -96,9 +105,9 @@ class _Judge:
         """Whether a gate is decided whatever the candidate does; says so."""
         try:
             case = clauses(gate.term)
-            if self._never(case):
+            if self._prover.excluded([case]):
                 self._can_never(gate, case)
-            elif self._never(clauses(gate.term, holds=False)):
+            elif self._prover.excluded([clauses(gate.term, holds=False)]):
                 hint = "remove it" if gate.kind == "require" else "remove it, or ask for more"
                 message = f"the {gate.kind} `{gate.name}` always holds, so it protects nothing"
                 self._report.add("SK511", gate.source, gate.span, message, hint=hint, severity=Severity.WARNING)
@@ -121,9 +130,9 @@ class _Judge:
             return
         for part in term.operands:
             shown = f"`{show_term(part)}` in the {gate.kind} `{gate.name}`"
-            if self._never(clauses(part)):
+            if self._prover.excluded([clauses(part)]):
                 self._report.note("SK510", gate.source, gate.span, f"{shown} can never hold", hint="remove it")
-            elif self._never(clauses(part, holds=False)):
+            elif self._prover.excluded([clauses(part, holds=False)]):
                 self._report.note("SK511", gate.source, gate.span, f"{shown} always holds", hint="remove it")
             else:
                 self._parts(gate, part)
@@ -132,7 +141,7 @@ class _Judge:
         """Where no token may change, rules may still be moved, and empty sections written."""
         if not any("change" in show_term(demand.leaf) for clause in case for demand in clause):
             return
-        if self._never([(*clause, _CHANGED) for clause in case]):
+        if self._prover.excluded([case, [(_CHANGED,)]]):
             message = (
                 f"the gate `{gate.name}` lets no edit through but one that moves a rule or adds to an empty section"
             )
@@ -149,7 +158,7 @@ class _Judge:
                 spoken = {term for clause in clauses(gate.term) for demand in clause for term in demand.sum.weights}
             except TooMany:
                 continue
-            terms, joined = self._axioms.related(spoken), [gate]
+            terms, joined = self._prover.axioms.related(spoken), [gate]
             apart = [part for part in parts if part[0].isdisjoint(terms)]
             for part in parts:
                 if part not in apart:
@@ -162,11 +171,12 @@ class _Judge:
         """Whether some gates can't hold together; says which."""
         try:
             cases = [_Case(gate, clauses(gate.term)) for gate in gates]
-            if len(cases) < 2 or not self._never(_all(cases)):
+            if len(cases) < 2 or not _excluded(self._prover, cases):
                 return False
             least = self._least(cases)
-            together = _all(least)
-            hint = self._reason(together[0]) if len(together) == 1 else "loosen one of them"
+            single = all(len(case.clauses) == 1 for case in least)
+            together = tuple(demand for case in least for demand in case.clauses[0])
+            hint = self._reason(together) if single else "loosen one of them"
         except (TooMany, TooLarge):
             return False
         *others, last = [case.gate for case in least]
@@ -184,7 +194,7 @@ class _Judge:
         """As few of the cases as exclude each other already."""
         for case in list(cases):
             rest = [each for each in cases if each is not case]
-            if self._never(_all(rest)):
+            if _excluded(self._prover, rest):
                 cases = rest
         return cases
 
@@ -209,40 +219,20 @@ class _Judge:
         """The gates that a gate follows from; none where it may fail while they hold."""
         opposite = _Case(gate, clauses(gate.term, holds=False))
         cases = [_Case(each, clauses(each.term)) for each in others]
-        if not cases or not self._never(_all([*cases, opposite])):
+        if not cases or not _excluded(self._prover, [*cases, opposite]):
             return []
         for case in list(cases):
             rest = [each for each in cases if each is not case]
-            if rest and self._never(_all([*rest, opposite])):
+            if rest and _excluded(self._prover, [*rest, opposite]):
                 cases = rest
         return [case.gate for case in cases]
 
-    # ---- reckoning ----
-
-    def _never(self, alternatives: Iterable[Clause]) -> bool:
-        return all(self._conflict(clause) is not None for clause in alternatives)
-
-    def _conflict(self, clause: Clause) -> frozenset[int] | None:
-        """The demands of a clause that exclude each other, by their place in it."""
-        self._tried += 1
-        if self._tried > _MOST_TRIED:
-            raise TooMany
-        known = self._axioms.about({term for demand in clause for term in demand.sum.weights})
-        numbers = variables([*(demand.sum for demand in clause), *(each for each, _ in known)])
-
-        def inequality(each: Sum, strict: bool, sources: frozenset[int]) -> Inequality:
-            weights = {numbers[term]: weight for term, weight in each.weights.items()}
-            return Inequality(weights, each.constant, strict, sources)
-
-        stated = [inequality(d.sum, d.strict, frozenset([i])) for i, d in enumerate(clause)]
-        return conflict([*stated, *(inequality(each, strict, frozenset()) for each, strict in known)])
-
     def _reason(self, clause: Clause) -> str:
         """The comparisons that exclude each other, as few as there are."""
-        sources = sorted(self._conflict(clause) or ())
+        sources = sorted(self._prover.conflict(clause) or ())
         for each in list(sources):
             rest = [i for i in sources if i != each]
-            if self._conflict(tuple(clause[i] for i in rest)) is not None:
+            if self._prover.conflict(tuple(clause[i] for i in rest)) is not None:
                 sources = rest
         shown = list(dict.fromkeys(f"`{show_term(clause[i].leaf)}`" for i in sources))
         if len(shown) == 1 and self._least_tokens and "tokens(" in shown[0]:
@@ -250,13 +240,3 @@ class _Judge:
         if len(shown) == 1:
             return f"nothing can meet {shown[0]}"
         return f"{joined(shown)} exclude each other"
-
-
-def _all(cases: Sequence[_Case]) -> list[Clause]:
-    """The alternatives of several gates together."""
-    found: list[Clause] = [()]
-    for case in cases:
-        if len(found) * len(case.clauses) > _MOST:
-            raise TooMany
-        found = [(*before, *clause) for before, clause in product(found, case.clauses)]
-    return found

@@ -9,9 +9,8 @@ from typing import NoReturn, TypeVar
 
 from skillc.diagnostics.diagnostic import Fix
 from skillc.gates.functions import Level
-from skillc.gates.ranges import Range
-from skillc.gates.show import show_term
-from skillc.gates.terms import Constant, MetricTerm, Operation, TextConstant, shallow
+from skillc.gates.intervals import EVERYTHING
+from skillc.gates.terms import Constant, MetricTerm, Operation, TextConstant, shallow, show_term
 from skillc.gates.units import described
 from skillc.language.amounts import bare, base_amount
 from skillc.language.calls import lower_call
@@ -174,10 +173,10 @@ class Lowering:
         if not quantity.range.finite and not scope.generic:
             raise scope.fail("SK304", span, "this metric has no finite range", "bound it: `clamp(..., 0, 300 tokens)`")
         if scope.generic:
-            ends = quantity.range
+            low, high = quantity.range.bounds
             unit = ANY_UNIT if quantity.unit is None else quantity.unit
             name = show_term(typed.term)
-            return CheckedMetric(name, typed.term, unit, ends.low, ends.high, False, False, scope.source, span)
+            return CheckedMetric(name, typed.term, unit, low, high, False, False, scope.source, span)
         return scope.metrics.anonymous(typed.term, quantity, scope.source, span)
 
     # ---- arithmetic ----
@@ -236,7 +235,7 @@ class Lowering:
         unit = None if a.unit is None or b.unit is None else "" if a.unit == b.unit else a.unit
         if b.range.holds(Fraction(0)):
             if self.scope.generic:
-                return Quantity(unit, Range(), level)
+                return Quantity(unit, EVERYTHING, level)
             shown = self.scope.shown(node.right.span)
             hint = f"keep it away from 0: `max({shown}, 1{' ' + b.unit if b.unit else ''})`"
             raise self.scope.fail(

@@ -10,9 +10,18 @@ from typing import TYPE_CHECKING, NoReturn
 from skillc.diagnostics.diagnostic import Label
 from skillc.diagnostics.suggest import meant
 from skillc.gates.functions import Level
-from skillc.gates.ranges import OPEN
-from skillc.gates.show import extent
-from skillc.gates.terms import FieldTerm, ListTerm, MeanTerm, MetricTerm, Operation, Term, TextConstant, WordTerm
+from skillc.gates.intervals import EVERYTHING
+from skillc.gates.terms import (
+    FieldTerm,
+    ListTerm,
+    MeanTerm,
+    MetricTerm,
+    Operation,
+    Term,
+    TextConstant,
+    WordTerm,
+    extent,
+)
 from skillc.gates.units import decimal, described
 from skillc.language import arguments
 from skillc.language.amounts import bare
@@ -227,11 +236,11 @@ def _any(scope: Scope, function: Function, parameter: nodes.Parameter) -> Typed:
     """A value that stands for any argument of a parameter's type."""
     kind, name = _type(scope, function, parameter), f"<{parameter.name.text}>"
     if kind in UNIT_TYPES:
-        return Typed(FieldTerm(name), Quantity(UNIT_TYPES[kind], OPEN, Level.LITERAL))
+        return Typed(FieldTerm(name), Quantity(UNIT_TYPES[kind], EVERYTHING, Level.LITERAL))
     text = Column(name, "output", FieldType("text"))
     claim = Operation(">", (MeanTerm("candidate", name), MeanTerm("incumbent", name)))
     standing: dict[str, tuple[Term, Type]] = {
-        "metric": (MetricTerm(name), Quantity(None, OPEN, Level.EXAMPLE)),
+        "metric": (MetricTerm(name), Quantity(None, EVERYTHING, Level.EXAMPLE)),
         "claim": (claim, Truth(Level.RUN)),
         "condition": (MetricTerm(name), Truth(Level.EXAMPLE)),
         "text": (FieldTerm(name), text),

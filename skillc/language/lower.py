@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Literal
 
 from skillc.diagnostics.diagnostic import Report
-from skillc.gates.functions import Level
-from skillc.gates.show import show_term, size, walk
-from skillc.gates.terms import CallTerm, MeanTerm, MetricTerm, StateTerm, Term
+from skillc.gates.functions import RUN_FUNCTIONS, Level
+from skillc.gates.terms import CallTerm, MeanTerm, MetricTerm, StateTerm, Term, calls, extent, show_term, walk
 from skillc.language.checked import CheckedGate, CheckedMetric, Later
 from skillc.language.expressions import Lowering
 from skillc.language.functions import Function, verify
@@ -20,7 +19,6 @@ from skillc.language.types import Broken, Quantity
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
 
-_CANDIDATE_FUNCTIONS = ("improved", "regressed", "precision", "recall", "change")
 _LARGEST = 20_000
 _CIRCLE_SHOWN = 8
 
@@ -115,8 +113,9 @@ class Lower:
         self._say_once(before)
         self._small(node, typed.term)
         ends = quantity.range
+        least, most = ends.bounds
         if not ends.finite and not self._reads_unbounded(typed.term):
-            side = "above" if ends.high is None else "below"
+            side = "above" if most is None else "below"
             unit = quantity.unit or ""
             what = "goal" if goal else "metric"
             hint = f"bound it: `clamp(..., 0{' ' + unit if unit else ''}, 300{' ' + unit if unit else ''})`"
@@ -126,8 +125,8 @@ class Lower:
             name,
             typed.term,
             quantity.unit or "",
-            ends.low,
-            ends.high,
+            least,
+            most,
             goal,
             True,
             self._module.source,
@@ -144,8 +143,8 @@ class Lower:
         """The metric that an expression in a gate makes, under its canonical text."""
         name = show_term(term)
         if name not in self.metrics:
-            ends, unit = quantity.range, quantity.unit or ""
-            self.metrics[name] = CheckedMetric(name, term, unit, ends.low, ends.high, False, False, source, span)
+            (least, most), unit = quantity.range.bounds, quantity.unit or ""
+            self.metrics[name] = CheckedMetric(name, term, unit, least, most, False, False, source, span)
         return self.metrics[name]
 
     def _say_once(self, before: int) -> None:
@@ -154,7 +153,7 @@ class Lower:
         later[before:] = {each.what: each for each in reversed(later[before:])}.values()
 
     def _small(self, node: nodes.Expression, term: Term) -> None:
-        if size(term) > _LARGEST:
+        if extent(term)[0] > _LARGEST:
             hint = "give the parts names, as metrics of their own"
             self._report.add("SK320", self._module.source, node.span, "this expression is too large", hint=hint)
             raise Broken
@@ -199,9 +198,7 @@ class Lower:
         assert stated.name is not None
         assert stated.node.value is not None
         states = {each.state for each in walk(term) if isinstance(each, MeanTerm | StateTerm)}
-        moved = [
-            each.function for each in walk(term) if isinstance(each, CallTerm) and each.function in _CANDIDATE_FUNCTIONS
-        ]
+        moved = [each.function for each in calls(term) if _about_candidate(each)]
         if kind == "gate" and "candidate" not in states and not moved:
             hint = f"compare `candidate.metric`, or write `require {stated.name.text} = ...`"
             raise scope.fail(
@@ -223,3 +220,8 @@ class Lower:
                 start = comment.span.end
         parts.append(source.text[start : node.span.end])
         return " ".join(" ".join(parts).split())
+
+
+def _about_candidate(call: CallTerm) -> bool:
+    builtin = RUN_FUNCTIONS.get(call.function)
+    return builtin is not None and builtin.about_candidate

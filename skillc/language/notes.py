@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from skillc.diagnostics.diagnostic import Fix, Report
 from skillc.gates.functions import EXAMPLE_FUNCTIONS
-from skillc.gates.show import metrics_read, show_term, walk
-from skillc.gates.terms import CallTerm, Constant, Operation, StateTerm, Term, WordTerm
+from skillc.gates.terms import CallTerm, Constant, Operation, StateTerm, Term, WordTerm, metrics_read, show_term, walk
 from skillc.language.checked import CheckedGate, CheckedMetric, Entity, Items, Word
 from skillc.language.facts import amount, epoch_steps
 from skillc.language.missing import is_library

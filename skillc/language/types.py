@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from skillc.gates.functions import Level
-from skillc.gates.ranges import UNIT, Range
+from skillc.gates.intervals import EVERYTHING, UNIT, Interval
 from skillc.gates.terms import Constant, Term
 from skillc.language.checked import FieldType
 
@@ -15,7 +15,7 @@ class Quantity:
     """A number. `unit` is None inside a parametric body, where it depends on an argument."""
 
     unit: str | None
-    range: Range
+    range: Interval
     level: Level
 
 
@@ -75,7 +75,7 @@ def as_quantity(typed: Typed, *, counts_truth: bool) -> Quantity | None:
         return Quantity("", UNIT, kind.level)
     if isinstance(kind, Column) and not kind.type.optional:
         if kind.type.kind in ("number", "integer"):
-            return Quantity("", Range(), Level.EXAMPLE)
+            return Quantity("", EVERYTHING, Level.EXAMPLE)
         if kind.type.kind == "bool" and counts_truth:
             return Quantity("", UNIT, Level.EXAMPLE)
     return None

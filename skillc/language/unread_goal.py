@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from skillc.diagnostics.diagnostic import Report
-from skillc.gates.show import walk
-from skillc.gates.terms import MeanTerm, MetricTerm, Term
+from skillc.gates.terms import MeanTerm, MetricTerm, Term, walk
 from skillc.language.checked import CheckedGate, CheckedMetric, Entity, Word
 
 

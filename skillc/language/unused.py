@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from skillc.diagnostics.diagnostic import Report
 from skillc.gates.functions import EXAMPLE_FUNCTIONS
-from skillc.gates.show import walk
-from skillc.gates.terms import CallTerm, FieldTerm, WordTerm
+from skillc.gates.terms import CallTerm, FieldTerm, WordTerm, walk
 from skillc.language.checked import CheckedGate, CheckedMetric, Entity, Invocation, Word
 from skillc.language.modules import Module
 

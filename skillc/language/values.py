@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from skillc.gates.functions import Level
-from skillc.gates.ranges import Range, point
+from skillc.gates.intervals import Interval
 from skillc.gates.terms import Constant, MetricTerm
 from skillc.language.checked import CheckedMetric
 from skillc.language.types import Quantity, Typed
@@ -16,7 +16,7 @@ ANY_UNIT = "?"
 
 def literal(value: Fraction, unit: str) -> Typed:
     """A number that is written out."""
-    return Typed(Constant(value, unit), Quantity(unit, point(value), Level.LITERAL))
+    return Typed(Constant(value, unit), Quantity(unit, Interval.point(value), Level.LITERAL))
 
 
 def metric_value(metric: CheckedMetric) -> Typed:
@@ -27,4 +27,4 @@ def metric_value(metric: CheckedMetric) -> Typed:
 def metric_quantity(metric: CheckedMetric, level: Level) -> Quantity:
     """What is known of a metric's value on one rollout, or of its mean over a run."""
     unit = None if metric.unit == ANY_UNIT else metric.unit
-    return Quantity(unit, Range(metric.low, metric.high), level)
+    return Quantity(unit, Interval.of(metric.low, metric.high), level)

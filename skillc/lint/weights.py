@@ -11,9 +11,18 @@ from skillc.budget.spend import Sizes
 from skillc.budget.steps import decisions_of
 from skillc.data.dataset import Dataset
 from skillc.diagnostics.diagnostic import Severity
-from skillc.gates.show import show_term
-from skillc.gates.stages import conjuncts
-from skillc.gates.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, Term, WordTerm
+from skillc.gates.terms import (
+    CallTerm,
+    Constant,
+    FieldTerm,
+    MeanTerm,
+    MetricTerm,
+    Operation,
+    Term,
+    WordTerm,
+    conjuncts,
+    show_term,
+)
 from skillc.plan.advice import Advice, Place
 from skillc.plan.betting import e_value
 from skillc.plan.chance import comparison, points_above

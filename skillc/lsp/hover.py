@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from skillc.gates.functions import Builtin, Level
 from skillc.gates.functions import Parameter as BuiltinParameter
-from skillc.gates.show import show_term
+from skillc.gates.terms import show_term
 from skillc.gates.units import decimal, written
 from skillc.language import glossary
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Shares, Value, Word
@@ -228,9 +228,9 @@ def builtin_text(builtin: Builtin) -> str:
 def _builtin(builtin: Builtin) -> Iterator[str | None]:
     yield _code(builtin.usage)
     yield builtin_text(builtin)
-    if builtin.unit is not None and builtin.range.low is not None:
-        high = "" if builtin.range.high is None else f" to {written(builtin.range.high, builtin.unit)}"
-        yield f"from {written(builtin.range.low, builtin.unit)}{high}"
+    low, high = builtin.range.bounds
+    if builtin.unit is not None and low is not None:
+        yield f"from {written(low, builtin.unit)}" + ("" if high is None else f" to {written(high, builtin.unit)}")
 
 
 def _module(module: Module) -> Iterator[str | None]:

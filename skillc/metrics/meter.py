@@ -18,8 +18,7 @@ from skillc.data.baselines import baseline_scores
 from skillc.data.dataset import Dataset
 from skillc.data.example import Example
 from skillc.errors import SkillcError
-from skillc.gates.show import walk
-from skillc.gates.terms import CallTerm, Constant, FieldTerm, ListTerm, MetricTerm, Operation, Term, TextConstant
+from skillc.gates.terms import CallTerm, Constant, FieldTerm, ListTerm, MetricTerm, Operation, Term, TextConstant, walk
 from skillc.metrics.cells import MICRO, Cell, Scored, Unmeasured, UnmeasuredKind, measured_mean
 from skillc.metrics.primitives import COUNTS, PRIMITIVES, SEARCHES, Measure, Subject, phrases_of, same, text_of
 from skillc.metrics.user_metric import call, load_function

@@ -156,7 +156,9 @@ async def settle_pool(
     """
     distinct = {digest(patch.candidate): patch for patch in reversed(patches)}
     patches = [patch for patch in patches if distinct[digest(patch.candidate)] is patch]
-    await _incumbent_on_batch(engine, state, batch, gates_for(engine.plan, slow=False) if gates is None else gates)
+    await _incumbent_on_batch(
+        engine, state, batch, gates_for(engine.plan.gates, slow=False) if gates is None else gates
+    )
     if place.kind != "step":
         engine.observer.step(place, shown(goal_of(engine, state.incumbent)))
     engine.observer.candidates([_in_words(patch) for patch in patches])
@@ -433,9 +435,9 @@ def is_better(engine: Engine, candidate: Document, best: Document) -> bool:
 
     Goals are compared by their lower bounds, so that what was not measured never makes a skill better.
     """
-    ours, theirs = goal_of(engine, candidate).lo, goal_of(engine, best).lo
+    ours, theirs = goal_of(engine, candidate).low, goal_of(engine, best).low
     return ours > theirs or (ours == theirs and tokens(candidate) < tokens(best))
 
 
 def _least(goal: Interval) -> Fraction:
-    return goal.lo if isinstance(goal.lo, Fraction) else Fraction(0)
+    return goal.low if isinstance(goal.low, Fraction) else Fraction(0)

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from skillc.data.example import Example
 from skillc.document.skill import Document, digest
-from skillc.gates.show import metrics_read
+from skillc.gates.terms import metrics_read
 from skillc.metrics.cells import MICRO, measured_mean
 from skillc.models.failures import BudgetReached, EndpointAway
 from skillc.optimize.decide import DOWN

@@ -15,9 +15,9 @@ from skillc.errors import SkillcError
 from skillc.gates.evaluate import decide, decide_all
 from skillc.gates.evidence import Evidence, Range, SplitEvidence, TextEvidence
 from skillc.gates.intervals import Interval, Truth
-from skillc.gates.stages import calls, gates_for
+from skillc.gates.stages import gates_for
 from skillc.gates.terms import State as LanguageState
-from skillc.gates.terms import StateTerm, Term
+from skillc.gates.terms import StateTerm, Term, calls
 from skillc.metrics.cells import MICRO, Cell
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.flips import Flips
@@ -72,9 +72,9 @@ class Decision:
 def shown(value: Interval | Fraction | None) -> JsonValue:
     """A mean as the history writes it: six digits, the same for the same value; both ends where it is open."""
     if isinstance(value, Interval):
-        if isinstance(value.lo, float) or isinstance(value.hi, float):
+        if isinstance(value.low, float) or isinstance(value.high, float):
             return None
-        return shown(value.lo) if value.lo == value.hi else [shown(value.lo), shown(value.hi)]
+        return shown(value.low) if value.low == value.high else [shown(value.low), shown(value.high)]
     return None if value is None else f"{float(value):.6f}".rstrip("0").rstrip(".")
 
 
@@ -144,7 +144,7 @@ def hopeless(engine: Engine, state: State) -> bool:
     known: dict[LanguageState, Document] = dict(skills(state, state.incumbent))
     del known["candidate"]
     found = evidence(engine, known, (), texts(engine, known, None))
-    gates = [gate for gate in gates_for(engine.plan, slow=False) if gate.stage != "batch"]
+    gates = [gate for gate in gates_for(engine.plan.gates, slow=False) if gate.stage != "batch"]
     return decide_all(gates, found).truth is Truth.FALSE
 
 

@@ -7,8 +7,7 @@ from fractions import Fraction
 from math import sqrt
 
 from skillc.document.skill import Document
-from skillc.gates.stages import conjuncts
-from skillc.gates.terms import CallTerm, Constant, MetricTerm
+from skillc.gates.terms import CallTerm, Constant, MetricTerm, conjuncts
 from skillc.metrics.cells import MICRO, Scored
 from skillc.optimize.engine import Engine
 from skillc.plan.chance import comparison

@@ -127,7 +127,7 @@ class _Racer:
 
     def out_of_reach(self, other: _Racer) -> bool:
         """Whether this one's goal can no longer come before that of another, for which all gates hold."""
-        best, theirs = self.goal().hi, other.goal().lo
+        best, theirs = self.goal().high, other.goal().low
         return theirs > best or (theirs == best and other.thrift < self.thrift)
 
 
@@ -143,7 +143,7 @@ class _Pool:
         gates: Sequence[GatePlan] | None,
     ) -> None:
         self._engine, self._state, self._batch = engine, state, tuple(batch)
-        self._gates = gates_for(engine.plan, slow=False) if gates is None else gates
+        self._gates = gates_for(engine.plan.gates, slow=False) if gates is None else gates
         self._racers = [self._entered(place, candidate) for place, candidate in enumerate(candidates)]
 
     def _entered(self, place: int, candidate: Document) -> _Racer:
@@ -305,7 +305,7 @@ class _Pool:
 
     def _take_best(self, fit: Sequence[_Racer]) -> None:
         """Ends the race: the fittest by its goal's lower bound is accepted; who is not fit is undecided."""
-        best = min(fit, key=lambda racer: (-racer.goal().lo, racer.thrift), default=None)
+        best = min(fit, key=lambda racer: (-racer.goal().low, racer.thrift), default=None)
         for racer in self._racing:
             if racer is best:
                 racer.result = "accept"

@@ -121,7 +121,12 @@ async def slow_update(
     shown: dict[str, JsonValue] = {"guidance": reply.guidance, "section": section.name}
     patch = Patch((), written.document, shown, f"guidance of {section.name}: {reply.guidance.strip()}")
     return await settle(
-        engine, state, patch, [pair.example for pair in compared.pairs], place, gates=gates_for(engine.plan, slow=True)
+        engine,
+        state,
+        patch,
+        [pair.example for pair in compared.pairs],
+        place,
+        gates=gates_for(engine.plan.gates, slow=True),
     )
 
 

@@ -178,7 +178,7 @@ def gates_of(engine: Engine, state: State) -> tuple[GatePlan, ...]:
     )
     known = skills(state, state.incumbent)
     same = evidence(engine, known, (), texts(engine, known, Fraction(0), base_of_change(state.incumbent)))
-    binding = [g for g in gates_for(engine.plan, slow=False) if decide_all([g], same).truth is not Truth.FALSE]
+    binding = [g for g in gates_for(engine.plan.gates, slow=False) if decide_all([g], same).truth is not Truth.FALSE]
     return (*own, *binding)
 
 

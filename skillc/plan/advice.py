@@ -11,9 +11,8 @@ from skillc.budget.methods import candidates_of
 from skillc.budget.spend import POOLED_BELOW, Sizes
 from skillc.budget.steps import step_size
 from skillc.diagnostics.diagnostic import Severity
-from skillc.gates.show import walk
-from skillc.gates.stages import calls, conjuncts, fields_of
-from skillc.gates.terms import MeanTerm
+from skillc.gates.stages import fields_of
+from skillc.gates.terms import MeanTerm, calls, conjuncts, walk
 from skillc.gates.units import written
 from skillc.plan import figures
 from skillc.plan.chance import (

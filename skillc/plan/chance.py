@@ -14,8 +14,7 @@ from itertools import accumulate
 from math import log, sqrt
 from statistics import NormalDist
 
-from skillc.gates.stages import conjuncts
-from skillc.gates.terms import CallTerm, Constant, MeanTerm, Operation, Term, WordTerm
+from skillc.gates.terms import CallTerm, Constant, MeanTerm, Operation, Term, WordTerm, conjuncts
 from skillc.plan.betting import standard_errors
 from skillc.plan.schema import Plan
 

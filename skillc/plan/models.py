@@ -9,8 +9,7 @@ from pydantic import JsonValue
 
 from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
-from skillc.gates.stages import calls
-from skillc.gates.terms import WordTerm
+from skillc.gates.terms import WordTerm, calls
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Value
 from skillc.language.templates import path_of, words_of
 from skillc.plan.schema import (

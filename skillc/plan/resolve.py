@@ -12,8 +12,8 @@ from typing import Literal, cast
 from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.document.markdown import heading
 from skillc.document.yaml_scalar import further_keys
-from skillc.gates.show import metrics_read
 from skillc.gates.stages import stage_of
+from skillc.gates.terms import metrics_read
 from skillc.language.checked import (
     Checked,
     CheckedGate,

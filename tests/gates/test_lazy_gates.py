@@ -149,7 +149,7 @@ def test_what_is_known_of_a_tested_claim_narrows_to_its_value(call, world):
     exact, before = Exact(examples, samples, cells, SMALLEST).value(call), Interval(Fraction(0), Fraction(10**9))
     for start in range(0, len(order) + wave, wave):
         known = value(call, evidence(examples, samples, cells, set(order[:start])))
-        assert before.lo <= known.lo <= exact <= known.hi <= before.hi
+        assert before.low <= known.low <= exact <= known.high <= before.high
         before = known
     assert before == Interval.point(exact)
 

@@ -76,7 +76,7 @@ def fully(run, now, candidates, batch):
         known = skills(now, candidate)
         seen = evidence(run, known, batch, texts(run, known, Fraction(1, 5)))
         with patch("skillc.optimize.pool.change", return_value=Fraction(1, 5)):
-            found.append((decide_all(run.plan.gates, seen).truth, goal_of(run, candidate).lo))
+            found.append((decide_all(run.plan.gates, seen).truth, goal_of(run, candidate).low))
     return found
 
 
@@ -101,7 +101,7 @@ def check(world, has_batch):
         elif decision.result == "beaten":
             assert winner is not None
             assert truths[winner][1] >= goal
-        assert decision.goal.lo <= goal <= decision.goal.hi
+        assert decision.goal.low <= goal <= decision.goal.high
     if len(candidates) == 1:
         expected = {Truth.TRUE: "accept", Truth.FALSE: "reject", Truth.UNKNOWN: "undecided"}[truths[0][0]]
         assert decisions[0].result == expected
@@ -304,7 +304,7 @@ def test_the_incumbents_unmeasured_cells_are_tried_again_with_the_first_wave():
     failing.clear()
     decisions = asyncio.run(race(run, now, [POOL[0]], ()))
     assert [name for _, name, _, _ in script.sent].count("incumbent") == 1
-    assert decisions[0].incumbent.lo == decisions[0].incumbent.hi == 0
+    assert decisions[0].incumbent.low == decisions[0].incumbent.high == 0
 
 
 def test_a_cap_inside_a_wave_ends_the_race_without_a_decision():

@@ -90,8 +90,8 @@ def test_a_cap_inside_the_completion_leaves_the_accept_standing():
     assert digest(after.incumbent) == digest(after.best) == digest(patch("cure").candidate)
     assert (after.accepted, after.decisions) == (1, 1)
     goal = goal_of(world.run, after.best)
-    assert goal.lo > 0
-    assert goal.hi == 1 > goal.lo
+    assert goal.low > 0
+    assert goal.high == 1 > goal.low
     assert [record["result"] for record in world.told] == ["accept"]
     assert world.run.observer.completions == []
 

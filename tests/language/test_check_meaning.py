@@ -9,7 +9,7 @@ import pytest
 from checking import clean, codes, entity, gate, metric, program, run
 
 from skillc.diagnostics.diagnostic import Severity
-from skillc.gates.show import show_term
+from skillc.gates.terms import show_term
 from skillc.language.checked import Amount
 from skillc.syntax.source import Source
 

@@ -11,8 +11,7 @@ from checking import codes, metric, program, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillc.gates.show import extent, show_term
-from skillc.gates.terms import CallTerm, Constant, Operation, Term
+from skillc.gates.terms import CallTerm, Constant, Operation, Term, extent, show_term
 
 PROGRAMS = [path.read_text("utf-8") for path in sorted((Path(__file__).parent / "programs").glob("*.skill"))]
 PIECES = re.compile(r'"""(?:.|\n)*?"""|"[^"\n]*"|\w+|\s+|[^\w\s]')

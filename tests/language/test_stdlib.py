@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from checking import clean, gate, metric, program
 
-from skillc.gates.show import show_term
+from skillc.gates.terms import show_term
 from skillc.language.check import check
 from skillc.language.modules import Loader
 from skillc.resources import folder

@@ -9,7 +9,7 @@ from skillc.data.example import Example
 from skillc.gates.evaluate import decide
 from skillc.gates.evidence import Evidence, Range, SplitEvidence, TextEvidence
 from skillc.gates.intervals import Truth
-from skillc.gates.show import show_term
+from skillc.gates.terms import show_term
 from skillc.language.library import reference
 from skillc.metrics.cells import MICRO, Scored
 

@@ -88,7 +88,7 @@ def test_the_smallest_group_counts(tmp_path):
 def surest(size, improved):
     """What the run's own test says where so many of the examples improve, and none gets worse."""
     differences = [1] * improved + [0] * (size - improved)
-    return Confidence(size, 0).interval(differences, differences).lo
+    return Confidence(size, 0).interval(differences, differences).low
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8])

@@ -5,9 +5,8 @@ from fractions import Fraction
 import pytest
 from plan_samples import BETTER, COMPACT, SAFE
 
-from skillc.gates.show import walk
-from skillc.gates.stages import conjuncts, stage_of
-from skillc.gates.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
+from skillc.gates.stages import stage_of
+from skillc.gates.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm, conjuncts, walk
 
 ZERO = Constant(Fraction(0))
 CURES = Operation(">", (CallTerm("improved", (MetricTerm("soft"),), (("on", WordTerm("batch")),)), ZERO))

@@ -119,7 +119,7 @@ def test_a_field_of_a_group_is_a_field(folder):
 
 
 def _calls(term):
-    from skillc.gates.stages import calls
+    from skillc.gates.terms import calls
 
     return [c for c in calls(term) if isinstance(c, CallTerm)]
 

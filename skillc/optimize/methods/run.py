@@ -80,7 +80,7 @@ async def _decided(engine: Engine, state: State, found: Found) -> State:
         return _empty(engine, state, place, found.problem or "nothing better than the initial skill was found", shown)
     # A gate that reads the batch is decided on the run's first one.
     batch = batches(engine.dataset.train, engine.plan.optimize.batch, plan_seed=engine.plan.data.seed, epoch=1)[0]
-    on_batch = any(reads_batch(gate.term) for gate in gates_for(engine.plan, slow=False))
+    on_batch = any(reads_batch(gate.term) for gate in gates_for(engine.plan.gates, slow=False))
     if on_batch and found.stopped in ("interrupted", "time"):
         return state
     if on_batch:

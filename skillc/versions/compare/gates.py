@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from skillc.gates.show import show_term
+from skillc.gates.axioms import Axioms
+from skillc.gates.intervals import Interval
+from skillc.gates.prove import as_strict
 from skillc.gates.stages import gates_for
-from skillc.gates.terms import Term
+from skillc.gates.terms import Term, show_term
 from skillc.plan.schema import GatePlan, Plan, RequirePlan
 from skillc.versions.change import Change, Place
 from skillc.versions.compare.meaning import renamed, renamed_metrics
-from skillc.versions.looser import as_strict
-from skillc.versions.order import Bounds
 from skillc.versions.version import Version
 
 Kind = Literal["gate", "require"]
@@ -41,15 +41,15 @@ def gate_changes(old: Version, new: Version) -> Iterator[Change]:
     names = renamed_metrics(old, new)
     gates = [gate.model_copy(update={"term": renamed(gate.term, names)}) for gate in new.plan.gates]
     plan = new.plan.model_copy(update={"gates": tuple(gates)})
-    yield from _changes("gate", _of_gates(old.plan), _of_gates(plan), bounds_of(old.plan, new.plan, names))
+    yield from _changes("gate", _of_gates(old.plan), _of_gates(plan), axioms_of(old.plan, new.plan, names))
 
 
 def require_changes(old: Version, new: Version) -> Iterator[Change]:
     """What has to hold before the first step, and the verdict that delivers the skill."""
     names = renamed_metrics(old, new)
     now = [each.model_copy(update={"term": renamed(each.term, names)}) for each in new.plan.requires]
-    bounds = bounds_of(old.plan, new.plan, names)
-    yield from _changes("require", _of_requires(old.plan.requires), _of_requires(now), bounds)
+    axioms = axioms_of(old.plan, new.plan, names)
+    yield from _changes("require", _of_requires(old.plan.requires), _of_requires(now), axioms)
     yield from _verdict_changes(old.plan.required_verdict, new.plan.required_verdict)
 
 
@@ -62,18 +62,18 @@ def _verdict_changes(old: str | None, new: str | None) -> Iterator[Change]:
         yield Change("gates", "require", None, new, "stricter", place=Place("require", new))
 
 
-def bounds_of(old: Plan, new: Plan, names: dict[str, str]) -> Bounds:
-    """The range of each metric in both versions: the wider of the two where they differ."""
-    found = {metric.name: (metric.low, metric.high) for metric in old.metrics}
+def axioms_of(old: Plan, new: Plan, names: dict[str, str]) -> Axioms:
+    """What is known of the metrics of both versions: the wider range where they differ."""
+    found = {metric.name: Interval(metric.low, metric.high) for metric in old.metrics}
     for metric in new.metrics:
-        name = names.get(metric.name, metric.name)
-        low, high = found.get(name, (metric.low, metric.high))
-        found[name] = (min(low, metric.low), max(high, metric.high))
-    return Bounds(found)
+        name, own = names.get(metric.name, metric.name), Interval(metric.low, metric.high)
+        before = found.get(name, own)
+        found[name] = Interval(min(before.low, own.low), max(before.high, own.high))
+    return Axioms(found)
 
 
 def _of_gates(plan: Plan) -> _Side:
-    scopes = (tuple(gate.term for gate in gates_for(plan, slow=slow)) for slow in (False, True))
+    scopes = (tuple(gate.term for gate in gates_for(plan.gates, slow=slow)) for slow in (False, True))
     return _Side({gate.name: gate for gate in plan.gates}, tuple(scopes))
 
 
@@ -81,30 +81,30 @@ def _of_requires(requires: Sequence[RequirePlan]) -> _Side:
     return _Side({each.name: each for each in requires}, (tuple(each.term for each in requires),))
 
 
-def _changes(kind: Kind, old: _Side, new: _Side, bounds: Bounds) -> Iterator[Change]:
+def _changes(kind: Kind, old: _Side, new: _Side, axioms: Axioms) -> Iterator[Change]:
     weak = {
         name: lost
         for name, each in old.each.items()
-        if (lost := [i for i in old.where(each) if not as_strict(new.scopes[i], each.term, bounds)])
+        if (lost := [i for i in old.where(each) if not as_strict(new.scopes[i], each.term, axioms)])
     }
     told: set[str] = set()
     for name in weak:
-        change, twin = _weakened(kind, old, new, name, bounds)
+        change, twin = _weakened(kind, old, new, name, axioms)
         told |= {name, twin} if twin is not None else {name}
         yield change
     for name, each in new.each.items():
         where = new.where(each)
-        if name in told or all(as_strict(old.scopes[i], each.term, bounds) for i in where):
+        if name in told or all(as_strict(old.scopes[i], each.term, axioms) for i in where):
             continue
         before = old.each.get(name)
         yield Change("gates", f"{kind} {name}", _shown(before), _shown(each), "stricter", place=Place(kind, name))
 
 
-def _weakened(kind: Kind, old: _Side, new: _Side, name: str, bounds: Bounds) -> tuple[Change, str | None]:
+def _weakened(kind: Kind, old: _Side, new: _Side, name: str, axioms: Axioms) -> tuple[Change, str | None]:
     """What became of a condition that is no longer kept, and the one that took its place."""
     was = old.each[name]
     twin = new.each.get(name) or next(
-        (each for each in new.each.values() if each.name not in old.each and as_strict([was.term], each.term, bounds)),
+        (each for each in new.each.values() if each.name not in old.each and as_strict([was.term], each.term, axioms)),
         None,
     )
     subject = f"{kind} {name}"
@@ -118,7 +118,7 @@ def _weakened(kind: Kind, old: _Side, new: _Side, name: str, bounds: Bounds) -> 
     if was.term == twin.term:
         message = f"the {kind} `{name}` holds for less than it did: {_scope(was, twin)}"
         change = Change("gates", subject, _shown(was), after, "looser", f"{kind}-loosened", message, _HINT, place=place)
-    elif as_strict([was.term], twin.term, bounds):
+    elif as_strict([was.term], twin.term, axioms):
         message = f"the {kind} {called} lets more through: `{_shown(was)}` became `{after}`"
         change = Change("gates", subject, _shown(was), after, "looser", f"{kind}-loosened", message, _HINT, place=place)
     else:

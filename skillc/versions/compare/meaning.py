@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from skillc.gates.terms import CallTerm, ListTerm, MeanTerm, MetricTerm, Operation, Term, TextConstant, WordTerm
+from skillc.gates.normal import normal
+from skillc.gates.terms import CallTerm, MeanTerm, MetricTerm, Term, TextConstant, WordTerm, rebuilt
 from skillc.json_values import digest
 from skillc.own_code import code_digest
 from skillc.plan.digest import without_secrets
 from skillc.plan.schema import MetricPlan, Plan
-from skillc.versions.quantities import condition, quantity
 from skillc.versions.version import Version
-
-_LOGIC = ("and", "or", "not", "<", "<=", ">", ">=", "==", "!=")
 
 
 def meanings(version: Version) -> dict[str, str]:
@@ -45,18 +43,6 @@ def renamed(term: Term, names: Mapping[str, str]) -> Term:
     return rebuilt(term, named)
 
 
-def rebuilt(term: Term, change: Callable[[Term], Term]) -> Term:
-    """A term with each part of it changed, the innermost first."""
-    if isinstance(term, Operation):
-        return change(Operation(term.operator, tuple(rebuilt(part, change) for part in term.operands)))
-    if isinstance(term, ListTerm):
-        return change(ListTerm(tuple(rebuilt(part, change) for part in term.items)))
-    if isinstance(term, CallTerm):
-        options = tuple((name, rebuilt(value, change)) for name, value in term.options)
-        return change(CallTerm(term.function, tuple(rebuilt(part, change) for part in term.arguments), options))
-    return change(term)
-
-
 def _meaning(version: Version, metric: MetricPlan, known: Mapping[str, str]) -> str:
     plan = version.plan
 
@@ -68,22 +54,8 @@ def _meaning(version: Version, metric: MetricPlan, known: Mapping[str, str]) -> 
             return CallTerm("python", (*part.arguments, code), part.options)
         return _judge(part, plan) if isinstance(part, CallTerm) and part.function == "judge" else part
 
-    whole = rebuilt(metric.term, read)
-    holds = isinstance(whole, Operation) and whole.operator in _LOGIC
-    form: object = condition(whole) if holds else quantity(whole)
-    return digest([_canonical(form), metric.unit, metric.low, metric.high])
-
-
-def _canonical(form: object) -> str:
-    """One text for one form; a set of parts in one order."""
-    if isinstance(form, frozenset):
-        return "{" + ", ".join(sorted(_canonical(each) for each in form)) + "}"
-    if isinstance(form, tuple):
-        return "(" + ", ".join(_canonical(each) for each in form) + ")"
-    fields = getattr(type(form), "__dataclass_fields__", None)
-    if fields is None:
-        return repr(form)
-    return f"{type(form).__name__}({', '.join(_canonical(getattr(form, name)) for name in fields)})"
+    form = normal(rebuilt(metric.term, read))
+    return digest([repr(form), metric.unit, metric.low, metric.high])
 
 
 def _judge(term: CallTerm, plan: Plan) -> CallTerm:

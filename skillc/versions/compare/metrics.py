@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from skillc.gates.show import metrics_read, show_term
+from skillc.gates.terms import metrics_read, show_term
 from skillc.plan.schema import MetricPlan, Plan
 from skillc.text import cut
 from skillc.versions.change import Change, Place

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillc.gates.feasible import Inequality, TooLarge, conflict
+from skillc.gates.prove import Inequality, TooLarge, conflict
 
 _NUMBERS = st.integers(-12, 12).map(lambda quarters: Fraction(quarters, 4))
 

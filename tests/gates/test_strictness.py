@@ -8,16 +8,18 @@ from gate_worlds import METRICS, comparisons, evidence, gates, worlds
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from skillc.gates.axioms import Axioms
 from skillc.gates.evaluate import decide_all
-from skillc.gates.intervals import Truth
+from skillc.gates.intervals import Interval, Truth
+from skillc.gates.normal import normal
+from skillc.gates.prove import as_strict
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
 from skillc.metrics.cells import MICRO
 from skillc.plan.schema import GatePlan
-from skillc.versions.looser import as_strict
-from skillc.versions.order import Bounds
-from skillc.versions.quantities import condition, quantity
 
-BOUNDS = Bounds({name: (Fraction(each.low, MICRO), Fraction(each.high, MICRO)) for name, each in METRICS.items()})
+BOUNDS = Axioms(
+    {name: Interval(Fraction(each.low, MICRO), Fraction(each.high, MICRO)) for name, each in METRICS.items()}
+)
 
 
 def _changed(draw, term, more=comparisons):
@@ -229,8 +231,8 @@ def test_sums_have_one_form_in_any_order(parts):
     for part in parts[1:]:
         total = Operation("+", (total, part))
     usual = Operation("+", (Operation("+", (CORRECT, INCUMBENT)), number("7/3")))
-    assert quantity(total) == quantity(usual)
+    assert normal(total) == normal(usual)
 
 
 def test_a_double_not_is_none():
-    assert condition(Operation("not", (Operation("not", (BETTER,)),))) == condition(BETTER)
+    assert normal(Operation("not", (Operation("not", (BETTER,)),))) == normal(BETTER)
