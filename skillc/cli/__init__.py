@@ -1,4 +1,4 @@
-"""The command line: one file a verb, imported only when the verb is used, so that `check` stays quick."""
+"""The command line: verbs are imported only when they are used, so that `check` stays quick."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skillc import __version__
-from skillc.cli import streams
-from skillc.cli.errors import report_bug, report_error
+from skillc.cli import output
 from skillc.errors import SkillcError
 
 if TYPE_CHECKING:
@@ -40,6 +39,14 @@ VERBS = {
 }
 
 
+# verbs that share a module with others; every other verb is in the module of its name
+_MODULES = {
+    **dict.fromkeys(("diff", "breaking", "resolve"), "versions"),
+    **dict.fromkeys(("install", "history"), "skills"),
+    **dict.fromkeys(("explain", "std", "completion", "lsp"), "pages"),
+    "doctor": "plan",
+    "tidy": "compile",
+}
 # verbs that an editor or a commit hook waits for
 _QUICK = frozenset(("check", "fmt"))
 
@@ -52,12 +59,12 @@ class Verbs(click.Group):
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The verb of a name, from the module of the same name."""
+        """Import and return a verb."""
         if cmd_name not in VERBS:
             return None
         if cmd_name in _QUICK:
             _import_lark()
-        module = importlib.import_module(f"skillc.cli.{cmd_name}")
+        module = importlib.import_module(f"skillc.cli.{_MODULES.get(cmd_name, cmd_name)}")
         command = getattr(module, cmd_name)
         assert isinstance(command, click.Command)
         return command
@@ -100,7 +107,7 @@ def _import_lark() -> None:
 
 def main() -> None:
     """Entry point: runs a verb; what a user can mend becomes a message, never a traceback."""
-    streams.prepare()
+    output.prepare()
     try:
         status = _run()
         sys.stdout.flush()
@@ -110,7 +117,7 @@ def main() -> None:
     except OSError:
         # What was to be said could not be written, nor that it could not.
         status = SkillcError.status
-    streams.abandon()
+    output.abandon()
     sys.exit(status)
 
 
@@ -120,13 +127,13 @@ def _run() -> int:
     try:
         status = skillc.main(standalone_mode=False)
     except SkillcError as problem:
-        report_error(problem)
+        output.report_error(problem)
         status = problem.status
     except click.exceptions.NoArgsIsHelpError as problem:
         click.echo(problem.format_message())
         status = 2
     except click.ClickException as problem:
-        report_error(SkillcError(_message(problem), hint=_hint(problem)))
+        output.report_error(SkillcError(_message(problem), hint=_hint(problem)))
         status = 2
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
@@ -139,11 +146,11 @@ def _run() -> int:
     except BrokenPipeError:
         raise
     except Exception as problem:
-        known = streams.full(problem) if isinstance(problem, OSError) else None
+        known = output.full(problem) if isinstance(problem, OSError) else None
         if known is not None:
-            report_error(known)
+            output.report_error(known)
             return known.status
-        report_bug(problem)
+        output.report_bug(problem)
         status = 70
     return status if isinstance(status, int) else 0
 

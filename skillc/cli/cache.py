@@ -1,15 +1,23 @@
-"""`skillc cache`: the replies that compiles have paid for, and keep."""
+"""The verb `cache`: the replies that compiles have paid for."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from skillc.cli.output import print_json
 from skillc.errors import SkillcError
 from skillc.text import counted
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from skillc.models.cache.folder import Group
 
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
@@ -60,9 +68,7 @@ def show(folder: Path, as_json: bool) -> None:
         return
     from rich.console import Console
 
-    from skillc.cli.cache_table import table
-
-    Console(highlight=False).print(table(by_label, found, used))
+    Console(highlight=False).print(_table(by_label, found, used))
 
 
 @cache.command(
@@ -180,6 +186,41 @@ def _group_json(group: Any) -> dict[str, Any]:
 
 
 def _print_json(**values: Any) -> None:
-    import json
+    print_json({"format_version": 1, **values})
 
-    click.echo(json.dumps({"format_version": 1, **values}, ensure_ascii=False, indent=2))
+
+def _table(groups: Sequence[Group], folder: Path, disk: int) -> RenderableType:
+    """A line per endpoint and model, and the total; days are local."""
+    from rich import box
+    from rich.console import Group as Lines
+    from rich.table import Table
+    from rich.text import Text
+
+    from skillc.models.cache.sizes import in_bytes
+
+    count, size = sum(group.entries for group in groups), sum(group.size for group in groups)
+    total = Text(f"{counted(count, 'reply', 'replies')}, {in_bytes(size)} of text, {in_bytes(disk)} on disk")
+    total.append(f"\n{folder}", style="dim")
+    if not groups:
+        return total
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("endpoint", "model"):
+        drawn.add_column(name, overflow="fold")
+    for name in ("replies", "size"):
+        drawn.add_column(name, justify="right", no_wrap=True)
+    for name in ("oldest", "newest"):
+        drawn.add_column(name, no_wrap=True)
+    for group in groups:
+        drawn.add_row(
+            Text(group.label.endpoint or "–"),
+            Text(group.label.model or "–"),
+            f"{group.entries:,}",
+            in_bytes(group.size),
+            _day(group.oldest),
+            _day(group.newest),
+        )
+    return Lines(drawn, total)
+
+
+def _day(stored: float) -> str:
+    return datetime.fromtimestamp(stored).astimezone().strftime("%Y-%m-%d")

@@ -1,13 +1,17 @@
-"""`skillc check`: what is wrong with programs, without opening their data unless asked to."""
+"""The verb `check`: findings in programs, without opening their data unless asked to."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from skillc.cli.completing import ProgramPath
-from skillc.cli.options import findings_format
+from skillc.checking import Looked
+from skillc.cli.arguments import ProgramPath, findings_format
+from skillc.cli.output import colored, print_json
+from skillc.diagnostics import render
+from skillc.text import counted
 
 
 @click.command(
@@ -37,8 +41,7 @@ def check(
     read or written.
     """
     from skillc.checking import look, status, with_data
-    from skillc.cli.findings import show, show_differences, write
-    from skillc.cli.paths import programs
+    from skillc.cli.arguments import programs
     from skillc.errors import SkillcError
 
     if unsafe_fixes and not (fix or diff):
@@ -50,8 +53,8 @@ def check(
         look(path, "none" if not (fix or diff) else "unsafe" if unsafe_fixes else "safe") for path in programs(paths)
     ]
     if diff:
-        return max(show_differences(looked), status(looked) if not all(each.readable for each in looked) else 0)
-    write(looked)
+        return max(_show_differences(looked), status(looked) if not all(each.readable for each in looked) else 0)
+    _write(looked)
     looked = [with_data(each) for each in looked] if data else looked
     if locked:
         from skillc.versions.locked import with_lock
@@ -59,3 +62,67 @@ def check(
         looked = [with_lock(each) for each in looked]
     show(looked, "json" if as_json else style)
     return status(looked)
+
+
+def _write(looked: Sequence[Looked]) -> None:
+    """Writes the files that were mended, and says so on standard error.
+
+    Raises:
+        SkillcError: one of them can't be written; those before it were.
+    """
+    for each in looked:
+        if each.after != each.before:
+            from skillc.syntax.files import write_source
+
+            write_source(each.path, each.after)
+            click.echo(f"fixed {counted(each.fixed, 'finding')} in {each.path}", err=True)
+        _left_out(each)
+
+
+def _show_differences(looked: Sequence[Looked]) -> int:
+    """Prints what fixes would change; 1 if they would change anything, else 0."""
+    from skillc.diagnostics.render import difference
+
+    for each in looked:
+        click.echo(difference(each.path.as_posix(), each.before, each.after), nl=False)
+        if each.after != each.before:
+            click.echo(f"would fix {counted(each.fixed, 'finding')} in {each.path}", err=True)
+        elif not each.readable:
+            click.echo(render.concise(each.diagnostics[0]), err=True)
+        _left_out(each)
+    return int(any(each.after != each.before for each in looked))
+
+
+def show(looked: Sequence[Looked], style: str) -> None:
+    """Prints all findings in a format; standard output holds nothing else."""
+    found = [diagnostic for each in looked for diagnostic in each.diagnostics]
+    suppressed = [one for each in looked for one in each.suppressed]
+    if style == "json":
+        from skillc.diagnostics.formats import as_json
+
+        print_json(as_json(found, suppressed))
+    elif style == "sarif":
+        from skillc import __version__
+        from skillc.diagnostics.formats import log
+
+        print_json(log(found, suppressed, version=__version__))
+    elif style == "github":
+        from skillc.diagnostics.formats import annotation
+
+        for diagnostic in found:
+            click.echo(annotation(diagnostic))
+    elif style == "concise":
+        for diagnostic in found:
+            click.echo(render.concise(diagnostic))
+    else:
+        color = colored()
+        for each in looked:
+            for diagnostic in each.diagnostics:
+                click.echo(render.text(diagnostic, color=color) + "\n", err=not each.readable)
+        click.echo(render.summary(found, len(suppressed)))
+
+
+def _left_out(looked: Looked) -> None:
+    if looked.refused:
+        fixes = f"{counted(looked.refused, 'fix', 'fixes')} {'was' if looked.refused == 1 else 'were'}"
+        click.echo(f"{fixes} left out in {looked.path}: it would have left a new error", err=True)

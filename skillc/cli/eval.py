@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from skillc.cli.completing import ProgramPath
-from skillc.cli.options import print_result, progress_output, shown_on
-from skillc.cli.options import settings as settings_options
+from skillc.cli.arguments import ProgramPath, print_result, progress_output, shown_on
+from skillc.cli.arguments import settings as settings_options
 
 
 @click.command(
@@ -68,7 +67,7 @@ def eval(  # noqa: A001 - the verb's name
     """
     from rich.console import Console
 
-    from skillc.cli.errors import show_diagnostics
+    from skillc.cli.output import show_diagnostics
     from skillc.cli.running import run_eval
     from skillc.evaluate.job import Wanted, prepared
     from skillc.evaluate.summary import summary

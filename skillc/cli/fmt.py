@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillc.cli.completing import ProgramPath
+from skillc.cli.arguments import ProgramPath
+from skillc.cli.output import print_json
 from skillc.errors import SkillcError
 from skillc.text import counted
 
@@ -68,7 +69,7 @@ def _standard_input(writes: bool) -> Outcome:
 
 
 def _files(paths: Sequence[Path], writes: bool) -> list[Outcome]:
-    from skillc.cli.paths import programs
+    from skillc.cli.arguments import programs
     from skillc.syntax.formatting.rewriting import format_file, save
 
     outcomes = []
@@ -82,8 +83,6 @@ def _files(paths: Sequence[Path], writes: bool) -> list[Outcome]:
 
 
 def _print_json(outcomes: Sequence[Outcome], writes: bool) -> None:
-    import json
-
     from skillc.diagnostics.formats import as_json
 
     done = "reformatted" if writes else "would reformat"
@@ -96,7 +95,7 @@ def _print_json(outcomes: Sequence[Outcome], writes: bool) -> None:
         for outcome in outcomes
     ]
     found = as_json([each for outcome in outcomes for each in outcome.diagnostics])
-    click.echo(json.dumps({**found, "format_version": 1, "files": files}, ensure_ascii=False, indent=2))
+    print_json({**found, "format_version": 1, "files": files})
 
 
 def _print_diff(outcomes: Sequence[Outcome]) -> None:
@@ -115,7 +114,7 @@ def _print_diff(outcomes: Sequence[Outcome]) -> None:
 
 def _talk(outcomes: Sequence[Outcome], writes: bool) -> None:
     """What went wrong, what was rewritten, and the sum, on standard error."""
-    from skillc.cli.errors import say_error, show_diagnostics
+    from skillc.cli.output import say_error, show_diagnostics
 
     for outcome in outcomes:
         show_diagnostics(outcome.diagnostics)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from skillc.cli.output import print_json
 from skillc.errors import SkillcError
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def new(
     except OSError as problem:
         raise SkillcError(f"`{target}` cannot be written: {problem.strerror}") from problem
     if as_json:
-        click.echo(json.dumps(_values(target, started, existing), ensure_ascii=False))
+        print_json(_values(target, started, existing), indent=None)
         return
     click.echo("\n".join(_lines(target, data, started, base, existing)))
 

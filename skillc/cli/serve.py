@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from skillc.cli.completing import ProgramPath
+from skillc.cli.arguments import ProgramPath
+from skillc.cli.output import print_json
 
 
 @click.command(short_help="start the models that a program serves itself", epilog="Example: skillc serve tickets.skill")
@@ -23,11 +24,9 @@ def serve(program: Path, models: tuple[str, ...], stop: bool, as_json: bool) -> 
 
     Exit status: 0 ended by Ctrl-C, 2 an error, 130 interrupted before the servers answered.
     """
-    import json
-
     from rich.console import Console
 
-    from skillc.cli.serving import Lines, run_servers, stop_servers
+    from skillc.cli.running import Lines, run_servers, stop_servers
     from skillc.frontend import plan_file
 
     console = Console(stderr=True, highlight=False)
@@ -37,14 +36,14 @@ def serve(program: Path, models: tuple[str, ...], stop: bool, as_json: bool) -> 
         for name in ended:
             console.print(f"stopped {name}", markup=False)
         if as_json:
-            click.echo(json.dumps({"format_version": 1, "stopped": ended}))
+            print_json({"format_version": 1, "stopped": ended}, indent=None)
         elif not ended:
             console.print("no server runs")
         return 0
 
     def tell(servers: list[dict[str, object]]) -> None:
         if as_json:
-            click.echo(json.dumps({"format_version": 1, "servers": servers}, ensure_ascii=False))
+            print_json({"format_version": 1, "servers": servers}, indent=None)
             return
         for each in servers:
             click.echo(f"served    {each['model']} at {each['url']}")

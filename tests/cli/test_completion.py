@@ -127,5 +127,5 @@ def test_the_list_of_verbs_imports_no_verb(tmp_path):
         "print(sorted(name for name in sys.modules if name.startswith('skillc.')))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    expected = ["skillc.cli", "skillc.cli.errors", "skillc.cli.streams", "skillc.errors"]
+    expected = ["skillc.cli", "skillc.cli.output", "skillc.errors"]
     assert done.stdout.splitlines()[-1] == str(expected)

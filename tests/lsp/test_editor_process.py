@@ -8,7 +8,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from skillc.cli.lsp import lsp
+from skillc.cli.pages import lsp
 from skillc.errors import SkillcError
 
 

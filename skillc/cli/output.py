@@ -1,7 +1,8 @@
-"""How a verb ends when something is wrong: a message for what a user can mend, a report for what is our fault."""
+"""Print errors and results, also where standard output is closed, full or of a narrow encoding."""
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -16,21 +17,62 @@ if TYPE_CHECKING:
     from skillc.diagnostics.diagnostic import Diagnostic
 
 
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def prepare() -> None:
+    """What is closed leads nowhere, and what an encoding lacks is written as an escape."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
+        elif getattr(stream, "errors", None) == "strict":
+            stream.reconfigure(errors="backslashreplace")
+
+
+def colored() -> bool:
+    """Whether standard output is a terminal whose user wants colours."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def full(problem: OSError) -> SkillcError | None:
+    """The error that a user reads where nothing more can be written; None for any other problem."""
+    if problem.errno not in _FULL:
+        return None
+    reason = (problem.strerror or str(problem)).lower()
+    return SkillcError(f"the output can't be written: {reason}", hint="make room, or write to another disk")
+
+
+def abandon() -> None:
+    """Nothing more is said, not even what is still to be written at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(nowhere, stream.fileno())
+
+
+def print_json(value: object, *, indent: int | None = 2) -> None:
+    """Print one JSON object on standard output, on one line without an indent."""
+    import json
+
+    click.echo(json.dumps(value, ensure_ascii=False, indent=indent))
+
+
 def report_error(problem: SkillcError) -> None:
     """Prints an expected error; with `--json` or `--json-lines` also as an object on standard output."""
     found = getattr(problem, "diagnostics", ())
     difference = getattr(problem, "difference", "")
     if "--json" in sys.argv or "--json-lines" in sys.argv:
-        import json
-
         from skillc.diagnostics.formats import as_json
 
         error = {"message": problem.message, "hint": problem.hint, **as_json(found)}
         error |= {"difference": difference} if difference else {}
         if "--json-lines" in sys.argv:
-            click.echo(json.dumps({"event": "error", **error}, ensure_ascii=False))
+            print_json({"event": "error", **error}, indent=None)
         else:
-            click.echo(json.dumps({"format_version": 1, "error": error}, ensure_ascii=False))
+            print_json({"format_version": 1, "error": error}, indent=None)
     if found:
         show_diagnostics(found)
     if difference:

@@ -1,4 +1,4 @@
-"""`skillc install`: a compiled skill, copied to where an agent reads it."""
+"""The verbs on compiled skills: `install` and `history`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from skillc.cli.completing import ProgramPath
+from skillc.cli.arguments import ProgramPath
+from skillc.cli.output import print_json
 
 _AGENTS = ("claude-code", "codex", "opencode", "hermes")
 
@@ -33,7 +34,6 @@ def install(
 
     Exit status: 0 done, 2 an error.
     """
-    import json
     import os
 
     from skillc.errors import SkillcError
@@ -46,7 +46,36 @@ def install(
     where = None if user else project or Path()
     done = copy(skill, agents, project=where, environment=os.environ, force=force, dry_run=dry_run)
     if as_json:
-        click.echo(json.dumps(to_json(done, dry_run=dry_run), ensure_ascii=False, indent=2))
+        print_json(to_json(done, dry_run=dry_run))
     else:
         click.echo(as_text(done, dry_run=dry_run))
+    return 0
+
+
+@click.command(
+    short_help="show what became of every candidate and every proposed edit",
+    epilog="Example: skillc history tickets.skill",
+)
+@click.argument("skill", type=ProgramPath())
+@click.option("--last", is_flag=True, help="Only the last compile.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def history(skill: Path, last: bool, as_json: bool) -> int:
+    """Show the compiles of SKILL (a program, or the folder of a skill): each step, candidate, gate result and edit.
+
+    Each proposed edit is there with what became of it, such as accepted, screened out, waiting or merged into another,
+    and with the counts that decided it: failures cured and right cases broken.
+
+    Exit status: 0 done, 2 an error.
+    """
+    from rich.console import Console
+
+    from skillc.history import as_json as to_json
+    from skillc.history import runs_of, table
+
+    runs = runs_of(skill)
+    runs = runs[-1:] if last else runs
+    if as_json:
+        print_json(to_json(runs))
+    else:
+        Console(highlight=False).print(table(runs))
     return 0
