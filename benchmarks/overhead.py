@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.gates.terms import Constant
 from skillc.models.backends.litellm import load_litellm
 from skillc.models.calls import Call, Message

@@ -195,9 +195,8 @@ def estimate(planned: Planned) -> Estimated:
         SkillcError: another obstacle.
     """
     from skillc.budget.bounds import bounds
-    from skillc.data.dataset import load
+    from skillc.data.dataset import load, sizes_of
     from skillc.data.problems import DataError
-    from skillc.data.sizes import sizes_of
     from skillc.diagnostics.suppress import sift
     from skillc.models.prices import price_table
     from skillc.plan.estimate import findings

@@ -114,10 +114,9 @@ def _lock(place: Path) -> Lock | None:
 
 def module_of(loaded: Loaded) -> dspy.Module:
     """The module of a loaded program."""
-    from skillc.document.render import for_target
-    from skillc.program.module import build_module
-    from skillc.program.own import OwnTarget
-    from skillc.program.present import instructions
+    from skillc.document.skill import for_target
+    from skillc.program.module import OwnTarget, build_module
+    from skillc.program.names import instructions
 
     plan = loaded.plan
     told = instructions(plan.task, for_target(loaded.skill))

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from skillc.artifact_paths import ArtifactPaths
 from skillc.budget.call_sizes import dearest_rollout
 from skillc.budget.steps import decisions_of, wave_size
-from skillc.data.reuse import split_digest
+from skillc.data.examples import split_digest
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from skillc.document.render import for_target
+from skillc.document.skill import for_target
 from skillc.gates.units import amount, unit_of_metric
 from skillc.optimize.final import Arm
 from skillc.optimize.verdict import Verdict

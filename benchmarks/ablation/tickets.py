@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.search.run import _NoTest
 from skillc.budget.steps import decisions_of, wave_size
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.skill import Document
 from skillc.frontend import estimate, plan_file
 from skillc.metrics.meter import Meter

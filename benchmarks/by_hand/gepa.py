@@ -21,14 +21,13 @@ import dspy
 from dspy.utils.parallelizer import ParallelExecutor
 
 from skillc.data.dataset import load
-from skillc.data.example import Example
-from skillc.document.render import for_target
+from skillc.data.examples import Example
+from skillc.document.skill import for_target
 from skillc.frontend import plan_file
 from skillc.metrics.primitives import same
 from skillc.plan.initial import initial_document
 from skillc.program.module import build_module
-from skillc.program.names import field_names
-from skillc.program.present import instructions
+from skillc.program.names import field_names, instructions
 
 THREADS = 32
 MINIBATCH = 8

@@ -13,9 +13,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from skillc.data.dataset import Dataset
-from skillc.data.example import Example
-from skillc.document.render import for_target
-from skillc.document.skill import Document, document_of
+from skillc.data.examples import Example
+from skillc.document.skill import Document, document_of, for_target
 from skillc.frontend import plan_file
 from skillc.metrics.meter import Meter
 from skillc.optimize.engine import Engine, State

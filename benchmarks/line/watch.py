@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.skill import Document
 from skillc.models.backends.litellm import send
 from skillc.models.pacing.slots import _AHEAD

@@ -19,7 +19,7 @@ from benchmarks.search.mixed_optimizer import MixedOptimizer
 from benchmarks.search.optimizer import ScriptedOptimizer
 from benchmarks.search.world import Settings, World
 from skillc.budget.steps import decisions_of, wave_size
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.skill import Document, digest
 from skillc.frontend import estimate, plan_file
 from skillc.metrics.meter import Meter

@@ -14,7 +14,7 @@ import skillc.pipeline
 from benchmarks.ablation.optimizer import EveryStage
 from benchmarks.search.world import Settings, World, rules_in
 from benchmarks.skillopt_shape.world import HardWorld
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.frontend import estimate, plan_file
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client

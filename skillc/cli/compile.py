@@ -107,7 +107,7 @@ def _take_edits(program: Path, output: Path | None) -> None:
 
 def _sanity(planned: Planned, estimated: Estimated, shown: Shown, *, offline: bool, as_json: bool) -> int:
     from skillc.cli.running import run_sanity
-    from skillc.document.render import for_target
+    from skillc.document.skill import for_target
     from skillc.report import sanity_text
     from skillc.sanity import prepared
 

@@ -27,9 +27,8 @@ def diff(program: Path, new: Path | None, against: str | None, exit_code: bool, 
     Exit status: 0 done, 1 with --exit-code where something changed, 2 an error.
     """
     from skillc.errors import SkillcError
-    from skillc.versions.findings import compare
-    from skillc.versions.show import as_json as to_json
-    from skillc.versions.show import as_text
+    from skillc.versions.findings import as_json as to_json
+    from skillc.versions.findings import as_text, compare
 
     if new is not None and against is not None:
         raise SkillcError("two programs and `--against` are too much", hint="leave one of them out")
@@ -64,8 +63,8 @@ def breaking(programs: tuple[Path, ...], against: str, style: str, as_json: bool
     """
     from skillc.checking import Looked
     from skillc.cli.check import show
+    from skillc.versions.findings import as_json as to_json
     from skillc.versions.findings import compare
-    from skillc.versions.show import as_json as to_json
 
     compared = compare(programs, against)
     if as_json or style == "json":

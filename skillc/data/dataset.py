@@ -1,26 +1,28 @@
-"""All examples of a program, on their sides."""
+"""All examples of a program, on their sides, and their sizes for the bounds of a plan."""
 
 from __future__ import annotations
 
 import gc
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from pydantic import JsonValue
 
+from skillc.budget.spend import Extent, Sizes
 from skillc.data.columns import Column, Place, columns_of, convert_row
-from skillc.data.example import Example
+from skillc.data.examples import SIDES, Example, Side, rank, split_groups
 from skillc.data.problems import Problems, alike, located, named
 from skillc.data.read import Row, is_csv, read_rows
-from skillc.data.split import SIDES, Side, rank, split_groups
 from skillc.errors import SkillcError
-from skillc.json_values import canonical_ascii
-from skillc.plan.schema import DataPlan, SplitPlan, TaskPlan
+from skillc.json_values import as_text, canonical_ascii
+from skillc.plan.schema import DataPlan, Plan, SplitPlan, TaskPlan
 from skillc.text import counted
+from skillc.tokens import count_tokens
 
 _ID_DIGITS = 12
 _MANY = 20_000
@@ -339,3 +341,28 @@ def _file_digest(path: JsonValue, root: Path) -> bytes:
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def sizes_of(plan: Plan, dataset: Dataset) -> Sizes:
+    """How many examples there are, how long they are, and how they fall into groups on validation."""
+    examples = (*dataset.train, *dataset.validation, *dataset.test)
+    names = [field.name for field in plan.data.fields]
+    return Sizes(
+        train=len(dataset.train),
+        validation=len(dataset.validation),
+        test=len(dataset.test),
+        groups=len({example.group for example in dataset.test}),
+        values={name: dict(Counter(str(e.fields.get(name)) for e in dataset.validation)) for name in names},
+        inputs=Extent.of(_tokens(example.inputs) for example in examples),
+        outputs=Extent.of(_tokens(example.gold) for example in examples),
+    )
+
+
+def _tokens(values: Mapping[str, JsonValue]) -> int:
+    texts = map(as_text, values.values())
+    return sum(_few(text) if len(text) <= _SHORT else count_tokens(text) for text in texts)
+
+
+# Labels and other short answers are the same over and over.
+_SHORT = 40
+_few = lru_cache(maxsize=4096)(count_tokens)

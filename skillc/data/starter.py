@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from skillc.data.columns import ColumnProfile, profile
+from skillc.data.examples import written
 from skillc.data.problems import alike, named
-from skillc.data.profile import ColumnProfile, profile
-from skillc.data.split import written
 from skillc.errors import SkillcError
 from skillc.plan.existing import WHOLE_TEXT, Existing, literal_text, quoted, unused_name
 from skillc.syntax.formatting import format_source

@@ -8,8 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from skillc.document.markdown import heading, lines_of, prose, tidy, trim
-from skillc.document.render import for_target, section_title, title_of
-from skillc.document.skill import ABOUT_CHARACTERS, Document, Section, split_rules
+from skillc.document.skill import ABOUT_CHARACTERS, Document, Section, for_target, section_title, split_rules, title_of
 from skillc.document.yaml_scalar import is_mapping, other_lines, read_frontmatter, to_yaml
 from skillc.errors import SkillcError
 

@@ -10,11 +10,9 @@ from typing import Literal
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.budget.spend import Bound
-from skillc.data.dataset import Dataset
+from skillc.data.dataset import Dataset, sizes_of
 from skillc.data.dataset import load as load_data
-from skillc.data.example import Example
-from skillc.data.reuse import split_digest
-from skillc.data.sizes import sizes_of
+from skillc.data.examples import Example, split_digest
 from skillc.document.skill import digest
 from skillc.errors import SkillcError
 from skillc.evaluate.bound import bound_of, check_caps, preflight_of

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.data.dataset import Dataset
-from skillc.data.reuse import check_unused
+from skillc.data.examples import check_unused
 from skillc.errors import SkillcError
 from skillc.evaluate.skills import Arm, Arms
 from skillc.plan.lock import LookLock, look_of, read_lock, write_lock

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.evaluate.mean_interval import mean_interval
 from skillc.evaluate.skills import Arm
 from skillc.metrics.cells import MICRO, Mean, measured_mean

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
 from skillc.conflict import refuse_unmerged
-from skillc.document.render import for_target
-from skillc.document.skill import Document, digest
+from skillc.document.skill import Document, digest, for_target
 from skillc.document.skill_md import from_skill_md
 from skillc.errors import SkillcError
 from skillc.plan.initial import initial_document

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.gates.intervals import EVERYTHING, Interval
 from skillc.gates.terms import State
 from skillc.metrics.cells import MICRO, Cell, Scored

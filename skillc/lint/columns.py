@@ -9,9 +9,8 @@ from fractions import Fraction
 from pydantic import JsonValue
 
 from skillc.data.dataset import Dataset
-from skillc.data.example import Example
+from skillc.data.examples import SIDES, Example
 from skillc.data.problems import named
-from skillc.data.split import SIDES
 from skillc.diagnostics.diagnostic import Severity
 from skillc.plan.advice import Advice
 from skillc.plan.figures import share

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skillc.data.dataset import Dataset
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.data.problems import located
 from skillc.plan.advice import Place
 from skillc.plan.schema import Plan

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from skillc.data.dataset import Dataset
-from skillc.data.example import Example
-from skillc.data.split import SIDES, Side
+from skillc.data.examples import SIDES, Example, Side
 from skillc.diagnostics.diagnostic import Severity
 from skillc.lint.places import place_of
 from skillc.lint.twins import normal

@@ -11,8 +11,7 @@ from itertools import pairwise
 from pydantic import JsonValue
 
 from skillc.data.dataset import Dataset
-from skillc.data.example import Example
-from skillc.data.split import SIDES, Side
+from skillc.data.examples import SIDES, Example, Side
 from skillc.diagnostics.diagnostic import Severity
 from skillc.lint.places import place_of, source_of
 from skillc.plan.advice import Advice

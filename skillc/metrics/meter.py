@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from skillc import user_code
 from skillc.data.baselines import baseline_scores
 from skillc.data.dataset import Dataset
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.errors import SkillcError
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, ListTerm, MetricTerm, Operation, Term, TextConstant, walk
 from skillc.metrics.cells import MICRO, Cell, Scored, Unmeasured, UnmeasuredKind, measured_mean

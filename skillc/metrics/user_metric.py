@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from skillc import user_code
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.errors import SkillcError
 from skillc.metrics.primitives import Measure
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.optimize.contrast import Measured
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.failures import is_failure

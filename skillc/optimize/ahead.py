@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.skill import Document, digest
 from skillc.models.pacing.slots import ahead
 from skillc.optimize.rollouts import Outcome, Rollouts

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.skill import Document
 from skillc.errors import SkillcError
 from skillc.optimize.engine import Engine, mean

@@ -7,8 +7,7 @@ from itertools import accumulate
 from typing import TypeVar
 
 from skillc.budget.call_sizes import EFFECTS_LIMIT, REJECTED_LIMIT
-from skillc.document.render import for_optimizer
-from skillc.document.skill import Document
+from skillc.document.skill import Document, for_optimizer
 from skillc.optimize.engine import Effect, Engine, Rejected, State
 from skillc.optimize.prompting import Briefing, SectionView
 from skillc.optimize.rule_counts import notes

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.edits import apply_edits
 from skillc.document.skill import Document, digest
 from skillc.optimize.engine import Engine

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.edits import Add, Edit, Replace
 from skillc.document.skill import Document
 from skillc.optimize.engine import Engine, State

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from pydantic import JsonValue
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.edits import Edit, apply_edits
 from skillc.document.skill import Document, digest, tokens
 from skillc.gates.intervals import Interval

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from pydantic import JsonValue
 
 from skillc.budget.steps import FURTHER_LIMIT, JUDGES, MOST_FAILURES, MOST_RIGHT
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.edits import Edit, apply_edits
 from skillc.document.lint import Refused
 from skillc.document.rewrites import WantedRule, edits_to

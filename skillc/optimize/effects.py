@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.edits import apply_edits
 from skillc.document.skill import Document, digest
 from skillc.optimize.engine import Effect, Engine, Part, State

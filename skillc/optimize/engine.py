@@ -10,7 +10,7 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from skillc.data.dataset import Dataset
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.edits import Edit
 from skillc.document.skill import Document, digest
 from skillc.metrics.cells import measured_mean

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.skill import Document
 from skillc.metrics.cells import MICRO, Scored
 from skillc.optimize.engine import Engine

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.skill import Document, digest
 from skillc.gates.terms import metrics_read
 from skillc.metrics.cells import MICRO, measured_mean

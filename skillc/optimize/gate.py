@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.skill import Document, tokens
 from skillc.errors import SkillcError
 from skillc.gates.evaluate import decide, decide_all

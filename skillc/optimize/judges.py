@@ -12,7 +12,7 @@ from itertools import chain, zip_longest
 
 from pydantic import JsonValue
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.edits import Add, Replace
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.failures import is_failure

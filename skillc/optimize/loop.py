@@ -10,7 +10,7 @@ from fractions import Fraction
 from pydantic import JsonValue
 
 from skillc.budget.steps import epochs_of, open_ended, step_size, steps_of
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.edits import apply_edits
 from skillc.document.skill import Document, digest
 from skillc.models.failures import BudgetReached, EndpointAway

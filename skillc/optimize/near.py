@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.json_values import as_text
 
 _WORD = re.compile(r"\w+")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 
 
 def _never(example: Example) -> int:

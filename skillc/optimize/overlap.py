@@ -16,7 +16,7 @@ from fractions import Fraction
 
 from pydantic import JsonValue
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.skill import Document
 from skillc.plan.schema import FieldPlan, TaskPlan
 

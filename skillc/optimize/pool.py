@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.change import base_of_change, change
 from skillc.document.skill import Document, digest
 from skillc.gates.draw import brief, draw

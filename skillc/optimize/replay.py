@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.failures import failing
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
+from skillc.document.change import opposite
 from skillc.document.edits import Add, Edit, Replace, apply_edits, edit_to_json
 from skillc.document.lint import Refused
-from skillc.document.opposite import opposite
 from skillc.document.rewrites import WantedRule, edits_to
 from skillc.document.skill import Document
 from skillc.optimize.briefing import briefing

@@ -11,9 +11,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from pydantic import JsonValue
 
-from skillc.data.example import Example
-from skillc.document.render import for_target
-from skillc.document.skill import Document, digest
+from skillc.data.examples import Example
+from skillc.document.skill import Document, digest, for_target
 from skillc.metrics.cells import Cell, Scored, Unmeasured
 from skillc.metrics.meter import Meter, unmeasured
 from skillc.models.concurrency import Flights

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from skillc.budget.steps import own_cases, right_cases
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.edits import Edit, apply_edits
 from skillc.document.skill import Document, digest
 from skillc.optimize.control import breakages, by_chance, controls, held

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from pydantic import JsonValue
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.metrics.cells import MICRO, Scored
 from skillc.optimize.prompting import TrajectoryView
 from skillc.optimize.rollouts import Outcome

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from skillc.budget.steps import SCAN
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.edits import rewrite
 from skillc.document.skill import Document, Section
 from skillc.gates.stages import gates_for

@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from skillc.budget.steps import scheduled_steps
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.skill import digest
 from skillc.optimize.accumulate import learn, roll_out
 from skillc.optimize.aggregate import aggregate

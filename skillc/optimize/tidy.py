@@ -17,8 +17,7 @@ from pydantic import JsonValue
 from skillc.document.change import base_of_change
 from skillc.document.edits import Add, Delete, Edit, Replace, apply_edits
 from skillc.document.lint import Refused
-from skillc.document.render import for_optimizer
-from skillc.document.skill import Document, Rule, digest, tokens
+from skillc.document.skill import Document, Rule, digest, for_optimizer, tokens
 from skillc.gates.evaluate import decide_all
 from skillc.gates.intervals import Truth
 from skillc.gates.stages import gates_for

@@ -10,8 +10,7 @@ from typing import Literal
 
 from skillc.diagnostics.suggest import suggest
 from skillc.document.markdown import lines_of, prose
-from skillc.document.render import section_title
-from skillc.document.skill import ABOUT_CHARACTERS, Section, document_of
+from skillc.document.skill import ABOUT_CHARACTERS, Section, document_of, section_title
 from skillc.document.skill_md import PREAMBLE, from_skill_md
 from skillc.document.yaml_scalar import other_lines, read_frontmatter
 from skillc.errors import SkillcError
@@ -107,7 +106,7 @@ def existing_skill(path: Path, freeze: Sequence[str] = ()) -> Existing:
 
 def _title(title: str | None, before: str, after: str) -> str | None:
     """The first heading, also where it was made from a name that the program cannot write."""
-    from skillc.document.render import title_of
+    from skillc.document.skill import title_of
 
     return title_of(before) if title is None and title_of(before) != title_of(after) else title
 

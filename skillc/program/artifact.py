@@ -1,18 +1,19 @@
-"""Write the compiled skill: SKILL.md in its own folder for agents, the module and git's attributes beside it."""
+"""Write a compiled skill: SKILL.md and the module that runs it without skillc."""
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Mapping
 from pathlib import Path
 
-from skillc.artifact_paths import ArtifactPaths
+from skillc.artifact_paths import ArtifactPaths, module_name
 from skillc.conflict import check_merged
 from skillc.document.skill import Document
 from skillc.document.skill_md import to_skill_md
 from skillc.errors import SkillcError
 from skillc.files import write_whole
-from skillc.plan.schema import Plan
-from skillc.program.emit import module_source
+from skillc.plan.schema import FieldPlan, Plan, TaskPlan, TypePlan
+from skillc.program.names import class_name, field_names, kind_of
 
 
 def check_folder(paths: ArtifactPaths) -> None:
@@ -86,3 +87,165 @@ def write_artifact(paths: ArtifactPaths, texts: Mapping[Path, str]) -> None:
             write_whole(place, text)
     except OSError as problem:
         raise SkillcError(f"`{paths.folder}` cannot be written: {problem.strerror}") from problem
+
+
+_TYPES = {"text": "str", "bool": "bool", "number": "float", "integer": "int", "file": "str", "image": "dspy.Image"}
+_STEP = "    "
+
+_HEAD = '''"""The skill `{artifact}` as a DSPy module; it reads {artifact}/SKILL.md beside it.
+
+For example:
+
+    import dspy
+    from {module} import program
+
+    dspy.configure(lm=dspy.LM("provider/model"))
+    program({call})
+"""
+
+from pathlib import Path
+from typing import {typing}
+
+import dspy
+from dspy.signatures.signature import make_signature
+
+_FOLDER = {folder}
+
+
+def _skill() -> str:
+    """The text of SKILL.md below its frontmatter."""
+    path = Path(__file__).parent / _FOLDER / "SKILL.md"
+    text = path.read_text(encoding="utf-8-sig")
+    _, mark, body = text.partition("\\n---\\n")
+    return body.strip() if mark and text.startswith("---\\n") else text.strip()
+
+
+INSTRUCTIONS = _skill()
+
+{signature} = make_signature(
+    {{
+{fields}
+    }},
+    INSTRUCTIONS,
+    signature_name="{signature}",
+)
+'''
+
+_CLASS = '''
+
+class Program(dspy.Module):
+    """The skill as a program; `answer` is its one predictor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer = dspy.{predictor}({signature})
+
+    def forward(self, **inputs: Any) -> dspy.Prediction:
+        """Answers one example."""
+        return {forward}
+
+    async def aforward(self, **inputs: Any) -> dspy.Prediction:
+        """Answers one example, awaited."""
+        return {aforward}
+
+
+program = Program()
+'''
+
+_RENAMING = """
+# Names that DSPy keeps for itself, and what the signature calls them.
+_RENAMED = {{
+{pairs}
+}}
+_ORIGINAL = {{new: old for old, new in _RENAMED.items()}}
+
+
+def _inputs(values: dict[str, Any]) -> dict[str, Any]:
+    return {{_RENAMED.get(name, name): value for name, value in values.items()}}
+
+
+def _outputs(prediction: dspy.Prediction) -> dspy.Prediction:
+    values = prediction.items()
+    return dspy.Prediction(**{{_ORIGINAL.get(k, k): v for k, v in values}})
+"""
+
+
+def module_source(plan: Plan, document: Document) -> str:
+    """The module's text: importable, formatted, and with every name and text of the program as a literal.
+
+    Args:
+        plan: the task, and how the skill is to be taken.
+        document: the skill, for its name.
+    """
+    task, signature = plan.task, class_name(plan.skill.name)
+    names = field_names(task)
+    renamed = {old: new for old, new in names.items() if old != new}
+    typing = ["Any", "Literal"] if any(_has_labels(field.type) for field in (*task.inputs, *task.outputs)) else ["Any"]
+    first = task.inputs[0].name if task.inputs else ""
+    head = _HEAD.format(
+        artifact=document.name,
+        folder=literal(plan.skill.artifact),
+        module=module_name(plan.skill.artifact),
+        call=f"{first}=..." if first.isidentifier() and not keyword.iskeyword(first) else "...",
+        typing=", ".join(typing),
+        signature=signature,
+        fields="\n".join(_field(field, names, task) for field in (*task.inputs, *task.outputs)),
+    )
+    call, acall = "self.answer(**inputs)", "await self.answer.acall(**inputs)"
+    if renamed:
+        pairs = "\n".join(f"{_STEP}{literal(old)}: {literal(new)}," for old, new in renamed.items())
+        head += _RENAMING.format(pairs=pairs)
+        call = "_outputs(self.answer(**_inputs(inputs)))"
+        acall = "_outputs(await self.answer.acall(**_inputs(inputs)))"
+    predictor = {"predict": "Predict", "chain_of_thought": "ChainOfThought"}[kind_of(task)]
+    return head + _CLASS.format(signature=signature, predictor=predictor, forward=call, aforward=acall)
+
+
+def literal(text: str) -> str:
+    """A string literal as formatters write it: double quotes where they cost no more escapes, all oddities escaped."""
+    quote = "'" if text.count('"') > text.count("'") else '"'
+    return quote + "".join(_escaped(character, quote) for character in text) + quote
+
+
+def _escaped(character: str, quote: str) -> str:
+    if character in ("\\", quote):
+        return "\\" + character
+    if character == " " or (character.isprintable() and not character.isspace()):
+        return character
+    if character in "\n\t\r":
+        return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}[character]
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _field(field: FieldPlan, names: dict[str, str], task: TaskPlan) -> str:
+    """One entry of the signature; each bracket is opened over lines, so that no line width changes the layout."""
+    make = "InputField" if field in task.inputs else "OutputField"
+    lines = [f"{literal(names[field.name])}: (", *_indented(_type(field.type, trailing=",")), f"{_STEP}dspy.{make}(),"]
+    lines.append("),")
+    return "\n".join(f"{_STEP * 2}{line}" for line in lines)
+
+
+def _type(type_: TypePlan, *, trailing: str = "") -> list[str]:
+    """The lines of a type's expression."""
+    end = (" | None" if type_.optional else "") + trailing
+    if type_.kind == "labels":
+        if len(type_.labels) == 1:
+            return [f"Literal[{literal(type_.labels[0])}]{end}"]
+        return ["Literal[", *(f"{_STEP}{literal(label)}," for label in type_.labels), f"]{end}"]
+    if type_.kind == "list":
+        inner = _type(type_.item) if type_.item is not None else ["str"]
+        if len(inner) == 1:
+            return [f"list[{inner[0]}]{end}"]
+        return ["list[", *_indented(inner), f"]{end}"]
+    return [f"{'dict[str, Any]' if type_.kind == 'json' else _TYPES[type_.kind]}{end}"]
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [_STEP + line for line in lines]
+
+
+def _has_labels(type_: TypePlan) -> bool:
+    return type_.kind == "labels" or (type_.item is not None and _has_labels(type_.item))

@@ -1,18 +1,98 @@
-"""The compiled module: one predictor under a stable name, sync and async, safe to be called concurrently."""
+"""The DSPy module of a task: its signature, and the target of the user."""
 
 from __future__ import annotations
 
+import threading
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, Optional
 
 import dspy
+from dspy.signatures.signature import make_signature
 from pydantic import JsonValue
 
-from skillc.plan.schema import TaskPlan
-from skillc.program.names import field_names
-from skillc.program.own import OwnTarget
-from skillc.program.present import kind_of
-from skillc.program.signature import signature_of
+from skillc.models.client import Client
+from skillc.models.dspy_lm import make_lm
+from skillc.plan.schema import BudgetPlan, Plan, TaskPlan, TypePlan
+from skillc.program.names import class_name, field_names, kind_of
+
+_PLAIN: dict[str, Any] = {
+    "text": str,
+    "bool": bool,
+    "number": float,
+    "integer": int,
+    "json": dict[str, Any],
+    "file": str,
+    "image": dspy.Image,
+}
+
+
+def signature_of(task: TaskPlan, name: str, instructions: str) -> type[dspy.Signature]:
+    """The signature of a task.
+
+    Args:
+        task: its inputs and outputs. Their `about` is part of the instructions and is not repeated as a description.
+        name: the skill's name, from which the signature's unique name is made.
+        instructions: what the model receives; see `present.instructions`.
+    """
+    names = field_names(task)
+    fields: dict[str, tuple[Any, Any]] = {}
+    for plan in task.inputs:
+        fields[names[plan.name]] = (annotation(plan.type), dspy.InputField())
+    for plan in task.outputs:
+        fields[names[plan.name]] = (annotation(plan.type), dspy.OutputField())
+    signature: type[dspy.Signature] = make_signature(fields, instructions, signature_name=class_name(name))
+    return signature
+
+
+def annotation(type_: TypePlan) -> Any:
+    """The Python type of a declared type."""
+    if type_.kind == "labels":
+        plain: Any = Literal[tuple(type_.labels)]
+    elif type_.kind == "list":
+        plain = list[annotation(type_.item)] if type_.item is not None else list[str]  # type: ignore[misc]
+    else:
+        plain = _PLAIN[type_.kind]
+    return Optional[plain] if type_.optional else plain  # noqa: UP045  # `X | None` needs X to be a class
+
+
+class OwnTarget:
+    """Gives the settings under which a loaded program answers: DSPy's own where an LM is configured, else the plan's.
+
+    The budget is for compiling and does not bind here. The client is made at the first call; `root` is the program's
+    folder.
+    """
+
+    def __init__(self, plan: Plan, root: Path | None = None) -> None:
+        self._plan = plan
+        self._root = root
+        self._lock = threading.Lock()
+        self._settings: dict[str, Any] | None = None
+
+    def settings(self, own_lm: Any) -> dict[str, Any]:
+        """Overrides for `dspy.context`; none where the predictor or DSPy has an LM.
+
+        Raises:
+            SkillcError: the target's key or address is missing.
+        """
+        if own_lm is not None or dspy.settings.lm is not None:
+            return {}
+        with self._lock:
+            if self._settings is None:
+                client = Client(self._plan.model_copy(update={"budget": BudgetPlan()}), root=self._root)
+                adapter = dspy.settings.adapter or dspy.ChatAdapter(use_json_adapter_fallback=False)
+                self._settings = {"lm": make_lm(client, "target"), "adapter": adapter}
+            return self._settings
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OwnTarget:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_plan": self._plan, "_root": self._root}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["_plan"], state["_root"])  # type: ignore[misc]
+
 
 _REMOTE = ("http://", "https://", "gs://", "data:")
 _PREDICTORS = {"predict": dspy.Predict, "chain_of_thought": dspy.ChainOfThought}

@@ -1,4 +1,4 @@
-"""Names that DSPy and Python can carry: the program's own where possible, else with an underscore behind."""
+"""How a program names its task to a model: identifiers, class names and instructions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import keyword
 import re
 from functools import cache
 
+from skillc.errors import SkillcError
+from skillc.plan.initial import task_text
 from skillc.plan.schema import TaskPlan
+from skillc.text import listed
 
 _LONGEST = 40
 # Names that the emitted module has for other things.
@@ -46,3 +49,27 @@ def _reserved() -> frozenset[str]:
     import dspy
 
     return _TAKEN | frozenset(dir(dspy.Signature)) | frozenset(dir(type(dspy.Signature)))
+
+
+KINDS = ("predict", "chain_of_thought")
+
+
+def kind_of(task: TaskPlan) -> str:
+    """The kind of the rollout.
+
+    Raises:
+        SkillcError: this version does not compile it.
+    """
+    kind = task.rollout.kind
+    if kind not in KINDS:
+        known = listed(KINDS, "and")
+        raise SkillcError(f"`rollout = {kind}` comes with a later version", hint=f"this one compiles {known}")
+    return kind
+
+
+def instructions(task: TaskPlan, text: str | None) -> str:
+    """The instructions of the target: the body of SKILL.md as it is, or the task text alone without a skill.
+
+    What all examples share comes first, so that a server's prefix cache hits.
+    """
+    return task_text(task) if text is None else text.strip()

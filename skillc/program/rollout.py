@@ -12,7 +12,7 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 from pydantic import JsonValue, TypeAdapter
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.metrics.cells import UnmeasuredKind
 from skillc.models.calls import Completion
 from skillc.models.client import Client
@@ -20,7 +20,7 @@ from skillc.models.dspy_lm import RoleLM, make_lm, scope
 from skillc.models.failures import CallFailed, find_failure
 from skillc.plan.schema import Plan
 from skillc.program.module import Program, build_module
-from skillc.program.present import instructions
+from skillc.program.names import instructions
 from skillc.text import listed
 
 UNMEASURED_BY: dict[str, UnmeasuredKind] = {

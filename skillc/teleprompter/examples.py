@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skillc.data.dataset import Dataset
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.errors import SkillcError
 from skillc.teleprompter.rollouts import as_json
 

@@ -14,9 +14,8 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 from pydantic import JsonValue, TypeAdapter
 
-from skillc.data.example import Example
-from skillc.document.render import for_target
-from skillc.document.skill import Document
+from skillc.data.examples import Example
+from skillc.document.skill import Document, for_target
 from skillc.models.calls import Completion
 from skillc.models.client import Client
 from skillc.models.dspy_lm import RoleLM, make_lm, scope

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.metrics.cells import MICRO, Scored
 from skillc.metrics.meter import Measured, Meter, MetricError
 from skillc.user_code import is_theirs, told

@@ -1,9 +1,15 @@
-"""One thing that two versions of a program do not have in common."""
+"""One change between two versions of a program: what, where the program says it, and its rule in `skillc breaking`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
+
+from skillc.diagnostics.diagnostic import Label, Severity
+from skillc.language.checked import Checked, Entity
+from skillc.syntax.source import Source, Span
 
 Group = Literal["task", "skill", "data", "metrics", "gates", "budget", "models", "optimize"]
 GROUPS: tuple[Group, ...] = ("task", "skill", "data", "metrics", "gates", "budget", "models", "optimize")
@@ -49,3 +55,95 @@ class Change:
     def sign(self) -> str:
         """`+`, `-` or `~`."""
         return "+" if self.before is None else "-" if self.after is None else "~"
+
+
+def label_of(checked: Checked, place: Place, text: str = "") -> Label:
+    """The declaration or the setting that a place names; the program's first line where it says nothing of it."""
+    found = _found(checked, place)
+    if found is None:
+        source = checked.program.source
+        return Label(source, first_line(source), text)
+    return Label(found[0], found[1], text)
+
+
+def first_line(source: Source) -> Span:
+    """The first line that says something."""
+    for number in range(1, len(source.line_starts) + 1):
+        line = source.line(number)
+        if line.strip() and not line.lstrip().startswith("#"):
+            start = source.line_starts[number - 1]
+            return Span(start, start + len(line))
+    return Span(0, 0)
+
+
+def _found(checked: Checked, place: Place) -> tuple[Source, Span] | None:
+    if place.kind in ("gate", "require"):
+        gates = (gate for gate in checked.gates if gate.kind == place.kind and gate.name == place.name)
+        found = next(((gate.source, gate.span) for gate in gates), None)
+        required = checked.required if place.kind == "require" else None
+        if found is None and required is not None and required.verdict == place.name:
+            return required.source, required.span
+        return found
+    if place.kind in ("metric", "goal"):
+        metrics = (metric for metric in checked.metrics if metric.name == place.name)
+        return next(((metric.source, metric.span) for metric in metrics), None)
+    entity = next((each for each in _every(checked.entities) if _is(each, place)), None)
+    if entity is None:
+        return None
+    setting = entity.settings.get(place.setting) if place.setting is not None else None
+    return (setting.source, setting.span) if setting is not None else (entity.source, entity.span)
+
+
+def _every(entities: Iterable[Entity]) -> Iterable[Entity]:
+    for entity in entities:
+        yield entity
+        yield from entity.children
+
+
+def _is(entity: Entity, place: Place) -> bool:
+    return entity.kind == place.kind and (place.name is None or entity.name == place.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule, and the code of its page."""
+
+    name: str
+    code: str
+    severity: Severity = Severity.ERROR
+
+
+_WARNING, _NOTE = Severity.WARNING, Severity.NOTE
+
+_ALL = (
+    Rule("gate-removed", "SK701"),
+    Rule("gate-loosened", "SK702"),
+    Rule("gate-changed", "SK703"),
+    Rule("require-removed", "SK704"),
+    Rule("require-loosened", "SK705"),
+    Rule("require-changed", "SK706"),
+    Rule("accept-always", "SK707"),
+    Rule("samples-lowered", "SK708"),
+    Rule("budget-raised", "SK709"),
+    Rule("limit-raised", "SK710"),
+    Rule("sees-widened", "SK711"),
+    Rule("goal-changed", "SK712"),
+    Rule("metric-redefined", "SK713"),
+    Rule("test-split-changed", "SK714"),
+    Rule("group-dropped", "SK715"),
+    Rule("output-removed", "SK716"),
+    Rule("output-changed", "SK717"),
+    Rule("labels-removed", "SK718"),
+    Rule("input-added", "SK719"),
+    Rule("input-changed", "SK720"),
+    Rule("frozen-changed", "SK721"),
+    Rule("section-thawed", "SK722"),
+    Rule("program-removed", "SK723"),
+    Rule("data-not-compared", "SK731", _WARNING),
+    Rule("labels-added", "SK732", _NOTE),
+    Rule("data-changed", "SK733", _NOTE),
+    Rule("model-changed", "SK734", _NOTE),
+)
+
+RULES: Mapping[str, Rule] = MappingProxyType({rule.name: rule for rule in _ALL})
+BY_CODE: Mapping[str, Rule] = MappingProxyType({rule.code: rule for rule in _ALL})

@@ -1,9 +1,11 @@
-"""What git holds, read through the git command: no checkout, no shell, nothing written."""
+"""Read what git holds through the git command, Git LFS included: no checkout, no shell, nothing written."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import posixpath
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -173,3 +175,29 @@ def _checked(done: subprocess.CompletedProcess[bytes]) -> bytes:
 def _first(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[0].removeprefix("fatal: ") if lines else "it does not say why"
+
+
+_POINTER = re.compile(
+    rb"version https://git-lfs\.github\.com/spec/v1\n(?:[^\n]*\n)*?oid sha256:([0-9a-f]{64})\nsize \d+\n?"
+)
+_LONGEST_POINTER = 1024
+
+
+def pointed_at(content: bytes) -> str | None:
+    """The sha256 of the content that a pointer stands for; None where it is no pointer."""
+    match = _POINTER.fullmatch(content) if len(content) <= _LONGEST_POINTER else None
+    return match[1].decode() if match else None
+
+
+def lfs_content(oid: str, root: Path, beside: bytes | None) -> bytes | None:
+    """The content of a pointer, as far as it is on this machine.
+
+    Args:
+        oid: its sha256.
+        root: the repository's working tree, whose store is looked in.
+        beside: another version of the file, which may be the same.
+    """
+    if beside is not None and hashlib.sha256(beside).hexdigest() == oid:
+        return beside
+    stored = root / ".git" / "lfs" / "objects" / oid[:2] / oid[2:4] / oid
+    return stored.read_bytes() if stored.is_file() else None

@@ -11,8 +11,8 @@ from skillc.artifact_paths import CANDIDATE_SUFFIX, LOCK_SUFFIX, SKILL_FILE, Art
 from skillc.checking import Looked
 from skillc.conflict import UnmergedError, is_mark
 from skillc.data.dataset import Dataset, load
+from skillc.data.examples import check_unused, split_digest
 from skillc.data.problems import DataError
-from skillc.data.reuse import check_unused, split_digest
 from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.errors import SkillcError
 from skillc.frontend import Planned, check_file, plan_file
@@ -26,8 +26,8 @@ from skillc.run.history import decisions_until, read_history
 from skillc.syntax.source import Source, Span
 from skillc.text import counted
 from skillc.versions.candidate import find_candidate
+from skillc.versions.change import first_line
 from skillc.versions.git import repository_of
-from skillc.versions.places import first_line
 
 # Files beside SKILL.md that an agent could read as a part of the skill.
 _READ = (".md", ".py")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from skillc.data.starter import Choice, start
 from skillc.document.markdown import below_section
-from skillc.document.render import for_target
+from skillc.document.skill import for_target
 from skillc.document.skill_md import from_skill_md, to_skill_md
 from skillc.errors import SkillcError
 from skillc.frontend import plan_file

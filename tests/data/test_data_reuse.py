@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc.data.example import Example
-from skillc.data.reuse import check_unused, marks
+from skillc.data.examples import Example, check_unused, marks
 from skillc.errors import SkillcError
 
 names = st.sets(st.sampled_from([f"e{i}" for i in range(12)]))

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skillc.data.columns import profile
 from skillc.data.dataset import load
-from skillc.data.profile import profile
 from skillc.data.starter import starter_program
 from skillc.errors import SkillcError
 from skillc.syntax.formatting import format_source

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from test_data_read import GOOD, TASK, loaded, refusal, rows_of
 
+from skillc.data.columns import profile
 from skillc.data.dataset import load
-from skillc.data.profile import profile
 from skillc.data.starter import start
 from skillc.errors import SkillcError
 from skillc.frontend import check_file, plan_file

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from skillc.document.edits import Add, Delete, Move, Replace, apply_edits, edit_from_json, edit_to_json, rewrite
 from skillc.document.markdown import Mark
-from skillc.document.render import body, for_optimizer
 from skillc.document.rewrites import WantedRule, edits_to
-from skillc.document.skill import Document, Rule, document_of, new_id
+from skillc.document.skill import Document, Rule, body, document_of, for_optimizer, new_id
 from skillc.document.skill_md import from_skill_md, to_skill_md
 from skillc.plan.existing import existing_skill
 

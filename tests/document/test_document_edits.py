@@ -19,8 +19,7 @@ from skillc.document.edits import (
     rewrite_about,
 )
 from skillc.document.markdown import Block, blocks_of
-from skillc.document.render import body, for_target
-from skillc.document.skill import Document, Rule, Section, document_of, new_id
+from skillc.document.skill import Document, Rule, Section, body, document_of, for_target, new_id
 from skillc.document.skill_md import from_skill_md, to_skill_md
 from skillc.errors import SkillcError
 

@@ -16,8 +16,18 @@ from hypothesis import strategies as st
 from skillc.document.change import change, common_tokens
 from skillc.document.edits import Add, Delete, Move, Replace, apply_edits
 from skillc.document.markdown import blocks_of, trim_text
-from skillc.document.render import body, for_optimizer, for_target
-from skillc.document.skill import Document, Rule, Section, digest, document_of, split_rules, tokens
+from skillc.document.skill import (
+    Document,
+    Rule,
+    Section,
+    body,
+    digest,
+    document_of,
+    for_optimizer,
+    for_target,
+    split_rules,
+    tokens,
+)
 from skillc.document.skill_md import from_skill_md, sections_of, to_skill_md, validate
 from skillc.errors import SkillcError
 from skillc.fences import closed, unclosed

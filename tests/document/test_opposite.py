@@ -2,7 +2,7 @@
 
 import pytest
 
-from skillc.document.opposite import marked, opposite
+from skillc.document.change import marked, opposite
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from math import prod
 
 from hypothesis import strategies as st
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.gates.evidence import Evidence, Range, SplitEvidence, TextEvidence
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
 from skillc.metrics.cells import MICRO, Scored, Unmeasured

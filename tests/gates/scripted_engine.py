@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from skillc.data.dataset import Dataset
-from skillc.document.render import for_target
-from skillc.document.skill import document_of
+from skillc.document.skill import document_of, for_target
 from skillc.gates.stages import stage_of
 from skillc.gates.terms import FieldTerm, MeanTerm, Operation
 from skillc.metrics.cells import MICRO, Scored

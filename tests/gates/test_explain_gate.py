@@ -3,7 +3,7 @@ from textwrap import dedent
 
 import pytest
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.gates.draw import brief, draw
 from skillc.gates.evidence import Evidence, Range, SplitEvidence, TextEvidence
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm

@@ -8,7 +8,7 @@ from gate_worlds import METRICS, Exact, UndefinedError, evidence, example, gates
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.errors import SkillcError
 from skillc.gates.evaluate import decide, decide_all, value
 from skillc.gates.evidence import Evidence, Range, SplitEvidence, TextEvidence

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_engine import plan
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.skill import document_of
 from skillc.optimize.overlap import RUN, overlap, words
 from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan

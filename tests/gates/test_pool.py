@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted_engine import BETTER, Script, engine, gate, measured, plan, skill, state
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.skill import tokens
 from skillc.gates.evaluate import decide_all
 from skillc.gates.intervals import Truth

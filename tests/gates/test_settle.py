@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from scripted_engine import Script, engine, gate, measured, plan, skill, state
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.edits import Add, apply_edits
 from skillc.document.skill import digest
 from skillc.gates.terms import MeanTerm, Operation

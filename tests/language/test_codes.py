@@ -10,7 +10,7 @@ import pytest
 from skillc.code_pages import FOLDER, findings, laid_out, pages, plain, shown
 from skillc.diagnostics.codes import CODES, Code
 from skillc.diagnostics.diagnostic import Severity
-from skillc.versions.rules import RULES
+from skillc.versions.change import RULES
 
 ROOT = Path(__file__).parents[2]
 STAGES = {

@@ -4,7 +4,7 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.diagnostics.diagnostic import Severity
 from skillc.language.check import check
 from skillc.language.modules import Loader

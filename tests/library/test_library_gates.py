@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 from library_programs import checked, plan
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.gates.evaluate import decide
 from skillc.gates.evidence import Evidence, Range, SplitEvidence, TextEvidence
 from skillc.gates.intervals import Truth

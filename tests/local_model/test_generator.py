@@ -18,7 +18,7 @@ from skillc.frontend import plan_file
 from skillc.models.rulebook.sentences import applies, normal, read_rules
 from skillc.plan.initial import lead_text, task_text
 from skillc.program.module import build_module
-from skillc.program.present import instructions
+from skillc.program.names import instructions
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "local_model"
 PLACEHOLDERS = {

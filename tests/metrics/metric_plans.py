@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, TextConstant
 from skillc.plan.schema import (
     BudgetPlan,

@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from skillc.data.dataset import Dataset
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.edits import Add
 from skillc.document.skill import document_of
 from skillc.gates.terms import CallTerm, FieldTerm

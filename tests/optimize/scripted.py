@@ -8,7 +8,7 @@ from pathlib import Path
 
 from skillc.budget.steps import decisions_of
 from skillc.data.dataset import Dataset
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.frontend import check_file
 from skillc.metrics.meter import Meter
 from skillc.optimize.engine import Engine

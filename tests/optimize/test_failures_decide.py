@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "hon
 from compiles import STRICT, Scripted, engine_of, plan_of
 from worlds import World, coin, dataset, proposer
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.metrics.cells import MICRO

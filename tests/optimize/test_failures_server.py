@@ -16,7 +16,7 @@ import pytest
 from whole_runs import PROGRAM, no_wait, planned_job
 from worlds import ANSWERS, World, coin, proposer
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.errors import SkillcError
 from skillc.models.client import Client
 from skillc.models.pacing.outage import Retries

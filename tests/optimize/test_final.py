@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted import World, engine_of, examples, plan_of, solves, trained
 
-from skillc.data.reuse import split_digest
+from skillc.data.examples import split_digest
 from skillc.metrics.cells import MICRO, measured_mean
 from skillc.optimize.engine import mean
 from skillc.optimize.final import final_test

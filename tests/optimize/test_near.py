@@ -1,6 +1,6 @@
 """Examples that read alike are found by the words of their inputs."""
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.optimize.near import Alike, Near
 
 

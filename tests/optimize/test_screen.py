@@ -13,7 +13,7 @@ from screening import GRADED, Bench, Target, plan_of, proposal
 
 from skillc.budget.steps import most_screened
 from skillc.data.dataset import Dataset
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.edits import apply_edits
 from skillc.optimize.judges import Panel
 from skillc.optimize.select import select

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "hon
 
 from worlds import ANSWERS, Proposer, World, proposer
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.frontend import estimate, plan_file
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client

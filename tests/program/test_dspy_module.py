@@ -16,13 +16,12 @@ import pytest
 from model_plans import Scripted, plan_of, reply
 
 from skillc.artifact_paths import ArtifactPaths
-from skillc.document.render import for_target
-from skillc.document.skill import document_of
+from skillc.document.skill import document_of, for_target
 from skillc.models.client import Client
 from skillc.models.dspy_lm import make_lm, scope
 from skillc.program.artifact import artifact_texts, write_artifact
 from skillc.program.module import build_module
-from skillc.program.present import instructions
+from skillc.program.names import instructions
 
 DOCUMENT = document_of(
     "route-tickets", "Route a ticket: it's for #1", [("rules", "trainable", "- If it says `invoice`: billing.", 800)]

@@ -15,8 +15,7 @@ from skillc.artifact_paths import ArtifactPaths, module_name
 from skillc.document.skill import document_of
 from skillc.errors import SkillcError
 from skillc.plan.schema import FieldPlan, RolloutPlan, SkillPlan, TaskPlan, TypePlan
-from skillc.program.artifact import artifact_texts, check_folder, write_artifact
-from skillc.program.emit import literal, module_source
+from skillc.program.artifact import artifact_texts, check_folder, literal, module_source, write_artifact
 from skillc.program.names import class_name, field_names
 
 HOSTILE = [
@@ -123,8 +122,8 @@ def test_a_literal_reads_back_as_the_text(text: str) -> None:
 
 
 def test_the_emitted_and_the_built_signature_are_the_same() -> None:
-    from skillc.program.present import instructions
-    from skillc.program.signature import signature_of
+    from skillc.program.module import signature_of
+    from skillc.program.names import instructions
 
     plan = plan_of()
     built = signature_of(plan.task, plan.skill.name, instructions(plan.task, "x"))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from model_plans import TASK, Scripted, model, plan_of, reply
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.errors import SkillcError
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, PermanentFailure

@@ -15,8 +15,7 @@ from test_emitted_source import TEXTS, tasks
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.document.edits import Add, apply_edits
-from skillc.document.render import for_optimizer, for_target
-from skillc.document.skill import digest, document_of, tokens
+from skillc.document.skill import digest, document_of, for_optimizer, for_target, tokens
 from skillc.document.skill_md import from_skill_md, to_skill_md, validate
 from skillc.frontend import plan_file
 from skillc.loading import load
@@ -25,7 +24,7 @@ from skillc.plan.initial import first_decides, initial_document, task_text, with
 from skillc.plan.schema import Plan, TaskPlan
 from skillc.program.artifact import artifact_texts, write_artifact
 from skillc.program.module import build_module
-from skillc.program.present import instructions
+from skillc.program.names import instructions
 from skillc.tokens import count_tokens
 
 PROGRAM = """language 1

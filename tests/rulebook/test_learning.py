@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillc.document.edits import apply_edits
-from skillc.document.render import for_optimizer, for_target
-from skillc.document.skill import Document, document_of
+from skillc.document.skill import Document, document_of, for_optimizer, for_target
 from skillc.models.rulebook.model import answer
 from skillc.models.rulebook.sentences import normal
 from skillc.models.rulebook.target import deciding_rule, label_of, prior_label, read_skill

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from skillc.document.edits import Edit, apply_edits, rewrite
-from skillc.document.render import for_optimizer, for_target
-from skillc.document.skill import Document, Rule, Section
+from skillc.document.skill import Document, Rule, Section, for_optimizer, for_target
 from skillc.models.rulebook.induce import MAJORITY
 from skillc.models.rulebook.model import answer
 from skillc.models.rulebook.sentences import read_rules

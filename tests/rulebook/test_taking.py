@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc.document.render import for_optimizer
-from skillc.document.skill import Document, Rule, Section
+from skillc.document.skill import Document, Rule, Section, for_optimizer
 from skillc.models.rulebook.model import answer
 from skillc.models.rulebook.sentences import read_rules
 from skillc.models.rulebook.taking import ORDINALS, Take, number_of, read_take, take_text, taken

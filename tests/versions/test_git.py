@@ -11,9 +11,9 @@ import pytest
 from shops import PROGRAM, edited, rows, write_rows, write_shop
 
 from skillc.errors import SkillcError
+from skillc.versions.change import BY_CODE
 from skillc.versions.findings import compare
 from skillc.versions.git import repository_of
-from skillc.versions.rules import BY_CODE
 
 PROGRAM_PATH = Path("things.skill")
 
@@ -239,7 +239,7 @@ def test_a_hook_s_variables_do_not_mislead(repo, monkeypatch, tmp_path):
 
 
 def test_the_json_of_breaking(repo):
-    from skillc.versions.show import as_json
+    from skillc.versions.findings import as_json
 
     repo.write("epochs = 2 => epochs = 3")
     found = as_json(compare([PROGRAM_PATH], "HEAD"), "HEAD", "the working tree")

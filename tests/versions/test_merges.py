@@ -386,8 +386,8 @@ def test_a_lock_of_before_is_read(two):
 
 def test_the_data_of_a_ref_is_compared_by_its_lock_where_git_has_none(learnt, two):
     repo = learnt
+    from skillc.versions.change import BY_CODE
     from skillc.versions.findings import compare
-    from skillc.versions.rules import BY_CODE
 
     shutil.copytree(two[0] / SKILLS, repo.folder / SKILLS)
     repo.git("rm", "-q", "--cached", "things.jsonl")

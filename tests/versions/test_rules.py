@@ -4,8 +4,8 @@ import pytest
 from shops import PROGRAM, edited, rows, write_rows, write_shop
 
 from skillc.diagnostics.diagnostic import Severity
+from skillc.versions.change import BY_CODE, RULES
 from skillc.versions.findings import compare
-from skillc.versions.rules import BY_CODE, RULES
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from concurrent.futures import CancelledError
 from typing import Any
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.metrics.cells import MICRO, Scored

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from skillc.data.example import Example
-from skillc.document.render import for_optimizer
-from skillc.document.skill import Document
+from skillc.data.examples import Example
+from skillc.document.skill import Document, for_optimizer
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached
 from skillc.optimize.engine import Engine

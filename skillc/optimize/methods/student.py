@@ -11,15 +11,15 @@ from typing import Any
 
 import dspy
 
-from skillc.data.example import Example
+from skillc.data.examples import Example
 from skillc.document.skill import Document
 from skillc.optimize.methods.bridge import Bridge
 from skillc.optimize.methods.texts import texts_of
 from skillc.optimize.rollouts import Outcome
 from skillc.optimize.sight import shown_answer, shown_feedback, shown_gold, shown_inputs, trimmed
 from skillc.plan.schema import Plan
+from skillc.program.module import signature_of
 from skillc.program.names import field_names
-from skillc.program.signature import signature_of
 
 _EXAMPLE = "skillc_example"
 

@@ -1,4 +1,4 @@
-"""All differences in meaning between two versions of a program, one file a part of it."""
+"""Compare two versions of a program: every difference in meaning, one module per part of the program."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from skillc.versions.change import GROUPS, Change
 from skillc.versions.compare.data import data_changes
 from skillc.versions.compare.gates import gate_changes, require_changes
 from skillc.versions.compare.metrics import metric_changes
-from skillc.versions.compare.models import model_changes
-from skillc.versions.compare.settings import budget_changes, optimize_changes
-from skillc.versions.compare.skill import skill_changes
-from skillc.versions.compare.task import task_changes
+from skillc.versions.compare.settings import budget_changes, model_changes, optimize_changes
+from skillc.versions.compare.task import skill_changes, task_changes
 from skillc.versions.version import Version
 
 __all__ = ["changes_between"]

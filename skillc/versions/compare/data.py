@@ -1,17 +1,115 @@
-"""The data: what stands on test, and what the split is made by."""
+"""Changes of the data: where it is read from, how it is split, and which examples are on which side."""
 
 from __future__ import annotations
 
+import posixpath
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 
 from skillc.budget.render import type_text
+from skillc.data.dataset import Dataset, load
+from skillc.data.examples import Example, Side, split_digest
+from skillc.errors import SkillcError
+from skillc.json_values import digest
 from skillc.plan.schema import DataPlan, FieldPlan
 from skillc.text import listed
 from skillc.versions.change import Change, Place
-from skillc.versions.compare.values import entries_that_differ, fields_that_differ, shown
-from skillc.versions.sides import FILES, Sides, Unread, data_files, sides_of
-from skillc.versions.version import Version
+from skillc.versions.compare.settings import entries_that_differ, fields_that_differ, shown
+from skillc.versions.version import AtCommit, OnDisk, Version
+
+FILES = ("source", "train", "validation", "test")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One example: its side, and a digest of its inputs and its right answers."""
+
+    side: Side
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """All examples by key.
+
+    Attributes:
+        digest: of the data, as locks hold it.
+        test: digest of the inputs of the test split, as locks hold it.
+    """
+
+    rows: Mapping[str, Row]
+    digest: str
+    test: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Why the data of a version cannot be read."""
+
+    reason: str
+
+
+def data_files(data: DataPlan) -> tuple[str, ...]:
+    """The files that a program names."""
+    return tuple(name for each in FILES if (name := getattr(data, each)) is not None)
+
+
+def sides_of(version: Version, other: Version, inputs: Collection[str] | None = None) -> Sides | Unread:
+    """The examples of a version.
+
+    Args:
+        version: the program in one place.
+        other: the version that it is compared with, whose types read the data where its own do not fit it.
+        inputs: what examples are told apart by, beside their ids: None for ids alone, which is right where both
+            versions have the same inputs.
+    """
+    missing = _missing(version)
+    if missing is not None:
+        return missing
+    reason = ""
+    for task in (version.plan.task, other.plan.task):
+        try:
+            return _sides(load(task, version.plan.data, version.root), inputs)
+        except (SkillcError, OSError) as problem:
+            reason = reason or str(problem).partition("\n")[0]
+    return Unread(reason.rstrip(":"))
+
+
+def _missing(version: Version) -> Unread | None:
+    """Puts the data of a commit on the disk; the first file of it that is not to be had."""
+    if isinstance(version.files, OnDisk):
+        return None
+    for name in data_files(version.plan.data):
+        path = posixpath.normpath(posixpath.join(version.folder, name.replace("\\", "/")))
+        if path.startswith(("/", "..")):
+            return Unread(f"`{name}` lies outside the repository")
+        content = version.files.read(path)
+        if content is None:
+            held = isinstance(version.files, AtCommit) and version.files.missing(path)
+            where = f"`{version.files.label}`"
+            lfs = f"`{name}` of {where} is kept by Git LFS, and is not on this machine"
+            return Unread(lfs if held else f"`{name}` is not in git at {where}")
+        place = version.root / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+    return None
+
+
+def _sides(dataset: Dataset, inputs: Collection[str] | None) -> Sides:
+    rows: dict[str, Row] = {}
+    by_side: tuple[tuple[Side, tuple[Example, ...]], ...] = (
+        ("train", dataset.train),
+        ("validation", dataset.validation),
+        ("test", dataset.test),
+    )
+    for side, examples in by_side:
+        for example in examples:
+            key = example.id if inputs is None else digest({name: example.inputs.get(name) for name in inputs})
+            content = digest({"inputs": dict(example.inputs), "gold": dict(example.gold)})
+            rows[key] = Row(side, content)
+    return Sides(rows, dataset.digest, split_digest(dataset.test))
+
 
 _PLACE = Place("data")
 _HINT = "keep the test split as it is: a gain on another one does not compare, and examples that moved were learnt from"

@@ -9,7 +9,7 @@ from skillc.plan.schema import MetricPlan, Plan
 from skillc.text import cut
 from skillc.versions.change import Change, Place
 from skillc.versions.compare.meaning import meanings, renamed_metrics
-from skillc.versions.compare.values import shown
+from skillc.versions.compare.settings import shown
 from skillc.versions.version import Version
 
 

@@ -1,15 +1,156 @@
-"""Caps, and the mechanisms of the loop."""
+"""Changes of budgets, of the loop's settings and of models, and changes of plain values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
 from fractions import Fraction
 
-from skillc.plan.schema import OptimizePlan
+from pydantic import BaseModel
+
+from skillc.gates.units import decimal, written
+from skillc.plan.digest import without_secrets
+from skillc.plan.schema import (
+    AnswerPlan,
+    ExecPlan,
+    ModelPlan,
+    OptimizePlan,
+    PricePlan,
+    RolloutPlan,
+    SchedulePlan,
+    SplitPlan,
+)
 from skillc.text import listed
 from skillc.versions.change import Bearing, Change, Place
-from skillc.versions.compare.values import fields_that_differ, share, shown
 from skillc.versions.version import Version
+
+_TIMES = ((Fraction(3600), "h"), (Fraction(60), "min"))
+
+
+def shown(value: object, unit: str = "") -> str:
+    """Render a value on one line, as a program writes it.
+
+    Args:
+        value: of a plan.
+        unit: of a number, as the language writes it.
+    """
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, int | Fraction):
+        return _duration(Fraction(value)) if unit == "s" else written(Fraction(value), unit)
+    if isinstance(value, float | str):
+        return json.dumps(value, ensure_ascii=False) if isinstance(value, str) and " " in value else str(value)
+    if isinstance(value, BaseModel):
+        return _part(value)
+    if isinstance(value, Mapping):
+        return _block(value) or "none"
+    if isinstance(value, Collection):
+        return ", ".join(shown(each) for each in value) or "none"
+    return str(value)
+
+
+def share(value: Fraction) -> str:
+    """Render a share in percent."""
+    return f"{decimal(value * 100)}%"
+
+
+def fields_that_differ(
+    old: BaseModel, new: BaseModel, but: Collection[str] = ()
+) -> Iterator[tuple[str, object, object]]:
+    """Yield name, old and new value of each field that is not the same."""
+    for name in type(new).model_fields:
+        before, after = getattr(old, name), getattr(new, name)
+        if name not in but and before != after:
+            yield name, before, after
+
+
+def entries_that_differ(
+    old: Mapping[str, object], new: Mapping[str, object]
+) -> Iterator[tuple[str, object | None, object | None]]:
+    """Yield key, old and new value of each entry that is not the same; None where it is missing."""
+    for name in (*old, *(name for name in new if name not in old)):
+        before, after = old.get(name), new.get(name)
+        if before != after:
+            yield name, before, after
+
+
+def _part(value: BaseModel) -> str:
+    render = _PARTS.get(type(value))
+    if render is not None:
+        return render(value)
+    pairs = ((name, getattr(value, name)) for name in type(value).model_fields)
+    return "; ".join(f"{name} = {shown(each)}" for name, each in pairs if each not in (None, (), {}))
+
+
+def _duration(seconds: Fraction) -> str:
+    """Render seconds in the largest unit that leaves a whole number: `90 min`."""
+    for size, unit in _TIMES:
+        if seconds and seconds % size == 0:
+            return written(seconds / size, unit)
+    return written(seconds, "s")
+
+
+def _block(settings: Mapping[str, object]) -> str:
+    """Render settings without their braces: `max_len = 8192; env { A = "b" }`."""
+    return "; ".join(
+        f"{name} {{ {_block(each)} }}" if isinstance(each, Mapping) else f"{name} = {_literal(each)}"
+        for name, each in settings.items()
+    )
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_literal(each) for each in value)}]"
+    return shown(value)
+
+
+def _schedule(plan: SchedulePlan) -> str:
+    arguments = {"model": "", "constant": f"({plan.start})"}
+    return plan.kind + arguments.get(plan.kind, f"({plan.start}, {plan.end})")
+
+
+def _rollout(plan: RolloutPlan) -> str:
+    arguments = f"({', '.join(_literal(each) for each in plan.arguments)})" if plan.arguments else ""
+    settings = f" {{ {_block(plan.settings)} }}" if plan.settings else ""
+    return f"{plan.kind}{arguments}{settings}"
+
+
+def _split(plan: SplitPlan) -> str:
+    unit = " examples" if plan.unit == "examples" else ""
+    return " : ".join(f"{part}{unit}" for part in plan.parts)
+
+
+def _price(plan: PricePlan) -> str:
+    pairs = (("input", plan.input), ("output", plan.output), ("cached", plan.cached), ("call", plan.call or None))
+    return "; ".join(f"{name} = {written(each, '$')}" for name, each in pairs if each is not None)
+
+
+def _answer(plan: AnswerPlan) -> str:
+    if plan.kind == "json":
+        return f"json {'.'.join(str(step) for step in plan.path)}"
+    return f"{plan.kind} {_literal(plan.text)}" if plan.text else plan.kind
+
+
+def _exec(plan: ExecPlan) -> str:
+    said = [f"`{plan.shown}`", *([f"answer {_answer(plan.answer)}"] if plan.answer != AnswerPlan() else [])]
+    said += [f"in `{plan.folder}`"] if plan.folder is not None else []
+    said += [f"given {', '.join(plan.environment)}"] if plan.environment else []
+    return ", ".join(said)
+
+
+_PARTS: Mapping[type[BaseModel], Callable[..., str]] = {
+    SchedulePlan: _schedule,
+    RolloutPlan: _rollout,
+    SplitPlan: _split,
+    PricePlan: _price,
+    AnswerPlan: _answer,
+    ExecPlan: _exec,
+}
+
 
 _UNITS = {"cost": "$", "time": "s", "patience": "steps"}
 
@@ -77,3 +218,54 @@ def _weaker(name: str, old: OptimizePlan, new: OptimizePlan) -> tuple[Bearing, s
             )
         return "stricter", None, ""
     return "", None, ""
+
+
+# What a reply depends on; the rest is how fast and from where it is asked.
+_ANSWERS = ("model", "exec", "backend")
+_DURATIONS = ("timeout",)
+
+
+def model_changes(old: Version, new: Version) -> Iterator[Change]:
+    """Each role's model with its settings."""
+    before, after = without_secrets(old.plan).models, without_secrets(new.plan).models
+    for role in sorted(before.keys() | after.keys()):
+        one, other = before.get(role), after.get(role)
+        if one is None and other is not None:
+            yield Change("models", f"model {role}", None, _name(other), place=Place("model", role))
+        elif other is None and one is not None:
+            yield Change("models", f"model {role}", _name(one), None)
+        elif one is not None and other is not None:
+            yield from _changed(role, one, other)
+
+
+def _changed(role: str, old: ModelPlan, new: ModelPlan) -> Iterator[Change]:
+    if _name(old) != _name(new):
+        yield _change(role, "model", _name(old), _name(new))
+    if old.pacing != new.pacing:
+        yield from (_change(role, *each) for each in fields_that_differ(old.pacing, new.pacing))
+    for name, before, after in entries_that_differ(old.parameters, new.parameters):
+        yield _change(role, name, before, after, answers=True)
+    for name, before, after in fields_that_differ(old, new, but=("role", "model", "model_env", "parameters", "pacing")):
+        if name.endswith("_env"):
+            yield _change(role, name.removesuffix("_env"), _variable(before), _variable(after))
+        else:
+            yield _change(role, name, before, after)
+
+
+def _change(role: str, name: str, before: object, after: object, *, answers: bool = False) -> Change:
+    """Describe one setting that changed; `answers` marks what a reply depends on."""
+    whole = name == "model"
+    subject = f"model {role}" if whole else f"model {role}: {name}"
+    unit = "s" if name in _DURATIONS else ""
+    was, is_ = (shown(value, unit) for value in (before, after))
+    rule = "model-changed" if answers or name in _ANSWERS else None
+    message = f"the {subject} was `{was}` and is `{is_}`"
+    return Change("models", subject, was, is_, "", rule, message, place=Place("model", role, None if whole else name))
+
+
+def _name(model: ModelPlan) -> str:
+    return model.model or f'env("{model.model_env}")'
+
+
+def _variable(name: object) -> str | None:
+    return None if name is None else f'env("{name}")'

@@ -1,4 +1,4 @@
-"""Which group stands on which side. Only hashes decide: the order of rows never does."""
+"""Examples: one data item, which side of the split it is on, and which of them a skill has used."""
 
 from __future__ import annotations
 
@@ -6,12 +6,37 @@ import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from pydantic import JsonValue
+
 from skillc.errors import SkillcError
+from skillc.json_values import canonical_ascii
 from skillc.plan.schema import SplitPlan
-from skillc.text import counted, joined
+from skillc.text import counted, joined, listed
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One data item, with values as JSON has them.
+
+    Attributes:
+        id: stable name: the row's own `id`, else a hash of its content. Unique over all splits.
+        inputs: by name of the task's inputs.
+        gold: by name of the task's outputs; a gold value that is a list means: any of them is right, unless the
+            output itself is a list.
+        fields: by name of the data fields that the program declares.
+        group: the split group, the example's own id where the program names none.
+    """
+
+    id: str
+    inputs: Mapping[str, JsonValue]
+    gold: Mapping[str, JsonValue]
+    fields: Mapping[str, JsonValue]
+    group: str
+
 
 Side = Literal["train", "validation", "test"]
 SIDES: tuple[Side, ...] = ("train", "validation", "test")
@@ -112,3 +137,46 @@ def _fix(plan: SplitPlan, parts: Sequence[Fraction], groups: int) -> str:
     total = sum(parts)
     counts = [max(1, int(part * groups / total)) for part in parts if part]
     return f"with few examples split by counts: `split = {' : '.join(written(count) for count in counts)}`"
+
+
+_NAMED = 3
+
+
+_DIGITS = 10
+
+
+def marks(examples: Iterable[Example]) -> str:
+    """The examples by a short digest of their ids, in order, so that a lock can list a hundred thousand of them."""
+    return "".join(sorted(_digest_of(example) for example in examples))
+
+
+def _digest_of(example: Example) -> str:
+    return hashlib.sha256(example.id.encode(errors="surrogatepass")).hexdigest()[:_DIGITS]
+
+
+def check_unused(used: str, test: Sequence[Example], *, skill: str) -> None:
+    """Refuses a start from a skill that was trained, or selected, on examples of the present test split.
+
+    Args:
+        used: marks of the examples that its lock lists as used: of its training and of its validation split.
+        test: the present test split.
+        skill: how the program names the skill that it starts from.
+
+    Raises:
+        SkillcError: some are the same; the message says how many, and names the first.
+    """
+    known = {used[i : i + _DIGITS] for i in range(0, len(used), _DIGITS)}
+    shared = sorted(example.id for example in test if _digest_of(example) in known)
+    if not shared:
+        return
+    raise SkillcError(
+        f"`{skill}` was made with {counted(len(shared), 'example')} that the test split holds now: "
+        f"{listed(shared, most=_NAMED)}",
+        hint="split with the `seed`, `group` and `split` that it was made with, or test on new examples",
+    )
+
+
+def split_digest(examples: Sequence[Example]) -> str:
+    """Names a test split by its inputs alone: other ids, labels or groups, or another order, make no new split."""
+    inputs = {canonical_ascii(dict(e.inputs)) for e in examples}
+    return hashlib.sha256("\n".join(sorted(inputs)).encode()).hexdigest()
