@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+_STEPS = ("bytes", "KB", "MB", "GB", "TB")
+
 
 def counted(number: int, noun: str, many: str | None = None) -> str:
     """Return a number with its noun: `1 row`, `1,200 rows`; `many` is an irregular plural."""
@@ -38,3 +40,11 @@ def cut(text: str, most: int) -> str:
 def shown(text: str, most: int = 60) -> str:
     """Return a value in backticks, on one line and cut after `most` characters."""
     return f"`{cut(text, most)}`"
+
+
+def in_bytes(count: int) -> str:
+    """Return bytes as people read them: `123 bytes`, `4.5 MB`: thousands, as the language's units are."""
+    size, step = float(count), 0
+    while size >= 999.95 and step + 1 < len(_STEPS):
+        size, step = size / 1000, step + 1
+    return f"{size:,.1f} {_STEPS[step]}" if step else counted(count, "byte")

@@ -99,8 +99,8 @@ def prune(
     import time
 
     from skillc.models.cache import folder as cache_folder
-    from skillc.models.cache.sizes import in_bytes
     from skillc.models.endpoint import normalised
+    from skillc.text import in_bytes
 
     conditions = (older_than, model, endpoint)
     if everything == any(condition is not None for condition in conditions):
@@ -137,9 +137,8 @@ def export(file: Path, folder: Path, as_json: bool) -> None:
     Exit status: 0 done, 2 an error.
     """
     from skillc.models.cache import folder as cache_folder
-    from skillc.models.cache import lines as cache_lines
 
-    moved = cache_lines.export(cache_folder.find_folder(folder), file)
+    moved = cache_folder.export(cache_folder.find_folder(folder), file)
     if as_json:
         _print_json(file=str(file), entries=moved.entries, left_out=moved.left_out)
         return
@@ -161,10 +160,9 @@ def take_in(file: Path, folder: Path, as_json: bool) -> None:
     Exit status: 0 done, 2 an error.
     """
     from skillc.models.cache import folder as cache_folder
-    from skillc.models.cache import lines as cache_lines
 
     into = cache_folder.find_folder(folder, new=True)
-    moved = cache_lines.take_in(into, file)
+    moved = cache_folder.take_in(into, file)
     if as_json:
         _print_json(folder=str(into), entries=moved.entries, left_out=moved.left_out)
         return
@@ -173,11 +171,11 @@ def take_in(file: Path, folder: Path, as_json: bool) -> None:
 
 
 def _group_json(group: Any) -> dict[str, Any]:
-    from skillc.models.cache.lines import moment
+    from skillc.models.cache.folder import moment
 
     return {
-        "endpoint": group.label.endpoint,
-        "model": group.label.model,
+        "endpoint": group.endpoint,
+        "model": group.model,
         "entries": group.entries,
         "bytes": group.size,
         "oldest": moment(group.oldest),
@@ -196,7 +194,7 @@ def _table(groups: Sequence[Group], folder: Path, disk: int) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
-    from skillc.models.cache.sizes import in_bytes
+    from skillc.text import in_bytes
 
     count, size = sum(group.entries for group in groups), sum(group.size for group in groups)
     total = Text(f"{counted(count, 'reply', 'replies')}, {in_bytes(size)} of text, {in_bytes(disk)} on disk")
@@ -212,8 +210,8 @@ def _table(groups: Sequence[Group], folder: Path, disk: int) -> RenderableType:
         drawn.add_column(name, no_wrap=True)
     for group in groups:
         drawn.add_row(
-            Text(group.label.endpoint or "–"),
-            Text(group.label.model or "–"),
+            Text(group.endpoint or "–"),
+            Text(group.model or "–"),
             f"{group.entries:,}",
             in_bytes(group.size),
             _day(group.oldest),

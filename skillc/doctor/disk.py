@@ -10,9 +10,9 @@ from skillc.doctor.finding import Finding
 from skillc.doctor.machine import free_disk
 from skillc.models.cache.folder import disk_used
 from skillc.models.cache.replies import DATABASE
-from skillc.models.cache.sizes import in_bytes
 from skillc.plan.schema import Plan
 from skillc.run.folder import RunFolder
+from skillc.text import in_bytes
 
 _GROUP = "disk"
 # Bytes: what a call leaves beside its text, in the cache and the run folder together (1,155 were measured with replies

@@ -17,8 +17,8 @@ from skillc.doctor.reach import Reached, Ready, prepare
 from skillc.doctor.servers import check_servers, check_vllm, servers_of
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned, UnfitDataError, estimate
-from skillc.models.cache.sizes import in_bytes
 from skillc.models.prices import price_table
+from skillc.text import in_bytes
 
 GROUPS = ("installed", "program", "models", "cost", "disk", "memory")
 

@@ -14,10 +14,9 @@ from skillc.doctor.machine import Gpu, Machine, Memory, free_disk
 from skillc.doctor.shape import Shape, shape_of
 from skillc.doctor.weights import Files, files_of, hub_cache, is_folder_name, is_offline
 from skillc.errors import SkillcError
-from skillc.models.cache.sizes import in_bytes
 from skillc.models.serving.interpreter import find_interpreter, refused_seed
 from skillc.plan.schema import ModelPlan, Plan
-from skillc.text import counted, listed
+from skillc.text import counted, in_bytes, listed
 
 _GROUP = "memory"
 _GIB = 1024**3

@@ -16,8 +16,7 @@ from skillc.errors import SkillcError
 from skillc.models.attempts import Attempts, overuse
 from skillc.models.backends.litellm import Transport, begin, end, load_litellm, send
 from skillc.models.cache.claims import Claims
-from skillc.models.cache.replies import ReplyCache
-from skillc.models.cache.stored import Label, whole_reply
+from skillc.models.cache.replies import Label, ReplyCache, whole_reply
 from skillc.models.calls import Call, Completion, Usage
 from skillc.models.concurrency import CallLoop, Flights, Line, Prefixes, Turn
 from skillc.models.failures import CallFailed, EndpointAway
@@ -330,7 +329,7 @@ class Client:
             await self._made_ready(role)
             async with self._prefixes.led(role.endpoint.id, arguments) if role.keeps_prefixes else nullcontext():
                 text = await self._attempts.run(role, arguments, call, reserved)
-            await self._cache.put(key, text, Label(role.endpoint.id, role.plan.model).as_text())
+            await self._cache.put(key, text, Label(role.endpoint.id, role.plan.model, time.time()))
             return json.loads(text), False
         finally:
             if claim is not None:

@@ -1,29 +1,27 @@
-"""A cache folder seen from outside: what is in it, and taking entries out, also while a compile uses it.
-
-The rows are read straight from the table that diskcache keeps: opened through diskcache, a folder is written to.
-"""
+"""A cache folder for `skillc cache`: list, prune, export and import replies, also while a compile uses it."""
 
 from __future__ import annotations
 
 import contextlib
-import sqlite3
+import json
+import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
+from typing import Any, TypeVar
 
 from skillc.errors import SkillcError
-from skillc.models.cache.replies import DATABASE
-from skillc.models.cache.stored import Label, read_label, whole_reply
+from skillc.files import write_whole
+from skillc.models.cache.replies import DATABASE, TROUBLE, Label, open_cache, read_label, trouble, whole_reply
+
+T = TypeVar("T")
 
 _WAIT = 60.0  # seconds for a compile that is writing
-_BATCH = 500  # rows in one transaction, so that a compile waits milliseconds
-_KEY = 64
-_ROWS = (
-    "SELECT rowid, key, store_time, tag, filename, CASE WHEN tag IS NULL THEN value END,"
-    " CASE WHEN value IS NULL THEN size ELSE length(CAST(value AS BLOB)) END"
-    f" FROM Cache WHERE raw = 1 AND length(key) = {_KEY} ORDER BY key"
-)
+_BATCH = 500  # entries in one transaction, so that a compile waits milliseconds
+_HEX = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,25 +29,25 @@ class Entry:
     """One reply.
 
     Attributes:
-        row: its number in the table.
-        stored: when, in seconds since the epoch.
-        size: bytes of its text.
-        file: where its text lies if it is not in the table, as older versions kept long ones.
+        text: as stored; None where it cannot be read.
     """
 
-    row: int
     key: str
     label: Label
-    stored: float
-    size: int
-    file: str | None = None
+    text: str | None
+
+    @property
+    def size(self) -> int:
+        """Bytes of its text."""
+        return len(self.text.encode()) if self.text is not None else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
     """The entries of one endpoint and model; times in seconds since the epoch."""
 
-    label: Label
+    endpoint: str | None
+    model: str | None
     entries: int
     size: int
     oldest: float
@@ -58,7 +56,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What was taken out, or would be: entries, bytes of their texts, and bytes that the folder became smaller."""
+    """What was removed, or would be: entries, bytes of their texts, and bytes that the folder became smaller."""
 
     entries: int
     size: int
@@ -66,17 +64,25 @@ class Pruned:
 
 
 @dataclass(frozen=True, slots=True)
+class Moved:
+    """How many entries were exported or imported, and how many were left out: unreadable, or there already."""
+
+    entries: int
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which entries: all conditions that are given have to hold. `before` in seconds since the epoch."""
+    """A filter of entries: all conditions that are given have to hold. `before` in seconds since the epoch."""
 
     before: float | None = None
     model: str | None = None
     endpoint: str | None = None
 
     def __call__(self, entry: Entry) -> bool:
-        """Whether an entry is meant."""
+        """Return whether an entry is meant."""
         return (
-            (self.before is None or entry.stored < self.before)
+            (self.before is None or entry.label.stored < self.before)
             and (self.model is None or entry.label.model == self.model)
             and (self.endpoint is None or entry.label.endpoint == self.endpoint)
         )
@@ -105,55 +111,63 @@ def find_folder(path: Path, *, new: bool = False) -> Path:
 
 
 def entries(folder: Path) -> Iterator[Entry]:
-    """All replies, ordered by key. Nothing is written.
+    """Yield all replies, ordered by key.
 
     Raises:
-        SkillcError: the database cannot be read.
+        SkillcError: the folder cannot be used.
     """
-    with reading(folder) as base:
-        for row, key, stored, tag, file, value, size in base.execute(_ROWS):
+    with _opened(folder) as cache:
+        for key in cache.iterkeys():
+            if not isinstance(key, str) or _HEX.fullmatch(key) is None:
+                continue
+            try:
+                text, tag = cache.get(key, tag=True)
+            except ValueError:
+                yield Entry(key, Label(None, None), None)
+                continue
+            if text is None:
+                continue  # pruned meanwhile, or its file is gone
             label = read_label(tag)
-            if label.model is None and isinstance(value, str):
-                # An entry of an older version: the reply says at least how its model names itself.
-                label = replace(label, model=(whole_reply(value) or {}).get("model"))
-            yield Entry(row, key, label, stored, size, file)
+            if label.model is None:
+                # An entry of an older version: the reply has at least the name that its model gave itself.
+                label = replace(label, model=(whole_reply(text) or {}).get("model"))
+            yield Entry(key, label, text)
 
 
 def groups(found: Iterable[Entry]) -> list[Group]:
-    """The entries by endpoint and model, the largest first."""
-    by_label: dict[Label, Group] = {}
+    """Return the entries by endpoint and model, the largest first."""
+    by_model: dict[tuple[str | None, str | None], Group] = {}
     for entry in found:
-        known = by_label.get(entry.label, Group(entry.label, 0, 0, entry.stored, entry.stored))
-        by_label[entry.label] = Group(
-            entry.label,
+        name, stored = (entry.label.endpoint, entry.label.model), entry.label.stored
+        known = by_model.get(name, Group(*name, 0, 0, stored, stored))
+        by_model[name] = Group(
+            *name,
             known.entries + 1,
             known.size + entry.size,
-            min(known.oldest, entry.stored),
-            max(known.newest, entry.stored),
+            min(known.oldest, stored),
+            max(known.newest, stored),
         )
-    return sorted(by_label.values(), key=lambda group: (-group.size, str(group.label)))
+    return sorted(by_model.values(), key=lambda group: (-group.size, str((group.endpoint, group.model))))
 
 
 def prune(folder: Path, wanted: Callable[[Entry], bool], *, dry: bool = False) -> Pruned:
-    """Takes out the wanted entries and gives their space back to the disk.
+    """Remove the wanted entries and give their space back to the disk.
 
     Raises:
-        SkillcError: the database cannot be written.
+        SkillcError: the folder cannot be used.
     """
-    chosen = [entry for entry in entries(folder) if wanted(entry)]
-    size = sum(entry.size for entry in chosen)
+    chosen = [(entry.key, entry.size) for entry in entries(folder) if wanted(entry)]
+    size = sum(each for _, each in chosen)
     if dry or not chosen:
         return Pruned(len(chosen), size)
     before = disk_used(folder)
-    with writing(folder) as base:
-        for start in range(0, len(chosen), _BATCH):
-            rows = [(entry.row, entry.key) for entry in chosen[start : start + _BATCH]]
-            with transaction(base):
-                base.executemany("DELETE FROM Cache WHERE rowid = ? AND key = ?", rows)
-        # The table shrinks with each commit (diskcache sets `auto_vacuum`); the file when the log is worked in.
-        base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    for entry in chosen:
-        _remove_file(folder, entry)
+    with _opened(folder) as cache:
+        for batch in _batches(chosen):
+            with cache.transact():
+                for key, _ in batch:
+                    cache.delete(key)
+        # The database shrinks with each commit (diskcache sets `auto_vacuum`), its file with a checkpoint of the log.
+        cache.reset("sqlite_wal_checkpoint", "TRUNCATE", update=False)
     return Pruned(len(chosen), size, max(0, before - disk_used(folder)))
 
 
@@ -166,63 +180,101 @@ def disk_used(folder: Path) -> int:
     return total
 
 
-@contextmanager
-def reading(folder: Path) -> Iterator[sqlite3.Connection]:
-    """The database, to read from.
+def export(folder: Path, path: Path) -> Moved:
+    """Write all replies of a folder into a file of JSON lines, whole or not at all.
 
     Raises:
-        SkillcError: it cannot be read.
+        SkillcError: the folder cannot be read, or the file not be written.
     """
-    with _told(folder), closing(sqlite3.connect(_address(folder, "ro"), uri=True, timeout=_WAIT)) as base:
-        yield base
+    written = left_out = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal written, left_out
+        for entry in entries(folder):
+            reply = whole_reply(entry.text) if entry.text is not None else None
+            if reply is None:
+                left_out += 1
+                continue
+            written += 1
+            yield _as_line(entry.key, entry.label, reply)
+
+    try:
+        write_whole(path, lines())
+    except OSError as problem:
+        raise SkillcError(f"`{path}` cannot be written: {problem.strerror}") from problem
+    return Moved(written, left_out)
 
 
-@contextmanager
-def writing(folder: Path) -> Iterator[sqlite3.Connection]:
-    """The database, to change; each statement for itself unless `transaction` says otherwise.
+def take_in(folder: Path, path: Path) -> Moved:
+    """Add the replies of a file to a folder, which is made where it is missing; what is there stays as it is.
 
     Raises:
-        SkillcError: it cannot be written.
+        SkillcError: a line of the file is no entry, and nothing was added; or the folder cannot be written.
     """
-    address = _address(folder, "rw")
-    with _told(folder), closing(sqlite3.connect(address, uri=True, timeout=_WAIT, isolation_level=None)) as base:
-        yield base
+    for _ in _lines(path):
+        pass
+    added = seen = 0
+    with _opened(folder) as cache:
+        for batch in _batches(_lines(path)):
+            with cache.transact():
+                added += sum(cache.add(entry.key, entry.text, tag=entry.label.as_text()) for entry in batch)
+            seen += len(batch)
+    return Moved(added, seen - added)
+
+
+def moment(stored: float) -> str:
+    """Return a time as it is in the file: UTC, to the millisecond."""
+    return datetime.fromtimestamp(stored, UTC).isoformat(timespec="milliseconds")
+
+
+def _as_line(key: str, label: Label, reply: dict[str, Any]) -> str:
+    stored = moment(label.stored)
+    entry = {"key": key, "endpoint": label.endpoint, "model": label.model, "stored": stored, "reply": reply}
+    return json.dumps(entry, ensure_ascii=False) + "\n"
+
+
+def _lines(path: Path) -> Iterator[Entry]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            for number, text in enumerate(file, 1):
+                line = _entry(text)
+                if line is None:
+                    raise SkillcError(
+                        f"`{path}`, line {number}: no entry of a cache",
+                        hint="`skillc cache export` writes such a file; nothing was added",
+                    )
+                yield line
+    except OSError as problem:
+        raise SkillcError(f"`{path}` cannot be read: {problem.strerror}") from problem
+    except UnicodeDecodeError as problem:
+        raise SkillcError(f"`{path}` is not in UTF-8", hint="`skillc cache export` writes such a file") from problem
+
+
+def _entry(text: str) -> Entry | None:
+    try:
+        data = json.loads(text)
+        key, stored = data["key"], datetime.fromisoformat(data["stored"]).timestamp()
+        label = Label(data["endpoint"], data["model"], stored)
+        reply = json.dumps(data["reply"])
+    except (ValueError, TypeError, KeyError):
+        return None
+    names = all(name is None or isinstance(name, str) for name in (label.endpoint, label.model))
+    known = isinstance(key, str) and _HEX.fullmatch(key) and names and whole_reply(reply) is not None
+    return Entry(key, label, reply) if known else None
+
+
+def _batches(items: Iterable[T]) -> Iterator[list[T]]:
+    rest = iter(items)
+    while batch := list(islice(rest, _BATCH)):
+        yield batch
 
 
 @contextmanager
-def transaction(base: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing of what is changed inside."""
-    base.execute("BEGIN IMMEDIATE")
+def _opened(folder: Path) -> Iterator[Any]:
+    cache = open_cache(folder, _WAIT)
     try:
-        yield
-    except BaseException:
-        base.rollback()
-        raise
-    base.commit()
-
-
-def _address(folder: Path, mode: str) -> str:
-    return f"{(folder / DATABASE).absolute().as_uri()}?mode={mode}"
-
-
-@contextmanager
-def _told(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.OperationalError as problem:
-        raise SkillcError(
-            f"the cache `{folder}` cannot be used: {problem}", hint="check the folder's permissions and the disk"
-        ) from problem
-    except sqlite3.DatabaseError as problem:
-        raise SkillcError(
-            f"the cache `{folder}` is damaged: {problem}",
-            hint="move the folder away; the replies in it will be paid for again",
-        ) from problem
-
-
-def _remove_file(folder: Path, entry: Entry) -> None:
-    if entry.file is None:
-        return
-    path = (folder / entry.file).resolve()
-    if path.is_relative_to(folder.resolve()):
-        path.unlink(missing_ok=True)
+        yield cache
+    except TROUBLE as problem:
+        raise trouble(folder, problem) from problem
+    finally:
+        cache.close()

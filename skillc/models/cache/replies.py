@@ -1,13 +1,15 @@
-"""Replies that were paid for once: a database of JSON texts, never pickles, from which nothing is evicted."""
+"""Cached replies: a folder of JSON texts, never pickles, from which nothing is evicted."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import sqlite3
 import warnings
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,22 +23,72 @@ T = TypeVar("T")
 DATABASE = "cache.db"
 
 _MEMORY_KEPT = 10_000
-_TROUBLE = (sqlite3.Error, OSError, diskcache.Timeout, ValueError)
+TROUBLE = (sqlite3.Error, OSError, diskcache.Timeout, ValueError)
 # Seconds: how long one try may hold up the event loop, and how long all of them wait for another process.
 _ONE_TRY, _ALL_TRIES, _PAUSE = 0.005, 60.0, 0.05
+_END_OF_TIME = 253_402_300_800  # the year 10000
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What a reply is, beside it in the cache; holds neither a key nor a prompt.
+
+    Attributes:
+        endpoint: id of the endpoint; None in entries of older versions.
+        model: `provider/name` as asked for; None in entries of older versions.
+        stored: when, in seconds since the epoch; 0 in entries of older versions.
+    """
+
+    endpoint: str | None
+    model: str | None
+    stored: float = 0.0
+
+    def as_text(self) -> str:
+        """Return the form that `read_label` reads."""
+        return json.dumps({"endpoint": self.endpoint, "model": self.model, "stored": self.stored})
+
+
+def read_label(text: object) -> Label:
+    """Return the label in a text; an empty one where there is none."""
+    try:
+        data = json.loads(text) if isinstance(text, str) else {}
+    except ValueError:
+        data = {}
+    data = data if isinstance(data, dict) else {}
+    endpoint, model, stored = (data.get(name) for name in ("endpoint", "model", "stored"))
+    return Label(
+        endpoint if isinstance(endpoint, str) else None,
+        model if isinstance(model, str) else None,
+        stored if isinstance(stored, int | float) and 0 <= stored < _END_OF_TIME else 0,
+    )
+
+
+def whole_reply(stored: str) -> dict[str, Any] | None:
+    """Return the reply in a stored text, None where it is damaged or something else."""
+    try:
+        data = json.loads(stored)
+    except ValueError:
+        return None
+    if not isinstance(data, dict):
+        return None
+    usage, calls = data.get("usage"), data.get("tool_calls", [])
+    texts = all(isinstance(data.get(name), str) for name in ("text", "finish", "model"))
+    counts = isinstance(usage, list) and len(usage) == 4 and all(type(count) is int and count >= 0 for count in usage)
+    return data if texts and counts and isinstance(calls, list) else None
 
 
 class _Texts(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
-    """Stores texts only. A row that holds anything else, as a stranger may have planted, is never unpickled."""
+    """Stores texts only. A row that holds anything else is never unpickled, and no file outside of the folder is used.
+
+    A key that is no text reads as None.
+    """
 
     def put(self, key: Any) -> Any:
         _require_text(key)
         return super().put(key)
 
     def get(self, key: Any, raw: Any) -> Any:
-        if not raw:
-            raise ValueError("the key is no text")
-        return super().get(key, raw)
+        return super().get(key, raw) if raw else None
 
     def store(self, value: Any, read: Any, key: Any = diskcache.UNKNOWN) -> Any:
         _require_text(value)
@@ -45,7 +97,17 @@ class _Texts(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
     def fetch(self, mode: Any, filename: Any, value: Any, read: Any) -> Any:
         if mode not in (MODE_RAW, MODE_TEXT) or (mode == MODE_RAW and not isinstance(value, str)):
             raise ValueError("the value is no text")
+        if filename is not None and not self._is_inside(filename):
+            raise ValueError("the value is outside of the folder")
         return super().fetch(mode, filename, value, read)
+
+    def remove(self, file_path: Any) -> None:
+        if self._is_inside(file_path):
+            super().remove(file_path)
+
+    def _is_inside(self, name: str) -> bool:
+        folder = Path(self._directory).resolve()
+        return (folder / name).resolve().is_relative_to(folder)
 
 
 def _require_text(value: Any) -> None:
@@ -68,7 +130,7 @@ class ReplyCache:
         self._folder = folder
         self._sleep = sleep
         self._memory: OrderedDict[str, str] = OrderedDict()
-        self._disk: Any = _open(folder) if folder is not None else None
+        self._disk: Any = open_cache(folder, _ONE_TRY) if folder is not None else None
         self._warned = False
 
     async def get(self, key: str) -> str | None:
@@ -77,24 +139,24 @@ class ReplyCache:
             return self._memory.get(key)
         try:
             found = await self._patiently(lambda: self._disk.get(key))
-        except _TROUBLE as problem:
+        except TROUBLE as problem:
             self._warn("read", problem)
             return None
         return found if isinstance(found, str) else None
 
-    async def put(self, key: str, text: str, label: str | None = None) -> None:
-        """Keeps a text, and beside it a label, for those who look into the folder."""
+    async def put(self, key: str, text: str, label: Label | None = None) -> None:
+        """Keep a text, and beside it a label for those who look into the folder."""
         if self._disk is None:
             self._memory[key] = text
             if len(self._memory) > _MEMORY_KEPT:
                 self._memory.popitem(last=False)
             return
         try:
-            await self._patiently(lambda: self._disk.set(key, text, tag=label))
-        except _TROUBLE as problem:
+            await self._patiently(lambda: self._disk.set(key, text, tag=label.as_text() if label is not None else None))
+        except TROUBLE as problem:
             self._warn("written", problem)
             # What could not be committed must not stay open, where it would lock all others out.
-            with contextlib.suppress(*_TROUBLE):
+            with contextlib.suppress(*TROUBLE):
                 self._disk.close()
 
     def close(self) -> None:
@@ -128,13 +190,22 @@ def _is_busy(problem: Exception) -> bool:
     return isinstance(cause, sqlite3.OperationalError) and ("locked" in str(cause) or "busy" in str(cause))
 
 
-def _open(folder: Path) -> Any:
+def open_cache(folder: Path, timeout: float) -> Any:
+    """Open the cache of a folder, which is made where it is missing.
+
+    Args:
+        folder: the folder.
+        timeout: seconds that one operation waits for another process.
+
+    Raises:
+        SkillcError: the folder cannot be made or written, or it is damaged.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # Writes its settings, and so finds out what cannot be written.
         return diskcache.Cache(
             str(folder),
-            timeout=_ONE_TRY,
+            timeout=timeout,
             disk=_Texts,
             eviction_policy="none",
             size_limit=2**62,
@@ -142,12 +213,17 @@ def _open(folder: Path) -> Any:
             # All texts in the one database, whatever their size: a full disk leaves no half of a file.
             disk_min_file_size=2**62,
         )
-    except (OSError, sqlite3.OperationalError, diskcache.Timeout) as problem:
-        raise SkillcError(
+    except TROUBLE as problem:
+        raise trouble(folder, problem) from problem
+
+
+def trouble(folder: Path, problem: Exception) -> SkillcError:
+    """Return what to raise for a cache that cannot be used."""
+    if isinstance(problem, OSError | sqlite3.OperationalError | diskcache.Timeout):
+        return SkillcError(
             f"the cache `{folder}` cannot be written: {problem}", hint="check the folder's permissions and the disk"
-        ) from problem
-    except (sqlite3.DatabaseError, ValueError) as problem:
-        raise SkillcError(
-            f"the cache `{folder}` is damaged or not writable: {problem}",
-            hint="move the folder away; the replies in it will be paid for again",
-        ) from problem
+        )
+    return SkillcError(
+        f"the cache `{folder}` is damaged or not writable: {problem}",
+        hint="move the folder away; the replies in it will be paid for again",
+    )
