@@ -17,7 +17,7 @@ from skillc.document.skill import digest
 from skillc.frontend import Planned
 from skillc.gates.terms import TextConstant, calls
 from skillc.optimize.final import Arm, Tested
-from skillc.optimize.loop import Trained
+from skillc.optimize.loop.train import Trained
 from skillc.own_code import code_digest
 from skillc.owner import path_to
 from skillc.plan.digest import plan_digest

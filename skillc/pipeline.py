@@ -29,7 +29,7 @@ from skillc.models.serving.published import Served
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine
 from skillc.optimize.final import Tested, final_test
-from skillc.optimize.loop import Trained, train
+from skillc.optimize.loop.train import Trained, train
 from skillc.optimize.methods.run import train_by_method
 from skillc.optimize.observer import Observer, Passing, cut_by
 from skillc.optimize.rollouts import Rollouts

@@ -13,7 +13,7 @@ from rich.text import Text
 from skillc.document.skill import for_target
 from skillc.gates.units import amount, unit_of_metric
 from skillc.optimize.final import Arm
-from skillc.optimize.verdict import Verdict
+from skillc.stats.verdict import Verdict
 from skillc.text import joined
 
 if TYPE_CHECKING:

@@ -24,14 +24,13 @@ from skillc.gates.terms import Operation, Term, calls
 from skillc.metrics.meter import Meter
 from skillc.models.client import Client
 from skillc.optimize.ask import Messages, Optimizer
-from skillc.optimize.engine import Engine, State, mean
-from skillc.optimize.failures import is_right
-from skillc.optimize.loop import Trained, train
+from skillc.optimize.engine import Engine, State, is_right, mean
+from skillc.optimize.loop.train import Trained, train
 from skillc.optimize.observer import Observer, Passing, cut_by
-from skillc.optimize.proposals import read_edit
-from skillc.optimize.replies import ProposedEdit, ReflectReply, Reply
+from skillc.optimize.propose.proposals import read_edit
+from skillc.optimize.propose.replies import ProposedEdit, ReflectReply, Reply
 from skillc.optimize.rollouts import Rollouts
-from skillc.optimize.seeds import seed_for, shuffled
+from skillc.optimize.schedule import seed_for, shuffled
 from skillc.plan.initial import initial_document
 from skillc.plan.schema import Plan
 from skillc.program.rollout import Runner

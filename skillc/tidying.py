@@ -19,14 +19,14 @@ from skillc.document.skill import Document, Rule, tokens
 from skillc.document.skill_md import as_declared
 from skillc.errors import SkillcError
 from skillc.models.client import Client
-from skillc.optimize.baseline import baseline, try_again
-from skillc.optimize.decide import DOWN, ENDS, cut_off
 from skillc.optimize.engine import Engine, Place
 from skillc.optimize.final import Arm, arm
-from skillc.optimize.gate import complete
-from skillc.optimize.loop import Trained, batches_of, first_state
+from skillc.optimize.gate.decide import DOWN, ENDS, cut_off
+from skillc.optimize.gate.gate import complete
+from skillc.optimize.loop.baseline import baseline, try_again
+from skillc.optimize.loop.train import Trained, batches_of, first_state
 from skillc.optimize.observer import Observer
-from skillc.optimize.tidy import supports, tidied
+from skillc.optimize.strategies.tidy import supports, tidied
 from skillc.pipeline import Compiled, Job, opened, search_and_test
 from skillc.plan.initial import initial_document
 from skillc.plan.lock import has_digest, read_lock

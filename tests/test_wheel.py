@@ -29,7 +29,7 @@ def unpacked(tmp_path_factory):
 
 
 def test_the_wheel_holds_what_is_no_python(unpacked):
-    for name in ("grammar/skill.lark", "stdlib/gates.skill", "optimize/prompts/reflect.j2", "py.typed"):
+    for name in ("grammar/skill.lark", "stdlib/gates.skill", "optimize/propose/prompts/reflect.j2", "py.typed"):
         assert (unpacked / "skillc" / name).is_file(), name
 
 

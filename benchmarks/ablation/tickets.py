@@ -19,7 +19,7 @@ from skillc.models.failures import BudgetReached
 from skillc.models.rulebook.model import answer
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine
-from skillc.optimize.loop import train
+from skillc.optimize.loop.train import train
 from skillc.optimize.observer import Silent
 from skillc.optimize.rollouts import Rollouts
 from skillc.plan.initial import initial_document

@@ -19,9 +19,9 @@ from world import Answers, engine_of, plan_of, state_of, stream
 
 from skillc.gates.evaluate import decide_all
 from skillc.gates.intervals import Truth
-from skillc.optimize.flips import counted
-from skillc.optimize.gate import complete, evidence, skills, texts
-from skillc.optimize.pool import race
+from skillc.optimize.gate.credit import counted
+from skillc.optimize.gate.gate import complete, evidence, skills, texts
+from skillc.optimize.gate.pool import race
 
 LEVELS = (0.50, 0.65, 0.80, 0.90)
 WAVES = (8, 20, 32, 128)

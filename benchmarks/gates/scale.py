@@ -18,8 +18,8 @@ from replay import STRICT, markdown
 from world import Answers, engine_of, plan_of, state_of, stream
 
 from skillc.gates.evaluate import decide_all
-from skillc.optimize.gate import complete, evidence, skills, texts
-from skillc.optimize.pool import race
+from skillc.optimize.gate.gate import complete, evidence, skills, texts
+from skillc.optimize.gate.pool import race
 
 EXAMPLES, WAVE, LEVEL = 20_000, 32, 0.8
 READ_ANEW = 3

@@ -19,8 +19,8 @@ from skillc.frontend import plan_file
 from skillc.metrics.meter import Meter
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.observer import Silent
-from skillc.optimize.patience import Patience
 from skillc.optimize.rollouts import Rollouts
+from skillc.optimize.schedule import Patience
 from skillc.plan.schema import Plan
 from skillc.program.rollout import Rollout
 

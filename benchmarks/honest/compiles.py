@@ -21,14 +21,14 @@ from skillc.metrics.meter import Meter
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine, mean
 from skillc.optimize.final import final_test
-from skillc.optimize.loop import Trained, train
+from skillc.optimize.loop.train import Trained, train
 from skillc.optimize.observer import Silent
-from skillc.optimize.replies import AggregateReply, MetaSkillReply, ProposedEdit, ReflectReply
+from skillc.optimize.propose.replies import AggregateReply, MetaSkillReply, ProposedEdit, ReflectReply
 from skillc.optimize.rollouts import Rollouts
-from skillc.optimize.verdict import Verdict
 from skillc.plan.initial import initial_document
 from skillc.plan.lock import LookLock, look_of
 from skillc.plan.schema import Plan
+from skillc.stats.verdict import Verdict
 
 PROGRAM = """language 1
 task {

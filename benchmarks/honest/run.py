@@ -24,8 +24,8 @@ from compiles import CONFIDENT, STRICT, Result, Size, compile_in, in_a_row
 from worlds import World, coin, proposer
 
 from skillc.metrics.cells import MICRO
-from skillc.optimize.verdict import PairedScore, judge
-from skillc.plan.chance import chance_of_accept, inflation, null_run, smallest_gain
+from skillc.stats.power import chance_of_accept, inflation, null_run, smallest_gain
+from skillc.stats.verdict import PairedScore, judge
 
 WORKERS = 2
 SIZE = Size()

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from skillc.evaluate.job import Job
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, EndpointAway
-from skillc.optimize.decide import DOWN
-from skillc.optimize.final import RETRIES
+from skillc.optimize.final import RETRIES, Compared, measure_side_by_side, unmeasured
+from skillc.optimize.gate.decide import DOWN
 from skillc.optimize.observer import Observer, Passing, cut_by
-from skillc.optimize.side_by_side import Compared, measure_side_by_side, unmeasured
 from skillc.run.stop import Stop
 
 

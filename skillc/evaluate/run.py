@@ -20,9 +20,9 @@ from skillc.models.client import Client
 from skillc.models.failures import EndpointAway
 from skillc.models.ledger import Tally
 from skillc.models.serving.published import Served
+from skillc.optimize.final import Compared
 from skillc.optimize.observer import Observer
 from skillc.optimize.rollouts import Rollouts
-from skillc.optimize.side_by_side import Compared
 from skillc.plan.lock import ModelLock
 from skillc.plan.models import TARGET
 from skillc.plan.schema import ModelPlan

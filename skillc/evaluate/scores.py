@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from skillc.data.examples import Example
-from skillc.evaluate.mean_interval import mean_interval
 from skillc.evaluate.skills import Arm
 from skillc.metrics.cells import MICRO, Mean, measured_mean
 from skillc.models.ledger import Tally
+from skillc.optimize.final import Compared, paired
 from skillc.optimize.rollouts import failure_kind
-from skillc.optimize.side_by_side import Compared, paired
-from skillc.optimize.verdict import PairedScore, Verdict, judge, without_test
 from skillc.plan.schema import ModelPlan, Plan
+from skillc.stats.means import mean_interval
+from skillc.stats.verdict import PairedScore, Verdict, judge, without_test
 
 # Fates of an example beside the kinds of failure.
 _DONE, _NOT_RUN = "measured", "not run"

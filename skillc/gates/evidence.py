@@ -15,9 +15,8 @@ from skillc.data.examples import Example
 from skillc.gates.intervals import EVERYTHING, Interval
 from skillc.gates.terms import State
 from skillc.metrics.cells import MICRO, Cell, Scored
-from skillc.optimize.confidence import Confidence
-from skillc.optimize.groups import Groups, Ints
 from skillc.plan.betting import e_value
+from skillc.stats.subsets import Confidence, Groups, Ints
 
 SMALLEST_GROUP = 20
 OTHER = "other"

@@ -13,7 +13,7 @@ from skillc.data.examples import SIDES, Example, Side
 from skillc.diagnostics.diagnostic import Severity
 from skillc.lint.places import place_of
 from skillc.lint.twins import normal
-from skillc.optimize.overlap import RUN, Words, said, words
+from skillc.optimize.gate.gate import RUN, Words, said, words
 from skillc.plan.advice import Advice, Place
 from skillc.plan.schema import Plan
 from skillc.text import counted, joined, shown

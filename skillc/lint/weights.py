@@ -25,8 +25,8 @@ from skillc.gates.terms import (
 )
 from skillc.plan.advice import Advice, Place
 from skillc.plan.betting import e_value
-from skillc.plan.chance import comparison, points_above
 from skillc.plan.schema import GatePlan, MetricPlan, Plan
+from skillc.stats.power import comparison, points_above
 from skillc.text import counted
 
 _RIGHT_OR_WRONG = frozenset({"exact_match", "contains", "numeric", "one_of"})

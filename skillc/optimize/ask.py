@@ -12,9 +12,9 @@ from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed
 from skillc.optimize.observer import Observer
-from skillc.optimize.prompting import reask_messages
+from skillc.optimize.propose.prompting import reask_messages
+from skillc.optimize.propose.replies import REPLIES, MalformedReply, Reply, ReplyKind, read_reply
 from skillc.optimize.record import Record, Unrecorded, Value
-from skillc.optimize.replies import REPLIES, MalformedReply, Reply, ReplyKind, read_reply
 
 R = TypeVar("R", bound=Reply)
 Messages = Sequence[Mapping[str, str]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
@@ -13,14 +13,14 @@ from skillc.data.dataset import Dataset
 from skillc.data.examples import Example
 from skillc.document.edits import Edit
 from skillc.document.skill import Document, digest
-from skillc.metrics.cells import measured_mean
-from skillc.optimize.ahead import NOTHING_AHEAD, Ahead
+from skillc.metrics.cells import MICRO, measured_mean
 from skillc.optimize.ask import Optimizer
-from skillc.optimize.near import Near
 from skillc.optimize.observer import Observer
-from skillc.optimize.patience import Patience
-from skillc.optimize.proposals import Proposal
-from skillc.optimize.rollouts import Rollouts
+from skillc.optimize.propose.near import Near
+from skillc.optimize.propose.proposals import Proposal
+from skillc.optimize.rollouts import Rollouts, is_failure
+from skillc.optimize.schedule import Patience
+from skillc.optimize.strategies.ahead import NOTHING_AHEAD, Ahead
 from skillc.plan.schema import Plan
 from skillc.tokens import count_tokens
 
@@ -195,3 +195,16 @@ def mean(engine: Engine, skill: Document | None, metric: str) -> Fraction | None
     samples = engine.plan.optimize.samples
     totals = (engine.rollouts.total(skill, e, metric, samples=samples) for e in engine.dataset.validation)
     return measured_mean(totals, samples=samples).value
+
+
+def failing(engine: Engine, skill: Document, examples: Iterable[Example]) -> list[Example]:
+    """The examples on which the skill's goal was measured and is below the best value, in their order."""
+    known = ((example, engine.rollouts.known(skill, example)) for example in examples)
+    return [example for example, outcome in known if outcome is not None and is_failure(engine.plan, outcome)]
+
+
+def is_right(engine: Engine, skill: Document, example: Example) -> bool:
+    """Return whether every sample of an example was measured and has the goal's best value."""
+    samples, goal = engine.plan.optimize.samples, engine.plan.goal
+    total = engine.rollouts.total(skill, example, goal.name, samples=samples)
+    return total is not None and total >= goal.high * MICRO * samples

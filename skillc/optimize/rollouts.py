@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from skillc.data.examples import Example
 from skillc.document.skill import Document, digest, for_target
-from skillc.metrics.cells import Cell, Scored, Unmeasured
+from skillc.metrics.cells import MICRO, Cell, Scored, Unmeasured
 from skillc.metrics.meter import Meter, unmeasured
 from skillc.models.concurrency import Flights
 from skillc.models.failures import BackendFailed
@@ -196,3 +196,9 @@ async def gather(jobs: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
             job.close()
         raise
     return [results[i] for i in range(len(jobs))]
+
+
+def is_failure(plan: Plan, outcome: Outcome) -> bool | None:
+    """Whether the goal fell short of its best value, None where it was not measured."""
+    goal = outcome.cells[plan.goal.name]
+    return goal.value < plan.goal.high * MICRO if isinstance(goal, Scored) else None

@@ -1,9 +1,15 @@
-"""The edit budget of a step: how many edits one candidate may carry (the textual learning rate)."""
+"""Seeds, batches, the edit schedule and patience: pure functions of the plan."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
+from typing import Literal, Protocol, TypeVar
 
 from skillc.budget.call_sizes import OPEN_SECTION
 from skillc.document.skill import Document
@@ -39,3 +45,72 @@ def filled(skill: Document) -> Fraction:
     open_ = [section for section in skill.sections if section.mode == "trainable"]
     limits = sum(section.limit or OPEN_SECTION for section in open_)
     return min(Fraction(1), Fraction(sum(section.tokens for section in open_), max(1, limits)))
+
+
+class _Named(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+T = TypeVar("T", bound=_Named)
+
+
+def seed_for(plan_seed: int, purpose: str, *, epoch: int = 0, step: int = 0) -> bytes:
+    """32 bytes for one purpose at one place of the run."""
+    return hashlib.sha256(json.dumps([plan_seed, epoch, step, purpose]).encode()).digest()
+
+
+def shuffled(examples: Iterable[T], seed: bytes) -> list[T]:
+    """The examples in the order of sha256(seed, id): a new example never changes the order of the others."""
+    return sorted(examples, key=lambda example: hashlib.sha256(seed + example.id.encode()).digest())
+
+
+def batches(examples: Sequence[T], size: int, *, plan_seed: int, epoch: int) -> list[tuple[T, ...]]:
+    """One epoch: every training example once, in as few batches of at most `size` as hold them, all about as large."""
+    order = shuffled(examples, seed_for(plan_seed, "batches", epoch=epoch))
+    count = -(-len(order) // size)
+    ends = [len(order) * i // count for i in range(count + 1)] if count else []
+    return [tuple(order[start:end]) for start, end in pairwise(ends)]
+
+
+UNDECIDED_IN_A_ROW = 3
+
+Result = Literal["accept", "reject", "undecided", "empty"]
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Steps without a gain: each step counts one, an accept that gains enough starts anew, an undecided step is free.
+
+    Attributes:
+        limit: steps that may pass, None for no limit.
+        min_gain: what accepts must add to the goal since the last restart of the count, in goal points.
+        reference: the goal's mean at the last restart.
+    """
+
+    limit: int | None
+    min_gain: Fraction
+    reference: Fraction
+    waited: int = 0
+    undecided: int = 0
+
+    def after(self, result: Result, goal: Fraction) -> Patience:
+        """The state after a step that ended in `result` with the incumbent's goal at `goal`."""
+        if result == "undecided":
+            return replace(self, undecided=self.undecided + 1)
+        if result == "accept" and goal - self.reference >= self.min_gain:
+            return replace(self, waited=0, undecided=0, reference=goal)
+        return replace(self, waited=self.waited + 1, undecided=0)
+
+    def decided(self) -> Patience:
+        """The state after a decision that is no step's: it only ends a row of undecided ones."""
+        return replace(self, undecided=0)
+
+    @property
+    def reason(self) -> str | None:
+        """Why the run ends here, or None."""
+        if self.limit is not None and self.waited >= self.limit:
+            return "patience"
+        if self.undecided >= UNDECIDED_IN_A_ROW:
+            return "undecided"
+        return None

@@ -15,7 +15,8 @@ from skillc.gates.stages import fields_of
 from skillc.gates.terms import MeanTerm, calls, conjuncts, walk
 from skillc.gates.units import written
 from skillc.plan import figures
-from skillc.plan.chance import (
+from skillc.plan.schema import Plan
+from skillc.stats.power import (
     chance_of_accept,
     comparison,
     inflation,
@@ -23,7 +24,6 @@ from skillc.plan.chance import (
     null_run,
     points_above,
 )
-from skillc.plan.schema import Plan
 
 # Fewer groups than this can't give a significant result (ENGINE section 6).
 LEAST_GROUPS = 6

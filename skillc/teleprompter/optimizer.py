@@ -22,12 +22,12 @@ from skillc.models.ledger import Amount
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine
 from skillc.optimize.final import Arm, Tested, final_test
-from skillc.optimize.loop import Trained, train
+from skillc.optimize.loop.train import Trained, train
 from skillc.optimize.methods.run import train_by_method
 from skillc.optimize.observer import Silent
-from skillc.optimize.verdict import Verdict
 from skillc.plan.initial import initial_document
 from skillc.plan.schema import Plan
+from skillc.stats.verdict import Verdict
 from skillc.teleprompter.examples import Material, material_of
 from skillc.teleprompter.fields import field_plans
 from skillc.teleprompter.lms import UserLMs

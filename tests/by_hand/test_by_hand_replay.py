@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from benchmarks.by_hand.recording import Recording, UnknownPromptError, calls_in, pack
 from benchmarks.by_hand.server import Folder, Server
 from skillc.cli import skillc
-from skillc.optimize.replies import read_reply
+from skillc.optimize.propose.replies import read_reply
 
 RECORDED = Path(__file__).parent / "recorded"
 TASK = Path(__file__).resolve().parents[2] / "benchmarks" / "by_hand" / "desk"

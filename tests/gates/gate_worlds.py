@@ -10,7 +10,7 @@ from skillc.data.examples import Example
 from skillc.gates.evidence import Evidence, Range, SplitEvidence, TextEvidence
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
 from skillc.metrics.cells import MICRO, Scored, Unmeasured
-from skillc.optimize.confidence import SUBSETS, p_values
+from skillc.stats.subsets import SUBSETS, p_values
 
 STATES = ("candidate", "incumbent", "best", "initial")
 METRICS = {"m": Range(0, MICRO), "wide": Range(-2 * MICRO, 3 * MICRO)}

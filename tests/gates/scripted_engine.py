@@ -13,8 +13,8 @@ from skillc.metrics.cells import MICRO, Scored
 from skillc.models.failures import BudgetReached
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.observer import Silent
-from skillc.optimize.patience import Patience
 from skillc.optimize.rollouts import Rollouts
+from skillc.optimize.schedule import Patience
 from skillc.plan.schema import (
     BudgetPlan,
     DataPlan,

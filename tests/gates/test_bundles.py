@@ -4,8 +4,8 @@ from scripted_engine import skill
 
 from skillc.document.edits import Add
 from skillc.metrics.cells import MICRO
-from skillc.optimize.bundles import bundles
-from skillc.optimize.proposals import Proposal
+from skillc.optimize.propose.proposals import Proposal
+from skillc.optimize.screen.select import bundles
 
 START = skill("You sort.")
 

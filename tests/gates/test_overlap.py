@@ -7,7 +7,7 @@ from scripted_engine import plan
 
 from skillc.data.examples import Example
 from skillc.document.skill import document_of
-from skillc.optimize.overlap import RUN, overlap, words
+from skillc.optimize.gate.gate import RUN, overlap, words
 from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan
 
 TASK = plan().task

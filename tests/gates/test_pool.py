@@ -18,8 +18,8 @@ from skillc.gates.intervals import Truth
 from skillc.gates.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
 from skillc.metrics.cells import MICRO
 from skillc.models.failures import BudgetReached
-from skillc.optimize.gate import evidence, goal_of, skills, texts
-from skillc.optimize.pool import race
+from skillc.optimize.gate.gate import evidence, goal_of, skills, texts
+from skillc.optimize.gate.pool import race
 
 KNOWN = {"incumbent": skill("as it is"), "best": skill("the best so far"), "initial": skill("at the start of it all")}
 POOL = [skill("a longer text than the others have it"), skill("short text"), skill("other text"), skill("x y z w v")]
@@ -75,7 +75,7 @@ def fully(run, now, candidates, batch):
     for candidate in candidates:
         known = skills(now, candidate)
         seen = evidence(run, known, batch, texts(run, known, Fraction(1, 5)))
-        with patch("skillc.optimize.pool.change", return_value=Fraction(1, 5)):
+        with patch("skillc.optimize.gate.pool.change", return_value=Fraction(1, 5)):
             found.append((decide_all(run.plan.gates, seen).truth, goal_of(run, candidate).low))
     return found
 
@@ -83,7 +83,7 @@ def fully(run, now, candidates, batch):
 def check(world, has_batch):
     run, now, script, candidates = prepared(*world)
     batch = run.dataset.validation[:3] if has_batch else ()
-    with patch("skillc.optimize.pool.change", return_value=Fraction(1, 5)):
+    with patch("skillc.optimize.gate.pool.change", return_value=Fraction(1, 5)):
         decisions = asyncio.run(race(run, now, candidates, batch))
     spent = len(script.sent)
     truths = fully(run, now, candidates, batch)

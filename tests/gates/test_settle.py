@@ -12,12 +12,12 @@ from skillc.document.edits import Add, apply_edits
 from skillc.document.skill import digest
 from skillc.gates.terms import MeanTerm, Operation
 from skillc.models.failures import BudgetReached
-from skillc.optimize.decide import CutOff, Patch, is_better, settle, settle_pool
 from skillc.optimize.engine import Place
-from skillc.optimize.gate import goal_of
-from skillc.optimize.loop import _retry
+from skillc.optimize.gate.decide import CutOff, Patch, is_better, settle, settle_pool
+from skillc.optimize.gate.gate import goal_of
+from skillc.optimize.loop.train import _retry
 from skillc.optimize.observer import Silent
-from skillc.optimize.patience import Patience
+from skillc.optimize.schedule import Patience
 from skillc.run.history import with_completion
 
 START = skill("You sort.", "- Be kind.")

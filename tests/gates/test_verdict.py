@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from skillc.errors import SkillcError
 from skillc.metrics.cells import MICRO
-from skillc.optimize.confidence import p_values
-from skillc.optimize.subsets import subset_sums
-from skillc.optimize.verdict import PairedScore, judge
+from skillc.stats.subsets import p_values, subset_sums
+from skillc.stats.verdict import PairedScore, judge
 
 SEED = hashlib.sha256(b"test").digest()
 UNIT = {"low": Fraction(0), "high": Fraction(1), "seed": 7}
@@ -57,7 +56,7 @@ def test_subsets_depend_on_the_seed_alone():
 def test_many_groups_are_drawn_in_pieces_with_the_same_result(monkeypatch):
     columns = [[i % 7 - 3 for i in range(60)]]
     kept = subset_sums(columns, 1000, SEED).tolist()
-    monkeypatch.setattr("skillc.optimize.subsets._MOST_KEPT", 0)
+    monkeypatch.setattr("skillc.stats.subsets._MOST_KEPT", 0)
     assert subset_sums(columns, 1000, SEED).tolist() == kept
 
 

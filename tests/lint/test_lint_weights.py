@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 from lint_samples import SIDES, found, numbered, write
 
-from skillc.optimize.confidence import SUBSETS, Confidence
 from skillc.plan.betting import e_value
+from skillc.stats.subsets import SUBSETS, Confidence
 
 
 def told(tmp_path, gate, size=40, more=""):

@@ -14,10 +14,10 @@ from skillc.gates.terms import CallTerm, FieldTerm
 from skillc.metrics.meter import Meter
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.observer import Silent
-from skillc.optimize.patience import Patience
-from skillc.optimize.proposals import Proposal
+from skillc.optimize.propose.proposals import Proposal
 from skillc.optimize.rollouts import Rollouts
-from skillc.optimize.screen import screen
+from skillc.optimize.schedule import Patience
+from skillc.optimize.screen.screen import screen
 from skillc.plan.schema import (
     BudgetPlan,
     DataPlan,

@@ -12,9 +12,9 @@ from skillc.data.examples import Example
 from skillc.frontend import check_file
 from skillc.metrics.meter import Meter
 from skillc.optimize.engine import Engine
-from skillc.optimize.loop import train
+from skillc.optimize.loop.train import train
 from skillc.optimize.observer import Silent
-from skillc.optimize.replies import MetaSkillReply, ProposedEdit, ReflectReply, SlowUpdateReply
+from skillc.optimize.propose.replies import MetaSkillReply, ProposedEdit, ReflectReply, SlowUpdateReply
 from skillc.optimize.rollouts import Rollouts
 from skillc.plan.initial import initial_document
 from skillc.plan.resolve import resolve

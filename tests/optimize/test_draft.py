@@ -10,11 +10,10 @@ from workshop import KIND_OF, PLACE, Workshop, rows, word_of
 from skillc.data.starter import Choice, start
 from skillc.document.skill import digest
 from skillc.metrics.cells import Scored
-from skillc.optimize.draft import draft
-from skillc.optimize.makers import maker_of, with_maker
-from skillc.optimize.proposals import without_tags
-from skillc.optimize.replay import replayed
-from skillc.optimize.step import step
+from skillc.optimize.loop.step import maker_of, step, with_maker
+from skillc.optimize.propose.contrast import replayed
+from skillc.optimize.propose.draft import draft
+from skillc.optimize.propose.proposals import without_tags
 
 DRAFTS = ("optimize.drafts=2", "optimize.speculate=off", "optimize.batch=30")
 

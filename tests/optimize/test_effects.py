@@ -9,10 +9,10 @@ from workshop import KIND_OF, PLACE, Workshop, word_of
 from skillc.budget.call_sizes import EFFECTS_LIMIT, REJECTED_LIMIT
 from skillc.document.edits import Add, apply_edits
 from skillc.document.skill import Document, Section
-from skillc.optimize.briefing import shown_effects, shown_rejected
 from skillc.optimize.engine import Effect, Part, Rejected
-from skillc.optimize.meta_skill import meta_skill, view
-from skillc.optimize.step import step
+from skillc.optimize.loop.step import step
+from skillc.optimize.propose.cases import shown_effects, shown_rejected
+from skillc.optimize.strategies.meta_skill import meta_skill, view
 from skillc.tokens import count_tokens
 
 SETTINGS = (

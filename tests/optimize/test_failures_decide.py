@@ -24,7 +24,7 @@ from skillc.errors import SkillcError
 from skillc.metrics.cells import MICRO
 from skillc.optimize.engine import Engine
 from skillc.optimize.final import final_test
-from skillc.optimize.loop import train
+from skillc.optimize.loop.train import train
 from skillc.optimize.observer import Silent
 from skillc.optimize.rollouts import Outcome, Rollouts
 from skillc.plan.initial import initial_document

@@ -11,12 +11,12 @@ from workshop import KIND_OF, PLACE, Workshop, word_of
 
 from skillc.document.edits import Add, Delete, apply_edits
 from skillc.document.skill import document_of
-from skillc.optimize.credit import Moved
 from skillc.optimize.engine import State
-from skillc.optimize.fates import accepted, judged, left_out, shelved, unshelved, waiting
-from skillc.optimize.patience import Patience
-from skillc.optimize.proposals import Proposal, wording
-from skillc.optimize.step import step
+from skillc.optimize.gate.credit import Moved
+from skillc.optimize.loop.step import step
+from skillc.optimize.memory import accepted, judged, left_out, shelved, unshelved, waiting
+from skillc.optimize.propose.proposals import Proposal, wording
+from skillc.optimize.schedule import Patience
 
 SKILL = document_of("s", "", [("rules", "trainable", "- Say a.", None)])
 STATE = State(SKILL, SKILL, SKILL, Patience(None, 0, 0))

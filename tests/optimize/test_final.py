@@ -12,7 +12,7 @@ from skillc.data.examples import split_digest
 from skillc.metrics.cells import MICRO, measured_mean
 from skillc.optimize.engine import mean
 from skillc.optimize.final import final_test
-from skillc.optimize.verdict import PairedScore, judge
+from skillc.stats.verdict import PairedScore, judge
 
 UNIT = {"low": Fraction(0), "high": Fraction(1), "look": 1, "seed": 7}
 

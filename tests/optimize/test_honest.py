@@ -19,7 +19,7 @@ from binomial import at_least, at_most, interval, most_in
 from compiles import CONFIDENT, STRICT, Result, Size, compile_in, in_a_row
 from worlds import World, proposer
 
-from skillc.plan.chance import chance_of_accept, inflation, null_run
+from skillc.stats.power import chance_of_accept, inflation, null_run
 
 DOUBT = 1e-6
 LEVEL = 0.05

@@ -15,8 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "hon
 from compiles import engine_of, plan_of
 from worlds import World, dataset, proposer
 
-from skillc.optimize.baseline import baseline
-from skillc.optimize.noise import self_regression
+from skillc.optimize.loop.baseline import baseline, self_regression
 from skillc.optimize.observer import Silent
 from skillc.plan.initial import initial_document
 

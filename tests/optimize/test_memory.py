@@ -9,10 +9,10 @@ from workshop import PLACE, PROGRAM, Workshop
 from skillc.budget.call_sizes import MEMORY_LIMIT, REJECTED_LIMIT
 from skillc.document.edits import Add, apply_edits
 from skillc.document.skill import Document, Rule, Section
-from skillc.optimize.briefing import shown_rejected
 from skillc.optimize.engine import Place, Rejected
-from skillc.optimize.loop import train
-from skillc.optimize.slow_update import longitudinal, slow_sections, slow_update
+from skillc.optimize.loop.train import train
+from skillc.optimize.propose.cases import shown_rejected
+from skillc.optimize.strategies.slow_update import longitudinal, slow_sections, slow_update
 from skillc.tokens import count_tokens
 
 SLOW = PROGRAM.replace(

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skillc.document.skill import document_of
-from skillc.optimize.methods.texts import EMPTY, document_with, guidance, open_sections, texts_of
+from skillc.optimize.methods.bridge import EMPTY, document_with, guidance, open_sections, texts_of
 from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan
 
 SKILL = document_of(

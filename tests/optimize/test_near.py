@@ -1,7 +1,7 @@
 """Examples that read alike are found by the words of their inputs."""
 
 from skillc.data.examples import Example
-from skillc.optimize.near import Alike, Near
+from skillc.optimize.propose.near import Alike, Near
 
 
 def example(name, **inputs):

@@ -1,6 +1,6 @@
 from fractions import Fraction
 
-from skillc.optimize.patience import Patience
+from skillc.optimize.schedule import Patience
 
 
 def replay(patience, steps):

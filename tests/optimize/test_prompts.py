@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from skillc.document.skill import document_of
 from skillc.models.rulebook.briefs import plain, read_brief
-from skillc.optimize import prompting
-from skillc.optimize.contrast import Answered
 from skillc.optimize.methods.one_shot import one_shot_messages
-from skillc.optimize.prompting import (
+from skillc.optimize.propose import prompting
+from skillc.optimize.propose.contrast import Answered
+from skillc.optimize.propose.prompting import (
     TAGS,
     DecisionView,
     EditView,
@@ -36,7 +36,7 @@ from skillc.optimize.prompting import (
     type_text,
     unfence,
 )
-from skillc.optimize.replies import ProposedEdit
+from skillc.optimize.propose.replies import ProposedEdit
 from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan
 
 TEXT = TypePlan(kind="text")

@@ -10,17 +10,15 @@ from workshop import KIND_OF, PLACE, PROGRAM, Workshop, rows, word_of
 from skillc.document.edits import Add, Replace, apply_edits
 from skillc.errors import SkillcError
 from skillc.models.failures import CallFailed
-from skillc.optimize.accumulate import learn, roll_out
-from skillc.optimize.aggregate import aggregate
-from skillc.optimize.contrast import failures_of, held_out
-from skillc.optimize.lookups import Library
-from skillc.optimize.loop import train
-from skillc.optimize.proposals import Proposal
-from skillc.optimize.reflect import Reflection, reflect
-from skillc.optimize.replies import Lookup
-from skillc.optimize.rule_counts import Mark, counted, harmful, notes, to_json
-from skillc.optimize.sight import trajectory_view
-from skillc.optimize.step import step
+from skillc.optimize.loop.step import learn, roll_out, step
+from skillc.optimize.loop.train import train
+from skillc.optimize.propose.aggregate import aggregate
+from skillc.optimize.propose.cases import trajectory_view
+from skillc.optimize.propose.contrast import failures_of, held_out
+from skillc.optimize.propose.proposals import Proposal
+from skillc.optimize.propose.reflect import Library, Reflection, reflect
+from skillc.optimize.propose.replies import Lookup
+from skillc.optimize.strategies.rule_counts import Mark, counted, harmful, notes, to_json
 from skillc.program.rollout import Rollout
 
 

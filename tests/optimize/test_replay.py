@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from screening import Bench, Target, edit, example, plan_of
 
 from skillc.document.edits import apply_edits
-from skillc.optimize.replay import remembering, replayed
+from skillc.optimize.propose.contrast import remembering, replayed
 
 
 def ids(examples):

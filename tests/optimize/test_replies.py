@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc.optimize.replies import (
+from skillc.optimize.propose.replies import (
     REPLIES,
     AggregateReply,
     BudgetReply,

@@ -8,7 +8,7 @@ from scripted import World, engine_of, plan_of, results, solves, trained
 
 from skillc.document.edits import apply_edits
 from skillc.document.skill import Document, Rule, Section, digest
-from skillc.optimize.rollback import differences
+from skillc.optimize.strategies.rollback import differences
 
 ALWAYS = "accept = always"
 GOOD, WORSE = solves("v0", "v1", "v2", "v3"), "breaks v0."

@@ -15,8 +15,8 @@ from skillc.budget.steps import most_screened
 from skillc.data.dataset import Dataset
 from skillc.data.examples import Example
 from skillc.document.edits import apply_edits
-from skillc.optimize.judges import Panel
-from skillc.optimize.select import select
+from skillc.optimize.screen.judges import Panel
+from skillc.optimize.screen.select import select
 
 ALONE = {"control": False, "together": False}
 

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc.optimize.seeds import batches, seed_for, shuffled
+from skillc.optimize.schedule import batches, seed_for, shuffled
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from scripted import Script, World, engine_of, plan_of, results, solves, trained
 
 from skillc.models.failures import BudgetReached
 from skillc.optimize.final import final_test
-from skillc.optimize.loop import train
+from skillc.optimize.loop.train import train
 from skillc.optimize.observer import Silent
 from skillc.plan.initial import initial_document
 

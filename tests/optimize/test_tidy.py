@@ -5,8 +5,8 @@ import re
 import pytest
 from scripted import BETTER, Script, World, engine_of, plan_of, solves, trained
 
-from skillc.optimize.replies import RewriteReply, RewrittenRule, RewrittenSection
-from skillc.optimize.tidy import HANDFUL
+from skillc.optimize.propose.replies import RewriteReply, RewrittenRule, RewrittenSection
+from skillc.optimize.strategies.tidy import HANDFUL
 
 CURES = solves("v0", "v1", "v2", "v3")
 IDLE = "mind the weather on all days"

@@ -18,8 +18,8 @@ from skillc.models.failures import CallFailed
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.observer import Silent
-from skillc.optimize.patience import Patience
 from skillc.optimize.rollouts import Rollouts
+from skillc.optimize.schedule import Patience
 from skillc.plan.initial import initial_document
 from skillc.program.rollout import Rollout
 

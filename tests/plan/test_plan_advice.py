@@ -13,9 +13,9 @@ from skillc.budget.spend import Sizes
 from skillc.diagnostics.codes import CODES
 from skillc.diagnostics.diagnostic import Severity
 from skillc.gates.terms import CallTerm, Constant, MeanTerm, Operation, StateTerm, WordTerm
-from skillc.plan.chance import chance_of_accept, inflation, margin_of, null_run, smallest_gain
 from skillc.plan.estimate import findings
 from skillc.plan.schema import GatePlan
+from skillc.stats.power import chance_of_accept, inflation, margin_of, null_run, smallest_gain
 
 
 def found(program=None, sizes=SIZES, prices=PRICES):
@@ -265,7 +265,7 @@ def test_a_setting_that_another_one_leaves_without_effect():
 
 
 def test_a_billion_candidates_are_reckoned_at_once():
-    from skillc.plan.chance import null_run
+    from skillc.stats.power import null_run
 
     exact = sum(1 / i for i in range(2, 5002))
     assert abs(null_run(5000, 0).accepts - exact) < 1e-9

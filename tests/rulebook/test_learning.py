@@ -14,9 +14,9 @@ from skillc.document.skill import Document, document_of, for_optimizer, for_targ
 from skillc.models.rulebook.model import answer
 from skillc.models.rulebook.sentences import normal
 from skillc.models.rulebook.target import deciding_rule, label_of, prior_label, read_skill
-from skillc.optimize.prompting import PatchView, TrajectoryView, aggregate_messages, reflect_messages
-from skillc.optimize.proposals import as_proposed, read_edit, read_proposals
-from skillc.optimize.replies import ProposedEdit, read_reply
+from skillc.optimize.propose.prompting import PatchView, TrajectoryView, aggregate_messages, reflect_messages
+from skillc.optimize.propose.proposals import as_proposed, read_edit, read_proposals
+from skillc.optimize.propose.replies import ProposedEdit, read_reply
 from skillc.optimize.schedule import edit_budget
 from skillc.plan.schema import FieldPlan, SchedulePlan, TaskPlan, TypePlan
 

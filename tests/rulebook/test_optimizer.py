@@ -9,7 +9,7 @@ from skillc.document.skill import Document, Rule, Section, for_optimizer, for_ta
 from skillc.models.rulebook.induce import MAJORITY
 from skillc.models.rulebook.model import answer
 from skillc.models.rulebook.sentences import read_rules
-from skillc.optimize.prompting import (
+from skillc.optimize.propose.prompting import (
     DecisionView,
     EditView,
     HitView,
@@ -26,8 +26,8 @@ from skillc.optimize.prompting import (
     slow_update_messages,
     tidy_messages,
 )
-from skillc.optimize.proposals import read_edit
-from skillc.optimize.replies import ProposedEdit, read_reply
+from skillc.optimize.propose.proposals import read_edit
+from skillc.optimize.propose.replies import ProposedEdit, read_reply
 from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan
 
 TEXT = TypePlan(kind="text")

@@ -71,7 +71,7 @@ def test_a_single_rewrite_keeps_rules_and_adds_what_the_failures_show():
 
     from skillc.document.skill import document_of
     from skillc.optimize.methods.one_shot import one_shot_messages
-    from skillc.optimize.prompting import TrajectoryView
+    from skillc.optimize.propose.prompting import TrajectoryView
     from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan
 
     task = TaskPlan(

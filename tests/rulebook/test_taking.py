@@ -15,8 +15,8 @@ from skillc.models.rulebook.model import answer
 from skillc.models.rulebook.sentences import read_rules
 from skillc.models.rulebook.taking import ORDINALS, Take, number_of, read_take, take_text, taken
 from skillc.models.rulebook.target import read_skill
-from skillc.optimize.prompting import TrajectoryView, reflect_messages
-from skillc.optimize.replies import ProposedEdit, read_reply
+from skillc.optimize.propose.prompting import TrajectoryView, reflect_messages
+from skillc.optimize.propose.replies import ProposedEdit, read_reply
 from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan
 
 TEXT = "Dear Anna Berg,\nORDER INV-204 of 2026-05-31, shipped in Ghent, today.\nTotal: 1,200.50 EUR for 12 lamps"

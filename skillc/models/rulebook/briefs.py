@@ -1,4 +1,4 @@
-"""What an optimizer's prompt says: the structure that `skillc/optimize/prompts` write, read back."""
+"""What an optimizer's prompt says: the structure that `skillc/optimize/propose/prompts` write, read back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""rulebook as an optimizer: it reads the prompts of `skillc/optimize/prompts` and replies in their JSON."""
+"""rulebook as an optimizer: it reads the prompts of `skillc/optimize/propose/prompts` and replies in their JSON."""
 
 from __future__ import annotations
 

@@ -11,10 +11,9 @@ from skillc.budget.methods import GEPA_MINIBATCH, gepa_calls, most_rollouts, rol
 from skillc.document.skill import Document
 from skillc.models.client import Client
 from skillc.optimize.engine import Engine
-from skillc.optimize.methods.found import Found
-from skillc.optimize.methods.peer import Bench, require, search
-from skillc.optimize.methods.student import scored
-from skillc.optimize.methods.texts import guidance, open_sections
+from skillc.optimize.methods.bridge import guidance, open_sections
+from skillc.optimize.methods.peer import Bench, require, scored, search
+from skillc.optimize.methods.run import Found
 
 
 def check() -> None:

@@ -10,9 +10,8 @@ from skillc.budget.methods import FULL_EVERY, MINIBATCH, Trials, most_rollouts, 
 from skillc.document.skill import Document
 from skillc.models.client import Client
 from skillc.optimize.engine import Engine
-from skillc.optimize.methods.found import Found
-from skillc.optimize.methods.peer import Bench, require, search
-from skillc.optimize.methods.student import score_of
+from skillc.optimize.methods.peer import Bench, require, score_of, search
+from skillc.optimize.methods.run import Found
 
 
 def check() -> None:

@@ -11,15 +11,14 @@ from skillc.document.skill import Document, for_optimizer
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached
 from skillc.optimize.engine import Engine
-from skillc.optimize.methods.asking import PROPOSE
-from skillc.optimize.methods.bridge import SEARCH
-from skillc.optimize.methods.found import Found
-from skillc.optimize.methods.texts import document_with, open_sections, texts_of
-from skillc.optimize.prompting import Messages, SectionView, TrajectoryView, field_views, templates
-from skillc.optimize.replies import OneShotReply
+from skillc.optimize.methods.bridge import SEARCH, document_with, open_sections, texts_of
+from skillc.optimize.methods.peer import PROPOSE
+from skillc.optimize.methods.run import Found
+from skillc.optimize.propose.cases import trajectory_view
+from skillc.optimize.propose.prompting import Messages, SectionView, TrajectoryView, field_views, templates
+from skillc.optimize.propose.replies import OneShotReply
 from skillc.optimize.rollouts import Outcome
-from skillc.optimize.seeds import batches
-from skillc.optimize.sight import trajectory_view
+from skillc.optimize.schedule import batches
 from skillc.plan.initial import first_decides
 from skillc.plan.schema import Plan, TaskPlan
 

@@ -1,4 +1,4 @@
-"""A run by a peer's method: baseline, the method, its result before the declared gates, and the best skill."""
+"""Run another method before the same baseline, gates and verdict."""
 
 from __future__ import annotations
 
@@ -12,14 +12,35 @@ from pydantic import JsonValue
 from skillc.document.skill import Document, digest
 from skillc.gates.stages import gates_for, reads_batch
 from skillc.models.client import Client
-from skillc.optimize.baseline import baseline
-from skillc.optimize.decide import DOWN, ENDS, Patch, cut_off, settle
 from skillc.optimize.engine import Engine, Place, State, entry
-from skillc.optimize.gate import check_requires, hopeless
-from skillc.optimize.loop import Trained, first_state
-from skillc.optimize.methods.found import Found
-from skillc.optimize.methods.texts import texts_of
-from skillc.optimize.seeds import batches
+from skillc.optimize.gate.decide import DOWN, ENDS, Patch, cut_off, settle
+from skillc.optimize.gate.gate import check_requires, hopeless
+from skillc.optimize.loop.baseline import baseline
+from skillc.optimize.loop.train import Trained, first_state
+from skillc.optimize.methods.bridge import texts_of
+from skillc.optimize.schedule import batches
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The end of a method.
+
+    Attributes:
+        document: its result; the initial skill where it found nothing better.
+        stopped: why it ended: `method` by itself, else a cap or a wish as in `Trained`, or `failed`.
+        problem: why its result is no skill of this program; then there is nothing to decide.
+        rollouts: that it made, those known before not counted.
+        questions: to the optimizer model.
+        tried: different skills that it measured.
+    """
+
+    document: Document
+    stopped: str = "method"
+    problem: str | None = None
+    rollouts: int = 0
+    questions: int = 0
+    tried: int = 0
+
 
 Improve = Callable[[Engine, Document, Client], Awaitable[Found]]
 

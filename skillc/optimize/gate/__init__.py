@@ -1,0 +1,1 @@
+"""Decide candidates by their gates, and credit their edits."""

@@ -1,0 +1,267 @@
+"""Stage 7: what the gates of a candidate may look at, and what they say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from pydantic import JsonValue
+
+from skillc.data.examples import Example
+from skillc.document.skill import Document, tokens
+from skillc.errors import SkillcError
+from skillc.gates.evaluate import decide, decide_all
+from skillc.gates.evidence import Evidence, Range, SplitEvidence, TextEvidence
+from skillc.gates.intervals import Interval, Truth
+from skillc.gates.stages import gates_for
+from skillc.gates.terms import State as LanguageState
+from skillc.gates.terms import StateTerm, Term, calls
+from skillc.metrics.cells import MICRO, Cell
+from skillc.optimize.engine import Engine, State
+from skillc.optimize.gate.credit import Flips
+from skillc.optimize.rollouts import Outcome, Rollouts
+from skillc.plan.schema import FieldPlan, TaskPlan
+
+Result = Literal["accept", "reject", "beaten", "undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the gates say of a candidate, and on what evidence.
+
+    Attributes:
+        result: `beaten` is a candidate of a pool that another one left behind; no gate spoke against it.
+        blame: the first gate, in declared order, that does not hold; None where all hold or none is known to fail.
+        beaten_by: place in the pool of the one that left it behind.
+        of: examples of the validation split.
+        flips: what the candidate changed on them, as far as it was measured.
+        incumbent, goal: the means of the goal for the incumbent and for the candidate, as known at the decision.
+        truths: by gate, as far as it was looked at.
+        drawn: by name each gate that failed or stayed open, with the value of each operand under it.
+        brief: the same on one line.
+    """
+
+    result: Result
+    blame: str | None
+    beaten_by: int | None
+    of: int
+    flips: Flips
+    incumbent: Interval
+    goal: Interval
+    truths: tuple[tuple[str, str], ...]
+    drawn: tuple[tuple[str, str], ...]
+    brief: str
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Pure values for the journal."""
+        return {
+            "result": self.result,
+            "blame": self.blame,
+            "evaluated": self.flips.known,
+            "of": self.of,
+            "gains": len(self.flips.gained),
+            "losses": len(self.flips.lost),
+            "gates": dict(self.truths),
+            "goal": {"incumbent": shown(self.incumbent), "candidate": shown(self.goal)},
+            **({"drawn": dict(self.drawn), "brief": self.brief} if self.drawn else {}),
+        }
+
+
+def shown(value: Interval | Fraction | None) -> JsonValue:
+    """A mean as the history writes it: six digits, the same for the same value; both ends where it is open."""
+    if isinstance(value, Interval):
+        if isinstance(value.low, float) or isinstance(value.high, float):
+            return None
+        return shown(value.low) if value.low == value.high else [shown(value.low), shown(value.high)]
+    return None if value is None else f"{float(value):.6f}".rstrip("0").rstrip(".")
+
+
+Skills = Mapping[LanguageState, Document]
+
+
+def skills(state: State, candidate: Document) -> Skills:
+    """The skills that a gate may name."""
+    return {"candidate": candidate, "incumbent": state.incumbent, "best": state.best, "initial": state.initial}
+
+
+def evidence(engine: Engine, known: Skills, batch: Sequence[Example], texts: TextEvidence) -> Evidence:
+    """What is known of skills now; a state that is left out has no cells."""
+    plan = engine.plan
+    ranges = {m.name: Range(round(m.low * MICRO), round(m.high * MICRO), m.unit) for m in plan.metrics}
+
+    def outcome(state: LanguageState, example: Example, sample: int) -> Outcome | None:
+        skill = known.get(state)
+        return engine.rollouts.known(skill, example, sample) if skill is not None else None
+
+    def lookup(state: LanguageState, example: Example, sample: int) -> Mapping[str, Cell] | None:
+        found = outcome(state, example, sample)
+        return found.cells if found is not None else None
+
+    def price(state: LanguageState, example: Example, sample: int) -> int | None:
+        found = outcome(state, example, sample)
+        return found.cost if found is not None and found.measured else None
+
+    def split(examples: Sequence[Example], samples: int) -> SplitEvidence:
+        return SplitEvidence(tuple(examples), samples, lookup, ranges, price, engine.dearest)
+
+    return Evidence(
+        validation=split(engine.dataset.validation, plan.optimize.samples),
+        batch=split(batch, 1),
+        texts=texts,
+        planned=engine.planned,
+        seed=plan.data.seed,
+    )
+
+
+def texts(engine: Engine, known: Skills, change: Fraction | None, base: int | None = None) -> TextEvidence:
+    """What the gates may read of the texts of skills; `change` is the candidate's, None where there is none yet.
+
+    `base` is the number of tokens that `change` is a share of.
+    """
+    asked = _overlaps(term for term in (*(g.term for g in engine.plan.gates), *(r.term for r in engine.plan.requires)))
+    return TextEvidence(
+        tokens={name: tokens(skill) for name, skill in known.items()},
+        change=change,
+        overlap={
+            name: overlap(skill, engine.dataset.train, engine.plan.task)
+            for name, skill in known.items()
+            if name in asked
+        },
+        base=base,
+    )
+
+
+def _overlaps(terms: Iterable[Term]) -> set[LanguageState]:
+    """The skills whose overlap with the training examples is asked for."""
+    found = (call for term in terms for call in calls(term) if call.function == "overlap")
+    return {argument.state for call in found for argument in call.arguments if isinstance(argument, StateTerm)}
+
+
+def hopeless(engine: Engine, state: State) -> bool:
+    """Whether no candidate at all could pass: a gate already fails with nothing known about one."""
+    known: dict[LanguageState, Document] = dict(skills(state, state.incumbent))
+    del known["candidate"]
+    found = evidence(engine, known, (), texts(engine, known, None))
+    gates = [gate for gate in gates_for(engine.plan.gates, slow=False) if gate.stage != "batch"]
+    return decide_all(gates, found).truth is Truth.FALSE
+
+
+def check_requires(engine: Engine, state: State) -> None:
+    """Decides each `require` on the baseline.
+
+    Raises:
+        SkillcError: one does not hold; it is named with its text.
+    """
+    if not engine.plan.requires:
+        return
+    known = skills(state, state.initial)
+    found = evidence(engine, known, (), texts(engine, known, Fraction(0)))
+    for require in engine.plan.requires:
+        if decide(require.term, found) is not Truth.TRUE:
+            raise SkillcError(f"`require {require.name}` does not hold for the initial skill: {require.text}")
+
+
+def goal_of(engine: Engine, skill: Document) -> Interval:
+    """The mean of the goal on the whole validation split; what is not measured may be anything in its range."""
+    known = evidence(engine, {"candidate": skill}, (), TextEvidence({}, None)).validation
+    column = known.column("candidate", engine.plan.goal.name)
+    return known.mean(column.low, column.high)
+
+
+async def complete(engine: Engine, skill: Document, *, stage: str) -> None:
+    """Measure a skill on the whole validation split, all samples; what is measured already is not run again."""
+    rollouts: Rollouts = engine.rollouts
+    missing = {
+        sample: [
+            example
+            for example in engine.dataset.validation
+            if (outcome := rollouts.known(skill, example, sample)) is None or not outcome.measured
+        ]
+        for sample in range(engine.plan.optimize.samples)
+    }
+    engine.observer.stage(stage, sum(map(len, missing.values())))
+    for sample, examples in missing.items():
+        await rollouts.measure(skill, examples, stage=stage, sample=sample)
+
+
+RUN = 5
+SHORTEST = 2
+
+_BY_ITSELF = r"\u2e80-\U0010ffff"
+_WORD = re.compile(rf"(?!_)(?=\w)[{_BY_ITSELF}]|[^\W_{_BY_ITSELF}]+")
+_NO_TEXT = frozenset({"labels", "bool", "number", "integer", "file", "image"})
+
+Words = tuple[str, ...]
+
+
+def overlap(skill: Document, examples: Iterable[Example], task: TaskPlan) -> Fraction:
+    """The share of a skill's trained words that stand in a run of some training example."""
+    texts = [words(text) for text in _trained(skill)]
+    total = sum(len(text) for text in texts)
+    places = _runs(texts)
+    if not places:
+        return Fraction(0)
+    copied: set[tuple[int, int]] = set()
+    known = frozenset(word for text in texts for word in text)
+    for example in examples:
+        for text in said(example, task):
+            if len(text) < SHORTEST or known.isdisjoint(text):
+                continue
+            length = min(RUN, len(text))
+            runs = {text[i : i + length] for i in range(len(text) - length + 1)}
+            for run in runs & places.keys():
+                copied.update((text_, i + j) for text_, i in places[run] for j in range(length))
+                del places[run]
+    return Fraction(len(copied), total)
+
+
+def words(text: str) -> Words:
+    """The words of a text, without their case."""
+    return tuple(_WORD.findall(text.casefold()))
+
+
+def said(example: Example, task: TaskPlan) -> Iterator[Words]:
+    """The texts of an example: those of its inputs, and of its right answers."""
+    for fields, values in ((task.inputs, example.inputs), (task.outputs, example.gold)):
+        for field in fields:
+            if _is_text(field):
+                yield from (words(text) for text in _texts(values.get(field.name)))
+
+
+def _is_text(field: FieldPlan) -> bool:
+    type_ = field.type.item if field.type.kind == "list" and field.type.item is not None else field.type
+    return type_.kind not in _NO_TEXT
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    """All texts in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _texts(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _texts(each)
+
+
+def _trained(skill: Document) -> Iterator[str]:
+    """Each rule and each slow section by itself, so that no run goes from one to the next."""
+    for section in skill.sections:
+        if section.mode == "slow":
+            yield section.text
+        elif section.mode == "trainable":
+            yield from (rule.text for rule in section.rules)
+
+
+def _runs(texts: Sequence[Words]) -> dict[Words, list[tuple[int, int]]]:
+    """Where each run of two to five words stands: (text, first word)."""
+    places: dict[Words, list[tuple[int, int]]] = {}
+    for number, text in enumerate(texts):
+        for length in range(SHORTEST, RUN + 1):
+            for i in range(len(text) - length + 1):
+                places.setdefault(text[i : i + length], []).append((number, i))
+    return places

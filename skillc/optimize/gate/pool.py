@@ -1,0 +1,371 @@
+"""Race candidates: all of one pool in one order, in lockstep, until the gates and the goal leave one or none."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+
+from skillc.data.examples import Example
+from skillc.document.change import base_of_change, change
+from skillc.document.skill import Document, digest
+from skillc.gates.draw import brief, draw
+from skillc.gates.evaluate import decide_all
+from skillc.gates.evidence import Evidence
+from skillc.gates.intervals import Interval, Truth
+from skillc.gates.stages import gates_for, reads_batch
+from skillc.gates.terms import State as LanguageState
+from skillc.optimize.engine import Engine, State
+from skillc.optimize.gate.credit import flips
+from skillc.optimize.gate.gate import Decision, Result, evidence, shown, skills, texts
+from skillc.optimize.observer import Seen
+from skillc.optimize.rollouts import gather
+from skillc.plan.schema import GatePlan
+
+REQUEUES = 2
+
+Cell = tuple[Example, int]
+_STATES: tuple[LanguageState, ...] = ("incumbent", "best", "initial")
+
+
+async def race(
+    engine: Engine,
+    state: State,
+    candidates: Sequence[Document],
+    batch: Sequence[Example],
+    *,
+    gates: Sequence[GatePlan] | None = None,
+    first_wave: Callable[[], None] | None = None,
+) -> list[Decision]:
+    """Decides a pool of candidates against the incumbent; one candidate is a pool of one.
+
+    A candidate leaves when a gate fails, or when the goal of another, for which all gates hold, can no longer be
+    reached. Of those for which all gates hold the one with the highest goal is accepted; ties go to fewer tokens, then
+    to the earlier place. Winner and decisions are those of full evaluation.
+
+    Args:
+        engine: the run's surroundings.
+        state: the loop's.
+        candidates: distinct texts.
+        batch: training examples for the gates on the batch; empty where there are none.
+        gates: what decides; by default the plan's gates for steps.
+        first_wave: called once, right before the first wave on validation is sent, and never without one.
+
+    Returns:
+        A decision for each candidate, in their order; at most one is `accept`.
+    """
+    pool = _Pool(engine, state, candidates, batch, gates)
+    if pool.leave_by("text") or await pool.on_batch():
+        return pool.decisions()
+    await pool.on_validation(first_wave)
+    return pool.decisions()
+
+
+async def take(
+    engine: Engine,
+    state: State,
+    candidates: Sequence[Document],
+    batch: Sequence[Example],
+    *,
+    gates: Sequence[GatePlan] | None = None,
+) -> list[Decision]:
+    """With `accept = always`: the candidate with the highest goal of a pool, whatever its gates say.
+
+    What they say is recorded all the same, so that the two arms can be compared. All are measured on the whole
+    validation split; one that stays unmeasured somewhere is `undecided`: a failure is no score, here neither.
+
+    Returns:
+        As `race`.
+    """
+    pool = _Pool(engine, state, candidates, batch, gates)
+    await pool.on_everything()
+    return pool.decisions()
+
+
+def fits_text(engine: Engine, state: State, candidate: Document, gates: Sequence[GatePlan] | None = None) -> bool:
+    """Whether no gate on texts alone speaks against a candidate. Nothing is run for it."""
+    return not _Pool(engine, state, [candidate], (), gates).leave_by("text")
+
+
+class _Racer:
+    """One candidate with what is known of it."""
+
+    def __init__(self, place: int, candidate: Document, known: Evidence, gates: Sequence[GatePlan], goal: str) -> None:
+        self.place = place
+        self.candidate = candidate
+        self.evidence = known
+        self.result: Result | None = None
+        self.beaten_by: int | None = None
+        self._gates = gates
+        self._goal = goal
+        self._definite: dict[str, Truth] = {}
+
+    def truth(self, stage: str | None = None) -> Truth:
+        """What the gates say, all of them or those of one stage."""
+        gates = [gate for gate in self._gates if stage in (None, gate.stage)]
+        decided = decide_all(gates, self.evidence, self._definite)
+        self._definite.update((name, truth) for name, truth in decided.truths if truth is not Truth.UNKNOWN)
+        return decided.truth
+
+    def goal(self, state: LanguageState = "candidate") -> Interval:
+        """The mean of the goal, as known now."""
+        split = self.evidence.validation
+        column = split.column(state, self._goal)
+        return split.mean(column.low, column.high)
+
+    def seen(self) -> Seen:
+        """What is known of it, for display; an example counts once all of its samples are measured."""
+        split = self.evidence.validation
+        own, old = split.column("candidate", self._goal), split.column("incumbent", self._goal)
+        known = (own.low == own.high) & (old.low == old.high)
+        gains, losses = int((known & (own.low > old.low)).sum()), int((known & (own.low < old.low)).sum())
+        return Seen(self.place + 1, gains, losses, int(known.sum()), len(split.examples), shown(self.goal()))
+
+    @property
+    def thrift(self) -> tuple[int, int]:
+        """What settles a tie: fewer tokens, then the earlier place."""
+        return self.evidence.texts.tokens["candidate"] or 0, self.place
+
+    def out_of_reach(self, other: _Racer) -> bool:
+        """Whether this one's goal can no longer come before that of another, for which all gates hold."""
+        best, theirs = self.goal().high, other.goal().low
+        return theirs > best or (theirs == best and other.thrift < self.thrift)
+
+
+class _Pool:
+    """The candidates of one decision, those that are still in the race and those that left it."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        state: State,
+        candidates: Sequence[Document],
+        batch: Sequence[Example],
+        gates: Sequence[GatePlan] | None,
+    ) -> None:
+        self._engine, self._state, self._batch = engine, state, tuple(batch)
+        self._gates = gates_for(engine.plan.gates, slow=False) if gates is None else gates
+        self._racers = [self._entered(place, candidate) for place, candidate in enumerate(candidates)]
+
+    def _entered(self, place: int, candidate: Document) -> _Racer:
+        known = skills(self._state, candidate)
+        parent = self._state.incumbent
+        read = texts(self._engine, known, change(parent, candidate), base_of_change(parent))
+        goal = self._engine.plan.goal.name
+        return _Racer(place, candidate, evidence(self._engine, known, self._batch, read), self._gates, goal)
+
+    @property
+    def _racing(self) -> list[_Racer]:
+        return [racer for racer in self._racers if racer.result is None]
+
+    # ---- stages ----
+
+    def leave_by(self, stage: str) -> bool:
+        """Lets go whom a gate of a stage refuses; whether nobody is left."""
+        for racer in self._racing:
+            if racer.truth(stage) is Truth.FALSE:
+                racer.result = "reject"
+        return not self._racing
+
+    async def on_batch(self) -> bool:
+        """The gates on the training batch, wave by wave; whether nobody is left."""
+        reading = [gate for gate in self._gates if reads_batch(gate.term)]
+        if not (self._batch and reading):
+            return self.leave_by("batch")
+        self._engine.observer.stage("gate on batch", len(self._batch) * len(self._racing))
+        # A gate that asks for validation too is decided later, on all of the batch.
+        whole = any(gate.stage == "validation" for gate in reading)
+        order = self._ordered(self._batch)
+        for start in range(0, len(order), self._engine.wave):
+            wave = order[start : start + self._engine.wave]
+            await gather([self._engine.rollouts.measure(racer.candidate, wave, stage="gate") for racer in self._racing])
+            for racer in self._racing:
+                racer.evidence.batch.learn("candidate", wave)
+            if self.leave_by("batch"):
+                return True
+            if not whole and all(racer.truth("batch") is Truth.TRUE for racer in self._racing):
+                return False
+        return self.leave_by("batch")
+
+    async def on_validation(self, first_wave: Callable[[], None] | None) -> None:
+        """The gates on validation, wave by wave; what stays unmeasured is sent again, two rounds."""
+        if self._settled():
+            return
+        cells = self._cells()
+        again: Sequence[tuple[Document, list[Cell]]] = self._unmeasured_before()
+        self._engine.observer.stage("gate", len(cells) * len(self._racing) + sum(len(own) for _, own in again))
+        if first_wave is not None:
+            first_wave()
+        for start in range(0, len(cells), self._engine.wave):
+            wave = cells[start : start + self._engine.wave]
+            await self._send({racer.place: wave for racer in self._racing}, again)
+            again = ()
+            self._engine.observer.seen([racer.seen() for racer in self._racing])
+            if self._settled():
+                return
+        for _ in range(REQUEUES):
+            missing = {racer.place: self._missing(racer, cells) for racer in self._racing}
+            if not any(missing.values()):
+                break
+            self._engine.observer.stage("gate again", sum(map(len, missing.values())))
+            await self._send(missing, ())
+            self._engine.observer.seen([racer.seen() for racer in self._racing])
+            if self._settled():
+                return
+        self._close()
+
+    async def on_everything(self) -> None:
+        """All of validation for all of the pool, and what stays unmeasured twice more; the best one is taken."""
+        cells = self._cells()
+        for attempt in range(1 + REQUEUES):
+            missing = {racer.place: self._missing(racer, cells) for racer in self._racers}
+            if not any(missing.values()):
+                break
+            again = self._unmeasured_before()
+            count = sum(map(len, missing.values())) + sum(len(own) for _, own in again)
+            self._engine.observer.stage("gate again" if attempt else "gate", count)
+            await self._send(missing, again)
+        self._take_best([racer for racer in self._racers if not self._missing(racer, cells)])
+
+    def _cells(self) -> list[Cell]:
+        order = self._ordered(self._engine.dataset.validation)
+        return [(example, sample) for sample in range(self._engine.plan.optimize.samples) for example in order]
+
+    def _ordered(self, examples: Sequence[Example]) -> list[Example]:
+        engine, state = self._engine, self._state
+        return validation_order(
+            examples,
+            lambda example: engine.rollouts.score(state.incumbent, example, engine.plan.goal.name),
+            seed=engine.plan.data.seed,
+            flips=lambda example: state.flips.get(example.id, 0),
+        )
+
+    # ---- sending ----
+
+    def _unmeasured_before(self) -> list[tuple[Document, list[Cell]]]:
+        """Cells of the incumbent and the best that were sent once and came to nothing: tried again once a step."""
+        engine, state = self._engine, self._state
+        known = {digest(skill): skill for skill in (state.incumbent, state.best)}
+        return [
+            (
+                skill,
+                [
+                    (example, sample)
+                    for example in engine.dataset.validation
+                    for sample in range(engine.plan.optimize.samples)
+                    if (outcome := engine.rollouts.known(skill, example, sample)) and not outcome.measured
+                ],
+            )
+            for skill in known.values()
+        ]
+
+    def _missing(self, racer: _Racer, cells: Sequence[Cell]) -> list[Cell]:
+        known = self._engine.rollouts.known
+        return [cell for cell in cells if (outcome := known(racer.candidate, *cell)) is None or not outcome.measured]
+
+    async def _send(self, cells: dict[int, list[Cell]], again: Sequence[tuple[Document, list[Cell]]]) -> None:
+        """Sends cells of the racers by place, and of other skills, all at once; waits for all of them."""
+        measure = self._engine.rollouts.measure
+        jobs = [*((self._racers[place].candidate, own) for place, own in cells.items()), *again]
+        await gather(
+            [
+                measure(skill, [example for example, s in own if s == sample], stage="gate", sample=sample)
+                for skill, own in jobs
+                for sample in sorted({sample for _, sample in own})
+            ]
+        )
+        repeated = [example for _, own in again for example, _ in own]
+        for racer in self._racing:
+            racer.evidence.learn("candidate", [example for example, _ in cells.get(racer.place, ())])
+            for state in _STATES if repeated else ():
+                racer.evidence.learn(state, repeated)
+
+    # ---- deciding ----
+
+    def _settled(self) -> bool:
+        """Lets go whom a gate refuses or another one left behind; whether the race is over."""
+        holding = []
+        for racer in self._racing:
+            truth = racer.truth()
+            if truth is Truth.FALSE:
+                racer.result = "reject"
+            elif truth is Truth.TRUE:
+                holding.append(racer)
+        for racer in self._racing:
+            ahead = next((other for other in holding if other is not racer and racer.out_of_reach(other)), None)
+            if ahead is not None:
+                racer.result, racer.beaten_by = "beaten", ahead.place
+        left = self._racing
+        if len(left) == 1 and left[0] in holding:
+            left[0].result = "accept"
+        return not self._racing
+
+    def _close(self) -> None:
+        """Everything was sent: the best of those that hold is accepted, open gates stay open."""
+        self._take_best([racer for racer in self._racing if racer.truth() is Truth.TRUE])
+
+    def _take_best(self, fit: Sequence[_Racer]) -> None:
+        """Ends the race: the fittest by its goal's lower bound is accepted; who is not fit is undecided."""
+        best = min(fit, key=lambda racer: (-racer.goal().low, racer.thrift), default=None)
+        for racer in self._racing:
+            if racer is best:
+                racer.result = "accept"
+            elif best is not None and racer in fit:
+                racer.result, racer.beaten_by = "beaten", best.place
+            else:
+                racer.result = "undecided"
+
+    def decisions(self) -> list[Decision]:
+        """What became of each."""
+        return [self._decision(racer) for racer in self._racers]
+
+    def _decision(self, racer: _Racer) -> Decision:
+        assert racer.result is not None
+        decided = decide_all(self._gates, racer.evidence)
+        blame = decided.blame if racer.result == "reject" else None
+        truths = dict(decided.truths)
+        open_ = [gate for gate in self._gates if truths[gate.name] is Truth.UNKNOWN]
+        failed = [gate for gate in self._gates if gate.name == blame]
+        told = failed or (open_ if racer.result == "undecided" else [])
+        return Decision(
+            result=racer.result,
+            blame=blame,
+            beaten_by=racer.beaten_by,
+            of=len(self._engine.dataset.validation),
+            flips=flips(self._engine, racer.candidate, self._state.incumbent),
+            incumbent=racer.goal("incumbent"),
+            goal=racer.goal(),
+            truths=tuple((name, truth.name.lower()) for name, truth in decided.truths),
+            drawn=tuple((gate.name, draw(gate.term, racer.evidence)) for gate in told),
+            brief="; ".join(brief(gate.term, racer.evidence) for gate in told),
+        )
+
+
+def _never(example: Example) -> int:
+    return 0
+
+
+def validation_order(
+    examples: Sequence[Example],
+    score: Callable[[Example], int | None],
+    *,
+    seed: int,
+    flips: Callable[[Example], int] = _never,
+) -> list[Example]:
+    """The incumbent's failures first, then by its score upwards; equals by flips, then by sha256(seed, example).
+
+    A candidate that cures none of the failures can no longer be better, whatever it does on the rest. What the
+    incumbent was not measured on goes last: it settles nothing.
+
+    Args:
+        examples: of the validation split.
+        score: the incumbent's, in millionths; None where it was not measured.
+        seed: the plan's.
+        flips: how many skills so far scored otherwise than the incumbent; the next one is likelier to as well.
+    """
+
+    def key(example: Example) -> tuple[bool, int, int, bytes]:
+        known = score(example)
+        digest = hashlib.sha256(f"{seed}\0{example.id}".encode()).digest()
+        return known is None, known or 0, -flips(example), digest
+
+    return sorted(examples, key=key)

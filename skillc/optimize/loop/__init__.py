@@ -1,0 +1,1 @@
+"""The loop: baseline, epochs and steps."""

@@ -1,0 +1,150 @@
+"""Measure the initial skill, quarantine examples that fail, and warn of noise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import sqrt
+
+from skillc.data.examples import Example
+from skillc.document.skill import Document
+from skillc.errors import SkillcError
+from skillc.gates.terms import CallTerm, Constant, MetricTerm, conjuncts
+from skillc.metrics.cells import MICRO, Scored
+from skillc.optimize.engine import Engine, mean
+from skillc.optimize.gate.gate import complete
+from skillc.optimize.rollouts import Outcome, failure_kind
+from skillc.plan.schema import Plan
+from skillc.stats.power import comparison
+
+RETRIES = 2
+MOST_QUARANTINED = Fraction(1, 20)
+
+
+async def baseline(engine: Engine, initial: Document) -> tuple[Engine, tuple[str, ...]]:
+    """The engine without the examples that cannot be measured, and their ids.
+
+    Raises:
+        SkillcError: more than 5 % of the validation split stays unmeasured.
+    """
+    await complete(engine, initial, stage="baseline")
+    for _ in range(RETRIES):
+        await try_again(engine, initial, stage="baseline")
+    lost = _unmeasured(engine, initial)
+    total = len(engine.dataset.validation)
+    if Fraction(len(lost), total) > MOST_QUARANTINED or mean(engine, initial, engine.plan.goal.name) is None:
+        raise _stopped(engine, initial, lost)
+    ids = tuple(example.id for example in lost)
+    if lost:
+        engine.observer.note(
+            f"{_counted(len(lost), total)} could not be measured with the initial skill and {_are(len(lost))} left out:"
+            f" {', '.join(ids)} ({_kinds(engine, initial, lost)})"
+        )
+    kept = tuple(example for example in engine.dataset.validation if example.id not in set(ids))
+    engine = replace(engine, dataset=replace(engine.dataset, validation=kept))
+    warn_of_noise(engine, initial)
+    return engine, ids
+
+
+async def try_again(engine: Engine, skill: Document, *, stage: str) -> None:
+    """Runs what stays unmeasured of a skill on validation once more; nothing where all is measured."""
+    lost = _unmeasured(engine, skill)
+    if lost:
+        engine.observer.stage(f"{stage} again", len(lost) * engine.plan.optimize.samples)
+    for sample in range(engine.plan.optimize.samples if lost else 0):
+        await engine.rollouts.measure(skill, lost, stage=stage, sample=sample)
+
+
+def _stopped(engine: Engine, skill: Document, lost: Sequence[Example]) -> SkillcError:
+    """Who failed, how, how often, and what the first failure said."""
+    first = _failure(engine, skill, lost[0])
+    kind, _, detail = first.feedback.partition(": ") if first is not None else ("transport", "", "")
+    target = engine.plan.models["target"]
+    who = "a judge" if kind == "judge" else f"model `target` (`{target.model}`)"
+    return SkillcError(
+        f"{_counted(len(lost), len(engine.dataset.validation))} could not be measured with the initial skill: {who} "
+        f"failed ({_kinds(engine, skill, lost)}); the first is `{lost[0].id}`: {detail or kind}",
+        hint=_HINTS.get(kind, _HINTS["transport"]),
+    )
+
+
+_HINTS = {
+    "transport": "more than 5 % is too much to go on; see that the model answers, then run the same command again",
+    "empty": "more than 5 % is too much to go on; a larger `max_tokens` leaves room for an answer behind its reasoning",
+    "cut": "more than 5 % is too much to go on; raise `max_tokens` in the model's block",
+    "judge": "more than 5 % is too much to go on; see that the judge's model answers, then run the same command again",
+}
+
+
+def _kinds(engine: Engine, skill: Document, lost: Sequence[Example]) -> str:
+    found = [_failure(engine, skill, example) for example in lost]
+    counts = Counter(failure_kind(outcome) or "transport" if outcome else "transport" for outcome in found)
+    return ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def _failure(engine: Engine, skill: Document, example: Example) -> Outcome | None:
+    """The first of an example's outcomes that was not measured."""
+    outcomes = (engine.rollouts.known(skill, example, sample) for sample in range(engine.plan.optimize.samples))
+    return next((outcome for outcome in outcomes if outcome is not None and not outcome.measured), None)
+
+
+def _counted(count: int, total: int) -> str:
+    return f"{count} of {total} validation examples"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _unmeasured(engine: Engine, skill: Document) -> list[Example]:
+    samples = range(engine.plan.optimize.samples)
+    return [
+        example
+        for example in engine.dataset.validation
+        if not all((o := engine.rollouts.known(skill, example, s)) and o.measured for s in samples)
+    ]
+
+
+def warn_of_noise(engine: Engine, skill: Document) -> None:
+    """Tells of each gate on regressions that a skill would not even pass against itself (ENGINE section 3)."""
+    for gate, metric, most in _tolerances(engine.plan):
+        rate = self_regression(engine, skill, metric)
+        if rate is None:
+            continue
+        expected = float(rate) / sqrt(engine.plan.optimize.samples)
+        if expected > most:
+            engine.observer.note(
+                f"the initial skill regresses against itself by {expected:.1%} from run to run, and the gate "
+                f"`{gate}` admits {float(most):.1%}: it will reject by chance; lower the "
+                "target's temperature, or raise `samples`"
+            )
+
+
+def self_regression(engine: Engine, skill: Document, metric: str) -> Fraction | None:
+    """What a skill loses against itself from one rollout to the next, as `regressed` counts it: the A/A rate.
+
+    The mean over validation examples of half the distance between samples 0 and 1, since half of what differs is a
+    loss; None where no example has both. Between means of k samples it is smaller by the root of k.
+    """
+    distances = []
+    for example in engine.dataset.validation:
+        outcomes = [engine.rollouts.known(skill, example, sample) for sample in (0, 1)]
+        cells = [outcome.cells.get(metric) for outcome in outcomes if outcome is not None]
+        scores = [cell.value for cell in cells if isinstance(cell, Scored)]
+        if len(scores) == len(outcomes):
+            distances.append(abs(scores[0] - scores[1]))
+    return Fraction(sum(distances), 2 * len(distances) * MICRO) if distances else None
+
+
+def _tolerances(plan: Plan) -> Iterator[tuple[str, str, Fraction]]:
+    """Gate, metric and bound of each `regressed(metric) <= bound`."""
+    for gate in plan.gates:
+        for part in conjuncts(gate.term):
+            above, below = comparison(part) or (None, None)
+            if not (isinstance(below, CallTerm) and below.function == "regressed" and isinstance(above, Constant)):
+                continue
+            (metric,) = below.arguments
+            if isinstance(metric, MetricTerm):
+                yield gate.name, metric.name, above.value

@@ -1,0 +1,253 @@
+"""The loop: epochs of steps, until the budget, patience or the task has an end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from pydantic import JsonValue
+
+from skillc.budget.steps import epochs_of, open_ended, step_size, steps_of
+from skillc.data.examples import Example
+from skillc.document.edits import apply_edits
+from skillc.document.skill import Document, digest
+from skillc.models.failures import BudgetReached, EndpointAway
+from skillc.optimize.engine import Engine, Place, State, is_right, mean
+from skillc.optimize.gate.decide import ENDS, Patch, cut_off, settle, standing
+from skillc.optimize.gate.gate import check_requires, goal_of, hopeless, shown
+from skillc.optimize.loop.baseline import baseline
+from skillc.optimize.loop.step import step
+from skillc.optimize.observer import Observer, Passing, cut_by
+from skillc.optimize.propose.proposals import wording
+from skillc.optimize.schedule import Patience, batches
+from skillc.optimize.strategies.ahead import Ahead
+from skillc.optimize.strategies.meta_skill import meta_skill
+from skillc.optimize.strategies.rollback import roll_back
+from skillc.optimize.strategies.slow_update import longitudinal, slow_sections, slow_update
+from skillc.optimize.strategies.tidy import tidy
+
+_TIDIED = ("epochs", "steps", "patience", "perfect", "exhausted")
+_OF_ITSELF = (*_TIDIED, "undecided")
+# Epochs in a row without anything to try, after which nothing new is to be expected of the same examples.
+_IDLE_EPOCHS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What the loop hands to the final test.
+
+    Attributes:
+        state: the state after the last decision.
+        engine: the engine, without quarantined examples.
+        stopped: why the loop ended: `epochs`, `steps`, `patience`, `perfect`, `exhausted` where two epochs gave nothing
+            to try, `undecided`, `time`, `interrupted`, `down` where a model stayed out of reach, or the cap that was
+            reached: `calls`, `tokens`, `cost`.
+        quarantined: ids of validation examples that were left out.
+    """
+
+    state: State
+    engine: Engine
+    stopped: str
+    quarantined: tuple[str, ...]
+
+
+class _Listener(Passing):
+    """Keeps the decisions of the running epoch for the meta skill."""
+
+    def __init__(self, observer: Observer) -> None:
+        super().__init__(observer)
+        self.decisions: list[Mapping[str, JsonValue]] = []
+
+    def decided(self, record: Mapping[str, JsonValue]) -> None:
+        self.decisions.append(record)
+        super().decided(record)
+
+
+async def train(engine: Engine, initial: Document) -> Trained:
+    """Baseline, then steps until something ends them. Caps, clocks and signals only cut the run off.
+
+    Raises:
+        BudgetReached: the caps do not even admit the baseline.
+        EndpointAway: the target stayed out of reach before the baseline was measured.
+        PermanentFailure, MetricError, SkillcError: the run cannot go on.
+    """
+    listener = _Listener(engine.observer)
+    engine, quarantined = await baseline(replace(engine, observer=listener), initial)
+    state = first_state(engine, initial)
+    check_requires(engine, state)
+    engine.reserve.set_aside()
+    optimize = engine.plan.optimize
+    if optimize.speculate and optimize.accept == "gates":
+        engine = replace(engine, ahead=Ahead(engine.rollouts, engine.admits))
+    try:
+        state, stopped = await _epochs(engine, state, listener)
+        if stopped in _OF_ITSELF:
+            stopped = await _landed(engine, stopped)
+    finally:
+        await engine.ahead.drop()
+    return Trained(state, engine, stopped, quarantined)
+
+
+async def _landed(engine: Engine, stopped: str) -> str:
+    """Waits for what was sent ahead for nothing, so that what is charged does not depend on timing."""
+    try:
+        await engine.ahead.arrive(None)
+    except (BudgetReached, EndpointAway):
+        return stopped
+    except asyncio.CancelledError:
+        return cut_by(engine.observer)
+    return stopped
+
+
+async def _epochs(engine: Engine, state: State, listener: _Listener) -> tuple[State, str]:
+    total = steps_of(engine.plan, len(engine.dataset.train))
+    idle = 0
+    for epoch in range(1, epochs_of(engine.plan) + 1):
+        first, listener.decisions = state.incumbent, []
+        state, reason = await _epoch(engine, state, epoch, total)
+        if reason is None:
+            state, reason = await _epoch_end(engine, state, first, listener.decisions, epoch, total)
+        idle = idle + 1 if all(record["result"] == "empty" for record in listener.decisions) else 0
+        if reason is None and idle == _IDLE_EPOCHS and epoch < epochs_of(engine.plan):
+            reason = "exhausted"
+        if reason is not None:
+            break
+    return await _tidied(engine, state, reason or "epochs", epoch, total)
+
+
+async def _tidied(engine: Engine, state: State, reason: str, epoch: int, total: int) -> tuple[State, str]:
+    """The best skill tidied before the final test, and what ended the run; a cap, where one cut the tidying off."""
+    if reason not in _TIDIED:
+        return state, reason
+    best = replace(state, incumbent=state.best)
+    place = Place(epoch, epoch * len(batches_of(engine, epoch)), _shown(engine, total), kind="tidy")
+    try:
+        after = await tidy(engine, best, place)
+        return (state if after is best else after), reason
+    except ENDS as end:
+        cut = cut_off(engine, state, end)
+        return cut.state, cut.reason
+
+
+def _shown(engine: Engine, total: int) -> int | None:
+    """The number of steps, where the program says one."""
+    return None if open_ended(engine.plan) else total
+
+
+def first_state(engine: Engine, initial: Document) -> State:
+    """The state after the baseline."""
+    budget = engine.plan.budget
+    goal = mean(engine, initial, engine.plan.goal.name) or Fraction(0)
+    patience = Patience(budget.patience, budget.min_gain, goal)
+    return State(initial, initial, initial, patience)
+
+
+# ---- one epoch ------------------------------------------------------------------------------------
+
+
+def batches_of(engine: Engine, epoch: int) -> list[tuple[Example, ...]]:
+    """The batches of one epoch, one for each of its steps."""
+    plan = engine.plan
+    return batches(engine.dataset.train, step_size(plan), plan_seed=plan.data.seed, epoch=epoch)
+
+
+async def _epoch(engine: Engine, state: State, epoch: int, total: int) -> tuple[State, str | None]:
+    parts = batches_of(engine, epoch)
+    for i, batch in enumerate(parts):
+        number = (epoch - 1) * len(parts) + i + 1
+        reason = "steps" if number > total else _end(engine, state)
+        if reason is None:
+            # What comes before the next epoch may change the skill, so nothing is known of its first batch.
+            engine.ahead.expect(parts[i + 1] if i + 1 < len(parts) and number < total else ())
+            state, reason = await _one_step(engine, state, batch, Place(epoch, number, _shown(engine, total)))
+        if reason is not None:
+            return state, reason
+    return state, state.patience.reason
+
+
+def _end(engine: Engine, state: State) -> str | None:
+    """Why the run ends before another step, or None."""
+    reason = engine.observer.stop_wanted() or state.patience.reason
+    return reason or ("perfect" if _perfect(engine, state) else None)
+
+
+def _perfect(engine: Engine, state: State) -> bool:
+    """Whether no candidate could pass the gates against the best; where they do not decide: whether all is right."""
+    if engine.plan.optimize.accept == "always":
+        return all(is_right(engine, state.best, example) for example in engine.dataset.validation)
+    return hopeless(engine, state)
+
+
+async def _one_step(engine: Engine, state: State, batch: Sequence[Example], place: Place) -> tuple[State, str | None]:
+    """The state after a step, or the one before it and what cut the step off."""
+    try:
+        engine.observer.step(place, shown(goal_of(engine, state.incumbent)))
+        await engine.ahead.arrive(state.incumbent)
+        after = await step(engine, state, batch, place)
+    except ENDS as end:
+        cut = cut_off(engine, state, end)
+        return cut.state, cut.reason
+    return roll_back(engine, after, place), None
+
+
+# ---- its end --------------------------------------------------------------------------------------
+
+
+async def _epoch_end(
+    engine: Engine,
+    state: State,
+    first: Document,
+    decisions: list[Mapping[str, JsonValue]],
+    epoch: int,
+    total: int,
+) -> tuple[State, str | None]:
+    """The state after the last decision that the budget admits, and the cap that ended it."""
+    place = Place(epoch, epoch * len(batches_of(engine, epoch)), _shown(engine, total))
+    try:
+        async for after in _ends(engine, state, first, decisions, place):
+            state = after
+    except ENDS as end:
+        cut = cut_off(engine, state, end)
+        return cut.state, cut.reason
+    return state, None
+
+
+async def _ends(
+    engine: Engine, state: State, first: Document, decisions: list[Mapping[str, JsonValue]], place: Place
+) -> AsyncIterator[State]:
+    """The states after each decision: undecided patches once more, slow updates, tidying, the meta skill."""
+    yield (state := await _retry(engine, state, replace(place, kind="retry")))
+    if _compares(engine, state, first, decisions):
+        at = replace(place, kind="slow update")
+        engine.observer.step(at, shown(goal_of(engine, state.incumbent)))
+        compared = await longitudinal(engine, first, state.incumbent, place.epoch)
+        for ordinal, section in enumerate(slow_sections(state)):
+            state = await slow_update(engine, state, section, compared, at, ordinal)
+            yield (state := roll_back(engine, state, place))
+    yield (state := await tidy(engine, state, replace(place, kind="tidy")))
+    if engine.plan.optimize.meta_skill and decisions and place.epoch < epochs_of(engine.plan):
+        yield await meta_skill(engine, state, decisions, place)
+
+
+def _compares(engine: Engine, state: State, first: Document, decisions: Sequence[Mapping[str, JsonValue]]) -> bool:
+    """Whether a slow update has something to compare: a slow section, and an epoch that changed the skill."""
+    if not (engine.plan.optimize.slow_update and slow_sections(state)):
+        return False
+    accepted = any(record["result"] == "accept" for record in decisions)
+    return accepted and digest(first) != digest(state.incumbent)
+
+
+async def _retry(engine: Engine, state: State, place: Place) -> State:
+    """Patches that could not be decided get one more try against the skill of the day."""
+    waiting, state = state.undecided, replace(state, undecided=())
+    for patch in waiting:
+        applied = apply_edits(state.incumbent, patch.edits)
+        if all(report.applied for report in applied.reports):
+            shown: dict[str, JsonValue] = {"edits": [wording(edit) for edit in patch.edits]}
+            again = Patch(patch.edits, applied.document, shown, proposals=patch.proposals)
+            with standing(engine, state):
+                state = await settle(engine, state, again, (), place)
+            state = roll_back(engine, state, place)
+    return state

@@ -1,0 +1,282 @@
+"""What the run remembers of edits: their fates, the shelf, and what the last candidates did on training cases.
+
+Only an edit with evidence of its own against it is rejected for good. What was cut by the budget, or failed in a bundle
+without having broken anything, waits on the shelf and comes back as a proposal, without a call of the optimizer.
+
+Only cases count that the loop measured for a purpose: those of the screen, those of a draft's trial, and those of a
+batch that an earlier incumbent met too. What was sent ahead does not count, because that depends on the caps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
+
+from skillc.budget.steps import SHELF
+from skillc.data.examples import Example
+from skillc.document.edits import Delete, Edit, apply_edits
+from skillc.document.skill import Document, digest
+from skillc.optimize.engine import Effect, Engine, Part, Rejected, State
+from skillc.optimize.gate.credit import Moved
+from skillc.optimize.propose.cases import shortened, shown_answer, shown_gold, shown_inputs
+from skillc.optimize.propose.proposals import Proposal, unite, wording
+from skillc.optimize.screen.judges import moved
+
+if TYPE_CHECKING:
+    from skillc.optimize.gate.decide import Patch
+
+
+# How often an edit comes back from the shelf.
+RETURNS = 2
+# Validation examples without a change that are evidence against an edit which cured its author's cases only.
+ENOUGH = 8
+
+Fate = dict[str, JsonValue]
+
+
+def fate(proposal: Proposal, what: str, why: str = "") -> Fate:
+    """One entry of `fates` in the history."""
+    return {"edit": wording(proposal.edit), "fate": what, **({"why": why} if why else {})}
+
+
+# ---- the shelf ------------------------------------------------------------------------------------
+
+
+def shelved(state: State, proposals: Iterable[Proposal], why: str) -> tuple[State, list[Fate]]:
+    """Put proposals on the shelf, the first ones first; drop those that came back too often or find no room."""
+    shelf, fates = list(state.shelf), []
+    known = {wording(proposal.edit) for proposal in shelf}
+    for proposal in proposals:
+        if wording(proposal.edit) in known:
+            continue
+        if proposal.returned >= RETURNS:
+            fates.append(fate(proposal, "dropped", f"came back {RETURNS} times"))
+        elif len(shelf) >= SHELF:
+            fates.append(fate(proposal, "dropped", "the shelf is full"))
+        else:
+            known.add(wording(proposal.edit))
+            shelf.append(proposal)
+            fates.append(fate(proposal, "waiting", why))
+    return replace(state, shelf=tuple(shelf)), fates
+
+
+def unshelved(state: State, proposals: Sequence[Proposal]) -> tuple[State, list[Proposal], list[Fate]]:
+    """The proposals of a step with those of the shelf behind them, which the screen tries anew; the shelf is empty.
+
+    An edit that the incumbent refuses by now is dropped.
+    """
+    back, fates = [], []
+    for proposal in state.shelf:
+        (report,) = apply_edits(state.incumbent, [proposal.edit]).reports
+        if report.applied:
+            fresh = Proposal(proposal.edit, proposal.cures, proposal.support, seen=proposal.seen)
+            back.append(replace(fresh, returned=proposal.returned + 1))
+        else:
+            fates.append(fate(proposal, "dropped", report.message))
+    return replace(state, shelf=()), unite([*proposals, *back]), fates
+
+
+# ---- before the gates -----------------------------------------------------------------------------
+
+
+def left_out(proposals: Sequence[Proposal], merged: Sequence[Proposal]) -> tuple[list[Proposal], list[Fate]]:
+    """What the aggregator did not return: edits whose cases no merged edit cites, and the fates of the others."""
+    there = {wording(proposal.edit) for proposal in merged}
+    lost, fates = [], []
+    for proposal in unite(proposals):
+        if wording(proposal.edit) in there:
+            continue
+        into = max(merged, key=lambda other: len(set(proposal.cures) & set(other.cures)), default=None)
+        if into is not None and (set(proposal.cures) & set(into.cures) or not proposal.cures):
+            fates.append(fate(proposal, "merged into another", wording(into.edit)))
+        else:
+            lost.append(proposal)
+    return lost, fates
+
+
+def waiting(
+    state: State, proposals: Sequence[Proposal], chosen: Iterable[Proposal], aside: Sequence[Proposal]
+) -> tuple[State, list[Fate]]:
+    """The state and the fates before the gates.
+
+    Args:
+        state: before.
+        proposals: all that were screened.
+        chosen: those that make up a candidate.
+        aside: those that the aggregator left out.
+    """
+    gated = {wording(proposal.edit) for proposal in chosen}
+    fates, cut = [], []
+    for proposal in proposals:
+        (report,) = apply_edits(state.incumbent, [proposal.edit]).reports
+        if wording(proposal.edit) in gated:
+            continue
+        if not report.applied:
+            fates.append(fate(proposal, "refused", report.message))
+        elif proposal.verdict in ("cures none", "breaks"):
+            fates.append(fate(proposal, "screened out", proposal.reason))
+        else:
+            cut.append(proposal)
+    cut.sort(key=lambda proposal: proposal.harm - sum(proposal.worth.values()))
+    state, more = shelved(state, cut, "cut by the edit budget")
+    state, others = shelved(state, aside, "left out by the aggregator")
+    return state, [*fates, *more, *others]
+
+
+# ---- after the gates ------------------------------------------------------------------------------
+
+
+def against(proposal: Proposal, part: Moved, *, alone: bool, known: int) -> str:
+    """The evidence against one edit of a rejected bundle, in a few words; empty if there is none.
+
+    An edit that broke more than it cured should be narrower. One that cured nothing, neither an unseen failure in the
+    screen nor anything on validation, should be wider. An edit that met the gates alone has their verdict.
+
+    Args:
+        proposal: with what the screen found.
+        part: what changed on validation where the edit's own words are.
+        alone: whether it is the only edit of its bundle.
+        known: validation examples that were measured.
+    """
+    cured, broke = len(part.cured), len(part.broke)
+    counts = f"cured {cured} and broke {broke} of {known} validation examples"
+    seen = f"; in the screen it {proposal.reason}" if proposal.screened else ""
+    if broke > cured:
+        return f"{counts}{seen}: narrow it"
+    if not cured and proposal.screened and known >= ENOUGH and not set(proposal.gains) - proposal.seen:
+        return f"{counts}{seen}: widen it"
+    return f"{counts}{seen}" if alone else ""
+
+
+def judged(
+    state: State, proposals: Sequence[Proposal], parts: Sequence[Moved], known: int
+) -> tuple[State, list[Rejected], list[Fate]]:
+    """What follows a rejected bundle: the state with its shelf, entries of the rejected-edit buffer, and fates."""
+    entries, free, fates = [], [], []
+    alone = len(parts) == 1
+    reasons = [against(p, part, alone=alone, known=known) for p, part in zip(proposals, parts, strict=True)]
+    for proposal, why in zip(proposals, reasons, strict=True):
+        if why:
+            entries.append(Rejected(wording(proposal.edit), why))
+            fates.append(fate(proposal, "rejected", why))
+        else:
+            free.append(proposal)
+    state, more = shelved(state, free, "its bundle was rejected, with no evidence against it")
+    return state, entries, [*fates, *more]
+
+
+def pruned(edits: Iterable[Edit]) -> list[Fate]:
+    """The fates of the rules that an accepted tidying leaves out."""
+    return [
+        {"edit": wording(edit), "fate": "pruned", "why": edit.rationale} for edit in edits if isinstance(edit, Delete)
+    ]
+
+
+def accepted(proposals: Sequence[Proposal], parts: Sequence[Moved]) -> list[Fate]:
+    """The fates of an accepted bundle. A free rider cured nothing on validation and no unseen failure in the screen."""
+    found = []
+    for proposal, part in zip(proposals, parts, strict=True):
+        counts = f"cured {len(part.cured)} and broke {len(part.broke)} on validation"
+        rider = not part.cured and (part.broke or not set(proposal.gains) - proposal.seen)
+        found.append(fate(proposal, "free rider" if rider else "accepted", counts))
+    return found
+
+
+# Candidates that are remembered, and the cases of each kind that one part of a candidate shows.
+_CANDIDATES = 3
+_CASES = 3
+# Characters of a case and of an answer.
+_INPUT, _ANSWER = 160, 60
+
+
+def with_effect(
+    engine: Engine,
+    state: State,
+    before: Document,
+    patch: Patch,
+    outcome: str,
+    fates: Sequence[Mapping[str, JsonValue]],
+) -> State:
+    """The state that remembers what a candidate did; one without a trial leaves nothing to remember.
+
+    Args:
+        engine: the surroundings.
+        state: the loop's.
+        before: what the candidate was made from.
+        patch: the candidate.
+        outcome: how it was decided, in words.
+        fates: what became of its proposals.
+    """
+    if patch.trial:
+        after = patch.tried or patch.candidate
+        parts = [_part(engine, before, after, shortened(patch.text, _INPUT), "", patch.trial)]
+    else:
+        told = {str(each["edit"]): each for each in fates}
+        listed = engine.plan.optimize.rejected_buffer
+        parts = []
+        for proposal in patch.proposals:
+            alone = apply_edits(before, (proposal.edit,)).document
+            changes = {n: c for n, c in (*proposal.moved, *proposal.guarded) if n not in proposal.chance}
+            text = wording(proposal.edit)
+            row = told.get(text, {})
+            fate = str(row.get("fate", ""))
+            if listed and fate == "rejected":
+                # The list of rejected edits has it whole, with its counts.
+                text = shortened(text, _INPUT)
+            elif "why" in row:
+                fate += f": {row['why']}"
+            parts.append(_part(engine, before, alone, text, fate, changes))
+    if not parts:
+        return state
+    texts = {part.text for part in parts}
+    earlier = [replace(each, parts=tuple(p for p in each.parts if p.text not in texts)) for each in state.effects]
+    effects = [Effect(outcome, tuple(parts)), *(each for each in earlier if each.parts)]
+    return replace(state, effects=tuple(effects[:_CANDIDATES]))
+
+
+def with_batch(engine: Engine, state: State, batch: Sequence[Example]) -> State:
+    """The state after a measured batch: what changed on those of its cases that an earlier incumbent met."""
+    now, before = state.incumbent, {example.id: state.met.get(example.id) for example in batch}
+    better: list[str] = []
+    worse: list[str] = []
+    for example in batch:
+        old = before[example.id]
+        change = moved(engine, old, now, example) if old is not None and digest(old) != digest(now) else None
+        if old is not None and change:
+            (better if change > 0 else worse).append(_line(engine, old, now, example))
+    again = Part("cases of this step that an earlier skill met too", "", _cut(better), _cut(worse))
+    return replace(
+        state,
+        met={**state.met, **dict.fromkeys(before, now)},
+        again=Effect("the skill as it is now", (again,)) if better or worse else None,
+    )
+
+
+def _part(engine: Engine, before: Document, after: Document, text: str, fate: str, changes: Mapping[str, int]) -> Part:
+    lines: dict[bool, list[str]] = {True: [], False: []}
+    for example in engine.dataset.train:
+        if changes.get(example.id):
+            lines[changes[example.id] > 0].append(_line(engine, before, after, example))
+    return Part(text, fate, _cut(lines[True]), _cut(lines[False]))
+
+
+def _line(engine: Engine, before: Document, after: Document, example: Example) -> str:
+    """A case in few words, with its answers under both skills and the right one."""
+    plan = engine.plan
+    inputs = " | ".join(shown_inputs(example, plan.optimize.trajectory_limit).values())
+    outcomes = [engine.rollouts.known(skill, example) for skill in (before, after)]
+    old, new = (None if each is None else shortened(shown_answer(plan, each, _ANSWER), _ANSWER) for each in outcomes)
+    gold = shown_gold(plan, example)
+    told = [f"was {old}"] if old else []
+    told += [f"now {new}"] if new else []
+    told += [f"right is {shortened(gold, _ANSWER)}"] if gold is not None and new != shortened(gold, _ANSWER) else []
+    return f"{shortened(inputs, _INPUT)}: {', '.join(told)}"
+
+
+def _cut(lines: Sequence[str]) -> tuple[str, ...]:
+    """The first few lines, and how many there are besides."""
+    more = len(lines) - _CASES
+    return (*lines[:_CASES], f"and {more} more") if more > 0 else tuple(lines)

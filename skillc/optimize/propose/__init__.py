@@ -1,0 +1,1 @@
+"""What the optimizer is shown and asked, and the edits and drafts that it proposes."""

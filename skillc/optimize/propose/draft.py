@@ -1,0 +1,326 @@
+"""Drafts: sections written anew from cases, tried on cases that their author did not see, and revised.
+
+A draft is taken as the edits that it amounts to, rule by rule, so that limits, trust regions, history and the
+rejected-edit buffer treat it as any other candidate. Of several drafts of a step, the one that did best on its unseen
+cases is revised once, by what came of its trial, and goes to the gates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from types import MappingProxyType
+
+from pydantic import JsonValue
+
+from skillc.budget.steps import FURTHER_LIMIT, JUDGES, MOST_FAILURES, MOST_RIGHT
+from skillc.data.examples import Example
+from skillc.document.edits import Edit, apply_edits
+from skillc.document.lint import Refused
+from skillc.document.rewrites import WantedRule, edits_to
+from skillc.document.skill import Document, digest, tokens
+from skillc.optimize.engine import Engine, Place, State
+from skillc.optimize.gate.decide import Patch
+from skillc.optimize.gate.pool import fits_text
+from skillc.optimize.propose.cases import briefing, ids_by_tag, opening, shown_gold, shown_inputs, trajectory_views
+from skillc.optimize.propose.contrast import (
+    Measured,
+    confusion,
+    failures_of,
+    further,
+    held_out,
+    near_rights,
+    right_otherwise,
+    rights_of,
+)
+from skillc.optimize.propose.prompting import CaseView, TrajectoryView, draft_messages
+from skillc.optimize.propose.replies import RewriteReply
+from skillc.optimize.rollouts import Outcome, gather, is_failure
+from skillc.optimize.screen.judges import moved
+from skillc.optimize.screen.rewrite import ask_for_sections, reported, written_sections
+
+# Tokens of what the rejected-edit buffer holds of a draft's analysis.
+_ANALYSIS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A draft, and what it did on cases that its author did not see.
+
+    Attributes:
+        edits: what it amounts to, against the incumbent.
+        text: the incumbent with these edits.
+        shown: the cases that it was written from.
+        failures: unseen failures of the incumbent on which it was tried.
+        rights: unseen cases that the incumbent gets right, on which it was tried.
+        cured, broke: ids of those that came out better and worse.
+        unexplained: ids of the cases that its author found no rule for.
+        analysis: what decides the answers, in its author's words.
+    """
+
+    edits: tuple[Edit, ...]
+    text: Document
+    shown: tuple[Measured, ...]
+    failures: tuple[Example, ...] = ()
+    rights: tuple[Example, ...] = ()
+    cured: tuple[str, ...] = ()
+    broke: tuple[str, ...] = ()
+    unexplained: tuple[str, ...] = ()
+    analysis: str = ""
+
+    @property
+    def worth(self) -> Fraction:
+        """Cured less broken, as a share of the unseen cases; 0 where there were none."""
+        tried = len(self.failures) + len(self.rights)
+        return Fraction(len(self.cured) - len(self.broke), tried) if tried else Fraction(0)
+
+    def trial(self) -> dict[str, JsonValue]:
+        """What the history tells of the trial."""
+        return {
+            "tokens": tokens(self.text),
+            "cured": len(self.cured),
+            "of_failures": len(self.failures),
+            "broke": len(self.broke),
+            "of_rights": len(self.rights),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """What the drafts of a step gave: the candidate, None where there was none, and the cases that nothing explains."""
+
+    patch: Patch | None
+    unexplained: tuple[str, ...] = ()
+
+
+async def draft(engine: Engine, state: State, measured: Sequence[Measured], place: Place) -> Drafted:
+    """The candidate of a step that is written from the cases of its batch.
+
+    Args:
+        engine: the surroundings.
+        state: its incumbent is what is written anew.
+        measured: the step's batch under the incumbent.
+        place: where in the run.
+
+    Raises:
+        BudgetReached, PermanentFailure: from the models.
+    """
+    failures, rights = failures_of(engine.plan, measured), rights_of(engine.plan, measured)
+    if all(example.id in state.unexplained for example, _ in failures):
+        return Drafted(None)
+    writers = [_Writer(engine, state, measured, failures, rights, place, k) for k in range(_count(engine, failures))]
+    engine.observer.stage("draft", len(writers))
+    written = [each for each in await gather([writer.write() for writer in writers]) if each is not None]
+    distinct = list({digest(each.text): each for each in reversed(written)}.values())[::-1]
+    tried = await _tried(engine, state, distinct)
+    if not tried:
+        return Drafted(None)
+    best = max(tried, key=lambda each: (each.worth, -tokens(each.text)))
+    final = await writers[0].revise(best)
+    told: list[JsonValue] = [{**each.trial(), "chosen": each is best} for each in tried]
+    # Once for each author, because two of them are enough to leave a case out.
+    unexplained = tuple(name for each in written for name in dict.fromkeys(each.unexplained))
+    unexplained += tuple(name for name in dict.fromkeys(final.unexplained) if name not in best.unexplained)
+    fitting = _fitting(engine, state, final)
+    return Drafted(_patch(state, fitting, told, best.text, revised=final is not best), unexplained)
+
+
+def _fitting(engine: Engine, state: State, final: Draft) -> Draft:
+    """As many of a draft's first edits as gates on the text allow, such as a trust region; all where none fits."""
+    for count in range(len(final.edits), 0, -1):
+        text = apply_edits(state.incumbent, final.edits[:count]).document
+        if fits_text(engine, state, text):
+            return replace(final, edits=final.edits[:count], text=text)
+    return final
+
+
+def _count(engine: Engine, failures: Sequence[Measured]) -> int:
+    """Where all failures are shown to each draft, nothing tells the drafts apart, so that one is enough."""
+    return engine.plan.optimize.drafts if held_out(failures) else 1
+
+
+def _patch(state: State, final: Draft, told: list[JsonValue], tried: Document, *, revised: bool) -> Patch:
+    document, edits = reported(state.incumbent, final.edits)
+    shown: dict[str, JsonValue] = {"maker": "draft", "drafts": told, "revised": revised, "edits": edits}
+    trial = ""
+    if final.failures or final.rights:
+        trial = (
+            f", cured {len(final.cured)} of {len(final.failures)} and broke {len(final.broke)} of {len(final.rights)}"
+        )
+        trial += " training cases before its revision" if revised else " training cases"
+    text = f"a draft of {tokens(document)} tokens{trial}"
+    text += f"; its analysis: {opening(final.analysis, _ANALYSIS)}" if final.analysis else ""
+    changes = dict.fromkeys(final.cured, 1) | dict.fromkeys(final.broke, -1)
+    return Patch(final.edits, document, shown, text, trial=changes, tried=tried, whole=True)
+
+
+async def _tried(engine: Engine, state: State, drafts: Sequence[Draft]) -> list[Draft]:
+    """The drafts with what they did on their unseen cases; one that was not measured there counts as unmoved."""
+    cells = sum(len(each.failures) + len(each.rights) for each in drafts)
+    if cells:
+        engine.observer.stage("screen", cells)
+        await gather(
+            [engine.rollouts.measure(each.text, (*each.failures, *each.rights), stage="screen") for each in drafts]
+        )
+    found = []
+    for each in drafts:
+        changes = {e.id: moved(engine, state.incumbent, each.text, e) or 0 for e in (*each.failures, *each.rights)}
+        cured = tuple(name for name, change in changes.items() if change > 0)
+        broke = tuple(name for name, change in changes.items() if change < 0)
+        found.append(replace(each, cured=cured, broke=broke))
+    return found
+
+
+class _Writer:
+    """One author: the cases that it sees, and those that it does not see."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        state: State,
+        measured: Sequence[Measured],
+        failures: Sequence[Measured],
+        rights: Sequence[Measured],
+        place: Place,
+        ordinal: int,
+    ) -> None:
+        self._engine, self._state, self._place, self._ordinal = engine, state, place, ordinal
+        self._measured = measured
+        held = held_out(failures, ordinal)
+        seen = [pair for pair in failures if pair not in held]
+        self._held, self._seen = [*held, *seen[MOST_FAILURES:]][:JUDGES], seen[:MOST_FAILURES]
+        shown = min(MOST_RIGHT, 2 * len(rights) // 3) if held else MOST_RIGHT
+        self._right = near_rights(engine, self._seen, rights, shown)
+        unseen = [pair for pair in rights if pair not in self._right]
+        self._checks = near_rights(engine, self._seen, unseen, JUDGES // 2) if held else []
+        self._mostly_right = len(rights) > len(failures)
+        self._sections = written_sections(engine, state.incumbent)
+
+    async def write(self) -> Draft | None:
+        """A draft from the cases that are shown, None where the optimizer gave none that fits."""
+        plan = self._engine.plan
+        otherwise = right_otherwise(self._engine, self._state.incumbent, self._seen)
+        wrong, right = self._views("t", self._seen, otherwise), self._views("k", self._right)
+        hidden = [example.id for example, _ in (*self._held, *self._checks)]
+        shown = [*self._seen, *self._right]
+        beside = [*hidden, *(e.id for e, _ in shown), *self._state.unexplained]
+        cases = self._by_answer(further(self._engine, beside, FURTHER_LIMIT))
+        messages = draft_messages(
+            written=self._sections,
+            wrong=wrong,
+            right=right,
+            cases=self._cases(cases, self._state.incumbent),
+            confusion=confusion(plan, self._measured),
+            kept_back=bool(self._held),
+            mostly_right=self._mostly_right,
+            **briefing(self._engine, self._state),
+        )
+        reply = await self._ask(messages, self._state.incumbent, self._ordinal)
+        if reply is None:
+            return None
+        found, edits = reply
+        return Draft(
+            edits,
+            apply_edits(self._state.incumbent, edits).document,
+            tuple(shown),
+            tuple(example for example, _ in self._held),
+            tuple(example for example, _ in self._checks),
+            unexplained=_named(found, self._seen, cases),
+            analysis=found.analysis,
+        )
+
+    async def revise(self, best: Draft) -> Draft:
+        """The draft after its author saw what it did; the draft itself where nothing failed."""
+        engine, plan = self._engine, self._engine.plan
+        trial = [(e, o) for e in (*best.failures, *best.rights) if (o := engine.rollouts.known(best.text, e))]
+        failed = failures_of(plan, trial)
+        if not failed:
+            return best
+        engine.observer.stage("draft", 1)
+        right = rights_of(plan, trial)
+        there = {example.id for example, _ in trial}
+        cases = [example for example, _ in best.shown]
+        beside = [*there, *(example.id for example in cases), *self._state.unexplained]
+        cases = self._by_answer([*cases, *further(engine, beside, FURTHER_LIMIT)])
+        cases = cases if "gold" in plan.optimize.sees else []
+        messages = draft_messages(
+            written=self._sections,
+            wrong=self._views("t", failed),
+            right=self._views("k", right),
+            cases=self._cases(cases, best.text),
+            tried=True,
+            mostly_right=self._mostly_right,
+            **briefing(engine, replace(self._state, incumbent=best.text)),
+        )
+        reply = await self._ask(messages, best.text, engine.plan.optimize.drafts)
+        if reply is None:
+            return best
+        found, edits = reply
+        wanted = apply_edits(best.text, edits).document
+        against = _edits_between(self._state.incumbent, wanted, self._sections)
+        if against is None:
+            return best
+        text = apply_edits(self._state.incumbent, against).document
+        named = (*best.unexplained, *_named(found, failed, cases))
+        analysis = found.analysis or best.analysis
+        return replace(best, edits=against, text=text, unexplained=named, analysis=analysis)
+
+    async def _ask(
+        self, messages: Sequence[Mapping[str, str]], skill: Document, ordinal: int
+    ) -> tuple[RewriteReply, tuple[Edit, ...]] | None:
+        sample = (self._place.epoch, self._place.step, ordinal)
+        asked = await ask_for_sections(self._engine, skill, self._sections, messages, stage="draft", sample=sample)
+        if asked is None:
+            return None
+        reply, edits = asked
+        if isinstance(edits, Refused):
+            self._engine.observer.note(f"draft: {edits.reason}")
+            return None
+        return reply, edits
+
+    def _views(
+        self, letter: str, pairs: Sequence[Measured], right: Mapping[str, Outcome] = MappingProxyType({})
+    ) -> list[TrajectoryView]:
+        plan = self._engine.plan
+        return trajectory_views(plan, pairs, limit=plan.optimize.trajectory_limit, letter=letter, right=right)
+
+    def _by_answer(self, examples: Sequence[Example]) -> list[Example]:
+        """The examples, those with the same right answer together."""
+        return sorted(examples, key=lambda example: shown_gold(self._engine.plan, example) or "")
+
+    def _cases(self, examples: Sequence[Example], skill: Document) -> list[CaseView]:
+        plan, views = self._engine.plan, []
+        for tag, example in _tagged(examples):
+            outcome = self._engine.rollouts.known(skill, example)
+            failed = is_failure(plan, outcome) if outcome is not None else None
+            inputs = shown_inputs(example, plan.optimize.trajectory_limit)
+            views.append(CaseView(tag, inputs, shown_gold(plan, example) or "", None if failed is None else not failed))
+        return views
+
+
+def _tagged(examples: Sequence[Example]) -> list[tuple[str, Example]]:
+    return [(f"c{i}", example) for i, example in enumerate(examples, 1)]
+
+
+def _named(reply: RewriteReply, failures: Sequence[Measured], cases: Sequence[Example]) -> tuple[str, ...]:
+    ids = {**ids_by_tag(failures), **{tag: example.id for tag, example in _tagged(cases)}}
+    return tuple(ids[tag] for tag in reply.unexplained if tag in ids)
+
+
+def _edits_between(before: Document, after: Document, sections: Sequence[str]) -> tuple[Edit, ...] | None:
+    """The edits that turn some sections of one document into those of another; None where the document refuses."""
+    edits: list[Edit] = []
+    document = before
+    for name in sections:
+        section = after.section(name)
+        old = document.section(name)
+        if section is None or old is None or old.body == section.body:
+            continue
+        wanted = [WantedRule(r.text, r.topic or "", r.id, r.rationale, r.mark) for r in section.rules]
+        found = edits_to(document, name, wanted)
+        if isinstance(found, Refused):
+            return None
+        edits += found
+        document = apply_edits(document, found).document
+    return tuple(edits) if edits else None

@@ -1,0 +1,1 @@
+"""Try edits alone on training cases, and make candidates of those that help."""

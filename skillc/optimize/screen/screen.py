@@ -1,0 +1,311 @@
+"""Stage 4: try each edit alone, mostly on failures unseen by its author; put aside what cures none or breaks more.
+
+Waves over all edits of the step at once: each edit on one or two of its own cases; what cured none on groups of edits;
+what cured on unseen failures and on near right cases, with a control for each cure and each breakage.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+from skillc.budget.steps import own_cases, right_cases
+from skillc.data.examples import Example
+from skillc.document.edits import Edit, apply_edits
+from skillc.document.skill import Document, digest
+from skillc.optimize.engine import Engine, State
+from skillc.optimize.propose.proposals import Proposal, wording
+from skillc.optimize.rollouts import gather
+from skillc.optimize.screen.judges import Judges, Panel, Trial, moved, panel_of
+
+TIMES_A_TEXT_IS_SCREENED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """Proposals with what they cured, and how often each text has been screened in this run."""
+
+    proposals: tuple[Proposal, ...]
+    counts: Mapping[str, int]
+
+
+async def screen(engine: Engine, state: State, proposals: Sequence[Proposal], batch: Sequence[Example]) -> Screened:
+    """Try each proposal; one with no failure to be tried on, or tried often enough, stays unscreened.
+
+    Raises:
+        PermanentFailure, BudgetReached: from the models.
+    """
+    if engine.plan.optimize.screen == 0:
+        return Screened(tuple(proposals), state.screened)
+    found = _Screen(engine, state.incumbent, panel_of(engine, state, batch), state.screened)
+    return Screened(await found.of(proposals), found.counts)
+
+
+class _Screen:
+    """The screen of one step."""
+
+    def __init__(self, engine: Engine, incumbent: Document, panel: Panel, counts: Mapping[str, int]) -> None:
+        self._engine, self._incumbent, self._panel = engine, incumbent, panel
+        self._optimize = engine.plan.optimize
+        self._size, self._own = self._optimize.screen, own_cases(self._optimize.screen)
+        self.counts = dict(counts)
+
+    async def of(self, proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:
+        """The proposals with what the screen found."""
+        trials = [self._trial(proposal) for proposal in proposals]
+        trials = await self._alone(trials, [self._first(trial) for trial in trials])
+        joint: list[Group] = []
+        if self._optimize.together:
+            trials, joint = await self._grouped(trials)
+        else:
+            trials = await self._alone(trials, [() if trial.cured else self._more_own(trial) for trial in trials])
+        trials = await self._judged(trials)
+        chance = frozenset[str]()
+        if self._optimize.control:
+            trials, chance = await self._controlled(trials)
+        shared = await self._needed(joint)
+        screened = [shared.get(trial.proposal, trial.proposal) for trial in trials]
+        return tuple(replace(p, chance=chance & {name for name, _ in p.moved}) for p in screened)
+
+    def _trial(self, proposal: Proposal) -> Trial:
+        alone = apply_edits(self._incumbent, (proposal.edit,)).document
+        if digest(alone) == digest(self._incumbent):
+            return Trial(proposal, alone, Judges())
+        judges = self._panel.judges(proposal, self._size, right_cases(self._size))
+        if not (judges.own or judges.unseen) or not self._admitted([proposal.edit]):
+            return Trial(proposal, alone, Judges())
+        return Trial(proposal, alone, judges)
+
+    def _first(self, trial: Trial) -> Sequence[Example]:
+        """The failures of the first wave: own ones, or unseen ones where there are none."""
+        return trial.judges.own[: self._own] or trial.judges.unseen[: self._size]
+
+    def _more_own(self, trial: Trial) -> Sequence[Example]:
+        return trial.judges.own[: self._size]
+
+    def _rest(self, trial: Trial) -> Sequence[Example]:
+        """The unseen failures and further own cases, in turns, on which an edit that cures is tried."""
+        own = [case for case in trial.judges.own if case not in trial.examples]
+        unseen = [case for case in trial.judges.unseen if case not in trial.examples]
+        more = [case for pair in zip_longest(unseen, own) for case in pair if case is not None]
+        return more[: max(1, self._size - len(trial.examples))] if trial.cured else ()
+
+    async def _alone(self, trials: Sequence[Trial], examples: Sequence[Sequence[Example]]) -> list[Trial]:
+        await self._run([(trial.text, cases) for trial, cases in zip(trials, examples, strict=True)])
+        return [t.with_run(self._engine, self._incumbent, cases) for t, cases in zip(trials, examples, strict=True)]
+
+    async def _judged(self, trials: Sequence[Trial]) -> list[Trial]:
+        """The trials; those that cured something with what they did to unseen failures and near right cases."""
+        await self._run([(trial.text, (*self._rest(trial), *trial.judges.right)) for trial in trials if trial.cured])
+        after = [trial.with_run(self._engine, self._incumbent, self._rest(trial)) for trial in trials]
+        return [trial.with_right(self._engine, self._incumbent) if trial.cured else trial for trial in after]
+
+    async def _controlled(self, trials: Sequence[Trial]) -> tuple[list[Trial], frozenset[str]]:
+        """The trials without breakages by chance, and the failures that an unrelated edit cures too."""
+        made = controls(self._engine, self._incumbent, trials)
+        again = [breakages(self._incumbent, trial, trials) for trial in trials]
+        cells = [(one.text, (one.example,)) for one in made]
+        await self._run([*cells, *((each.text, each.examples) for each in again if each is not None)])
+        left = [
+            trial if each is None else held(self._engine, self._incumbent, trial, each)
+            for trial, each in zip(trials, again, strict=True)
+        ]
+        return left, by_chance(self._engine, self._incumbent, made)
+
+    async def _grouped(self, trials: Sequence[Trial]) -> tuple[list[Trial], list[Group]]:
+        """The trials after the members of the groups that cured were tried alone, and the groups that none explains."""
+        tried = groups(self._incumbent, trials, self._panel.failures, self._optimize.minibatch)
+        sets = dict.fromkeys(group.members for group in tried if len(group.members) > 1)
+        admitted = {members: self._admitted([member.edit for member in members]) for members in sets}
+        tried = [group for group in tried if admitted.get(group.members, True)]
+        await self._run([(group.text, (group.example,)) for group in tried])
+        tried = curing(self._engine, self._incumbent, tried, self._size)
+        places = [[group for group in tried if trial.proposal in group.members] for trial in trials]
+        after = await self._alone(trials, [[group.example for group in each] for each in places])
+        names = {trial.proposal: now.proposal for trial, now in zip(trials, after, strict=True)}
+        now = [replace(group, members=tuple(names[member] for member in group.members)) for group in tried]
+        return after, only_together(now, after)
+
+    async def _needed(self, joint: Sequence[Group]) -> dict[Proposal, Proposal]:
+        """Members of the groups with the cure that they need each other for."""
+        without = [parts(self._incumbent, group) for group in joint]
+        await self._run([(part.text, (part.example,)) for each in without for part in each])
+        pairs = zip(joint, without, strict=True)
+        left = [needed(self._engine, self._incumbent, group, each) for group, each in pairs]
+        found = [group for group in left if group is not None]
+        await self._run([(group.text, (group.example,)) for group in found])
+        shared: dict[Proposal, Proposal] = {}
+        for group in found:
+            shared |= credited(self._engine, self._incumbent, group)
+        return shared
+
+    async def _run(self, cells: Sequence[tuple[Document, Sequence[Example]]]) -> None:
+        self._engine.observer.stage("screen", sum(len(examples) for _, examples in cells))
+        rollouts = self._engine.rollouts
+        await gather([rollouts.measure(text, examples, stage="screen") for text, examples in cells if examples])
+
+    def _admitted(self, edits: Sequence[Edit]) -> bool:
+        """Whether a text may be screened once more; if so, it is counted."""
+        key = hashlib.sha256("; ".join(wording(edit) for edit in edits).encode()).hexdigest()[:16]
+        if self.counts.get(key, 0) >= TIMES_A_TEXT_IS_SCREENED:
+            return False
+        self.counts[key] = self.counts.get(key, 0) + 1
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A cured example, and the text with an edit that was not meant to cure it."""
+
+    example: Example
+    text: Document
+
+
+def controls(engine: Engine, incumbent: Document, trials: Sequence[Trial]) -> list[Control]:
+    """One for each failure that an edit cured alone.
+
+    Edits that share no cure with those that cured the failure come first, then those that cured nothing, then one that
+    was tried on the failure already, which costs no call.
+    """
+    cured = {example.id: example for trial in trials for example in trial.examples if example.id in trial.cured}
+    changed = [trial for trial in trials if digest(trial.text) != digest(incumbent)]
+    found = []
+    for example in cured.values():
+        shared = {name for trial in trials if example.id in trial.cured for name in trial.cured}
+
+        def related(
+            trial: Trial, shared: Collection[str] = shared, example: Example = example
+        ) -> tuple[int, int, bool]:
+            return len(set(shared) & set(trial.cured)), len(trial.cured), example not in trial.examples
+
+        other = min((t for t in changed if example.id not in t.proposal.cures), key=related, default=None)
+        if other is not None:
+            found.append(Control(example, other.text))
+    return found
+
+
+def by_chance(engine: Engine, incumbent: Document, made: Sequence[Control]) -> frozenset[str]:
+    """Ids of the examples that their controls cured; a control that was not measured says nothing."""
+    changes = ((control.example.id, moved(engine, incumbent, control.text, control.example)) for control in made)
+    return frozenset(example for example, change in changes if change is not None and change > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Right cases that an edit broke, and the text with that edit and an unrelated one."""
+
+    examples: tuple[Example, ...]
+    text: Document
+
+
+def breakages(incumbent: Document, trial: Trial, trials: Sequence[Trial]) -> Again | None:
+    """The right cases to be tried once more; None if the edit broke none or has no edit beside it."""
+    lost = {name for name, change in trial.proposal.guarded if change < 0}
+    others = [each for each in trials if each is not trial and not lost & {name for name, _ in each.proposal.guarded}]
+    for other in sorted(others, key=lambda each: len(each.cured)) if lost else ():
+        applied = apply_edits(incumbent, [trial.proposal.edit, other.proposal.edit])
+        if all(report.applied for report in applied.reports):
+            return Again(tuple(case for case in trial.judges.right if case.id in lost), applied.document)
+    return None
+
+
+def held(engine: Engine, incumbent: Document, trial: Trial, again: Again) -> Trial:
+    """The trial whose broken right cases count only where they are broken again; unmeasured ones count."""
+    found = {case.id: moved(engine, incumbent, again.text, case) for case in again.examples}
+    chance = {name for name, change in found.items() if change is not None and change >= 0}
+    kept = tuple((name, 0 if name in chance else change) for name, change in trial.proposal.guarded)
+    return replace(trial, proposal=replace(trial.proposal, guarded=kept))
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Edits that may cure one failure, and the incumbent with all of them."""
+
+    members: tuple[Proposal, ...]
+    example: Example
+    text: Document
+
+
+def groups(incumbent: Document, trials: Sequence[Trial], failures: Sequence[Example], most: int) -> list[Group]:
+    """One group for each failure that no edit cured, in the order of the failures.
+
+    An edit is in the groups of its first `most` failures. A failure on which its only edit was tried has no group.
+    """
+    cured = {example for trial in trials for example in trial.cured}
+    free = [trial for trial in trials if trial.examples and not trial.cured]
+    found = []
+    for example in failures:
+        if example.id in cured:
+            continue
+        may = [trial for trial in free if example in reach(trial)[:most]]
+        group = joint(incumbent, [trial.proposal for trial in may], example)
+        tried = [trial for trial in may if example in trial.examples]
+        if len(group.members) > 1 or (group.members and not tried):
+            found.append(group)
+    return found
+
+
+def reach(trial: Trial) -> list[Example]:
+    """The failures that an edit may have been written for: its own, and those that others cite for it."""
+    return [*trial.judges.own, *(case for case in trial.judges.unseen if case.id in trial.proposal.cures)]
+
+
+def joint(incumbent: Document, proposals: Sequence[Proposal], example: Example) -> Group:
+    """The group of those proposals that the document takes beside each other."""
+    reports = apply_edits(incumbent, [proposal.edit for proposal in proposals]).reports
+    members = tuple(p for p, report in zip(proposals, reports, strict=True) if report.applied)
+    return Group(members, example, apply_edits(incumbent, [p.edit for p in members]).document)
+
+
+def curing(engine: Engine, incumbent: Document, tried: Sequence[Group], most: int) -> list[Group]:
+    """The groups that cure, each edit in at most `most` of them."""
+    found, counts = [], dict[Proposal, int]()
+    for group in tried:
+        free = all(counts.get(member, 0) < most for member in group.members)
+        if free and (moved(engine, incumbent, group.text, group.example) or 0) > 0:
+            found.append(group)
+            counts |= {member: counts.get(member, 0) + 1 for member in group.members}
+    return found
+
+
+def only_together(tried: Sequence[Group], trials: Sequence[Trial]) -> list[Group]:
+    """Of the groups that cure, disjoint ones of edits none of which cures anything alone."""
+    known = {name for trial in trials for name in trial.cured}
+    taken = {trial.proposal for trial in trials if trial.cured}
+    found = []
+    for group in tried:
+        if group.example.id not in known and len(group.members) > 1 and not taken & set(group.members):
+            found.append(group)
+            taken |= set(group.members)
+    return found
+
+
+def parts(incumbent: Document, group: Group) -> list[Group]:
+    """The group without each of its members in turn."""
+    return [joint(incumbent, [p for p in group.members if p is not out], group.example) for out in group.members]
+
+
+def needed(engine: Engine, incumbent: Document, group: Group, without: Sequence[Group]) -> Group | None:
+    """The group of those members without which the cure is smaller, or unknown; None if they are fewer than two."""
+    whole = moved(engine, incumbent, group.text, group.example) or 0
+    left = [moved(engine, incumbent, part.text, part.example) for part in without]
+    stay = [p for p, change in zip(group.members, left, strict=True) if change is None or change < whole]
+    found = joint(incumbent, stay, group.example)
+    return found if len(found.members) > 1 else None
+
+
+def credited(engine: Engine, incumbent: Document, group: Group) -> dict[Proposal, Proposal]:
+    """The members with the cure that they share; none if the group by itself does not cure."""
+    change = moved(engine, incumbent, group.text, group.example) or 0
+    if change <= 0:
+        return {}
+    return {
+        member: replace(
+            member,
+            moved=tuple({**dict(member.moved), group.example.id: change}.items()),
+            needs=tuple(other.edit for other in group.members if other is not member),
+        )
+        for member in group.members
+    }

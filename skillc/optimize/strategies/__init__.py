@@ -1,0 +1,1 @@
+"""Optional mechanisms of the loop, one file each."""

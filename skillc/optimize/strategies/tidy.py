@@ -1,0 +1,219 @@
+"""Tidying: take out rules without support, and write the rest anew and shorter, under a gate of no loss.
+
+Two candidates are tried, one after the other, because a reject is decided early and an accept takes the whole split:
+the open sections as the optimizer writes them anew, without the rules that cured nothing; then the skill as it is
+without these rules. A candidate needs fewer tokens than the skill and at least its goal on validation. The program's
+own gates hold too, except those that a skill fails against itself: they ask for a gain, which tidying does not promise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from pydantic import JsonValue
+
+from skillc.document.change import base_of_change
+from skillc.document.edits import Add, Delete, Edit, Replace, apply_edits
+from skillc.document.lint import Refused
+from skillc.document.skill import Document, Rule, digest, for_optimizer, tokens
+from skillc.gates.evaluate import decide_all
+from skillc.gates.intervals import Truth
+from skillc.gates.stages import gates_for
+from skillc.gates.terms import CallTerm, MeanTerm, Operation, Operator, StateTerm, Term
+from skillc.gates.terms import State as LanguageState
+from skillc.optimize.engine import Engine, Place, State
+from skillc.optimize.gate.credit import Moved, associated, flips, own_words
+from skillc.optimize.gate.decide import Patch, settle, standing
+from skillc.optimize.gate.gate import evidence, goal_of, skills, texts
+from skillc.optimize.gate.gate import shown as told
+from skillc.optimize.gate.pool import fits_text
+from skillc.optimize.propose.cases import briefing
+from skillc.optimize.propose.contrast import confusion
+from skillc.optimize.propose.prompting import tidy_messages
+from skillc.optimize.screen.rewrite import ask_for_sections, reported, written_sections
+from skillc.optimize.strategies.rollback import differences
+from skillc.plan.schema import GatePlan
+
+# More rules than this that single edits have written since the last whole text are worth a tidying.
+HANDFUL = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """What speaks for a rule.
+
+    Attributes:
+        moved: validation examples that came out otherwise than without the rules, where the rule's own words are.
+        proven: whether it cured a training failure that its author had not seen.
+        apart: whether it has words that no other rule has; without them nothing can be said of it.
+    """
+
+    moved: Moved
+    proven: bool
+    apart: bool
+
+    @property
+    def missing(self) -> bool:
+        """Whether nothing speaks for the rule, or more against it."""
+        return self.moved.net < 0 or (self.apart and not (self.moved.cured or self.proven))
+
+    def __str__(self) -> str:
+        unseen = "; it cured unseen training failures" if self.proven else ""
+        return f"cured {len(self.moved.cured)} and broke {len(self.moved.broke)} on validation{unseen}"
+
+
+async def tidy(engine: Engine, state: State, place: Place) -> State:
+    """The state after the loop's own tidying: nothing is tried twice on one skill, nor where there is little to tidy.
+
+    It never counts for patience.
+
+    Raises:
+        BudgetReached: a cap does not admit a call.
+    """
+    optimize = engine.plan.optimize
+    if not optimize.tidy or optimize.accept == "always" or digest(state.incumbent) in state.tidied:
+        return state
+    found = supports(engine, state, state.initial)
+    if any(support.missing for support in found.values()) or len(_single(state)) > HANDFUL:
+        return await tidied(engine, state, found, place)
+    return state
+
+
+def _single(state: State) -> list[Rule]:
+    """The rules that single edits have written since the last text that was written as a whole."""
+    whole = state.whole or state.initial
+    return [rule for rule in state.incumbent.rules if (old := whole.rule(rule.id)) is None or old.text != rule.text]
+
+
+def supports(engine: Engine, state: State, reference: Document) -> dict[str, Support]:
+    """What speaks for each rule of the incumbent that a reference lacks, by the rule's id.
+
+    Both were measured on validation. What came out otherwise there is credited by words, so it is a hint.
+    """
+    skill = state.incumbent
+    edits = differences(reference, skill)
+    before = replace(state, incumbent=reference)
+    parts, _ = associated(engine, before, edits, skill, flips(engine, skill, reference))
+    words = own_words(reference, edits)
+    ids = [_rule_of(skill, edit) for edit in edits]
+    return {
+        rule: Support(part, rule in state.proven, bool(own) or len(edits) == 1)
+        for rule, part, own in zip(ids, parts, words, strict=True)
+        if rule is not None
+    }
+
+
+def _rule_of(skill: Document, edit: Edit) -> str | None:
+    """The id of the rule that an edit wrote; None where it took one away."""
+    if isinstance(edit, Replace):
+        return edit.rule
+    return next((rule.id for rule in skill.rules if isinstance(edit, Add) and rule.text == edit.text), None)
+
+
+async def tidied(engine: Engine, state: State, found: Mapping[str, Support], place: Place) -> State:
+    """The state after the candidates of a tidying have met their gates.
+
+    Args:
+        engine: the surroundings.
+        state: its incumbent is tidied; it was measured on validation.
+        found: what speaks for its rules.
+        place: where in the run.
+
+    Raises:
+        BudgetReached: a cap does not admit a call.
+    """
+    engine.observer.step(place, told(goal_of(engine, state.incumbent)))
+    before, gates = digest(state.incumbent), gates_of(engine, state)
+    for patch in await _candidates(engine, state, found, gates, place):
+        # Where leaving out all of them loses something, the rules stay that speak of what was lost.
+        retries = 1 if patch.shown["maker"] == "prune" else 0
+        # What the gates of a step decided of the same text was another question.
+        asked = replace(state, decided={})
+        with standing(engine, state):
+            after = await settle(engine, asked, patch, (), place, gates=gates, retries=retries)
+        state = replace(after, decided=state.decided)
+        if digest(state.incumbent) != before:
+            break
+    return replace(state, tidied=state.tidied | {digest(state.incumbent)})
+
+
+async def _candidates(
+    engine: Engine, state: State, found: Mapping[str, Support], gates: Sequence[GatePlan], place: Place
+) -> list[Patch]:
+    """The candidates that the gates on texts let through, each text once, the one that changes more first."""
+    pruned, rewritten = _pruned(found), await _rewritten(engine, state, found, place)
+    written = apply_edits(state.incumbent, rewritten).document
+    left = [edit for edit in pruned if written.rule(edit.rule) == state.incumbent.rule(edit.rule)]
+    ways: dict[str, Sequence[Edit]] = {"rewrite": [*rewritten, *left] if rewritten else [], "prune": pruned}
+    shown: dict[str, JsonValue] = {"support": {rule: str(support) for rule, support in found.items()}}
+    patches = [_patch(engine, state, edits, gates, {"maker": maker, **shown}) for maker, edits in ways.items()]
+    distinct = {digest(patch.candidate): patch for patch in patches if patch is not None}
+    return list(distinct.values())
+
+
+def gates_of(engine: Engine, state: State) -> tuple[GatePlan, ...]:
+    """The gates of a tidying: no loss on validation, fewer tokens, and those of the program that ask for no gain."""
+    goal = engine.plan.goal.name
+
+    def both(operator: Operator, of: Callable[[LanguageState], Term]) -> Term:
+        return Operation(operator, (of("candidate"), of("incumbent")))
+
+    own = (
+        GatePlan(
+            name="no loss",
+            term=both(">=", lambda skill: MeanTerm(skill, goal)),
+            text=f"candidate.{goal} >= incumbent.{goal}",
+            stage="validation",
+        ),
+        GatePlan(
+            name="fewer tokens",
+            term=both("<", lambda skill: CallTerm("tokens", (StateTerm(skill),))),
+            text="tokens(candidate) < tokens(incumbent)",
+            stage="text",
+        ),
+    )
+    known = skills(state, state.incumbent)
+    same = evidence(engine, known, (), texts(engine, known, Fraction(0), base_of_change(state.incumbent)))
+    binding = [g for g in gates_for(engine.plan.gates, slow=False) if decide_all([g], same).truth is not Truth.FALSE]
+    return (*own, *binding)
+
+
+def _patch(
+    engine: Engine, state: State, edits: Sequence[Edit], gates: Sequence[GatePlan], shown: Mapping[str, JsonValue]
+) -> Patch | None:
+    """A candidate of as many of the first edits as the gates on texts let through; None where none fits."""
+    for count in range(len(edits), 0, -1):
+        document, changed = reported(state.incumbent, edits[:count])
+        if fits_text(engine, state, document, gates):
+            gone = ", ".join(edit.rule for edit in edits[:count] if isinstance(edit, Delete)) or "none"
+            text = f"tidied to {tokens(document)} tokens, rules left out: {gone}"
+            return Patch(tuple(edits[:count]), document, {**shown, "edits": changed}, text, whole=True)
+    return None
+
+
+def _pruned(found: Mapping[str, Support]) -> list[Delete]:
+    return [Delete(rule, str(support)) for rule, support in found.items() if support.missing]
+
+
+async def _rewritten(engine: Engine, state: State, found: Mapping[str, Support], place: Place) -> Sequence[Edit]:
+    """The edits that the open sections written anew amount to; none where the optimizer gave nothing that fits."""
+    skill = state.incumbent
+    sections = [name for name in written_sections(engine, skill) if (own := skill.section(name)) and own.rules]
+    if not sections:
+        return ()
+    engine.observer.stage("tidy", 1)
+    measured = [(e, o) for e in engine.dataset.train if (o := engine.rollouts.known(skill, e)) and o.measured]
+    shared = briefing(engine, state)
+    shared["skill"] = for_optimizer(skill, {rule: f"support: {support}" for rule, support in found.items()})
+    messages = tidy_messages(written=sections, confusion=confusion(engine.plan, measured), **shared)
+    sample = (place.epoch, place.step, 0)
+    asked = await ask_for_sections(engine, skill, sections, messages, stage="tidy", sample=sample)
+    if asked is None:
+        return ()
+    _, edits = asked
+    if isinstance(edits, Refused):
+        engine.observer.note(f"tidy: {edits.reason}")
+        return ()
+    return edits

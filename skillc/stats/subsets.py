@@ -1,0 +1,208 @@
+"""Random subsets of groups: the one source of chance in `confidence()` and in the verdict.
+
+The test is the random-subset method of Hartigan, "Using subsample values as typical values", JASA 64 (1969). Where
+there are no more non-empty subsets than were asked for, all of them are taken, and the test is exact.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skillc.errors import SkillcError
+from skillc.gates.intervals import Interval
+
+# Eight groups a byte; the sums of a subset are looked up byte by byte, in integers.
+_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.int64)
+_MOST_EXACT = 2**62
+_MOST_KEPT = 2**23
+
+Bytes = npt.NDArray[np.uint8]
+
+
+def subset_sums(columns: Sequence[Sequence[int]], count: int, seed: bytes) -> npt.NDArray[np.int64]:
+    """The sum of each column over each subset, exact. Shape (columns, subsets).
+
+    Args:
+        columns: one or more lists of an integer per group.
+        count: how many subsets to draw; fewer are used where fewer are possible.
+        seed: which ones.
+
+    Raises:
+        SkillcError: the sums pass 2**62, where they would no longer be exact.
+    """
+    return RunningSums(len(columns), len(columns[0]), count, seed).at(columns)
+
+
+class RunningSums:
+    """Sums over the subsets for columns that change a little at a time: only groups that changed are added again.
+
+    Args:
+        columns: how many columns there are.
+        groups: integers of each.
+        count: how many subsets to draw; fewer are used where fewer are possible.
+        seed: which ones.
+    """
+
+    def __init__(self, columns: int, groups: int, count: int, seed: bytes) -> None:
+        self._drawing = (groups, count, seed)
+        self._values = np.zeros((columns, -(-groups // 8) * 8), dtype=np.int64)
+        self._sums = np.zeros((columns, _size(groups, count)), dtype=np.int64)
+
+    def at(self, columns: Sequence[Sequence[int] | npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
+        """The sum of each column over each subset, exact. Shape (columns, subsets that are not empty).
+
+        Raises:
+            SkillcError: the sums pass 2**62, where they would no longer be exact.
+        """
+        groups = self._drawing[0]
+        _check_exact(columns)
+        moved = np.zeros_like(self._values)
+        moved[:, :groups] = columns
+        moved -= self._values
+        changed = np.flatnonzero(np.any(moved.reshape(len(moved), -1, 8), axis=(0, 2))).tolist()
+        for i, eight in zip(changed, _some_eights(*self._drawing, changed), strict=True):
+            self._sums += (moved[:, 8 * i : 8 * i + 8] @ _BITS.T)[:, eight]
+        self._values += moved
+        return self._sums[:, _not_empty(*self._drawing)]
+
+
+def _check_exact(columns: Sequence[Sequence[int] | npt.NDArray[Any]]) -> None:
+    """Python's integers where 64 bits might not do."""
+    for values in columns:
+        if isinstance(values, np.ndarray) and values.dtype == np.int64:
+            most = max(int(values.max(initial=0)), -int(values.min(initial=0)))
+            if most * len(values) < _MOST_EXACT:
+                continue
+        if sum(abs(int(value)) for value in values) >= _MOST_EXACT:
+            raise SkillcError(
+                "the differences are too large to be summed exactly",
+                hint="give the metric a smaller range with `clamp`",
+            )
+
+
+@lru_cache(maxsize=4)
+def _not_empty(groups: int, count: int, seed: bytes) -> npt.NDArray[np.bool_]:
+    """Which of the subsets hold a group."""
+    seen = np.zeros(_size(groups, count), dtype=np.uint8)
+    for eight in _some_eights(groups, count, seed, range(-(-groups // 8))):
+        seen |= eight
+    return np.not_equal(seen, 0)
+
+
+def _size(groups: int, count: int) -> int:
+    """How many subsets are drawn, empty ones included."""
+    return 2**groups if _all_of_them(groups, count) else count
+
+
+def _all_of_them(groups: int, count: int) -> bool:
+    return bool(2**groups - 1 <= count)
+
+
+def _some_eights(groups: int, count: int, seed: bytes, which: Sequence[int]) -> Iterator[Bytes]:
+    """For some eights of the groups, a byte per subset that says which of them it holds."""
+    if _all_of_them(groups, count):
+        every = np.arange(2**groups)
+        yield from ((every >> 8 * i & 255).astype(np.uint8) for i in which)
+    elif groups * count <= 8 * _MOST_KEPT:
+        kept = _kept(groups, count, seed)
+        yield from (kept[i] for i in which)
+    else:
+        yield from (_drawn(i, groups, count, seed) for i in which)
+
+
+@lru_cache(maxsize=2)
+def _kept(groups: int, count: int, seed: bytes) -> tuple[Bytes, ...]:
+    return tuple(_drawn(i, groups, count, seed) for i in range(-(-groups // 8)))
+
+
+def _drawn(eight: int, groups: int, count: int, seed: bytes) -> Bytes:
+    """The bits are those of SHAKE-256, so they are the same on every machine and with every version of numpy."""
+    first = 8 * eight
+    stream = hashlib.shake_256(seed + first.to_bytes(4, "big")).digest(count)
+    mask = (1 << min(8, groups - first)) - 1
+    return np.frombuffer(stream, dtype=np.uint8) & np.uint8(mask)
+
+
+# Exact integers: 64 bits where all sums fit, else Python's own.
+Ints = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """A partition of some of the examples.
+
+    Attributes:
+        order: indices of the examples, group after group.
+        starts: where in `order` each group begins.
+        sizes: examples of each group.
+    """
+
+    order: Ints
+    starts: Ints
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, members: Iterable[list[int]]) -> Groups:
+        """From the indices of each group's examples; no group is empty."""
+        groups = list(members)
+        sizes = tuple(len(group) for group in groups)
+        order = np.array([i for group in groups for i in group], dtype=np.intp)
+        starts = np.cumsum([0, *sizes[:-1]]).astype(np.intp)
+        return cls(order, starts, sizes)
+
+    def sums(self, values: Ints) -> Ints:
+        """The sum over each group of a value per example; in integers, so the order does not matter."""
+        if not self.sizes:
+            return values[:0]
+        if len(self.sizes) == len(values):
+            return values[self.order]
+        return np.asarray(np.add.reduceat(values[self.order], self.starts))
+
+
+SUBSETS = 9_999
+
+
+def p_values(columns: Sequence[Sequence[int]], *, count: int, seed: bytes) -> list[Fraction]:
+    """For each column P = (1 + #{F : its differences over F sum to at most 0}) / (subsets + 1).
+
+    P never rises in any difference. The subsets F are `count` random ones, or all where there are no more.
+    """
+    if not columns[0]:
+        return [Fraction(1)] * len(columns)
+    return _p_values(subset_sums(columns, count, seed))
+
+
+def _p_values(sums: Ints) -> list[Fraction]:
+    return [Fraction(1 + int((row <= 0).sum()), len(row) + 1) for row in sums]
+
+
+class Confidence:
+    """1 - p under every completion of what is not measured yet, as differences become known.
+
+    Args:
+        groups: split groups that are compared.
+        seed: fixes the subsets.
+    """
+
+    def __init__(self, groups: int, seed: int) -> None:
+        drawn = hashlib.sha256(f"confidence {seed}".encode()).digest()
+        self._sums = RunningSums(2, groups, SUBSETS, drawn) if groups else None
+
+    def interval(self, low: Ints, high: Ints, *, tries: int = 1) -> Interval:
+        """The confidence by what is known.
+
+        Args:
+            low: the least difference that each split group can have, in millionths.
+            high: the greatest.
+            tries: decisions that share the error: p is multiplied by it (Bonferroni).
+        """
+        least, most = _p_values(self._sums.at((low, high))) if self._sums else (Fraction(1), Fraction(1))
+        return Interval(*(1 - min(Fraction(1), p * tries) for p in (least, most)))

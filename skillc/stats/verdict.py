@@ -1,0 +1,218 @@
+"""The verdict: the best skill against the initial one on held-out examples, paired by group (ENGINE section 6)."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Literal
+
+from skillc.metrics.cells import MICRO
+from skillc.text import counted
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+LEVEL = Fraction(1, 20)
+POWER = 0.8
+SMALLEST = 6
+SUBSETS = 99_999
+SUBSETS_FOR_MANY = 9_999
+MANY = 5_000
+
+Word = Literal["improved", "no significant gain", "worse", "unverified"]
+
+
+@dataclass(frozen=True, slots=True)
+class PairedScore:
+    """One sample of one test example under both skills, in millionths of the goal; None where it was not measured."""
+
+    group: str
+    initial: int | None
+    best: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What may be said of a compile.
+
+    Attributes:
+        reason: why it is no more than that, or empty.
+        gain: mean difference over the pairs that were measured, in goal points.
+        interval: at level 1 - alpha; it leaves out 0 exactly when the verdict is `improved` or `worse`.
+        p: two-sided.
+        n: examples' worth of pairs that were measured: their number by the samples of an example.
+        groups: split groups among them.
+        look: how often this test split has been looked at.
+        alpha: the level of this look, 0.05 / look².
+        detectable: the smallest gain that this test would have shown with 80 % power.
+    """
+
+    verdict: Word
+    reason: str = ""
+    gain: Fraction | None = None
+    interval: tuple[Fraction, Fraction] | None = None
+    p: Fraction | None = None
+    n: int = 0
+    groups: int = 0
+    look: int = 0
+    alpha: Fraction = LEVEL
+    detectable: float | None = None
+
+
+def without_test(reason: str, *, same: bool = False, look: int = 0) -> Verdict:
+    """The verdict where nothing was tested: `unverified`, or no gain where the best skill is the initial one."""
+    if same:
+        return Verdict("no significant gain", reason, gain=Fraction(0), look=max(0, look - 1))
+    return Verdict("unverified", reason)
+
+
+def judge(
+    pairs: Sequence[PairedScore], *, low: Fraction, high: Fraction, look: int, seed: int, samples: int = 1
+) -> Verdict:
+    """The verdict on a whole test split.
+
+    Each group's difference is the sum over its pairs, so it is `samples` times the sum of the means over samples: no
+    p-value, interval or gain can tell the two apart.
+
+    Args:
+        pairs: one per test example and sample.
+        low: the least the goal can be, which stands for what was not measured.
+        high: the most, likewise.
+        look: how often this split has been looked at, this time included, from 1.
+        seed: the plan's; fixes the subsets.
+        samples: pairs of one example.
+    """
+    alpha = LEVEL / (look * look)
+    measured = [pair for pair in pairs if pair.initial is not None and pair.best is not None]
+    names = sorted({pair.group for pair in pairs})
+    seen = Verdict(
+        "unverified",
+        gain=_gain(measured),
+        n=len(measured) // samples,
+        groups=len({pair.group for pair in measured}),
+        look=look,
+        alpha=alpha,
+    )
+    if len(names) < SMALLEST:
+        return replace(seen, reason=f"the test split has {counted(len(names), 'group')}, fewer than {SMALLEST}")
+    if not measured:
+        return replace(seen, reason="no example was measured under both skills")
+    worst, best = _differences(pairs, names, low, high)
+    exact, _ = _differences(measured, names, low, high)
+    groups = Counter(pair.group for pair in measured)
+    sizes = [groups[name] for name in names]
+    sums = _Sums(worst, best, exact, sizes, alpha, seed)
+    word = sums.word
+    return replace(
+        seen,
+        verdict=word,
+        reason="examples that were not measured could change it" if word == "unverified" else "",
+        interval=sums.interval(low - high, high - low),
+        p=sums.p,
+        detectable=_detectable(exact, sizes, alpha),
+    )
+
+
+class _Sums:
+    """Differences over random subsets of the groups, and what follows from them.
+
+    `worst` and `best` are the differences with what was not measured at its worst and at its best, `exact` those over
+    the `sizes` pairs of each group that were measured. p never rises in any difference, so the two extremes speak for
+    every completion.
+    """
+
+    def __init__(
+        self,
+        worst: Sequence[int],
+        best: Sequence[int],
+        exact: Sequence[int],
+        sizes: Sequence[int],
+        alpha: Fraction,
+        seed: int,
+    ) -> None:
+        from skillc.stats.subsets import subset_sums
+
+        count = SUBSETS_FOR_MANY if len(sizes) > MANY else SUBSETS
+        drawn = hashlib.sha256(f"verdict {seed}".encode()).digest()
+        self._worst, self._best, self._exact, self._sizes = subset_sums([worst, best, exact, sizes], count, drawn)
+        self._count, self._half = len(self._exact), alpha / 2
+
+    def _up(self, sums: npt.NDArray[np.int64]) -> Fraction:
+        return Fraction(1 + int((sums <= 0).sum()), self._count + 1)
+
+    def _down(self, sums: npt.NDArray[np.int64]) -> Fraction:
+        return Fraction(1 + int((sums >= 0).sum()), self._count + 1)
+
+    @property
+    def word(self) -> Word:
+        """One-sided at alpha / 2 on either side; `unverified` where completions differ."""
+        if self._up(self._worst) <= self._half:
+            return "improved"
+        if self._down(self._best) <= self._half:
+            return "worse"
+        open_ = self._up(self._best) <= self._half or self._down(self._worst) <= self._half
+        return "unverified" if open_ else "no significant gain"
+
+    @property
+    def p(self) -> Fraction:
+        """Two-sided, over what was measured."""
+        return min(Fraction(1), 2 * min(self._up(self._exact), self._down(self._exact)))
+
+    def interval(self, least: Fraction, most: Fraction) -> tuple[Fraction, Fraction]:
+        """Order statistics of the subsets' means: it leaves out 0 exactly when p is at most alpha.
+
+        Where there are too few subsets for this alpha, nothing between `least` and `most` is ruled out.
+        """
+        import numpy as np
+
+        rank = math.floor(self._half * (self._count + 1))
+        if rank == 0:
+            return least, most
+        # A subset without a measured pair sums to 0, and says so.
+        sizes = np.maximum(self._sizes, 1)
+        order = np.argsort(self._exact / sizes, kind="stable")
+        ends = (order[rank - 1], order[self._count - rank])
+        low, high = (Fraction(int(self._exact[i]), int(sizes[i]) * MICRO) for i in ends)
+        return low, high
+
+
+def _differences(
+    pairs: Sequence[PairedScore], names: Sequence[str], low: Fraction, high: Fraction
+) -> tuple[list[int], list[int]]:
+    """Best minus initial by group, with what was not measured at its worst and at its best."""
+    floor, ceiling = round(low * MICRO), round(high * MICRO)
+    worst, best = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
+    for pair in pairs:
+        least = floor if pair.best is None else pair.best
+        most = ceiling if pair.best is None else pair.best
+        worst[pair.group] += least - (ceiling if pair.initial is None else pair.initial)
+        best[pair.group] += most - (floor if pair.initial is None else pair.initial)
+    return list(worst.values()), list(best.values())
+
+
+def _gain(measured: Sequence[PairedScore]) -> Fraction | None:
+    if not measured:
+        return None
+    total = sum((pair.best or 0) - (pair.initial or 0) for pair in measured)
+    return Fraction(total, len(measured) * MICRO)
+
+
+def _detectable(differences: Sequence[int], sizes: Sequence[int], alpha: Fraction) -> float:
+    """(z(1 - alpha/2) + z(power)) times the standard error of the gain, with groups as clusters, and one step more.
+
+    The usual normal approximation for a paired mean: Cohen, "Statistical Power Analysis", 2nd ed. 1988, section 2. A
+    step is the least by which sums of such differences differ; an exact test asks for it on top (Edwards, "Note on
+    the correction for continuity", Psychometrika 13, 1948).
+    """
+    n = sum(sizes)
+    gain = sum(differences) / n
+    spread = math.sqrt(sum((d - gain * size) ** 2 for d, size in zip(differences, sizes, strict=True))) / n
+    normal = NormalDist()
+    step = math.gcd(*differences) / n
+    return ((normal.inv_cdf(1 - float(alpha) / 2) + normal.inv_cdf(POWER)) * spread + step) / MICRO
