@@ -245,6 +245,9 @@ def _sums(term: Term, leaf: Term) -> list[tuple[Sum, Clause]]:
     """The sums that a quantity may be, each with what decides that it is."""
     if not composed(term):
         return [(linear(term), ())]
+    # A product of two quantities is an atom as a whole, so that it is the same one wherever it occurs.
+    if isinstance(term, Operation) and arithmetic(term.operator, [linear(part) for part in term.operands]) is None:
+        return [(linear(term), ())]
     inner = [_sums(part, leaf) for part in parts(term)]
     match term:
         case CallTerm("clamp"):
@@ -257,10 +260,9 @@ def _sums(term: Term, leaf: Term) -> list[tuple[Sum, Clause]]:
 
 
 def _arithmetic(operator: Operator, chosen: Sequence[tuple[Sum, Clause]]) -> tuple[Sum, Clause]:
-    sums = [each for each, _ in chosen]
-    found = arithmetic(operator, sums)
-    guards = tuple(guard for _, clause in chosen for guard in clause)
-    return (found if found is not None else _atom(_joined(operator, [each.term for each in sums]))), guards
+    found = arithmetic(operator, [each for each, _ in chosen])
+    assert found is not None
+    return found, tuple(guard for _, clause in chosen for guard in clause)
 
 
 def _extremes(inner: list[list[tuple[Sum, Clause]]], leaf: Term, *, smallest: bool) -> list[tuple[Sum, Clause]]:
@@ -269,6 +271,8 @@ def _extremes(inner: list[list[tuple[Sum, Clause]]], leaf: Term, *, smallest: bo
         guards = tuple(guard for _, clause in chosen for guard in clause)
         for i, (one, _) in enumerate(chosen):
             others = (other for j, (other, _) in enumerate(chosen) if j != i)
-            beyond = tuple(Demand(other - one if smallest else one - other, False, leaf) for other in others)
-            found.append((one, (*guards, *beyond)))
+            beyond = [other - one if smallest else one - other for other in others]
+            if any(not each.weights and each.constant < 0 for each in beyond):
+                continue
+            found.append((one, (*guards, *(Demand(each, False, leaf) for each in beyond if each.weights))))
     return _few(found)

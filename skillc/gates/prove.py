@@ -18,7 +18,7 @@ from math import gcd, lcm
 from skillc.gates.axioms import Axioms
 from skillc.gates.normal import Clause, Sum, TooMany, clauses, normal
 from skillc.gates.stages import without_batch
-from skillc.gates.terms import Term, conjuncts
+from skillc.gates.terms import Operation, Term, conjuncts
 
 Variable = int
 _MOST = 400
@@ -139,8 +139,6 @@ def _joined(low: _Whole, high: _Whole, variable: Variable) -> _Whole:
 
 Alternatives = Sequence[Clause]
 """Clauses of which at least one holds."""
-_EACH = 128
-_TRIES = 512
 
 
 class Prover:
@@ -148,12 +146,14 @@ class Prover:
 
     Args:
         axioms: what always holds.
-        tries: clauses that are tried in all; one question takes no more than 128 of them.
+        tries: clauses that are tried in all.
+        each: clauses that one question may try.
     """
 
-    def __init__(self, axioms: Axioms, tries: int) -> None:
+    def __init__(self, axioms: Axioms, tries: int, each: int) -> None:
         self.axioms = axioms
         self._tries = tries
+        self._each = each
         self._least = 0
 
     def excluded(self, conditions: Iterable[Alternatives]) -> bool:
@@ -163,7 +163,7 @@ class Prover:
             TooMany: there are too many combinations of alternatives to try.
             TooLarge: one of them is too large.
         """
-        self._least = self._tries - _EACH
+        self._least = self._tries - self._each
         every = sorted(conditions, key=len)
         base = tuple(demand for each in every if len(each) == 1 for demand in each[0])
         return self._excluded(base, [each for each in every if len(each) != 1])
@@ -199,6 +199,10 @@ class Prover:
         return conflict([*stated, *(inequality(each, strict, frozenset()) for each, strict in known)])
 
 
+_MOST_TRIED = 500
+"""Clauses that are tried for each set of premises."""
+
+
 def as_strict(new: Sequence[Term], old: Term, axioms: Axioms) -> bool:
     """Whether whatever all the new gates accept is accepted by an old one. True is a proof; False is none.
 
@@ -218,32 +222,35 @@ def as_strict(new: Sequence[Term], old: Term, axioms: Axioms) -> bool:
 
 def _implies(new: Sequence[Term], old: Term, axioms: Axioms) -> bool:
     """Whether one condition is shown to hold wherever all of some others do."""
-    parts = [normal(part) for term in new for part in conjuncts(term)]
-    return all(normal(part) in parts or _follows(parts, part, axioms) for part in conjuncts(old))
+    parts = [part for term in new for part in conjuncts(normal(term))]
+    return all(part in parts or _follows(parts, part, axioms) for part in conjuncts(normal(old)))
 
 
 def _follows(new: Sequence[Term], old: Term, axioms: Axioms) -> bool:
-    found: list[Alternatives] = []
-    for term in new:
-        with suppress(TooMany):  # one premise less makes no wrong proof
-            found.append(clauses(term))
-    try:
-        opposite = clauses(old, holds=False)
-    except TooMany:
-        return False
-    near = _related(found, axioms.related(_atoms(opposite)), axioms)
-    # Alone first: of many together one may make the whole too large.
-    for premises in (*([each] for each in near), near):
+    premises = _conditions(new)
+    opposite = _conditions(conjuncts(normal(Operation("not", (old,)))))
+    near = _related(premises, axioms.related(_atoms(opposite)), axioms)
+    # Each alone first, for many together may be too large; one that can never hold implies everything.
+    for chosen in (*([each] for each in premises), near):
         with suppress(TooMany, TooLarge):
-            if Prover(axioms, _TRIES).excluded([*premises, opposite]):
+            if Prover(axioms, _MOST_TRIED, _MOST_TRIED).excluded([*chosen, *opposite]):
                 return True
     return False
+
+
+def _conditions(terms: Iterable[Term]) -> list[Alternatives]:
+    """Conditions by their alternatives; one that has too many is left out, which makes no wrong proof."""
+    found: list[Alternatives] = []
+    for term in terms:
+        with suppress(TooMany):
+            found.append(clauses(term))
+    return found
 
 
 def _related(conditions: Sequence[Alternatives], atoms: set[Term], axioms: Axioms) -> list[Alternatives]:
     """The conditions that depend on some atoms, directly or through each other."""
     near: list[Alternatives] = []
-    rest = [(each, axioms.related(_atoms(each))) for each in conditions]
+    rest = [(each, axioms.related(_atoms([each]))) for each in conditions]
     while linked := [pair for pair in rest if not atoms.isdisjoint(pair[1])]:
         near += [each for each, _ in linked]
         rest = [pair for pair in rest if pair not in linked]
@@ -251,5 +258,5 @@ def _related(conditions: Sequence[Alternatives], atoms: set[Term], axioms: Axiom
     return near
 
 
-def _atoms(alternatives: Alternatives) -> set[Term]:
-    return {atom for clause in alternatives for demand in clause for atom in demand.sum.weights}
+def _atoms(conditions: Sequence[Alternatives]) -> set[Term]:
+    return {atom for each in conditions for clause in each for demand in clause for atom in demand.sum.weights}

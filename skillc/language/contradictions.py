@@ -24,6 +24,8 @@ _MOST_GATES = 64
 """Gates that are held against each other: each is, with all others, so that the time grows with the square."""
 _MOST_TRIED = 200
 """Combinations of alternatives that one program is tried for, so that `check` stays quick."""
+_MOST_EACH = 128
+"""Those of one question."""
 _CHANGED = Demand(
     Sum({CallTerm("change", (StateTerm("candidate"),)): Fraction(1)}),
     True,
@@ -96,7 +98,7 @@ def _excluded(prover: Prover, cases: Iterable[_Case]) -> bool:
 class _Judge:
     def __init__(self, report: Report, axioms: Axioms, least_tokens: int) -> None:
         self._report = report
-        self._prover = Prover(axioms, _MOST_TRIED)
+        self._prover = Prover(axioms, _MOST_TRIED, _MOST_EACH)
         self._least_tokens = least_tokens
 
     # ---- one gate ----
