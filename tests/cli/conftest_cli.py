@@ -2,10 +2,10 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forked import command
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -55,7 +55,7 @@ def rows():
 def skillc(*arguments, folder, **options):
     """Runs `skillc` in a folder."""
     return subprocess.run(
-        [sys.executable, "-m", "skillc", *map(str, arguments)],
+        [*command(), *map(str, arguments)],
         cwd=folder,
         capture_output=True,
         text=True,

@@ -11,6 +11,8 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+from forked import command
+
 ROOT = Path(__file__).resolve().parents[2]
 _MARK = "<<the command has ended>>"
 _LIMIT = 600.0
@@ -70,9 +72,11 @@ def _environment(home: Path) -> dict[str, str]:
     """What a reader's shell has: `skillc` and this Python on the path."""
     programs = home / "bin"
     programs.mkdir()
-    command = programs / "skillc"
-    command.write_text(f"#!{sys.executable}\nfrom skillc.cli import main\n\nmain()\n")
-    command.chmod(0o755)
+    for name in ("skillc", "python"):
+        program = programs / name
+        own = f'case "$1" in -*) exec {sys.executable} "$@";; esac\n' if name == "python" else ""
+        program.write_text(f'#!/bin/sh\n{own}exec {shlex.join(command(name))} "$@"\n')
+        program.chmod(0o755)
     path = [str(programs), str(Path(sys.executable).parent), os.environ["PATH"]]
     return {
         "PATH": os.pathsep.join(path),

@@ -1,0 +1,176 @@
+"""`skillc` in forked processes: the libraries are imported once for a whole run of the tests, not for each command.
+
+A server imports them, listens on a socket and forks for each request. A command is a small program that hands its
+folder, environment, arguments and standard streams to that server, and ends with the status of the forked process.
+As a program: `serve SOCKET`, `skillc SOCKET [ARGUMENT ...]` and `python SOCKET SCRIPT [ARGUMENT ...]`.
+"""
+
+import atexit
+import json
+import os
+import signal
+import socket
+import sys
+
+_READY = b"ready\n"
+
+
+def command(what="skillc"):
+    """The start of a command line of `skillc`, or of `python` for a script, that is run in a forked process."""
+    return [sys.executable, "-I", "-S", __file__, what, _server()]
+
+
+def _server(started=[]):  # noqa: B006
+    """The socket of this process's server, which is started when it is first needed."""
+    import subprocess
+    import tempfile
+
+    if not started:
+        folder = tempfile.TemporaryDirectory()
+        path = os.path.join(folder.name, "server")
+        server = subprocess.Popen([sys.executable, __file__, "serve", path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert server.stdout.readline() == _READY
+        started.extend((path, server))
+        # The server ends with its standard input.
+        atexit.register(lambda: (server.stdin.close(), server.wait(), folder.cleanup()))
+    return started[0]
+
+
+def import_libraries():
+    """Import what a compile imports; the first call of litellm imports half of it."""
+    import asyncio
+
+    import dspy  # noqa: F401
+
+    import skillc.cli.running
+    import skillc.frontend
+    import skillc.pipeline  # noqa: F401
+    from skillc.models.backends.litellm import load_litellm
+
+    litellm = load_litellm()
+    asyncio.run(litellm.acompletion(model="rulebook/v1", messages=[{"role": "user", "content": "x"}]))
+
+
+def run_skillc(arguments):
+    """Run `skillc` in this process, and end the process with its status."""
+    from skillc.cli import main
+
+    sys.argv = ["skillc", *arguments]
+    _end_with(main)
+
+
+def _run_script(arguments):
+    import runpy
+
+    sys.argv = arguments
+    sys.path.insert(0, os.path.dirname(os.path.abspath(arguments[0])))
+    _end_with(lambda: runpy.run_path(arguments[0], run_name="__main__"))
+
+
+def _end_with(run):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    status = 0
+    try:
+        run()
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+        status = 1
+    finally:
+        _run_exit_handlers()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def _run_exit_handlers():
+    """What the interpreter would run at its end."""
+    import threading
+
+    threading._shutdown()
+    atexit._run_exitfuncs()
+
+
+def _serve(path):
+    import gc
+    import threading
+
+    import_libraries()
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen()
+    sys.stdout.buffer.write(_READY)
+    sys.stdout.buffer.flush()
+    threading.Thread(target=lambda: (sys.stdin.buffer.read(), os._exit(0)), daemon=True).start()
+    while True:
+        asked, _ = listener.accept()
+        if os.fork() == 0:
+            listener.close()
+            _watch(asked)
+        asked.close()
+
+
+def _watch(asked):
+    """Run one command in a forked process, and report its status; end it if whoever asked has gone."""
+    import select
+
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    text, streams, _, _ = socket.recv_fds(asked, 1 << 16, 3)
+    while not text.endswith(b"\n"):
+        text += asked.recv(1 << 16)
+    what, folder, environment, arguments = json.loads(text)
+    child = os.fork()
+    if child == 0:
+        asked.close()
+        _become(folder, environment, streams)
+        (run_skillc if what == "skillc" else _run_script)(arguments)
+    for stream in (*streams, 0, 1, 2):
+        os.close(stream)
+    ended = os.pidfd_open(child)
+    if ended not in select.select([asked, ended], [], [])[0]:
+        os.kill(child, signal.SIGKILL)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    try:
+        asked.sendall(json.dumps(status).encode())
+    finally:
+        os._exit(0)
+
+
+def _become(folder, environment, streams):
+    import importlib
+
+    os.setsid()
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    sys.path[:0] = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path]
+    importlib.invalidate_caches()
+
+
+def _ask(what, path, arguments):
+    request = json.dumps([what, os.getcwd(), dict(os.environ), arguments]) + "\n"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.connect(path)
+        data = request.encode()
+        sent = socket.send_fds(server, [data], [0, 1, 2])
+        server.sendall(data[sent:])
+        status = json.loads(server.recv(100))
+    if status < 0:
+        signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "serve":
+        _serve(sys.argv[2])
+    else:
+        _ask(sys.argv[1], sys.argv[2], sys.argv[3:])
