@@ -28,7 +28,9 @@ def _server(started=[]):  # noqa: B006
     if not started:
         folder = tempfile.TemporaryDirectory()
         path = os.path.join(folder.name, "server")
-        server = subprocess.Popen([sys.executable, __file__, "serve", path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        server = subprocess.Popen(
+            [sys.executable, __file__, "serve", path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
         assert server.stdout.readline() == _READY
         started.extend((path, server))
         # The server ends with its standard input.
