@@ -20,8 +20,9 @@ from benchmarks.line.server import Answers
 from benchmarks.line.watch import Watch, fill, watched
 from benchmarks.search.world import Settings, World
 from skillc.frontend import estimate, plan_file
-from skillc.models.backends.litellm import Transport, load_litellm
+from skillc.models.backends.litellm import load_litellm
 from skillc.models.client import Client
+from skillc.models.endpoint import Transport
 from skillc.pipeline import Job, compile_job
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -25,8 +25,8 @@ from skillc.evaluate.job import Job as EvalJob
 from skillc.evaluate.run import Evaluation, evaluate
 from skillc.evaluate.table import ahead
 from skillc.frontend import Estimated, Planned, ProgramError, plan_file, refuse_folders
+from skillc.models.backends.registry import connect
 from skillc.models.client import Client
-from skillc.models.endpoint import endpoint_of
 from skillc.models.roles import servers_of
 from skillc.models.serving.published import all_published, stop_published
 from skillc.models.serving.server import Server
@@ -278,7 +278,7 @@ def run_servers(planned: Planned, lines: Lines, tell: Callable[[list[dict[str, o
         KeyboardInterrupt: it was interrupted before all answered.
     """
     models = named(planned.plan, os.environ).models.values()
-    endpoints = [endpoint_of(model, os.environ, planned.root) for model in models if model.serve is not None]
+    endpoints = [connect(model, os.environ, planned.root)[1] for model in models if model.serve is not None]
     if not endpoints:
         raise SkillcError(
             f"`{planned.path}` serves no model itself", hint="write `serve = vllm {}` in the block of a model"

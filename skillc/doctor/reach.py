@@ -8,7 +8,8 @@ from pathlib import Path
 
 from skillc.doctor.finding import Finding
 from skillc.errors import SkillcError
-from skillc.models.backends.litellm import Transport, disconnect, load_litellm, send
+from skillc.models.backends.litellm import disconnect
+from skillc.models.endpoint import Transport
 from skillc.models.preflight import TIMEOUT, NotReached, reach, reserved
 from skillc.models.roles import Role, resolve_roles
 from skillc.plan.schema import BudgetPlan, ModelPlan, Plan
@@ -75,21 +76,23 @@ def prepare(plan: Plan, root: Path) -> Ready:
         except SkillcError as problem:
             findings.append(Finding(_GROUP, "missing", name, problem.message, _offered(problem.hint)))
             continue
-        if role.is_rulebook:
+        if role.backend.embedded:
             findings.append(Finding(_GROUP, "ok", name, f"`{model.model}`, which is built in"))
-        elif role.transport is not None:
-            what = "command" if model.exec is not None else "function"
-            findings.append(Finding(_GROUP, "ok", name, f"`{model.model}`: the {what} is there; never asked by doctor"))
+        elif role.backend.users:
+            findings.append(
+                Finding(_GROUP, "ok", name, f"`{model.model}`: the {role.backend.name} is there; never asked by doctor")
+            )
         else:
             questions.append(Question(role, served=model.serve is not None))
     return Ready(tuple(findings), tuple(questions))
 
 
-async def ask(ready: Ready, transport: Transport = send, *, timeout: float = TIMEOUT) -> Reached:
+async def ask(ready: Ready, transport: Transport | None = None, *, timeout: float = TIMEOUT) -> Reached:
     """Sends the questions, all at once; each may take `timeout` seconds."""
-    if ready.questions and transport is send:
+    if transport is None:
         # Loading takes seconds, which are none of the models'.
-        load_litellm()
+        for question in ready.questions:
+            question.role.backend.load()
     try:
         answers = await asyncio.gather(*[_ask(question, transport, timeout) for question in ready.questions])
     finally:
@@ -111,7 +114,7 @@ def _alone(plan: Plan, model: ModelPlan) -> Plan:
     return plan.model_copy(update={"models": {model.role: alone}, "budget": BudgetPlan()})
 
 
-async def _ask(question: Question, transport: Transport, timeout: float) -> tuple[Finding, bool]:
+async def _ask(question: Question, transport: Transport | None, timeout: float) -> tuple[Finding, bool]:
     name, told = _known(question.role)
     try:
         found = await reach(question.role, transport, timeout=timeout)

@@ -22,7 +22,7 @@ from skillc.evaluate.skills import Arms, arms_of
 from skillc.frontend import Planned
 from skillc.locking import DECISION_VERSION
 from skillc.metrics.meter import metric_sources
-from skillc.models.backends.function import own_backend, own_sources
+from skillc.models.backends.function import FUNCTION, own_sources
 from skillc.models.endpoint import Endpoint
 from skillc.models.prices import price_table
 from skillc.owner import check_owner
@@ -169,11 +169,11 @@ def _own_endpoints(plan: Plan, root: Path) -> dict[str, Endpoint]:
     found = {}
     for role, model in plan.models.items():
         try:
-            own = own_backend(model, os.environ, root)
+            own = FUNCTION.connect(model, os.environ, root)
         except SkillcError:
             continue
         if own is not None:
-            found[role] = own.endpoint
+            found[role] = own[0]
     return found
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
-from skillc.models.endpoint import endpoint_of
-from skillc.models.prices import provider_of
+from skillc.models.backends.registry import connect
+from skillc.models.endpoint import provider_of
 from skillc.plan.lock import ModelLock
 from skillc.plan.models import TARGET, asked, judges, override_models, put_offline
 from skillc.plan.schema import ModelPlan, Plan
@@ -102,7 +102,7 @@ def check_places(plan: Plan, models: Sequence[ModelPlan], environ: Mapping[str, 
         if model.role in plan.models or provider_of(model.model) not in _SERVED:
             continue
         try:
-            endpoint_of(model, environ, root)
+            connect(model, environ, root)
         except SkillcError as problem:
             block = f'`model other = "{model.model}" {{ base_url = "http://localhost:8000/v1" }}`'
             hint = f"declare it in the program, {block}, with that or with `serve = vllm {{}}`, and try `--model other`"

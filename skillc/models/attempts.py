@@ -9,8 +9,7 @@ from typing import Any
 
 from skillc.errors import SkillcError
 from skillc.models import failures
-from skillc.models.backends.litellm import Transport, read_reply
-from skillc.models.calls import Call, Usage
+from skillc.models.calls import Call, Usage, well_formed
 from skillc.models.failures import CallFailed, FailureKind, PermanentFailure, end_of
 from skillc.models.ledger import Account, Amount
 from skillc.models.pacing.endpoints import Pacing
@@ -25,12 +24,9 @@ _CUT = frozenset({"length", "max_tokens"})
 class Attempts:
     """Sends attempts at the pace of their endpoints, and books each one as paid."""
 
-    def __init__(
-        self, account: Account, receipts: Receipts, transport: Transport, retries: Retries, pacing: Pacing
-    ) -> None:
+    def __init__(self, account: Account, receipts: Receipts, retries: Retries, pacing: Pacing) -> None:
         self._account = account
         self.receipts = receipts
-        self._transport = transport
         self._retries = retries
         self.pacing = pacing
 
@@ -103,7 +99,7 @@ class Attempts:
             attempt = await self.receipts.sent(where, reserved)
             self._account.check()
             sent = True
-            raw = await (role.transport or self._transport)(to_send(role, arguments, call))
+            raw = await role.send(to_send(role, arguments, call))
         except Exception as problem:
             if not sent:
                 book(Usage())
@@ -177,9 +173,9 @@ class _Again(Exception):  # noqa: N818
 
 
 def to_send(role: Role, arguments: dict[str, Any], call: Call) -> dict[str, Any]:
-    """The arguments with what is in no cache key: address, key, timeout. Only the rulebook is told the sample."""
+    """The arguments with what is in no cache key: address, key, timeout. Only an embedded model gets the sample."""
     sent = {"timeout": float(role.plan.pacing.timeout), **arguments}
-    if role.is_rulebook:
+    if role.backend.embedded:
         sent["sample"] = list(call.sample) if isinstance(call.sample, tuple) else call.sample
     if role.endpoint.url is not None:
         sent["api_base"] = role.endpoint.url
@@ -215,7 +211,7 @@ def _classified(problem: Exception, role: Role) -> Exception:
     detail = failures.scrub(failures.told(problem), role.endpoint.secrets)
     if failures.is_refusal(problem):
         return CallFailed("empty", detail)
-    if not role.is_rulebook:
+    if not role.backend.embedded:
         if failures.is_malformed(problem):
             return _Again("malformed", detail, None)
         if failures.is_transient(problem):
@@ -224,3 +220,44 @@ def _classified(problem: Exception, role: Role) -> Exception:
         f"model `{role.plan.role}` (`{role.plan.model}` at `{role.endpoint.id}`) refuses: {detail}",
         hint=failures.fix_for(problem, role.endpoint.key_env),
     )
+
+
+def read_reply(raw: Any) -> tuple[str, str, Usage | None, str, tuple[dict[str, Any], ...]]:
+    """Text, finish reason, usage (None where the reply does not say), model, and tool calls.
+
+    Raises:
+        CallFailed: `malformed`: it is no reply in the chat format.
+    """
+    data = raw if isinstance(raw, dict) else _plain(raw)
+    choices = data.get("choices") if isinstance(data, dict) else None
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise CallFailed("malformed", "the reply holds no choices")
+    message = choices[0].get("message")
+    if not isinstance(message, dict):
+        raise CallFailed("malformed", "the reply holds no message")
+    text = message.get("content")
+    calls = tuple(call for call in message.get("tool_calls") or () if isinstance(call, dict))
+    finish = choices[0].get("finish_reason") or "stop"
+    return (
+        well_formed(text) if isinstance(text, str) else "",
+        str(finish),
+        _usage(data.get("usage")),
+        str(data.get("model") or ""),
+        calls,
+    )
+
+
+def _plain(raw: Any) -> Any:
+    dump = getattr(raw, "model_dump", None)
+    return dump() if callable(dump) else None
+
+
+def _usage(reported: Any) -> Usage | None:
+    if not isinstance(reported, dict):
+        return None
+    prompt, completion = reported.get("prompt_tokens"), reported.get("completion_tokens")
+    if not isinstance(prompt, int) or not isinstance(completion, int) or not (prompt or completion):
+        return None
+    cached = (reported.get("prompt_tokens_details") or {}).get("cached_tokens")
+    reasoning = (reported.get("completion_tokens_details") or {}).get("reasoning_tokens")
+    return Usage(prompt, min(int(cached or 0), prompt), completion, int(reasoning or 0))

@@ -97,3 +97,12 @@ class Completion:
     model: str
     cached: bool = False
     tool_calls: tuple[dict[str, Any], ...] = ()
+
+
+def well_formed(text: str) -> str:
+    """The text without lone surrogates, which no file and no further prompt can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

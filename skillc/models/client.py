@@ -8,17 +8,19 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from skillc.budget.bounds import tried_together
 from skillc.errors import SkillcError
 from skillc.models.attempts import Attempts, overuse
-from skillc.models.backends.litellm import Transport, begin, end, load_litellm, send
+from skillc.models.backends.litellm import begin, end
 from skillc.models.cache.claims import Claims
 from skillc.models.cache.replies import Label, ReplyCache, whole_reply
 from skillc.models.calls import Call, Completion, Usage
 from skillc.models.concurrency import CallLoop, Flights, Line, Prefixes, Turn
+from skillc.models.endpoint import Transport
 from skillc.models.failures import CallFailed, EndpointAway
 from skillc.models.ledger import Amount, Ledger, Where
 from skillc.models.pacing.endpoints import Pacing
@@ -86,7 +88,7 @@ class Client:
             learned from how they fare. It paces, and decides nothing.
         offline: the rulebook stands in for every model, and no socket is opened.
         salt: part of every cache key: another salt, fresh replies.
-        transport: how one attempt is sent. Unless it is given, litellm sends, or a backend or a command of the user's.
+        transport: sends every attempt in place of the roles' backends.
         retries: how transient failures are tried again.
         sleep: how a retry waits.
         root: the program's folder, where commands, functions and models of the user's own are looked for; by default
@@ -105,36 +107,38 @@ class Client:
         concurrency: int = 256,
         offline: bool = False,
         salt: str = "",
-        transport: Transport = send,
+        transport: Transport | None = None,
         retries: Retries | None = None,
         sleep: Sleep = asyncio.sleep,
         root: Path | None = None,
         preflight: bool = False,
     ) -> None:
-        self.roles = resolve_roles(plan, offline=offline, root=root, own=transport is send)
+        self.roles = resolve_roles(plan, offline=offline, root=root, transport=transport)
         roles = self.roles.values()
-        if transport is send:
+        if transport is None:
             check_seeds([role.plan for role in roles], root or Path())
         self.servers = servers_of([role.endpoint for role in roles], [role.plan for role in roles], root or Path())
         self.ledger = Ledger(plan.budget)
         self._cache = ReplyCache(cache_folder)
         self._claims = Claims(cache_folder)
         self._salt = salt
-        self._sends = transport is send
+        self._sends = transport is None
         if self._sends:
-            transport = self.servers.transport(transport)
+            self.roles = {
+                name: replace(role, send=self.servers.transport(role.send)) if role.endpoint.launch else role
+                for name, role in self.roles.items()
+            }
         self._receipts = Receipts(self.ledger.paid)
         account = self.ledger.paid.account
         retries = retries or Retries()
         self.pacing = Pacing(self.roles, concurrency, retries, sleep)
-        self._attempts = Attempts(account, self._receipts, transport, retries, self.pacing)
-        networked = {name: role.plan for name, role in self.roles.items() if preflight and role.is_networked}
+        self._attempts = Attempts(account, self._receipts, retries, self.pacing)
+        networked = {name: role.plan for name, role in self.roles.items() if preflight and role.backend.networked}
         self._preflight = Preflight(
             self.roles,
             tried_together(networked),
             account,
             lambda: self._receipts,
-            transport,
             reached=self.pacing.answered,
         )
         self._all_first = preflight and self._sends
@@ -198,8 +202,9 @@ class Client:
 
     def make_ready(self) -> None:
         """Loads what the first call would load, which takes seconds in which an event loop could do nothing else."""
-        if self._sends and not all(role.transport for role in self.roles.values()):
-            load_litellm()
+        if self._sends:
+            for role in self.roles.values():
+                role.backend.load()
 
     def keep_receipts(self, store: RunStore, salt: str) -> None:
         """Binds the client to one run: what is paid is kept in its store, and added to what earlier sessions paid.
@@ -327,7 +332,9 @@ class Client:
             if known is not None:
                 return known, True
             await self._made_ready(role)
-            async with self._prefixes.led(role.endpoint.id, arguments) if role.keeps_prefixes else nullcontext():
+            async with (
+                self._prefixes.led(role.endpoint.id, arguments) if role.backend.keeps_prefixes else nullcontext()
+            ):
                 text = await self._attempts.run(role, arguments, call, reserved)
             await self._cache.put(key, text, Label(role.endpoint.id, role.plan.model, time.time()))
             return json.loads(text), False
@@ -338,7 +345,7 @@ class Client:
     async def _made_ready(self, role: Role) -> None:
         """Returns once every model was tried and every server answers, and keeps that time from the clock, once."""
         self._readying = self._readying or time.monotonic()
-        if not role.is_rulebook:
+        if not role.backend.embedded:
             await self._preflight.passed()
         if self._all_first:
             await self.servers.all_ready()

@@ -5,7 +5,6 @@ This module imports dspy; nothing imports it before a program runs.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,11 +18,12 @@ from dspy.lm15 import Message as Lm15Message
 from dspy.lm15 import Request, Response, TextPart, response_from_openai_chat
 from dspy.lm15 import Usage as Lm15Usage
 
+from skillc.models.backends.litellm import quiet
 from skillc.models.calls import Call, Completion, Message
 from skillc.models.client import Client
 
 # DSPy loads litellm where an LM needs it, and litellm then fetches its price list, unless it is told not to.
-os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+quiet()
 
 _SETTINGS = ("temperature", "top_p", "max_tokens", "seed", "frequency_penalty", "presence_penalty")
 _NOT_PARAMETERS = ("messages", "tools", "response_format")

@@ -1,22 +1,26 @@
-"""Where a role's calls go, and with which key. Keys come from the environment alone and are in no text and no file."""
+"""Endpoints, and the form of a backend. Keys come from the environment alone and are in no text and no file."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from skillc.errors import SkillcError
-from skillc.models.prices import LOCAL_PROVIDERS, provider_of
-from skillc.models.serving.launch import Launch, launch_of
+from skillc.models.serving.launch import Launch
 from skillc.models.serving.options import PROVIDER
 from skillc.plan.digest import SECRET_NAME
 from skillc.plan.schema import ModelPlan
 
-RULEBOOK = "rulebook"
+# Sends one attempt: arguments as `litellm.acompletion` takes them, to a reply in the OpenAI chat format.
+Transport = Callable[[Mapping[str, Any]], Awaitable[Any]]
+
+# Providers that send no bill.
+LOCAL_PROVIDERS = frozenset({"rulebook", "hosted_vllm", "vllm", "ollama", "ollama_chat", "lm_studio", "llamafile"})
 
 KEYS = {
     "anthropic": "ANTHROPIC_API_KEY",
@@ -33,18 +37,8 @@ KEYS = {
     "together_ai": "TOGETHERAI_API_KEY",
     "xai": "XAI_API_KEY",
 }
-# The variables that litellm takes a provider's address from, where they are not named after the provider.
-_ADDRESSES = {
-    "anthropic": ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL"),
-    "bedrock": ("AWS_BEDROCK_RUNTIME_ENDPOINT",),
-    "fireworks_ai": ("FIREWORKS_API_BASE",),
-    "huggingface": ("HF_API_BASE", "HUGGINGFACE_API_BASE"),
-    "ollama_chat": ("OLLAMA_API_BASE",),
-    "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
-    "vertex_ai": ("VERTEXAI_API_BASE", "VERTEX_API_BASE"),
-}
 _PORTS = {"http": 80, "https": 443}
-_NO_KEY = "none-needed"
+NO_KEY = "none-needed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,42 +66,39 @@ class Endpoint:
         parts = urlsplit(url if "://" in url else f"//{url}")
         signs = [unquote(sign) for sign in (parts.username or "", parts.password or "") if sign]
         values = [value for name, value in parse_qsl(parts.query) if SECRET_NAME.search(name)]
-        key = self.key if self.key != _NO_KEY else None
+        key = self.key if self.key != NO_KEY else None
         return tuple(secret for secret in (key, ":".join(signs), *signs[1:], *values) if secret)
 
 
-def endpoint_of(model: ModelPlan, environ: Mapping[str, str], root: Path = Path()) -> Endpoint:
-    """Where a role's calls go.
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """One way to answer for a model. `backends/registry.py` lists them all.
 
-    A key that belongs to a provider's own address is never sent to an address that the program gives. `root` is the
-    folder that paths in the program start from.
-
-    Raises:
-        SkillcError: a key or an address is missing; the message names the role and the variable.
+    Attributes:
+        name: for messages.
+        connect: returns the endpoint of a role and how one attempt is sent there; None where another backend answers.
+            Takes the role's plan, the environment, and the program's folder. Raises a `SkillcError` that names the role
+            and the fix where a key, an address, a command or a function is missing.
+        networked: another party must be reachable, so that the preflight tries it.
+        keeps_prefixes: it may cache the beginning of a prompt for the next call.
+        embedded: part of skillc: never retried, told the sample's index, and no other model has to be reachable first.
+        users: runs the user's own code.
+        load: imports what the first call needs.
     """
-    provider = provider_of(model.model)
-    if provider == RULEBOOK:
-        return Endpoint(RULEBOOK)
-    if model.serve is not None:
-        return _served(model, environ, root)
-    url = _url_of(model, provider, environ)
-    if url is None and provider in {"hosted_vllm", "vllm"}:
-        raise SkillcError(
-            f"model `{model.role}` is `{model.model}`, and nobody says where its server is",
-            hint='add `base_url = "http://localhost:8000/v1"` to its block, or `serve = vllm {}`, with which skillc '
-            "starts one, or run with `--offline`",
-        )
-    declared = model.base_url is not None or model.base_url_env is not None
-    key_env = model.key_env or (None if declared else KEYS.get(provider))
-    key = key_of(model, environ, key_env) or (_NO_KEY if url or provider in LOCAL_PROVIDERS else None)
-    return Endpoint(_spelled(model, url) if url else provider, url, key, key_env)
+
+    name: str
+    connect: Callable[[ModelPlan, Mapping[str, str], Path], tuple[Endpoint, Transport] | None]
+    networked: bool = False
+    keeps_prefixes: bool = False
+    embedded: bool = False
+    users: bool = False
+    load: Callable[[], object] = lambda: None
 
 
-def _served(model: ModelPlan, environ: Mapping[str, str], root: Path) -> Endpoint:
-    address = declared_url(model, environ)
-    key = key_of(model, environ, model.key_env)
-    launch = launch_of(model, root, _spelled(model, address) if address else None)
-    return Endpoint(launch.endpoint_id, launch.endpoint_id, key, model.key_env, launch)
+def provider_of(model: str) -> str:
+    """`openai` in `openai/gpt-5.5`; a bare name is OpenAI's, as litellm reads it."""
+    head, slash, _ = model.partition("/")
+    return head if slash else "openai"
 
 
 def key_of(model: ModelPlan, environ: Mapping[str, str], key_env: str | None) -> str | None:
@@ -168,7 +159,12 @@ def _query(query: str) -> str:
     return "?" + hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12] if told else ""
 
 
-def _spelled(model: ModelPlan, url: str) -> str:
+def normalised_or_error(model: ModelPlan, url: str) -> str:
+    """The normalised address of a role.
+
+    Raises:
+        SkillcError: it is not an address.
+    """
     try:
         return normalised(url)
     except ValueError as problem:
@@ -176,15 +172,6 @@ def _spelled(model: ModelPlan, url: str) -> str:
             f"model `{model.role}` has a `base_url` that is no address: {str(problem).lower()}",
             hint='write it like `base_url = "http://localhost:8000/v1"`',
         ) from None
-
-
-def _url_of(model: ModelPlan, provider: str, environ: Mapping[str, str]) -> str | None:
-    declared = declared_url(model, environ)
-    if declared is not None:
-        return declared
-    # Litellm would follow these by itself; what is followed has to be in the cache key.
-    names = _ADDRESSES.get(provider, (f"{provider.upper()}_API_BASE",))
-    return next((environ[name] for name in names if environ.get(name)), None)
 
 
 def model_statements(model: str) -> str:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from skillc.budget.bounds import STAGE
 from skillc.errors import SkillcError
 from skillc.models import failures
-from skillc.models.attempts import overuse, to_send
-from skillc.models.backends.litellm import Transport, read_reply, send
+from skillc.models.attempts import overuse, read_reply, to_send
 from skillc.models.calls import Call, Message, Usage
 from skillc.models.concurrency import Flights
+from skillc.models.endpoint import Transport
 from skillc.models.failures import CallFailed, PermanentFailure
 from skillc.models.ledger import Account, Amount
 from skillc.models.receipts import Receipts
@@ -64,7 +64,7 @@ class NotReached(PermanentFailure):
         self.usage = usage
 
 
-async def reach(role: Role, transport: Transport = send, *, timeout: float = TIMEOUT) -> Reached:
+async def reach(role: Role, transport: Transport | None = None, *, timeout: float = TIMEOUT) -> Reached:
     """Asks a role's model for one word, with all settings of the role, and without retries.
 
     A reply that is cut or empty will do, and so will a refusal for want of capacity: somebody is there, and the key was
@@ -72,7 +72,7 @@ async def reach(role: Role, transport: Transport = send, *, timeout: float = TIM
 
     Args:
         role: of a model that is reached over a network.
-        transport: how the question is sent.
+        transport: sends the question in place of the role's backend.
         timeout: seconds; how long the role lets a real attempt take does not count here.
 
     Raises:
@@ -86,7 +86,7 @@ async def reach(role: Role, transport: Transport = send, *, timeout: float = TIM
     name, usage, note = role.plan.model, most, None
     try:
         async with asyncio.timeout(timeout):
-            raw = await transport({**to_send(role, arguments, call), "timeout": timeout})
+            raw = await (transport or role.send)({**to_send(role, arguments, call), "timeout": timeout})
         _, _, reported, answered, _ = read_reply(raw)
         name, usage = answered or name, reported or most
     except CallFailed as problem:
@@ -123,7 +123,6 @@ class Preflight:
         groups: the names of the roles to try; those of one group would send the very same, so its first is tried.
         account: what is paid from.
         receipts: where it is booked.
-        transport: how a question is sent.
         timeout: seconds for each.
         reached: is given the name of each role whose model answered.
     """
@@ -134,14 +133,12 @@ class Preflight:
         groups: Sequence[Sequence[str]],
         account: Account,
         receipts: Callable[[], Receipts],
-        transport: Transport,
         timeout: float = TIMEOUT,
         reached: Callable[[str], None] = lambda role: None,
     ) -> None:
         self._groups = [[roles[name] for name in group] for group in groups]
         self._account = account
         self._receipts = receipts
-        self._transport = transport
         self._timeout = timeout
         self._reached = reached
         self._done = False
@@ -213,7 +210,7 @@ class Preflight:
         used, number = Usage(prompt=prompt, completion=reply, bound=True), None
         try:
             number = await receipts.sent(where, held)
-            used = (await reach(role, self._transport, timeout=self._timeout)).usage
+            used = (await reach(role, timeout=self._timeout)).usage
             self._reached(role.plan.role)
             passed = overuse(used, held, role)
             if passed is not None:

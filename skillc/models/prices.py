@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
-from importlib.util import find_spec
 from ipaddress import ip_address
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from skillc.models.backends.litellm import price_list
 from skillc.models.calls import Usage
+from skillc.models.endpoint import LOCAL_PROVIDERS, provider_of
 from skillc.plan.schema import ModelPlan, Plan, PricePlan
-
-LOCAL_PROVIDERS = frozenset({"rulebook", "hosted_vllm", "vllm", "ollama", "ollama_chat", "lm_studio", "llamafile"})
 
 _NANO_A_DOLLAR = 1_000_000_000
 _TIER = re.compile(r"(?:in|out)put_cost_per_token_above_(\d+)k_tokens")
-_TABLE = "model_prices_and_context_window_backup.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +101,6 @@ def price_table(plan: Plan) -> dict[str, PricePlan | None]:
     return {role: price.in_dollars() if price is not None else None for role, price in prices.items()}
 
 
-def provider_of(model: str) -> str:
-    """`openai` in `openai/gpt-5.5`; a bare name is OpenAI's, as litellm reads it."""
-    head, slash, _ = model.partition("/")
-    return head if slash else "openai"
-
-
 def _is_here(model: ModelPlan) -> bool:
     """Whether nobody sends a bill: a local provider, at no address but skillc's own server or this machine."""
     if provider_of(model.model) not in LOCAL_PROVIDERS or model.base_url_env is not None:
@@ -126,7 +115,7 @@ def _is_here(model: ModelPlan) -> bool:
 
 
 def _listed(model: ModelPlan) -> Price | None:
-    table = _table()
+    table = price_list()
     bare = model.model.partition("/")[2]
     entry = table.get(model.model)
     if entry is None and bare and table.get(bare, {}).get("litellm_provider") == provider_of(model.model):
@@ -161,17 +150,3 @@ def _most(entry: Mapping[str, Any], name: str, priority: bool) -> Fraction:
 def _rate(dollars: Any) -> Fraction:
     """Nano-dollars from a table's dollars; the shortest decimal is what was meant."""
     return Fraction(repr(dollars)) * _NANO_A_DOLLAR if isinstance(dollars, int | float) else Fraction(0)
-
-
-@cache
-def _table() -> dict[str, dict[str, Any]]:
-    """Litellm's own list, read from its file: importing litellm takes seconds."""
-    found = find_spec("litellm")
-    homes = list(found.submodule_search_locations or ()) if found else []
-    for home in homes:
-        try:
-            table: dict[str, dict[str, Any]] = json.loads((Path(home) / _TABLE).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        return table
-    return {}

@@ -12,12 +12,11 @@ from typing import Any
 from skillc.budget.spend import price_hint
 from skillc.errors import SkillcError
 from skillc.json_values import canonical_ascii
-from skillc.models.backends.function import own_backend
-from skillc.models.backends.litellm import Transport
+from skillc.models.backends.registry import connect
 from skillc.models.calls import Call
-from skillc.models.endpoint import RULEBOOK, Endpoint, endpoint_of, secret_names
+from skillc.models.endpoint import Backend, Endpoint, Transport, secret_names
 from skillc.models.ledger import Amount
-from skillc.models.prices import Price, price_of, provider_of
+from skillc.models.prices import Price, price_of
 from skillc.models.serving.servers import Servers
 from skillc.plan.models import named, put_offline, require_names
 from skillc.plan.schema import ModelPlan, Plan
@@ -30,27 +29,13 @@ _LIMITS = ("max_tokens", "max_completion_tokens")
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """One role: its plan, its address, its price (None if nobody says it), and its own way to send, if it has one."""
+    """One role: its plan, the backend that answers, its endpoint, its price if known, and how one attempt is sent."""
 
     plan: ModelPlan
+    backend: Backend
     endpoint: Endpoint
     price: Price | None
-    transport: Transport | None = None
-
-    @property
-    def is_rulebook(self) -> bool:
-        """Whether the embedded rule reader answers."""
-        return provider_of(self.plan.model) == RULEBOOK
-
-    @property
-    def is_networked(self) -> bool:
-        """Whether somebody else has to be there: no code of the user's own, no rule reader, no server of skillc's."""
-        return self.transport is None and self.endpoint.launch is None and not self.is_rulebook
-
-    @property
-    def keeps_prefixes(self) -> bool:
-        """Whether what answers may keep the beginning of a prompt for the next one, as litellm's providers do."""
-        return self.transport is None and not self.is_rulebook
+    send: Transport
 
     def arguments(self, call: Call) -> dict[str, Any]:
         """What goes to litellm, without the address and the key; the reply's limit is always said.
@@ -105,7 +90,7 @@ def resolve_roles(
     offline: bool,
     environ: Mapping[str, str] | None = None,
     root: Path | None = None,
-    own: bool = True,
+    transport: Transport | None = None,
 ) -> dict[str, Role]:
     """All roles of a plan.
 
@@ -114,7 +99,7 @@ def resolve_roles(
         offline: the rulebook stands in for every model.
         environ: where names, keys and addresses are looked up.
         root: the program's folder, where commands and functions of the user's own are looked for.
-        own: whether those answer; else every role is taken for one of litellm's.
+        transport: sends every role's attempts in place of its backend; no code of the user's own is run then.
 
     Raises:
         SkillcError: a name, a key, an address, a command or a function is missing, or a cap on cost meets a model
@@ -123,7 +108,12 @@ def resolve_roles(
     known = os.environ if environ is None else environ
     plan = put_offline(plan) if offline else named(plan, known)
     require_names(plan)
-    roles = {name: _role(model, known, root or Path.cwd(), own) for name, model in plan.models.items()}
+
+    def role_of(model: ModelPlan) -> Role:
+        backend, endpoint, own = connect(model, known, root or Path.cwd(), users=transport is None)
+        return Role(model, backend, endpoint, price_of(model), transport or own)
+
+    roles = {name: role_of(model) for name, model in plan.models.items()}
     for name, role in roles.items():
         if plan.budget.cost is not None and role.price is None:
             raise SkillcError(
@@ -162,13 +152,6 @@ def roles_named(roles: Sequence[Role]) -> str:
     models = {role.plan.model for role in roles}
     of = f"`{roles[0].plan.model}` " if len(models) == 1 else ""
     return f"{many} ({of}at `{roles[0].endpoint.id}`)"
-
-
-def _role(model: ModelPlan, environ: Mapping[str, str], root: Path, own: bool) -> Role:
-    found = own_backend(model, environ, root) if own else None
-    if found is not None:
-        return Role(model, found.endpoint, price_of(model), found.transport)
-    return Role(model, endpoint_of(model, environ, root), price_of(model))
 
 
 def _refused(value: Any) -> Any:

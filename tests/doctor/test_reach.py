@@ -16,7 +16,8 @@ import pytest
 from model_plans import Scripted, model, plan_of, reply
 
 from skillc.doctor.reach import Reached, ask, cost_told, prepare, unasked
-from skillc.models.backends.litellm import Transport, send
+from skillc.models.backends.litellm import send
+from skillc.models.endpoint import Transport
 from skillc.plan.schema import ExecPlan, Plan, PricePlan
 
 HERE = Path()

@@ -56,7 +56,7 @@ def serve():
 
     litellm = load_litellm()
     # Its first call imports half of it.
-    asyncio.run(litellm.acompletion(model="rulebook/v1", messages=[{"role": "user", "content": "x"}]))
+    asyncio.run(litellm.acompletion(model="openai/x", messages=[{"role": "user", "content": "x"}], mock_response="y"))
     print("ready", flush=True)
     for line in sys.stdin:
         folder, environment, arguments = json.loads(line)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from skillc.gates.terms import Constant
+from skillc.models.backends.registry import connect
+from skillc.models.endpoint import Endpoint
 from skillc.plan.schema import (
     BudgetPlan,
     DataPlan,
@@ -31,6 +34,10 @@ TASK = TaskPlan(
 
 def model(role: str = "target", name: str = "openai/gpt-4o-mini", **settings: Any) -> ModelPlan:
     return ModelPlan(role=role, model=name, **{"base_url": "http://localhost:9", **settings})
+
+
+def endpoint_of(model: ModelPlan, environ: Mapping[str, str], root: Path = Path()) -> Endpoint:
+    return connect(model, environ, root)[1]
 
 
 def plan_of(*models: ModelPlan, task: TaskPlan = TASK, skill: SkillPlan | None = None, **budget: Any) -> Plan:

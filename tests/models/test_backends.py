@@ -18,7 +18,8 @@ from model_plans import Scripted, plan_of
 import skillc
 from skillc.errors import SkillcError
 from skillc.models.backends import function
-from skillc.models.backends.function import Reply, backend, litellm_providers
+from skillc.models.backends.function import Reply, backend
+from skillc.models.backends.litellm import litellm_providers
 from skillc.models.calls import Call, Completion, Message, Usage
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed, PermanentFailure
@@ -330,13 +331,13 @@ def test_a_name_that_litellm_knows_is_not_taken_silently(tmp_path: Path) -> None
 
 def test_the_names_that_litellm_knows_are_read_from_its_source() -> None:
     code = (
-        "import sys\nfrom skillc.models.backends.function import litellm_providers as known\n"
+        "import sys\nfrom skillc.models.backends.litellm import litellm_providers as known\n"
         "early = known()\nassert 'litellm' not in sys.modules\nimport litellm\nknown.cache_clear()\n"
         "print(early == known(), len(early) > 50)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert done.stdout == "True True\n", done.stderr
-    assert {"openai", "anthropic", "hosted_vllm", "rulebook"} <= litellm_providers()
+    assert {"openai", "anthropic", "hosted_vllm"} <= litellm_providers()
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "exec", "rulebook", lambda *_: ""])

@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from model_plans import Scripted, model, plan_of, reply
+from model_plans import Scripted, endpoint_of, model, plan_of, reply
 
 from skillc.errors import SkillcError
 from skillc.models import concurrency
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.models.dspy_lm import make_lm
-from skillc.models.endpoint import endpoint_of
 from skillc.models.roles import call_key, resolve_roles
 from skillc.plan.schema import PacingPlan, PricePlan
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from model_plans import model, plan_of, reply
 
-from skillc.models.backends.litellm import Transport
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.models.concurrency import SHORTEST, Prefixes
+from skillc.models.endpoint import Transport
 
 LONG = "rule " * SHORTEST
 

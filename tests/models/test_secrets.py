@@ -17,14 +17,14 @@ import pytest
 from faulty_server import Asked, Exchange, FaultyServer, Step, answer, cut_off, redirect, refuse, say
 from hypothesis import given
 from hypothesis import strategies as st
-from model_plans import Scripted, model, plan_of, reply
+from model_plans import Scripted, endpoint_of, model, plan_of, reply
 from whole_compiles import Nursery, Storm, compile_in, shop, well
 from wire_calls import PROTOCOLS, ask
 
 from skillc.errors import SkillcError
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
-from skillc.models.endpoint import endpoint_of, normalised
+from skillc.models.endpoint import normalised
 from skillc.models.failures import PermanentFailure, scrub
 from skillc.plan.digest import plan_digest, run_parts, shown_address
 

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
-from skillc.models.backends.litellm import load_litellm
+from skillc.models.attempts import read_reply
+from skillc.models.backends.rulebook import Rejected, send
 
 MESSAGES = [
     {"role": "system", "content": 'Answer with one of: a, b.\nIf it mentions "x", answer b.'},
@@ -12,35 +14,32 @@ MESSAGES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def litellm():
-    return load_litellm()
+def replied(model: str = "rulebook/v1", **parameters: Any) -> Any:
+    return asyncio.run(send({"model": model, "messages": MESSAGES, **parameters}))
 
 
-def test_it_is_registered_once(litellm) -> None:
-    from skillc.models.rulebook import provider
-
-    provider.register()
-    provider.register()
-    assert [entry["provider"] for entry in litellm.custom_provider_map].count("rulebook") == 1
-
-
-def test_completion_and_acompletion_agree_and_report_usage(litellm) -> None:
-    first = litellm.completion(model="rulebook/v1", messages=MESSAGES, temperature=0, max_tokens=9)
-    second = asyncio.run(litellm.acompletion(model="rulebook/v1", messages=MESSAGES, sample=[1, 2], timeout=5))
-    assert first.choices[0].message.content == second.choices[0].message.content == "b"
-    assert first.choices[0].finish_reason == "stop"
-    assert first.usage.completion_tokens == 1
-    assert first.usage.prompt_tokens > 10
+def test_it_replies_in_the_chat_format_and_reports_usage() -> None:
+    text, finish, usage, model, calls = read_reply(replied(temperature=0, max_tokens=9, sample=[1, 2], timeout=5))
+    assert (text, finish, model, calls) == ("b", "stop", "rulebook/v1", ())
+    assert usage is not None
+    assert usage.completion == 1
+    assert usage.prompt > 10
 
 
-def test_parameters_reach_it(litellm) -> None:
-    reply = litellm.completion(model="rulebook/v1", messages=MESSAGES, noise=1.0, seed=1)
-    assert reply.choices[0].message.content == "a"
+def test_parameters_reach_it() -> None:
+    assert read_reply(replied(noise=1.0, seed=1))[0] == "a"
+    assert read_reply(replied(extra_body={"noise": 1.0, "seed": 1}))[0] == "a"
 
 
-def test_unknown_names_are_permanent_errors(litellm) -> None:
-    with pytest.raises(litellm.NotFoundError, match="there is no model `rulebook/v9`"):
-        litellm.completion(model="rulebook/v9", messages=MESSAGES)
-    with pytest.raises(litellm.BadRequestError, match="`noise` is a share"):
-        litellm.completion(model="rulebook/v1", messages=MESSAGES, noise=7)
+@pytest.mark.parametrize(
+    ("parameters", "status", "told"),
+    [
+        ({"model": "rulebook/v9"}, 404, "there is no model `rulebook/v9`"),
+        ({"noise": 7}, 400, "`noise` is a share"),
+        ({"seed": "u"}, 400, "`seed` is a whole number"),
+    ],
+)
+def test_a_request_that_it_cannot_answer_has_a_status(parameters: dict[str, Any], status: int, told: str) -> None:
+    with pytest.raises(Rejected, match=told) as failed:
+        replied(**parameters)
+    assert failed.value.status_code == status

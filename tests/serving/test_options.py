@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 from conftest_cli import PROGRAM, skillc
-from model_plans import model, plan_of
+from model_plans import endpoint_of, model, plan_of
 
 from skillc.errors import SkillcError
 from skillc.frontend import plan_file
 from skillc.models.client import Client
-from skillc.models.endpoint import endpoint_of
 from skillc.models.roles import resolve_roles
 from skillc.models.serving.interpreter import CPU_LOCK, find_interpreter
 from skillc.models.serving.launch import command, environment, launch_of

@@ -17,8 +17,8 @@ from skillc.errors import SkillcError
 from skillc.json_values import digest
 from skillc.models.backends.command_answers import AnswerMissing, prepare, take
 from skillc.models.backends.command_run import MOST_OUTPUT, Ended, run
-from skillc.models.backends.litellm import whole
-from skillc.models.endpoint import Endpoint, key_of
+from skillc.models.calls import well_formed
+from skillc.models.endpoint import Backend, Endpoint, Transport, key_of, provider_of
 from skillc.models.failures import CallFailed, PermanentFailure, scrub
 from skillc.plan.schema import ExecPlan, ModelPlan
 
@@ -283,11 +283,11 @@ class _Given:
         """
         if place == "messages":
             file = self.place / "messages.json"
-            file.write_text(whole(json.dumps(list(self.messages), ensure_ascii=False)), encoding="utf-8")
+            file.write_text(well_formed(json.dumps(list(self.messages), ensure_ascii=False)), encoding="utf-8")
             return str(file)
         if place in ("model", "here"):
             return self.model.partition("/")[2] if place == "model" else str(self.root)
-        text = whole({"prompt": prompt_text, "system": system_text, "user": user_text}[place](self.messages))
+        text = well_formed({"prompt": prompt_text, "system": system_text, "user": user_text}[place](self.messages))
         # An argument that begins with a dash would be taken for an option.
         return f" {text}" if text.startswith("-") else text
 
@@ -299,7 +299,7 @@ class _Given:
         """
         if self.plan.places & {"prompt", "user", "messages"}:
             return None
-        return whole((user_text if "system" in self.plan.places else prompt_text)(self.messages))
+        return well_formed((user_text if "system" in self.plan.places else prompt_text)(self.messages))
 
 
 def _environment(model: ModelPlan, environ: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
@@ -328,3 +328,13 @@ def _status(status: int) -> str:
         return f"was ended by {signal.Signals(-status).name}"
     except ValueError:
         return f"was ended by signal {-status}"
+
+
+def _connect(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[Endpoint, Transport] | None:
+    if model.exec is None and provider_of(model.model) != PROVIDER:
+        return None
+    command = Command(model, environ, root)
+    return command_endpoint(model, environ), command
+
+
+COMMAND = Backend("command", _connect, users=True)

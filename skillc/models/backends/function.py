@@ -7,25 +7,21 @@ import contextvars
 import copy
 import inspect
 import re
-import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from skillc.errors import SkillcError
 from skillc.models.backends.command import PROVIDER as COMMAND
-from skillc.models.backends.command import Command, command_endpoint
-from skillc.models.backends.litellm import Transport, whole
-from skillc.models.calls import Usage
-from skillc.models.endpoint import RULEBOOK, Endpoint, declared_url, key_of, normalised
+from skillc.models.backends.litellm import litellm_providers
+from skillc.models.backends.rulebook import PROVIDER as RULEBOOK
+from skillc.models.calls import Usage, well_formed
+from skillc.models.endpoint import Backend, Endpoint, Transport, declared_url, key_of, normalised, provider_of
 from skillc.models.failures import BackendFailed, CallFailed, is_malformed, is_refusal, is_transient, scrub
-from skillc.models.prices import provider_of
 from skillc.plan.schema import ModelPlan
 from skillc.text import listed
 from skillc.user_code import defined_at, is_theirs, load_function, source_digest, told
@@ -52,7 +48,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Backend:
+class Found:
     """A function with a name for messages and the digest of its source."""
 
     function: Callable[..., Any]
@@ -63,7 +59,7 @@ class Backend:
 class Function:
     """The transport of a role that a function answers for."""
 
-    def __init__(self, model: ModelPlan, endpoint: Endpoint, found: Backend) -> None:
+    def __init__(self, model: ModelPlan, endpoint: Endpoint, found: Found) -> None:
         self._model = model
         self._endpoint = endpoint
         self._backend = found
@@ -103,7 +99,7 @@ class Function:
         reply = Reply(given) if isinstance(given, str) else given
         dump = getattr(reply, "model_dump", None)
         if isinstance(text := getattr(reply, "text", None), str):
-            message: dict[str, Any] = {"role": "assistant", "content": whole(text)}
+            message: dict[str, Any] = {"role": "assistant", "content": well_formed(text)}
             if calls := getattr(reply, "tool_calls", ()):
                 message["tool_calls"] = [dict(call) for call in calls]
             return {
@@ -192,13 +188,6 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _PREFIX = "backend:"
 
 
-class Own(NamedTuple):
-    """Where the calls of a role go that litellm does not answer."""
-
-    endpoint: Endpoint
-    transport: Transport
-
-
 _REGISTERED: dict[str, Callable[..., Any]] = {}
 
 
@@ -239,25 +228,12 @@ def backend(name: str) -> Callable[[F], F]:
     return register
 
 
-def own_backend(model: ModelPlan, environ: Mapping[str, str], root: Path) -> Own | None:
-    """What answers for a role instead of litellm, None where litellm does.
-
-    Args:
-        model: the role's plan.
-        environ: where keys, addresses and a command's variables are looked up.
-        root: the program's folder.
-
-    Raises:
-        SkillcError: the function or the command is not there, or it takes a name that litellm knows.
-    """
+def _connect(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[Endpoint, Transport] | None:
     provider = provider_of(model.model)
-    if model.exec is not None or provider == COMMAND:
-        command = Command(model, environ, root)
-        return Own(command_endpoint(model, environ), command)
     found = _found(model, provider, root)
     if found is None:
         return None
-    if provider in litellm_providers():
+    if provider == RULEBOOK or provider in litellm_providers():
         raise SkillcError(
             f"model `{model.role}` is `{model.model}`, and both litellm and the backend `{found.shown}` answer for "
             f"`{provider}`",
@@ -268,7 +244,10 @@ def own_backend(model: ModelPlan, environ: Mapping[str, str], root: Path) -> Own
     endpoint = Endpoint(
         f"{_PREFIX}{provider}@{found.source[:16]}{at}", url, key_of(model, environ, model.key_env), model.key_env
     )
-    return Own(endpoint, Function(model, endpoint, found))
+    return endpoint, Function(model, endpoint, found)
+
+
+FUNCTION = Backend("function", _connect, users=True)
 
 
 def own_sources(endpoints: Mapping[str, Endpoint]) -> dict[str, str]:
@@ -276,35 +255,17 @@ def own_sources(endpoints: Mapping[str, Endpoint]) -> dict[str, str]:
     return {role: endpoint.id for role, endpoint in endpoints.items() if endpoint.id.startswith(_PREFIX)}
 
 
-@cache
-def litellm_providers() -> frozenset[str]:
-    """The providers that litellm knows, from its source where it is not loaded: importing it takes seconds."""
-    if "litellm" not in sys.modules:
-        found = find_spec("litellm")
-        for home in (found.submodule_search_locations or ()) if found else ():
-            with suppress(OSError):
-                text = (Path(home) / "types" / "utils.py").read_text(encoding="utf-8")
-                names = re.findall(
-                    r'^    \w+ = "([\w.-]+)"', text.partition("class LlmProviders(")[2].partition("\nclass ")[0], re.M
-                )
-                if names:
-                    return frozenset(names) | {RULEBOOK}
-    import litellm
-
-    return frozenset(str(getattr(each, "value", each)) for each in litellm.provider_list) | {RULEBOOK}
-
-
 # ---- finding the function -------------------------------------------------------------------------
 
 
-def _found(model: ModelPlan, provider: str, root: Path) -> Backend | None:
+def _found(model: ModelPlan, provider: str, root: Path) -> Found | None:
     if model.backend is not None:
         function = load_function(model.backend, root, "backend")
-        return Backend(function, model.backend, source_digest(model.backend, function, root))
+        return Found(function, model.backend, source_digest(model.backend, function, root))
     installed = [_installed(entry) for entry in entry_points(group=GROUP, name=provider)]
     registered = _REGISTERED.get(provider)
     if registered is not None and not any(each.function is registered for each in installed):
-        installed.append(Backend(registered, _place(registered), source_digest(_place(registered), registered, root)))
+        installed.append(Found(registered, _place(registered), source_digest(_place(registered), registered, root)))
     if len(installed) > 1:
         names = listed([each.shown for each in installed], "and")
         raise SkillcError(
@@ -314,7 +275,7 @@ def _found(model: ModelPlan, provider: str, root: Path) -> Backend | None:
     return installed[0] if installed else None
 
 
-def _installed(entry: EntryPoint) -> Backend:
+def _installed(entry: EntryPoint) -> Found:
     package = entry.dist
     of = f"{package.name} {package.version}" if package is not None else "an installed package"
     try:
@@ -328,7 +289,7 @@ def _installed(entry: EntryPoint) -> Backend:
         ) from problem
     if not callable(function):
         raise SkillcError(f"the backend `{entry.name}` of {of} is no function: `{entry.value}`")
-    return Backend(function, entry.value, source_digest(f"{of}: {entry.value}", function, Path()))
+    return Found(function, entry.value, source_digest(f"{of}: {entry.value}", function, Path()))
 
 
 def _place(function: Callable[..., Any]) -> str:

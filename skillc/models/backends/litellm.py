@@ -1,28 +1,68 @@
-"""The way out: litellm, imported late, told to keep still and to fetch nothing by itself."""
+"""litellm: the only file that imports, patches or reads it. `tests/models/test_litellm_surface.py` lists what it uses.
+
+litellm is imported late, since that takes seconds, and kept from telemetry, downloads and log output. It turns a reset,
+a page of HTML and a bad certificate into one error with an invented status, follows redirects with the key in their
+headers, sends a request again by itself, and reads a reply of any length. So each request of an attempt is watched at
+the one place through which all of litellm's async providers send.
+"""
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import base64
 import json
 import logging
 import os
 import re
+import sys
 import warnings
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 from weakref import WeakKeyDictionary, WeakSet
 
-from skillc.models.calls import Usage
-from skillc.models.failures import CallFailed, WireFailure
+from skillc.errors import SkillcError
+from skillc.models.endpoint import (
+    KEYS,
+    LOCAL_PROVIDERS,
+    NO_KEY,
+    Backend,
+    Endpoint,
+    Transport,
+    declared_url,
+    key_of,
+    normalised_or_error,
+    provider_of,
+)
+from skillc.models.failures import WireFailure
+from skillc.plan.schema import ModelPlan
 from skillc.text import shown
 
-# One attempt: arguments as `litellm.acompletion` takes them, to a reply in the OpenAI chat format.
-Transport = Callable[[Mapping[str, Any]], Awaitable[Any]]
+# The variables from which litellm takes a provider's address, where they are not named after the provider.
+_ADDRESSES = {
+    "anthropic": ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL"),
+    "bedrock": ("AWS_BEDROCK_RUNTIME_ENDPOINT",),
+    "fireworks_ai": ("FIREWORKS_API_BASE",),
+    "huggingface": ("HF_API_BASE", "HUGGINGFACE_API_BASE"),
+    "ollama_chat": ("OLLAMA_API_BASE",),
+    "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
+    "vertex_ai": ("VERTEXAI_API_BASE", "VERTEX_API_BASE"),
+}
+_PRICES = "model_prices_and_context_window_backup.json"
+_PROVIDERS = ("types/utils.py", "LlmProviders")
+
+# The longest reply of a model, thought and log-probabilities included, is a few MiB of JSON.
+MOST_BYTES = 32 * 1024 * 1024
+_REDIRECTS = range(300, 400)
+_ERRORS = frozenset(str(status) for status in range(400, 600))
+_NOT_PASSED_ON = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+_TAG = re.compile(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 
 
 async def send(arguments: Mapping[str, Any]) -> Any:
@@ -58,87 +98,92 @@ def _signed(address: str | None) -> tuple[str | None, str | None]:
     return f"{scheme}://{rest[len(signs) + 1 :]}", f"Basic {token}"
 
 
-@cache
-def load_litellm() -> Any:
-    """Litellm without telemetry, chatter, or a download of its price list. The rulebook is among its providers."""
+def _connect(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[Endpoint, Transport]:
+    """The endpoint of any model. A key of a provider's own address is never sent to an address from the program."""
+    provider = provider_of(model.model)
+    url = declared_url(model, environ)
+    if url is None:
+        # litellm would read these by itself; what it reads has to be in the cache key.
+        names = _ADDRESSES.get(provider, (f"{provider.upper()}_API_BASE",))
+        url = next((environ[name] for name in names if environ.get(name)), None)
+    if url is None and provider in {"hosted_vllm", "vllm"}:
+        raise SkillcError(
+            f"model `{model.role}` is `{model.model}`, and nobody says where its server is",
+            hint='add `base_url = "http://localhost:8000/v1"` to its block, or `serve = vllm {}`, with which skillc '
+            "starts one, or run with `--offline`",
+        )
+    declared = model.base_url is not None or model.base_url_env is not None
+    key_env = model.key_env or (None if declared else KEYS.get(provider))
+    key = key_of(model, environ, key_env) or (NO_KEY if url or provider in LOCAL_PROVIDERS else None)
+    return Endpoint(normalised_or_error(model, url) if url else provider, url, key, key_env), send
+
+
+# ---- loading litellm, and reading its data without loading it ----
+
+
+def quiet() -> None:
+    """Keep litellm from downloading its price list; takes effect before litellm is imported."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     os.environ.setdefault("LITELLM_LOG", "ERROR")
+
+
+@cache
+def load_litellm() -> Any:
+    """Import litellm without telemetry or log output, and watch its requests."""
+    quiet()
     warnings.filterwarnings("ignore", message="Item '.*' on TypedDict class .*ReadOnly")
-    # A call that is cancelled while litellm puts it together leaves this behind.
+    # Left behind by a call that is cancelled while litellm prepares it.
     warnings.filterwarnings("ignore", message="coroutine '.*completion' was never awaited", category=RuntimeWarning)
     import litellm
-    import openai.resources.chat  # noqa: F401 - which litellm leaves to its first call
+    import openai.resources.chat  # noqa: F401 - litellm would import it at its first call
     from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
-
-    from skillc.models.rulebook import provider
 
     litellm.telemetry = False
     litellm.suppress_debug_info = True
     litellm.drop_params = False
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "httpx"):
         logging.getLogger(name).setLevel(logging.ERROR)
-    provider.register()
     watch(LiteLLMAiohttpTransport)
     return litellm
 
 
-def read_reply(raw: Any) -> tuple[str, str, Usage | None, str, tuple[dict[str, Any], ...]]:
-    """Text, finish reason, usage (None where the reply does not say), model, and tool calls.
+@cache
+def price_list() -> dict[str, dict[str, Any]]:
+    """Litellm's prices by model, from its data file; empty where it cannot be read."""
+    with suppress(OSError, ValueError):
+        table: dict[str, dict[str, Any]] = json.loads(_file(_PRICES).read_text(encoding="utf-8"))
+        return table
+    return {}
+
+
+@cache
+def litellm_providers() -> frozenset[str]:
+    """The providers that litellm knows; parsed from the enum in its source unless litellm is loaded."""
+    path, name = _PROVIDERS
+    if "litellm" not in sys.modules:
+        with suppress(OSError, SyntaxError):
+            body = ast.parse(_file(path).read_text(encoding="utf-8")).body
+            enum = next((each for each in body if isinstance(each, ast.ClassDef) and each.name == name), None)
+            values = [each.value for each in enum.body if isinstance(each, ast.Assign)] if enum else []
+            names = frozenset(str(value.value) for value in values if isinstance(value, ast.Constant))
+            if names:
+                return names
+    return frozenset(str(getattr(each, "value", each)) for each in load_litellm().provider_list)
+
+
+def _file(path: str) -> Path:
+    """A file of the installed litellm.
 
     Raises:
-        CallFailed: `malformed`: it is no reply in the chat format.
+        FileNotFoundError: litellm is not installed.
     """
-    data = raw if isinstance(raw, dict) else _plain(raw)
-    choices = data.get("choices") if isinstance(data, dict) else None
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise CallFailed("malformed", "the reply holds no choices")
-    message = choices[0].get("message")
-    if not isinstance(message, dict):
-        raise CallFailed("malformed", "the reply holds no message")
-    text = message.get("content")
-    calls = tuple(call for call in message.get("tool_calls") or () if isinstance(call, dict))
-    finish = choices[0].get("finish_reason") or "stop"
-    return (
-        whole(text) if isinstance(text, str) else "",
-        str(finish),
-        _usage(data.get("usage")),
-        str(data.get("model") or ""),
-        calls,
-    )
+    found = find_spec("litellm")
+    for home in (found.submodule_search_locations or ()) if found else ():
+        return Path(home) / path
+    raise FileNotFoundError(path)
 
 
-def whole(text: str) -> str:
-    """The text without lone surrogates, which no file and no further prompt can hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
-def _plain(raw: Any) -> Any:
-    dump = getattr(raw, "model_dump", None)
-    return dump() if callable(dump) else None
-
-
-def _usage(reported: Any) -> Usage | None:
-    if not isinstance(reported, dict):
-        return None
-    prompt, completion = reported.get("prompt_tokens"), reported.get("completion_tokens")
-    if not isinstance(prompt, int) or not isinstance(completion, int) or not (prompt or completion):
-        return None
-    cached = (reported.get("prompt_tokens_details") or {}).get("cached_tokens")
-    reasoning = (reported.get("completion_tokens_details") or {}).get("reasoning_tokens")
-    return Usage(prompt, min(int(cached or 0), prompt), completion, int(reasoning or 0))
-
-
-# The longest reply of a model, thought and log-probabilities included, is a few MiB of JSON.
-MOST_BYTES = 32 * 1024 * 1024
-
-_REDIRECTS = range(300, 400)
-_ERRORS = frozenset(str(status) for status in range(400, 600))
-_NOT_PASSED_ON = frozenset({"content-encoding", "content-length", "transfer-encoding"})
-_TAG = re.compile(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+# ---- watching requests ----
 
 
 class Told(NamedTuple):
@@ -353,3 +398,6 @@ def _shown(request: Any, location: str) -> str:
         return str(target.copy_with(username=None, password=None, query=None, fragment=None))
     except (httpx.InvalidURL, ValueError):
         return "an address that cannot be read"
+
+
+LITELLM = Backend("litellm", _connect, networked=True, keeps_prefixes=True, load=load_litellm)

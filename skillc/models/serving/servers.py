@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc.errors import SkillcError
-from skillc.models.backends.litellm import Transport
+from skillc.models.endpoint import Transport
 from skillc.models.serving.launch import Launch
 from skillc.models.serving.probe import Address
 from skillc.models.serving.published import Served, Watcher
