@@ -181,7 +181,6 @@ def test_outputs_of_every_type_come_back_as_json_has_them() -> None:
 
 
 def test_the_rulebook_is_reached_the_same_way() -> None:
-    pytest.importorskip("skillc.models.rulebook.provider")
     plan = plan_of(model(name="rulebook/v1", base_url=None))
     with Client(plan, offline=True) as client:
         rollout = asyncio.run(Runner(plan, client)(SKILL, example("where is my invoice"), 0, "rollout"))
