@@ -4,7 +4,7 @@ BIN := .venv/bin
 DEMO := examples/tickets/tickets.skill
 DEMO_VLLM := examples/local_model/tickets_vllm.skill
 
-.PHONY: demo demo-vllm test test-vllm local-model lint types pytest test-lark bench fuzz pages pictures docs format clean
+.PHONY: demo demo-vllm test test-vllm local-model lint types pytest bench fuzz pages pictures docs format clean
 
 demo: .venv/installed
 	@rm -rf build/demo && mkdir -p build
@@ -28,13 +28,6 @@ test: .venv/installed
 	@echo "installing into .venv, once (about a minute)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
-
-# The oldest supported lark, in an environment of its own.
-test-lark: .venv/installed
-	$(PYTHON) -m venv build/lark
-	build/lark/bin/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
-	build/lark/bin/python -m pip install --quiet "lark==1.2.2"
-	SKILLC_LARK=1.2.2 build/lark/bin/python -m pytest -n auto tests/language
 
 # glibc gives large arrays back to the system after each step, which makes a step half as slow again.
 MALLOC := MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=34359738368 MALLOC_TOP_PAD_=268435456
@@ -82,7 +75,7 @@ fuzz: build/fuzz/venv/installed
 
 build/fuzz/venv/installed: tests/fuzzing/target.py constraints.txt
 	$(PYTHON) -m venv build/fuzz/venv
-	build/fuzz/venv/bin/python -m pip install --quiet --constraint constraints.txt "atheris==3.0.0" lark
+	build/fuzz/venv/bin/python -m pip install --quiet --constraint constraints.txt "atheris==3.0.0"
 	@touch $@
 
 # The pages that the grammar, the registries and the command line write; a test says when they are out of step.

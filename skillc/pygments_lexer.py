@@ -10,8 +10,9 @@ from pygments.lexer import Lexer, RegexLexer, bygroups, default, include, words
 from pygments.lexers.shell import BashLexer
 from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, Punctuation, String, Text, Whitespace
 
-from skillc.language.highlighting import CONSTANTS, OPERATORS, terminals
+from skillc.language.highlighting import CONSTANTS, OPERATORS
 from skillc.language.highlighting import words as known_words
+from skillc.syntax.tokens import terminals
 
 _WORDS = known_words()
 _TERMINALS = terminals()

@@ -29,7 +29,13 @@ def unpacked(tmp_path_factory):
 
 
 def test_the_wheel_holds_what_is_no_python(unpacked):
-    for name in ("grammar/skill.lark", "stdlib/gates.skill", "optimize/propose/prompts/reflect.j2", "py.typed"):
+    for name in (
+        "grammar/skill.lark",
+        "syntax/table.json",
+        "stdlib/gates.skill",
+        "optimize/propose/prompts/reflect.j2",
+        "py.typed",
+    ):
         assert (unpacked / "skillc" / name).is_file(), name
 
 
@@ -53,7 +59,7 @@ def test_the_wheel_compiles_from_an_empty_folder(unpacked, tmp_path):
         "main()\n"
     )
     # The wheel stands before the checkout, which the editable install adds at the end.
-    environment = {**os.environ, "PYTHONPATH": str(unpacked), "SKILLC_CACHE_DIR": str(tmp_path / "tables")}
+    environment = {**os.environ, "PYTHONPATH": str(unpacked)}
     done = subprocess.run(
         [sys.executable, "-c", code, "compile", "things.skill", "--set", "budget.steps=2", "--json"],
         cwd=tmp_path,

@@ -62,8 +62,6 @@ class Verbs(click.Group):
         """Import and return a verb."""
         if cmd_name not in VERBS:
             return None
-        if cmd_name in _QUICK:
-            _import_lark()
         module = importlib.import_module(f"skillc.cli.{_MODULES.get(cmd_name, cmd_name)}")
         command = getattr(module, cmd_name)
         assert isinstance(command, click.Command)
@@ -89,20 +87,6 @@ def skillc() -> None:
 
     A .skill program says what a skill is for, what may change, what it may cost and what a change must prove.
     """
-
-
-def _import_lark() -> None:
-    """Import lark without `regex`, which it loads wherever it is installed: a tenth of the time of a check.
-
-    lark needs it for `Lark(regex=True)` alone, which the language never uses.
-    """
-    if "lark" in sys.modules or "regex" in sys.modules:
-        return
-    sys.modules["regex"] = None  # type: ignore[assignment]
-    try:
-        importlib.import_module("lark")
-    finally:
-        del sys.modules["regex"]
 
 
 def main() -> None:

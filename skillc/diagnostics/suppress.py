@@ -121,8 +121,8 @@ def _suppression(found: Diagnostic, among: Iterable[_Suppression]) -> _Suppressi
 
 def _read(program: nodes.Program, problems: list[Diagnostic]) -> Iterator[_Suppression]:
     """The suppressions of a file that have a reason; what is wrong with it and the others is added to `problems`."""
-    for comment in program.trivia:
-        if comment.kind != "comment" or not _MEANT.match(comment.text):
+    for comment in program.comments:
+        if comment.documents or not _MEANT.match(comment.text):
             continue
         right = _RIGHT.fullmatch(comment.text)
         words = list(_CODE.finditer(right["codes"])) if right is not None else []
@@ -152,7 +152,7 @@ def _covered(program: nodes.Program, comment: Span) -> Span:
 
 
 def _code_below(program: nodes.Program, place: int) -> int:
-    text, ends = program.source.text, {each.span.start: each.span.end for each in program.trivia}
+    text, ends = program.source.text, {each.span.start: each.span.end for each in program.comments}
     while place < len(text) and (text[place].isspace() or place in ends):
         place = max(ends.get(place, 0), place + 1)
     return place

@@ -186,7 +186,7 @@ def _rules(work: Work) -> None:
 def _expressions(work: Work) -> None:
     """Functions, metrics and gates."""
     facts = gather(work.entities, work.module, work.broken)
-    comments = tuple(t for t in work.program.trivia if t.kind != "blank")
+    comments = work.program.comments
     lower = Lower(work.report, work.module, facts, comments)
     lower.check_functions()
     lower.lower_metrics()

@@ -7,11 +7,9 @@ statement, one that stands before `=`, a function before `(`. The rest is the se
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from typing import Any
 
-from skillc import resources
 from skillc.gates.functions import NAMES
 from skillc.gates.units import UNITS
 from skillc.language.fields import TYPES
@@ -19,6 +17,7 @@ from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
 from skillc.language.kinds import KINDS
 from skillc.language.modules import STATES
+from skillc.syntax.tokens import terminals
 
 SCOPE = "source.skill"
 
@@ -82,24 +81,6 @@ def _collect_form(form: Form, settings: set[str], values: set[str]) -> None:
     for each in form.items:
         _collect_form(each, settings, values)
     _collect(form.block or (), settings, values)
-
-
-# ---- terminals ------------------------------------------------------------------------------------
-
-
-def terminals() -> dict[str, str]:
-    """The grammar's terminals, those of one word aside, as regular expressions that Python knows."""
-    grammar = (resources.folder("grammar") / "skill.lark").read_text("utf-8")
-    found: dict[str, str] = {}
-    for match in re.finditer(r"^(_?[A-Z]+)(?:\.-?\d+)?: *(.+)$", grammar, re.MULTILINE):
-        name, written = match[1], match[2].strip()
-        pattern = re.fullmatch(r"/(.*)/([a-z]*)", written)
-        if pattern:
-            flags = f"(?{pattern[2]})" if pattern[2] else ""
-            found[name] = flags + pattern[1].replace(r"\/", "/")
-        elif re.fullmatch(r'("[^"]*"\s*\|?\s*)+', written):
-            found[name] = "|".join(re.escape(each) for each in re.findall(r'"([^"]*)"', written))
-    return found
 
 
 def _portable(pattern: str) -> str:

@@ -166,10 +166,10 @@ def _apart(doc: str) -> tuple[str, str]:
 def _head(parsed: Parsed) -> str:
     """The comment lines that a file begins with."""
     found: list[str] = []
-    for trivia in parsed.program.trivia:
-        if trivia.kind != "comment" or (parsed.program.statements and trivia.span > parsed.program.statements[0].span):
+    for comment in parsed.program.comments:
+        if comment.documents or (parsed.program.statements and comment.span > parsed.program.statements[0].span):
             break
-        found.append(trivia.text.removeprefix("#").strip())
+        found.append(comment.text.removeprefix("#").strip())
     return "\n".join(found).strip()
 
 

@@ -31,7 +31,7 @@ class Lower:
         metrics: the checked ones, each after those that it reads.
     """
 
-    def __init__(self, report: Report, module: Module, facts: Facts, comments: tuple[nodes.Trivia, ...]) -> None:
+    def __init__(self, report: Report, module: Module, facts: Facts, comments: tuple[nodes.Comment, ...]) -> None:
         self._report = report
         self._module = module
         self._comments = comments

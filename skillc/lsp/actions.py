@@ -12,14 +12,13 @@ from skillc.diagnostics.fixing import fix
 from skillc.lsp.diagnostics import as_lsp, overlapping
 from skillc.lsp.edits import line_edits
 from skillc.lsp.workspace import Analysis, Project
-from skillc.syntax.scan import STRING, TEXT
 from skillc.syntax.source import Source, Span
+from skillc.syntax.tokens import parts
 
 KINDS = (types.CodeActionKind.QuickFix, types.CodeActionKind.SourceFixAll)
 REASON = "say why"
 
 _SUPPRESSION = re.compile(r"#+[ \t]*skillc:[ \t]*ignore\[[^\]]*[^\]\s,]")
-_TEXTS = re.compile(rf'(?P<text>{TEXT}|"""(?:.*)\Z)|{STRING}|\#[^\n]*|///[^\n]*', re.DOTALL)
 
 
 def code_actions(
@@ -103,8 +102,8 @@ def suppression(analysis: Analysis, diagnostic: Diagnostic) -> Fix | None:
     if _in_text(text, end):
         return None
     comment = f"  # skillc: ignore[{diagnostic.code}] {REASON}"
-    for item in analysis.work.program.trivia:
-        if item.kind != "blank" and item.span.start < end <= item.span.end:
+    for item in analysis.work.program.comments:
+        if item.span.start < end <= item.span.end:
             at = item.span.start
             known = _SUPPRESSION.match(item.text)
             if known is not None:
@@ -115,7 +114,8 @@ def suppression(analysis: Analysis, diagnostic: Diagnostic) -> Fix | None:
 
 
 def _in_text(text: str, place: int) -> bool:
-    return any(match["text"] and match.start() < place < match.end() for match in _TEXTS.finditer(text))
+    texts = (match for match in parts(text) if match["text"] and match.start() < place)
+    return any(place < match.end() or match[0] == '"""' for match in texts)
 
 
 def _edit(project: Project, source: Source, mend: Fix) -> types.WorkspaceEdit:

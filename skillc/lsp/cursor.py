@@ -9,10 +9,9 @@ from typing import Literal
 from skillc.language.forms import Form, SettingKind
 from skillc.language.kinds import Kind, kinds_in
 from skillc.syntax.outline import chunks, statement_at
-from skillc.syntax.reader import Failure, Lexeme, Prefix, read_prefix
-from skillc.syntax.scan import STRING, TEXT
+from skillc.syntax.reader import Derivation, Failure, read_prefix
+from skillc.syntax.tokens import Token, parts
 
-_OPAQUE = re.compile(rf'(?P<text>{TEXT}|"""(?:.*)\Z)|(?P<string>{STRING})|(?P<comment>\#[^\n]*|///[^\n]*)', re.DOTALL)
 _WORD = re.compile(r"[^\W\d]\w*\Z")
 _ATTEMPTS = 20
 _CONTEXT = 200_000
@@ -83,12 +82,12 @@ class Cursor:
 def cursor_at(text: str, offset: int) -> Cursor:
     """Where a place stands. It never raises, whatever the text."""
     quoted, start = "", offset
-    for match in _OPAQUE.finditer(text):
+    for match in parts(text):
         if match.start() >= offset:
             break
         if match["comment"] and offset <= match.end():
             return Cursor(offset)
-        if match["text"] and offset < match.end():
+        if match["text"] and (offset < match.end() or match[0] == '"""'):
             return Cursor(offset)
         if match["string"] and (offset < match.end() or not _closed(match[0])):
             quoted, start = text[match.start() : offset], match.start()
@@ -109,7 +108,7 @@ def _closed(string: str) -> bool:
     return len(string) > 1 and string.endswith('"')
 
 
-def _prefix(text: str, start: int) -> tuple[str, Prefix] | None:
+def _prefix(text: str, start: int) -> tuple[str, Derivation] | None:
     """What the parser makes of the statement before the cursor; those before it that are wrong are left out."""
     begins = max((a for a, _ in chunks(text) if a <= start), default=0)
     # A name in the first column begins a chunk, and is what is being typed.
@@ -118,7 +117,7 @@ def _prefix(text: str, start: int) -> tuple[str, Prefix] | None:
         return None
     for _ in range(_ATTEMPTS):
         found = read_prefix(shown)
-        if isinstance(found, Prefix):
+        if isinstance(found, Derivation):
             return shown, found
         shown = _mended(shown, found)
         if not shown:
@@ -142,14 +141,14 @@ class _Frame:
     bracket: str
     place: Place
     call: tuple[str, ...] = ()
-    tokens: list[Lexeme] = field(default_factory=list)
+    tokens: list[Token] = field(default_factory=list)
     given: set[str] = field(default_factory=set)
     commas: int = 0
     names: list[str] = field(default_factory=list)
     parameters: tuple[str, ...] | None = None
 
 
-def _walk(text: str, prefix: Prefix, start: int, word: str) -> Cursor:
+def _walk(text: str, prefix: Derivation, start: int, word: str) -> Cursor:
     frames = [_Frame("", Place())]
     for token in prefix.tokens:
         frame = frames[-1]
@@ -162,7 +161,7 @@ def _walk(text: str, prefix: Prefix, start: int, word: str) -> Cursor:
                 frames.pop()
                 frame.names += _head(text, frame.tokens)[:1]
                 _take_parameters(frames[-1], frame)
-            frames[-1].tokens.append(Lexeme("GROUP", token.start, token.end))
+            frames[-1].tokens.append(token.of_kind("GROUP"))
         elif token.kind == "_END":
             if frame.tokens:
                 frame.given.add(_last_word(text, frame.tokens))
@@ -176,7 +175,7 @@ def _walk(text: str, prefix: Prefix, start: int, word: str) -> Cursor:
     return _located(text, prefix, frames, start, word)
 
 
-def _located(text: str, prefix: Prefix, frames: list[_Frame], start: int, word: str) -> Cursor:
+def _located(text: str, prefix: Derivation, frames: list[_Frame], start: int, word: str) -> Cursor:
     last = prefix.tokens[-1].kind if prefix.tokens else ""
     statement = next(frame for frame in reversed(frames) if frame.bracket in ("", "{"))
     kinds = [token.kind for token in statement.tokens]
@@ -216,7 +215,7 @@ def _replaced(cursor: Cursor, **changes: object) -> Cursor:
     return replace(cursor, **changes)  # type: ignore[arg-type]
 
 
-def _head(text: str, tokens: list[Lexeme]) -> tuple[str, ...]:
+def _head(text: str, tokens: list[Token]) -> tuple[str, ...]:
     """The words of a statement up to the first other token."""
     found = []
     for token in tokens:
@@ -226,19 +225,19 @@ def _head(text: str, tokens: list[Lexeme]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _last_word(text: str, tokens: list[Lexeme]) -> str:
+def _last_word(text: str, tokens: list[Token]) -> str:
     head = _head(text, tokens)
     return head[-1] if head else ""
 
 
-def _called(text: str, tokens: list[Lexeme]) -> tuple[str, ...]:
+def _called(text: str, tokens: list[Token]) -> tuple[str, ...]:
     """The name that stands right before a `(`."""
     if not tokens or tokens[-1].kind != "NAME":
         return ()
     return (*_before_dot(text, tokens[:-1]), text[tokens[-1].start : tokens[-1].end])
 
 
-def _before_dot(text: str, tokens: list[Lexeme]) -> tuple[str, ...]:
+def _before_dot(text: str, tokens: list[Token]) -> tuple[str, ...]:
     found: list[str] = []
     rest = list(tokens)
     while len(rest) > 1 and rest[-1].kind == "DOT" and rest[-2].kind == "NAME":
@@ -266,7 +265,7 @@ def setting_of(place: Place, words: tuple[str, ...]) -> SettingKind | None:
     return next((each for each in place.settings if words and each.name == words[-1]), None)
 
 
-def _inside(place: Place, text: str, tokens: list[Lexeme]) -> Place:
+def _inside(place: Place, text: str, tokens: list[Token]) -> Place:
     words = _head(text, tokens)
     kind = kind_of(place, words)
     if kind is not None:

@@ -131,13 +131,9 @@ def _foldable(analysis: Analysis) -> Iterator[tuple[Span, types.FoldingRangeKind
             yield statement.block.span, None
             waiting += statement.block.statements
     run: Span | None = None
-    for item in analysis.work.program.trivia:
-        if item.kind == "blank":
-            run = None
-            continue
-        text = analysis.source.text
-        joined = run is not None and not text[run.end : item.span.start].strip()
-        if run is not None and joined:
+    text = analysis.source.text
+    for item in analysis.work.program.comments:
+        if run is not None and not item.blank and not text[run.end : item.span.start].strip():
             run = run.to(item.span)
             yield run, types.FoldingRangeKind.Comment
         else:

@@ -114,9 +114,8 @@ def _path(analysis: Analysis, link: Link) -> Iterator[tuple[Span, str, int]]:
 
 
 def _trivia(analysis: Analysis) -> Iterator[tuple[Span, str, int]]:
-    for item in analysis.work.program.trivia:
-        if item.kind != "blank":
-            yield item.span, "comment", _DOCUMENTATION if item.kind == "doc" else 0
+    for item in analysis.work.program.comments:
+        yield item.span, "comment", _DOCUMENTATION if item.documents else 0
 
 
 def _literals(analysis: Analysis) -> Iterator[tuple[Span, str, int]]:

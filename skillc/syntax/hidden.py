@@ -11,21 +11,19 @@ from collections.abc import Iterator
 from itertools import islice
 
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity
-from skillc.syntax.scan import STRING, TEXT
 from skillc.syntax.source import Source, Span
+from skillc.syntax.tokens import WORDS, tokenize
 
 FINDINGS_LIMIT = 20
 """After so many no further one is reported."""
 
-_PARTS = re.compile(
-    rf"(?P<text>{TEXT})|(?P<string>{STRING})|(?P<comment>///[^\n]*|\#[^\n]*)|(?P<name>[^\W\d]\w*+)", re.DOTALL
-)
 _FLAG = "\U0001f3f4[\U000e0020-\U000e007f]+"
 _DIRECTION = "\u202a-\u202e\u2066-\u2069"
 _TAGS = "\U000e0000-\U000e007f"
 _LINE_ENDS = "\x0b\x0c\x85\u2028\u2029"
 _CONTROL = "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"
 _HIDDEN = re.compile(rf"{_FLAG}|(?P<hidden>[{_DIRECTION}{_TAGS}{_LINE_ENDS}{_CONTROL}]|\r(?!\n))")
+_WHERE = {"TEXT": "text", "STRING": "string", "UNCLOSED": "string", **dict.fromkeys(("NAME", *WORDS.values()), "name")}
 # Letters of other scripts, each with the Latin one that it can't be told from.
 _TWINS = dict(
     zip(
@@ -37,20 +35,31 @@ _TWINS = dict(
 
 
 def hidden(source: Source) -> list[Diagnostic]:
-    """What is hidden in comments, strings and texts, and the names with letters that look like others."""
+    """Find what is hidden in comments, strings and texts, and names with letters that look like others."""
     found: list[Diagnostic] = []
     names: set[str] = set()
-    for match in _PARTS.finditer(source.text):
-        if match.lastgroup == "name":
-            if not match[0].isascii() and match[0] not in names:
-                names.add(match[0])
-                found += _in_name(source, match[0], match.start())
+    for start, where, words in sorted(_written(source)):
+        if where == "name":
+            if not words.isascii() and words not in names:
+                names.add(words)
+                found += _in_name(source, words, start)
         else:
-            more = _in_words(source, match[0], match.start(), match.lastgroup or "")
+            more = _in_words(source, words, start, where)
             found += islice(more, FINDINGS_LIMIT - len(found))
         if len(found) >= FINDINGS_LIMIT:
             break
     return found
+
+
+def _written(source: Source) -> Iterator[tuple[int, str, str]]:
+    """The places where any character may be: the offset of each, what it is, and its text."""
+    tokens = tokenize(source.text, whole=False)
+    for token in tokens.found:
+        if token.kind in _WHERE:
+            yield token.start, _WHERE[token.kind], token.text
+    for comment in tokens.comments:
+        start = comment.span.start
+        yield start, "comment", source.text[start : source.line_end(start)]
 
 
 def _in_words(source: Source, words: str, start: int, where: str) -> Iterator[Diagnostic]:

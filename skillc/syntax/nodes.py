@@ -236,15 +236,20 @@ class Use(Node):
 Statement = Declaration | Header | Use
 
 
-# ---- what a formatter needs -----------------------------------------------------------------------
+# ---- the whole ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Trivia(Node):
-    """A comment or a run of blank lines, in file order. `text` is the comment with its `#`, or empty."""
+class Comment(Node):
+    """A comment with its `#` or `///`; `blank` if a blank line precedes it."""
 
-    kind: Literal["comment", "doc", "blank"]
     text: str
+    blank: bool
+
+    @property
+    def documents(self) -> bool:
+        """Whether it is documentation."""
+        return self.text.startswith("///")
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,4 +258,4 @@ class Program(Node):
 
     source: Source
     statements: tuple[Statement, ...]
-    trivia: tuple[Trivia, ...]
+    comments: tuple[Comment, ...]

@@ -6,21 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from skillc.syntax.newlines import DEPTH_LIMIT
-from skillc.syntax.scan import STRING, TEXT
+from skillc.syntax.reader import DEPTH_LIMIT
+from skillc.syntax.tokens import parts
 
-_PARTS = re.compile(
-    rf'(?P<text>{TEXT}|"""|{STRING})|(?P<comment>///[^\n]*|\#[^\n]*)|(?P<open>[({{\[])|(?P<close>[)}}\]])'
-    r"|(?P<newline>\n)|(?P<semicolon>;)|(?P<head>^[^\W\d]\w*)",
-    re.DOTALL | re.MULTILINE,
-)
 _ON = re.compile(r"(?:\s|#[^\n]*+)*+(?:[-+*|<>=!:.,{]|/(?!/)|(?:and|or)\b)")
 _BROKEN_OFF = re.compile(r"(?:[-+*/|<>=:.,!&]|\b(?:and|or|not))[ \t\r]*\Z")
 _AT_ONCE_AT_COLUMN_0 = re.compile(r"[ \t\r]*(?:#[^\n]*)?\n(?:[ \t\r]*(?:#[^\n]*)?\n)*(?=[^\W\d]|\})")
 _INDENT = re.compile(r"(?:[ \t\r]*\n)*([ \t]*)(\S?)")
-_COMMAS = re.compile(
-    rf'{TEXT}|"""|{STRING}|///[^\n]*|\#[^\n]*|(?P<open>[({{\[])|(?P<close>[)}}\]])|(?P<comma>,)', re.DOTALL
-)
 _BLANK = re.compile(r"[ \t]*")
 _SPACE = re.compile(r"\s*")
 _PAIRS = {")": "(", "]": "[", "}": "{"}
@@ -41,7 +33,7 @@ def chunks(text: str) -> list[tuple[int, int]]:
     """
     starts = [0]
     open_: list[bool] = []
-    for match in _PARTS.finditer(text):
+    for match in parts(text):
         if match.lastgroup == "open":
             open_.append(_AT_ONCE_AT_COLUMN_0.match(text, match.end()) is not None)
         elif match.lastgroup == "close" and open_:
@@ -87,7 +79,7 @@ class _Indents:
 def braces(text: str) -> Iterator[tuple[int, int]]:
     """Each `{` that has a `}`, with that, in the order of the `}`."""
     opened: list[int] = []
-    for match in _PARTS.finditer(text):
+    for match in parts(text):
         if match[0] == "{":
             opened.append(match.start())
         elif match[0] == "}" and opened:
@@ -97,12 +89,12 @@ def braces(text: str) -> Iterator[tuple[int, int]]:
 def separators(text: str, start: int, end: int) -> Iterator[int]:
     """The commas of a range that stand in no bracket."""
     depth = 0
-    for match in _COMMAS.finditer(text, start, end):
-        if match["open"]:
+    for match in parts(text, start, end):
+        if match.lastgroup == "open":
             depth += 1
-        elif match["close"]:
+        elif match.lastgroup == "close":
             depth -= 1
-        elif match["comma"] and depth <= 0:
+        elif match.lastgroup == "comma" and depth <= 0:
             yield match.start()
 
 
@@ -110,7 +102,7 @@ def _statements(text: str) -> Iterator[tuple[int, int]]:
     """Every statement, those of a block before the one that the block belongs to."""
     frames, indents = [_Frame("", 0, 0)], _Indents(text)
     comment = -1
-    for match in _PARTS.finditer(text):
+    for match in parts(text):
         kind, at = match.lastgroup, match.start()
         frame = frames[-1]
         if kind == "comment":

@@ -6,13 +6,13 @@ import gc
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label
 from skillc.syntax import nodes
 from skillc.syntax.reader import Reading, read
-from skillc.syntax.scan import Fault, Scan, scan
 from skillc.syntax.source import Source, Span
+from skillc.syntax.tokens import Fault, Token, tokenize
 
 _ZIP = "PK\x03\x04"
 MERGED = "<<<<<<< "
@@ -29,11 +29,13 @@ class Parsed:
         diagnostics: in the order of the text.
         dropped: words of statements that could not be read. Something of this name may well be declared, so a pass
             that misses one of them had better say nothing.
+        tokens: of a text that was read as a whole, without newlines that end nothing.
     """
 
     program: nodes.Program
     diagnostics: tuple[Diagnostic, ...]
     dropped: frozenset[str] = frozenset()
+    tokens: tuple[Token, ...] = field(default=(), compare=False, repr=False)
 
 
 def parse(source: Source) -> Parsed:
@@ -46,25 +48,26 @@ def parse(source: Source) -> Parsed:
         return _unreadable(source, zipped(source))
     with collector_paused():
         text, faults = _one_side(source) if MERGED in text else (text, [])
-        scanned = scan(text)
-        faults += [_fault(source, fault) for fault in scanned.faults]
-        text = _without_open_texts(text, scanned)
-        found = read(source, text, range(len(text) + 1), scanned)
+        tokens = tokenize(text)
+        faults += [_fault(source, fault) for fault in tokens.faults]
+        found = read(source, tokens, range(len(text) + 1), tokens)
+        read_as: tuple[Token, ...] = ()
         if isinstance(found, Reading):
+            read_as = found.tokens
             statements, diagnostics, dropped = found.statements, [*faults, *found.diagnostics], frozenset[str]()
         else:
             # Half as large as all the rest of the parser, and not needed for a sound program.
             from skillc.syntax.recovery import recover
 
-            recovered = recover(source, text, scanned)
+            recovered = recover(source, tokens)
             statements = tuple(recovered.statements)
             diagnostics, dropped = [*faults, *recovered.diagnostics], frozenset(recovered.dropped)
         # Whatever an open text has swallowed may have been declared.
-        swallowed = (fault.span for fault in scanned.faults if fault.kind == "unclosed")
+        swallowed = (fault.span for fault in tokens.faults if fault.kind == "unclosed")
         dropped = dropped.union(*(_NAME.findall(source.text, span.start, span.end) for span in swallowed))
     diagnostics.sort(key=lambda each: each.primary.span)
-    program = nodes.Program(Span(0, len(text)), source, statements, scanned.trivia)
-    return Parsed(program, tuple(diagnostics), dropped)
+    program = nodes.Program(Span(0, len(text)), source, statements, tokens.comments)
+    return Parsed(program, tuple(diagnostics), dropped, read_as)
 
 
 def zipped(source: Source) -> Diagnostic:
@@ -101,16 +104,6 @@ def _fault(source: Source, fault: Fault) -> Diagnostic:
     seen = (Label(source, fault.fence, "this begins another text"),) if fault.fence else ()
     hint = 'close it with `"""` on a line of its own'
     return Diagnostic("SK006", 'this `"""` is never closed', Label(source, opening), secondary=seen, hint=hint)
-
-
-def _without_open_texts(text: str, scanned: Scan) -> str:
-    """The text with an empty string in place of each text without an end, of the same length."""
-    for fault in scanned.faults:
-        if fault.kind == "unclosed":
-            start, end = fault.span.start, fault.span.end
-            blank = "".join(c if c == "\n" else " " for c in text[start + 2 : end])
-            text = text[:start] + '""' + blank + text[end:]
-    return text
 
 
 @contextmanager

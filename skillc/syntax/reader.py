@@ -1,32 +1,56 @@
-"""One attempt to read one text: either its statements, or where and in front of what reading stopped."""
+"""One attempt to read one text: the parser's loop over the grammar's tables.
+
+It also decides which newlines end a statement: none in brackets or behind an operator. That a line which begins with an
+operator or a `{` continues the one before is part of the grammar's `_END`.
+"""
 
 from __future__ import annotations
 
-import re
-import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from lark import Lark, Token
-from lark.exceptions import UnexpectedCharacters, UnexpectedToken
-
 from skillc.diagnostics.diagnostic import Diagnostic
-from skillc.syntax import grammar, nodes
-from skillc.syntax.newlines import Newlines, TooLargeError
-from skillc.syntax.scan import TEXT, Scan
+from skillc.syntax import nodes
+from skillc.syntax.builder import Builder
 from skillc.syntax.source import Source
-from skillc.syntax.transform import Builder
+from skillc.syntax.tokens import WORDS, Token, Tokens, table, tokenize
+
+DEPTH_LIMIT = 100
+"""How deep brackets and operators may nest; later passes walk the tree by recursion."""
+
+LENGTH_LIMIT = 10_000
+"""How many operators of arithmetic may follow each other, as in `a + b * c - d`, which has three."""
+
+GOES_ON = frozenset(("EQUAL", "COMMA", "COLON", "VBAR", "COMPARE", "SIGN", "SCALE", "DOT", "AND", "OR", "NOT"))
+"""Kinds of tokens behind which a newline ends nothing."""
+
+OPENERS = frozenset(("LPAR", "LSQB", "LBRACE"))
+CLOSERS = frozenset(("RPAR", "RSQB", "RBRACE"))
+OPERANDS = frozenset(("NAME", "NUMBER", "MONEY", "STRING", "TEXT", "PERCENT", "RPAR", "RSQB"))
+"""Kinds that end an operand: a sign behind one joins two operands, any other belongs to the next operand."""
+
+_WORDS = frozenset(WORDS.values())
+_AFRESH = frozenset(("COMMA", "COLON", "EQUAL", "AND", "OR", "VBAR", "_END"))
+_COUNTED = _AFRESH | OPENERS | CLOSERS | {"SIGN", "SCALE", "DOT", "NOT", "COMPARE"}
+
+Makers = Mapping[str, Callable[[list[Any]], Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Lexeme:
-    """A token: the grammar's name for it, and its place in the text that was read."""
+class Derivation:
+    """Tokens that the grammar derives.
 
-    kind: str
-    start: int
-    end: int
+    Attributes:
+        value: what the makers made of all of them; None if the tokens only begin a program.
+        tokens: those that were read, without newlines that end nothing.
+        accepts: the kinds that may come next.
+    """
+
+    value: Any
+    tokens: tuple[Token, ...]
+    accepts: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +59,7 @@ class Reading:
 
     statements: tuple[nodes.Statement, ...]
     diagnostics: tuple[Diagnostic, ...]
+    tokens: tuple[Token, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,96 +67,212 @@ class Failure:
     """Where reading stopped.
 
     Attributes:
-        at: what stood there; its kind is `CHARACTER` where nothing begins with that, `DEEP` where the nesting is too
-            deep, `LONG` where too many operators follow each other, `$END` at the end.
-        accepts: the grammar's names for what could have stood there.
+        at: the token that can't be there; its kind is `CHARACTER` if nothing begins so, `DEEP` if the nesting is too
+            deep, `LONG` if too many operators follow each other, `$END` at the end.
+        accepts: the kinds that could have been there.
         last: the token before.
         opened: the brackets that were open, outermost first.
     """
 
-    at: Lexeme
+    at: Token
     accepts: frozenset[str]
-    last: Lexeme | None
-    opened: tuple[Lexeme, ...]
+    last: Token | None
+    opened: tuple[Token, ...]
 
 
-@cache
-def _engine() -> tuple[Lark, Builder, Newlines]:
-    builder, newlines = Builder(), Newlines()
-    return grammar.load(builder, newlines), builder, newlines
+def read(source: Source, lexed: Tokens, places: Sequence[int], whole: Tokens) -> Reading | Failure:
+    """Read a text.
+
+    Args:
+        source: what it is a part of.
+        lexed: the text.
+        places: the offset in the source of each of its characters, and one more for the end.
+        whole: the tokens of the source, for the documentation.
+    """
+    builder = Builder(source, places, whole)
+    found = derive(lexed.found, builder.makers)
+    return found if isinstance(found, Failure) else Reading(found.value, tuple(builder.diagnostics), found.tokens)
 
 
-@cache
-def table() -> Any:
-    """The parser's own tables: lark's `ParseConf`, with what each state does on each terminal."""
-    return _engine()[0].parse_interactive("").parser_state.parse_conf
+def read_prefix(text: str) -> Derivation | Failure:
+    """Read a text that may break off anywhere between two tokens: for completion."""
+    return derive(tokenize(text, whole=False).found[:-1])
 
 
-_WHOLE = re.compile(rf'(?P<text>{TEXT})|(?P<string>"(?!"")(?:[^"\\\n]|\\[^\n])*+")', re.DOTALL)
-_LOCK = threading.Lock()
-
-
-def read(source: Source, text: str, places: Sequence[int], scanned: Scan) -> Reading | Failure:
-    """Read a text whose i-th character stands at `places[i]` in the source; `places` has one more for the end."""
-    with _LOCK:
-        parser, builder, newlines = _engine()
-        builder.begin(source, places, scanned)
-        try:
-            statements: tuple[nodes.Statement, ...] = parser.parse(text)  # type: ignore[assignment]
-        except UnexpectedToken as error:
-            at = _refused(text, error.token)
-            return _failure(at, frozenset(error.accepts or error.expected), newlines)
-        except UnexpectedCharacters as error:
-            start = error.pos_in_stream or 0
-            at = Lexeme("CHARACTER", start, start + 1)
-            return _failure(at, frozenset(error.allowed or ()), newlines)
-        except TooLargeError as error:
-            token = _lexeme(error.token)
-            return _failure(Lexeme(error.kind, token.start, token.end), frozenset(), newlines)
-        return Reading(statements, tuple(builder.diagnostics))
+# ---- the parser -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Prefix:
-    """The tokens of the beginning of a text, and the grammar's names for what may come next."""
+class _Rule:
+    """A rule of the grammar.
 
-    tokens: tuple[Lexeme, ...]
-    accepts: frozenset[str]
+    Attributes:
+        name: its maker; empty if its only child stays as it is, `_` if its children become those of another rule.
+        children: 1 for each that is a token or a made one, 2 for those of another rule, 0 for an absent one; empty if
+            all are 1.
+    """
 
-
-def read_prefix(text: str) -> Prefix | Failure:
-    """Read a text that may break off anywhere between two tokens: for completion."""
-    places = range(len(text) + 1)
-    with _LOCK:
-        parser, builder, newlines = _engine()
-        builder.begin(Source("", text), places, Scan((), {}, {}, ()))
-        try:
-            interactive = parser.parse_interactive(text)
-            tokens = tuple(_lexeme(token) for token in interactive.iter_parse())
-            return Prefix(tokens, frozenset(interactive.accepts()))  # type: ignore[no-untyped-call]
-        except UnexpectedToken as error:
-            return _failure(_refused(text, error.token), frozenset(), newlines)
-        except UnexpectedCharacters as error:
-            start = error.pos_in_stream or 0
-            return _failure(Lexeme("CHARACTER", start, start + 1), frozenset(), newlines)
-        except TooLargeError as error:
-            token = _lexeme(error.token)
-            return _failure(Lexeme(error.kind, token.start, token.end), frozenset(), newlines)
+    name: str
+    origin: str
+    size: int
+    children: tuple[int, ...]
 
 
-def _refused(text: str, token: Token) -> Lexeme:
-    if token.type == "$END":
-        return Lexeme("$END", len(text), len(text))
-    if token.type == "UNCLOSED" and (whole := _WHOLE.match(text, token.start_pos or 0)):
-        # A sound string where the parser wants none.
-        return Lexeme("STRING" if whole["string"] else "TEXT", whole.start(), whole.end())
-    return _lexeme(token)
+_Step = int | _Rule
 
 
-def _failure(at: Lexeme, accepts: frozenset[str], newlines: Newlines) -> Failure:
-    last = _lexeme(newlines.last) if newlines.last else None
-    return Failure(at, accepts, last, tuple(_lexeme(token) for token in newlines.opened))
+@cache
+def _states() -> tuple[list[dict[str, _Step]], int]:
+    """What each state does on each kind, the state to go to or the rule that is complete; and the final state."""
+    rules = []
+    for name, origin, *children in table()["rules"]:
+        given = tuple(each for each in children if each)
+        plain = all(each == 1 for each in children)
+        rules.append(_Rule(name, origin, len(given), () if plain else tuple(children)))
+    states = [
+        {kind: step if step >= 0 else rules[-1 - step] for kind, step in state.items()} for state in table()["states"]
+    ]
+    return states, table()["end"]
 
 
-def _lexeme(token: Token) -> Lexeme:
-    return Lexeme(token.type, token.start_pos or 0, token.end_pos or 0)
+class _Level:
+    """The part of an expression between two brackets.
+
+    Attributes:
+        deep: the signs, dots and calls of the current operand, each of which nests it once more.
+        nots: the `not` of the current condition.
+        long: the operators of arithmetic that follow each other.
+    """
+
+    __slots__ = ("deep", "long", "nots")
+
+    def __init__(self) -> None:
+        self.deep = self.nots = self.long = 0
+
+
+def derive(tokens: Iterable[Token], makers: Makers | None = None) -> Derivation | Failure:
+    """Run the parser.
+
+    Args:
+        tokens: of a program if the last is `$END`, else of the beginning of one.
+        makers: for each rule what makes a value of those of its children; None makes no values.
+    """
+    table, final = _states()
+    states, values = [0], list[Any]()
+    read, opened = list[Token](), list[Token]()
+    last: Token | None = None
+    levels = [_Level()]
+    total = 0
+    for token in tokens:
+        kind = token.kind
+        if kind == "_END":
+            if token.text != ";" and _goes_on(opened, last):
+                continue
+        elif kind in _WORDS and kind not in (actions := table[states[-1]]) and "NAME" in actions:
+            token, kind = token.of_kind("NAME"), "NAME"
+        while True:
+            step = table[states[-1]].get(kind)
+            if isinstance(step, int):
+                states.append(step)
+                if makers is not None:
+                    values.append(token)
+                break
+            if step is None:
+                return Failure(token, _accepts(states), last, tuple(opened))
+            if step.size:
+                del states[-step.size :]
+            states.append(table[states[-1]][step.origin])  # type: ignore[arg-type]
+            if makers is not None and step.name:
+                _make(step, values, makers)
+            if states[-1] == final:
+                return Derivation(values[-1] if values else None, (*read, token))
+        read.append(token)
+        if kind in _COUNTED:
+            total += _counted(kind, token, last, opened, levels)
+            if total > DEPTH_LIMIT:
+                return Failure(token.of_kind("DEEP"), frozenset(), token, tuple(opened))
+            if levels[-1].long > LENGTH_LIMIT:
+                return Failure(token.of_kind("LONG"), frozenset(), token, tuple(opened))
+        last = token
+    return Derivation(None, tuple(read), _accepts(states))
+
+
+def _goes_on(opened: list[Token], last: Token | None) -> bool:
+    if opened and opened[-1].kind != "LBRACE":
+        return True
+    return last is not None and last.kind in GOES_ON
+
+
+def _make(rule: _Rule, values: list[Any], makers: Makers) -> None:
+    """Replace the values of a rule's children by the rule's own."""
+    first = len(values) - rule.size
+    children = values[first:]
+    if rule.children:
+        given = iter(children)
+        children = []
+        for each in rule.children:
+            if each == 0:
+                children.append(None)
+            elif each == 1:
+                children.append(next(given))
+            elif children:
+                children += next(given)
+            else:
+                # A list that grows to the right is not copied each time.
+                children = next(given)
+    del values[first:]
+    values.append(children if rule.name == "_" else makers[rule.name](children))
+
+
+def _accepts(states: list[int]) -> frozenset[str]:
+    table, _ = _states()
+    return frozenset(kind for kind in table[states[-1]] if kind.isupper() and _takes(states, kind))
+
+
+def _takes(states: list[int], kind: str) -> bool:
+    """Whether the parser can shift a token of a kind."""
+    table, final = _states()
+    states = list(states)
+    while True:
+        step = table[states[-1]].get(kind)
+        if not isinstance(step, _Rule):
+            return step is not None
+        if step.size:
+            del states[-step.size :]
+        states.append(table[states[-1]][step.origin])  # type: ignore[arg-type]
+        if states[-1] == final:
+            return True
+
+
+def _counted(kind: str, token: Token, before: Token | None, opened: list[Token], levels: list[_Level]) -> int:
+    """Count a token that nests, or that ends what is nested; return by how much deeper it is now.
+
+    An operator ends the operand before it, so that `-a + -b + -c` is long and not deep.
+    """
+    level = levels[-1]
+    joins = kind == "SCALE" or (kind == "SIGN" and before is not None and before.kind in OPERANDS)
+    if joins or kind == "COMPARE":
+        gone, level.deep = level.deep, 0
+        level.long = level.long + 1 if joins else 0
+        return -gone
+    if kind in _AFRESH:
+        gone = level.deep + level.nots
+        level.deep = level.nots = level.long = 0
+        return -gone
+    if kind == "NOT":
+        level.nots += 1
+        return 1
+    if kind in OPENERS:
+        opened.append(token)
+        levels.append(_Level())
+        return 1
+    if kind in CLOSERS:
+        if not opened:
+            return 0
+        opened.pop()
+        closed = levels.pop()
+        # The bracket itself still counts: `f()()()`.
+        levels[-1].deep += 1
+        return -closed.deep - closed.nots
+    level.deep += 1
+    return 1

@@ -11,8 +11,8 @@ from skillc.syntax.draft import Draft
 from skillc.syntax.mistakes import Mistake, Situation, explain
 from skillc.syntax.outline import chunks, statement_at
 from skillc.syntax.reader import Failure, Reading, read
-from skillc.syntax.scan import Scan
 from skillc.syntax.source import Source, Span
+from skillc.syntax.tokens import Tokens, tokenize
 
 MISTAKES_LIMIT = 100
 """After so many the rest of a file is not read."""
@@ -35,9 +35,9 @@ class Recovered:
     dropped: set[str] = field(default_factory=set)
 
 
-def recover(source: Source, text: str, scanned: Scan) -> Recovered:
-    """Read a text that can't be read as a whole; `text` is the source's, up to replacements of the same length."""
-    found = Recovered()
+def recover(source: Source, whole: Tokens) -> Recovered:
+    """Read a source that can't be read as a whole."""
+    found, text = Recovered(), whole.text
     for start, end in chunks(text):
         if len(found.diagnostics) >= MISTAKES_LIMIT:
             message = f"more than {MISTAKES_LIMIT} mistakes; the rest of the file was not read"
@@ -45,16 +45,16 @@ def recover(source: Source, text: str, scanned: Scan) -> Recovered:
             found.diagnostics.append(Diagnostic("SK011", message, Label(source, place)))
             found.dropped.update(_NAME.findall(text, start))
             break
-        _Chunk(Draft(source, text[start:end], range(start, end + 1)), scanned, found).read()
+        _Chunk(Draft(source, text[start:end], range(start, end + 1)), whole, found).read()
     return found
 
 
 class _Chunk:
     """The reading of one chunk, attempt by attempt; each attempt follows a smaller or mended draft."""
 
-    def __init__(self, draft: Draft, scanned: Scan, found: Recovered) -> None:
+    def __init__(self, draft: Draft, whole: Tokens, found: Recovered) -> None:
         self.draft = draft
-        self.scanned = scanned
+        self.whole = whole
         self.found = found
         self._told: set[int] = set()
         self._mended: set[tuple[str, int]] = set()
@@ -63,7 +63,8 @@ class _Chunk:
         """Add to what was found."""
         # Each attempt reads the whole chunk: a huge one gets few.
         for _ in range(max(2, min(60, _WORK // max(1, len(self.draft.text))))):
-            outcome = read(self.draft.source, self.draft.text, self.draft.places, self.scanned)
+            lexed = tokenize(self.draft.text, whole=False)
+            outcome = read(self.draft.source, lexed, self.draft.places, self.whole)
             if isinstance(outcome, Reading):
                 self.found.statements.extend(outcome.statements)
                 self.found.diagnostics.extend(outcome.diagnostics)

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from conftest_cli import PROGRAM, skillc
@@ -112,20 +111,3 @@ def test_a_clean_program_loads_neither_pages_nor_formats_nor_fixes(shop):
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=shop, capture_output=True, text=True, check=False)
     assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
-
-
-def test_a_check_loads_no_regex_module(tmp_path: Path) -> None:
-    """lark would load it wherever it is installed, and it takes as long as all of lark."""
-    path = tmp_path / "a.skill"
-    path.write_text("language 1\n", "utf-8")
-    code = (
-        "import sys\n"
-        f"sys.argv = ['skillc', 'check', {str(path)!r}]\n"
-        "from skillc.cli import main\n"
-        "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "print('lark' in sys.modules, 'regex' in sys.modules)\n"
-        "import regex\n"
-        "print(regex.match('a', 'a') is not None)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.splitlines()[-2:] == ["True False", "True"]

@@ -32,17 +32,17 @@ def by_name(findings: object) -> dict[str, Finding]:
 
 def test_what_skillc_needs_is_installed_here() -> None:
     found = by_name(check_installed(None))
-    assert {"python", "skillc", "dspy", "litellm", "lark", "diskcache", "gepa", "optuna"} <= set(found)
+    assert {"python", "skillc", "dspy", "litellm", "jinja2", "diskcache", "gepa", "optuna"} <= set(found)
     assert all(finding.level == "ok" for name, finding in found.items() if name not in ("gepa", "optuna", "cache"))
 
 
 def test_a_package_that_is_missing_or_too_old_comes_with_the_command() -> None:
-    versions = {"dspy": "3.3.9", "lark": None}
+    versions = {"dspy": "3.3.9", "jinja2": None}
     found = by_name(check_installed(None, lambda name: versions.get(name, installed_version(name))))
-    assert (found["dspy"].level, found["lark"].level) == ("missing", "missing")
+    assert (found["dspy"].level, found["jinja2"].level) == ("missing", "missing")
     assert "3.3.9" in found["dspy"].detail
     assert str(found["dspy"].fix).startswith('pip install "dspy')
-    assert str(found["lark"].fix).startswith('pip install "lark')
+    assert str(found["jinja2"].fix).startswith('pip install "jinja2')
 
 
 @pytest.mark.parametrize(("method", "package"), [("gepa", "gepa"), ("miprov2", "optuna")])

@@ -15,8 +15,7 @@ from trees import meaning
 
 from skillc.diagnostics.diagnostic import Severity
 from skillc.syntax.formatting import format_source
-from skillc.syntax.formatting.fences import indented
-from skillc.syntax.formatting.tokens import tokenize
+from skillc.syntax.formatting.lines import indented
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source
 from skillc.syntax.texts import text_value
@@ -116,10 +115,11 @@ def test_a_text_with_mistakes_is_refused_with_all_of_them() -> None:
     ],
 )
 def test_a_wrong_layout_is_refused_as_a_bug_of_ours(wrong, monkeypatch: pytest.MonkeyPatch) -> None:
-    from skillc.syntax.formatting import format as module
+    from skillc.syntax import formatting as module
     from skillc.syntax.formatting.layout import lay_out
 
-    monkeypatch.setattr(module, "lay_out", lambda program: wrong(lay_out(program)))
+    layouts = iter((wrong, str))
+    monkeypatch.setattr(module, "lay_out", lambda program: next(layouts)(lay_out(program)))
     text = "language 1\n# one\n/// what\ngoal correct  = a # why\n"
     done = format_source(Source("test.skill", text))
     assert done.text is None
@@ -128,7 +128,7 @@ def test_a_wrong_layout_is_refused_as_a_bug_of_ours(wrong, monkeypatch: pytest.M
 
 
 def test_the_place_of_a_bug_is_that_of_the_statement(monkeypatch: pytest.MonkeyPatch) -> None:
-    from skillc.syntax.formatting import format as module
+    from skillc.syntax import formatting as module
     from skillc.syntax.formatting.layout import lay_out
 
     monkeypatch.setattr(module, "lay_out", lambda program: lay_out(program).replace("5%", "6%"))
@@ -138,7 +138,7 @@ def test_the_place_of_a_bug_is_that_of_the_statement(monkeypatch: pytest.MonkeyP
 
 
 def test_a_crash_of_the_layout_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    from skillc.syntax.formatting import format as module
+    from skillc.syntax import formatting as module
 
     def crash(program: object) -> str:
         raise IndexError
@@ -196,24 +196,43 @@ def test_texts_keep_their_value(body: str, indent: int) -> None:
     assert "\n".join(indented(made, indent)) == made
 
 
-def test_tokens_are_those_of_the_parser() -> None:
-    """On everything in the repository, and with the newlines that end statements."""
-    from skillc.syntax import reader
-    from skillc.syntax.scan import scan
+@pytest.mark.parametrize(
+    "text",
+    [
+        "gate and = 1\n",
+        "gate x = a and\n",
+        "gate x = not\n",
+        "gate x𝟙² = 1\n",
+        "gate x = 1" + "0" * 60 + "\n",
+        'gate x = "\\q"\n',
+        'gate x = "open\n',
+        'gate x = """open\n',
+        'frozen section a = """\n  text\n  more""" { limit = 3 tokens }\n',
+        "gate x = " + "(" * 101 + "1" + ")" * 101 + "\n",
+        "gate x = a" + ".b" * 101 + "\n",
+        "a { " * 101 + "}" * 101 + "\n",
+        "gate x =\r 1\n",
+        "gate x = (1; 2)\n",
+        "gate x = 1 gate y = 2\n",
+        "gate x = a order\n",
+        "use std.a assoc\n",
+        "<<<<<<< ours\ngate x = 1\n=======\ngate x = 2\n>>>>>>> theirs\n",
+        "use = 1\n",
+        "}\n",
+        "a {\n",
+    ],
+)
+def test_a_text_with_a_mistake_is_not_formatted(text: str) -> None:
+    assert parse(Source("test.skill", text)).diagnostics
+    assert format_source(Source("test.skill", text)).text is None
 
-    engine, builder, _ = reader._engine()
-    for path in [*PROGRAMS, *CASES]:
-        text = path.read_bytes().decode()
-        builder.begin(Source("", text), range(len(text) + 1), scan(text))
-        expected = []
-        state = engine.parse_interactive(text)
-        for token in state.iter_parse():
-            if token.type != "_END":
-                expected.append(str(token))
-            elif expected and expected[-1] != "END":
-                expected.append("END")
-        actual = ["END" if token is None else token.text for token in tokenize(text)[0]]
-        assert actual == expected, path
+
+@pytest.mark.parametrize(
+    "text", ["", "\n", "use std.a as b\n", "user = as\n", "a use = 1\n", "use std.use as as\n", ";;a;;b\n"]
+)
+def test_the_words_of_a_use_are_names_elsewhere(text: str) -> None:
+    assert not parse(Source("test.skill", text)).diagnostics
+    assert format_source(Source("test.skill", text)).text is not None
 
 
 def test_formatting_imports_nothing_heavy() -> None:

@@ -11,8 +11,7 @@ from making import EXAMPLES, layouts, mutated, programs, quick, sound_programs
 from trees import meaning
 
 from skillc.syntax.formatting import format_source
-from skillc.syntax.formatting.fences import indented
-from skillc.syntax.formatting.width import LIMIT, width
+from skillc.syntax.formatting.lines import LIMIT, indented, width
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source
 from skillc.syntax.texts import text_value

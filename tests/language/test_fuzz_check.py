@@ -61,24 +61,23 @@ def test_a_layout_is_told_the_same(data: st.DataObject) -> None:
 
 def test_the_parser_takes_steps_by_the_length_of_a_text() -> None:
     def steps(times: int) -> int:
-        from skillc.syntax.newlines import Newlines
+        from skillc.syntax import recovery
 
         count = 0
-        process = Newlines.process
+        lexed = recovery.tokenize
 
-        def counted(self, stream):
+        def counted(text, **options):
             nonlocal count
-            for token in process(self, stream):
-                count += 1
-                yield token
+            found = lexed(text, **options)
+            count += len(found.found)
+            return found
 
-        Newlines.process = counted
+        recovery.tokenize = counted
+        text = "metric a = (1 + 2) * exact_match(team) # note\nbudget { cost = ; a = @ }\n"
         try:
-            parse(
-                Source("a.skill", "metric a = (1 + 2) * exact_match(team) # note\nbudget { cost = ; a = @ }\n" * times)
-            )
+            parse(Source("a.skill", text * times))
         finally:
-            Newlines.process = process
+            recovery.tokenize = lexed
         return count
 
     assert steps(40) <= 3 * steps(20)

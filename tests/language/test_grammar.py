@@ -1,47 +1,34 @@
-"""The grammar itself: no conflicts, one method a rule, a word for every terminal."""
+"""The grammar itself: no conflicts, tables in step with it, one maker a rule, a word for every terminal."""
 
 from __future__ import annotations
 
 import pytest
 
-from skillc import resources
-from skillc.syntax import grammar
+from grammar import make
+from skillc.syntax.builder import RULES
 from skillc.syntax.mistakes import generic
-from skillc.syntax.newlines import Newlines
-from skillc.syntax.transform import Builder
+from skillc.syntax.tokens import terminals
 
-TEXT = (resources.folder("grammar") / "skill.lark").read_text("utf-8")
+TEXT = make.GRAMMAR.read_text("utf-8")
 
 
 def test_there_are_no_conflicts() -> None:
     pytest.importorskip("interegular")
     # It knows no possessive repeats; without them the same texts match.
-    grammar.build(TEXT.replace("*+", "*").replace("++", "+"), postlex=Newlines(), strict=True)
+    make.build(TEXT.replace("*+", "*").replace("++", "+"), strict=True)
 
 
-def test_every_rule_has_its_method() -> None:
-    parser = grammar.build(TEXT, postlex=Newlines())
-    names = {rule.alias or rule.origin.name for rule in parser.rules}
-    # What keeps its only child, and what is spliced into its parent, makes no node.
-    silent = {
-        "statement",
-        "type",
-        "option",
-        "value",
-        "expr",
-        "conj",
-        "neg",
-        "compare",
-        "sum",
-        "term",
-        "unary",
-        "postfix",
-    }
-    made = {name for name in names if not name.startswith("_")} - silent - {"atom", "literal"}
-    assert {name for name in made if not callable(getattr(Builder, name, None))} == set()
+def test_the_tables_are_those_of_the_grammar() -> None:
+    assert make.TABLE.read_text("utf-8") == make.table(), "run `python -m grammar.make`"
+
+
+def test_every_rule_has_its_maker() -> None:
+    names = {rule.alias or rule.origin.name for rule in make.build(TEXT).rules}
+    # What keeps its only child, and what is spliced into its parent, makes nothing.
+    silent = {"statement", "type", "option", "value", "expr", "conj", "neg", "compare", "sum", "term", "postfix"}
+    assert {name for name in names if not name.startswith("_")} - silent - {"atom", "literal"} == set(RULES)
 
 
 def test_every_terminal_has_a_name() -> None:
-    parser = grammar.build(TEXT, postlex=Newlines())
-    visible = {each.name for each in parser.terminals if not each.name.startswith("__")}
-    assert visible - generic.HIDDEN - set(parser.ignore_tokens) == set(generic.WORDS) - {"$END"}
+    words = {"AND", "OR", "NOT", "USE", "AS"}
+    assert {*terminals(), *words} - generic.HIDDEN == set(generic.WORDS) - {"$END"}

@@ -13,11 +13,10 @@ from pygments.token import Comment, Error, Generic, Keyword, Name, Number, Strin
 
 from editors import make
 from skillc import __version__
-from skillc.language.highlighting import CONSTANTS, OPERATORS, terminals, textmate, words
+from skillc.language.highlighting import CONSTANTS, OPERATORS, textmate, words
 from skillc.language.kinds import KINDS, all_words
 from skillc.pygments_lexer import ConsoleLexer, SkillLexer
-from skillc.resources import folder
-from skillc.syntax import grammar, nodes
+from skillc.syntax import nodes
 from skillc.syntax.files import read_source
 from skillc.syntax.parser import parse
 
@@ -41,20 +40,6 @@ def test_every_word_of_the_tables_is_known():
     found = {*known.kinds, *known.modifiers, *known.settings, *known.values, *own}
     assert all_words() <= found
     assert set(known.kinds) == set(KINDS)
-
-
-def test_terminals_are_those_of_the_grammar():
-    text = (folder("grammar") / "skill.lark").read_text("utf-8")
-    parser = grammar.build(text)
-    wanted = {each.name: re.compile(each.pattern.to_regexp()) for each in parser.terminals}
-    found = {name: re.compile(pattern) for name, pattern in terminals().items()}
-    assert {"NAME", "NUMBER", "MONEY", "STRING", "TEXT", "COMPARE", "COMMENT"} <= set(found)
-    for path in PROGRAMS:
-        text = path.read_text("utf-8")
-        # What is in no rule, as `UNCLOSED`, is none of the parser's.
-        for name, pattern in ((name, pattern) for name, pattern in found.items() if name in wanted):
-            spans = [match.span() for match in pattern.finditer(text)]
-            assert spans == [match.span() for match in wanted[name].finditer(text)], name
 
 
 # ---- TextMate -------------------------------------------------------------------------------------

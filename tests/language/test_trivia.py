@@ -1,4 +1,4 @@
-"""Comments, blank lines, and what `///` documents."""
+"""Comments, and what `///` documents."""
 
 from __future__ import annotations
 
@@ -21,26 +21,23 @@ def docs(text: str) -> dict[str, str | None]:
     return dict(walk(parsed.program.statements))
 
 
-def test_trivia_stands_in_file_order() -> None:
+def test_comments_are_in_file_order() -> None:
     text = '\n\n# one\ngoal x = a # two\n\n   \n/// three\nskill s {\n\n  a = "# no" # four\n}\n'
     program = parse(Source("test.skill", text)).program
-    assert [(each.kind, each.text) for each in program.trivia] == [
-        ("blank", ""),
-        ("comment", "# one"),
-        ("comment", "# two"),
-        ("blank", ""),
-        ("doc", "/// three"),
-        ("blank", ""),
-        ("comment", "# four"),
+    assert [(each.text, each.blank, each.documents) for each in program.comments] == [
+        ("# one", True, False),
+        ("# two", False, False),
+        ("/// three", True, True),
+        ("# four", False, False),
     ]
-    assert [text[t.span.start : t.span.end] for t in program.trivia if t.kind != "blank"] == [
-        t.text for t in program.trivia if t.kind != "blank"
+    assert [text[each.span.start : each.span.end] for each in program.comments] == [
+        each.text for each in program.comments
     ]
 
 
 def test_comments_inside_texts_are_text() -> None:
     program = parse(Source("test.skill", 'a = """\n# no\n\n/// no\n"""\n')).program
-    assert program.trivia == ()
+    assert program.comments == ()
 
 
 def test_docs_above() -> None:

@@ -14,7 +14,7 @@ def meaning(text: str) -> tuple[Any, list[str]]:
     """The tree of a sound text without places, its documentation included; and all comments in order."""
     parsed = parse(Source("test.skill", text))
     assert parsed.diagnostics == ()
-    comments = [each.text for each in parsed.program.trivia if each.kind != "blank"]
+    comments = [each.text for each in parsed.program.comments]
     return _plain(parsed.program.statements), comments
 
 

@@ -160,7 +160,7 @@ def test_packages_with_an_init_work_too(program: Path, monkeypatch: pytest.Monke
 def test_import_skillc_stays_light() -> None:
     code = (
         "import sys, skillc\n"
-        "heavy = {'dspy', 'litellm', 'numpy', 'pydantic', 'lark', 'skillc.loading'} & set(sys.modules)\n"
+        "heavy = {'dspy', 'litellm', 'numpy', 'pydantic', 'skillc.loading'} & set(sys.modules)\n"
         "assert not heavy, heavy\nassert callable(skillc.load)\n"
         "assert not {'dspy', 'litellm'} & set(sys.modules)\n"
     )

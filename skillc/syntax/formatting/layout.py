@@ -1,20 +1,46 @@
-"""Statements and blocks in the canonical form: one statement a line, blocks as their authors wrote them."""
+"""Statements and blocks in the canonical form: one statement a line, blocks as their authors wrote them.
+
+Adjacent lines of one shape are aligned, `=` under `=`, name under name, `{` under `{`: until a blank line, a comment on
+a line of its own, a statement of several lines or one of another shape. Comments that end lines are aligned too, over
+all shapes. Nothing is aligned where a line would become too long by it.
+"""
 
 from __future__ import annotations
 
-from skillc.syntax.formatting.comments import settle
-from skillc.syntax.formatting.fences import STEP
-from skillc.syntax.formatting.pieces import LEVELS, Bracket, Chain, Leaf, Piece, Reader
-from skillc.syntax.formatting.rows import Row
-from skillc.syntax.formatting.rows import lines as aligned
-from skillc.syntax.formatting.tokens import Token
-from skillc.syntax.formatting.tree import Block, Statement
-from skillc.syntax.formatting.width import LIMIT, width
-from skillc.syntax.formatting.wrapping import write
-from skillc.syntax.formatting.writer import Writer
+from dataclasses import dataclass
+from itertools import groupby
 
+from skillc.syntax.formatting.lines import LIMIT, STEP, Writer, width, write
+from skillc.syntax.formatting.pieces import Bracket, Chain, Leaf, Piece
+from skillc.syntax.formatting.pieces import pieces as pieces_of
+from skillc.syntax.formatting.words import Block, Statement, Word, settle
+from skillc.syntax.nodes import Comment
+
+_GAP = 2
 _SHAPES = frozenset(("=", ":", "{"))
 _OPENS = " {"
+
+
+@dataclass(slots=True)
+class Row:
+    """A statement on one line.
+
+    Attributes:
+        words: its words, each a cell.
+        shape: what follows the words where that is aligned: `=`, `:` or `{`; else empty.
+        rest: all behind the words, the blank before it included.
+        comment: the one that ends the line.
+    """
+
+    words: list[str]
+    shape: str
+    rest: str
+    comment: Comment | None = None
+
+    @property
+    def text(self) -> str:
+        """The line without its comment, nothing aligned."""
+        return " ".join(self.words) + self.rest
 
 
 def lay_out(program: Block) -> str:
@@ -48,17 +74,17 @@ def _statements(block: Block, indent: int) -> list[str]:
 
 def _flush(rows: list[Row], made: list[str], indent: int) -> None:
     if rows:
-        made += aligned(rows, indent)
+        made += _aligned_lines(rows, indent)
         rows.clear()
 
 
-def _comments(token: Token, made: list[str], indent: int) -> None:
-    """The comments above a token, and at most one blank line before each and before the token."""
-    for blank, comment in token.above:
-        if blank and made:
+def _comments(word: Word, made: list[str], indent: int) -> None:
+    """Add the comments above a word, and at most one blank line before each and before the word."""
+    for comment in word.above:
+        if comment.blank and made:
             made.append("")
-        made.append(" " * indent + comment)
-    if token.blank and made:
+        made.append(" " * indent + comment.text)
+    if word.blank and made:
         made.append("")
 
 
@@ -69,19 +95,19 @@ def _statement(statement: Statement, indent: int) -> Row | list[str]:
         pieces, flat = None, True
     else:
         settle(statement)
-        pieces = _pieces(statement.head)
+        pieces = pieces_of(statement.head)
         flat = all(piece.flat is not None for piece in pieces) and (not statement.block or statement.block.on_one_line)
     if flat:
         row = _row(statement)
         if row is not None and indent + width(row.text) <= LIMIT:
             row.comment = comment
             return row
-    broken = _Broken(statement, pieces or _pieces(statement.head), indent)
-    if comment is None or not one_line or comment.startswith("///"):
+    broken = _Broken(statement, pieces or pieces_of(statement.head), indent)
+    if comment is None or not one_line or comment.documents:
         return broken.lines(comment)
     # It spoke of the whole line, and what `skillc: ignore` suppresses must not depend on where that was broken.
     lines = broken.lines(None)
-    return [f"{lines[0]}  {comment}"] if len(lines) == 1 else [" " * indent + comment, *lines]
+    return [f"{lines[0]}  {comment.text}"] if len(lines) == 1 else [" " * indent + comment.text, *lines]
 
 
 # ---- one line -------------------------------------------------------------------------------------
@@ -92,16 +118,16 @@ def _row(statement: Statement) -> Row | None:
     head, count = statement.head, 0
     if len(head) > LIMIT:
         return None
-    while count < len(head) and head[count].kind == "name":
+    while count < len(head) and head[count].role == "name":
         count += 1
-    rest = "".join([token.glue + token.text for token in head[count:]])
-    shape = head[count].kind if count < len(head) else "{" if statement.block else ""
+    rest = "".join([word.glue + word.text for word in head[count:]])
+    shape = head[count].role if count < len(head) else "{" if statement.block else ""
     if statement.block:
         inside = _flat_block(statement.block)
         if inside is None:
             return None
         rest += inside
-    return Row([token.text for token in head[:count]], shape if shape in _SHAPES else "", rest)
+    return Row([word.text for word in head[:count]], shape if shape in _SHAPES else "", rest)
 
 
 def _flat_block(block: Block) -> str | None:
@@ -117,22 +143,51 @@ def _flat_block(block: Block) -> str | None:
     return " { " + "; ".join(texts) + " }" if texts else " {}"
 
 
+# ---- columns --------------------------------------------------------------------------------------
+
+
+def _aligned_lines(rows: list[Row], indent: int) -> list[str]:
+    """The lines of adjacent rows."""
+    if len(rows) == 1:
+        row = rows[0]
+        comment = "" if row.comment is None else " " * _GAP + row.comment.text
+        return [" " * indent + row.text + comment]
+    texts: list[str] = []
+    for (shape, _), group in groupby(rows, lambda row: (row.shape, len(row.words))):
+        same = list(group)
+        aligned = _aligned(same) if shape and len(same) > 1 else []
+        if not aligned or any(indent + width(text) > LIMIT for text in aligned):
+            aligned = [row.text for row in same]
+        texts += aligned
+    return _with_comments([" " * indent + text for text in texts], [row.comment for row in rows])
+
+
+def _aligned(rows: list[Row]) -> list[str]:
+    columns = [max(map(width, column)) for column in zip(*(row.words for row in rows), strict=True)]
+    if rows[0].shape == ":":
+        # The colon stands at the name, and the type right behind it.
+        columns[-1] = 0
+    padded = (" ".join(_padded(word, size) for word, size in zip(row.words, columns, strict=True)) for row in rows)
+    return [text + row.rest for text, row in zip(padded, rows, strict=True)]
+
+
+def _with_comments(texts: list[str], comments: list[Comment | None]) -> list[str]:
+    column = max((width(text) for text, comment in zip(texts, comments, strict=True) if comment), default=0)
+    pairs = list(zip(texts, comments, strict=True))
+    aligned = all(
+        column + _GAP + width(comment.text) <= max(LIMIT, width(text) + _GAP + width(comment.text))
+        for text, comment in pairs
+        if comment
+    )
+    size = column if aligned else 0
+    return [_padded(text, size) + " " * _GAP + comment.text if comment else text for text, comment in pairs]
+
+
+def _padded(text: str, size: int) -> str:
+    return text + " " * (size - width(text))
+
+
 # ---- several lines --------------------------------------------------------------------------------
-
-
-def _pieces(head: list[Token]) -> list[Piece]:
-    """A head as pieces: words, parameters, a type behind its `:`, a value behind its `=`."""
-    reader, pieces = Reader(head), list[Piece]()
-    while kind := reader.kind:
-        if kind == "call":
-            pieces.append(reader.bracket())
-            continue
-        pieces.append(Leaf(reader.take()))
-        if kind == ":":
-            pieces.append(reader.expression(LEVELS["|"]))
-        elif kind == "=":
-            pieces.append(reader.expression())
-    return pieces
 
 
 class _Broken:
@@ -144,7 +199,7 @@ class _Broken:
         self.indent = indent
         self.writer = Writer(indent)
 
-    def lines(self, comment: str | None) -> list[str]:
+    def lines(self, comment: Comment | None) -> list[str]:
         """The lines, with the comment that ends the last."""
         # A block may begin on the last line of the head, which leaves room for its brace.
         more = len(_OPENS) if self.block else 0
@@ -155,7 +210,7 @@ class _Broken:
                 self._operand(piece, more if last else len(_OPENS))
             else:
                 write(self.writer, piece, self.indent + STEP, more if last else 0)
-            behind = piece.token.kind if isinstance(piece, Leaf) else ""
+            behind = piece.word.role if isinstance(piece, Leaf) else ""
         if self.block:
             self._block(self.block)
         if comment is not None:
@@ -183,7 +238,7 @@ class _Broken:
         if writer.indent != self.indent:
             # The head ends on a line of its own indentation, below which a block would not stand out.
             writer.newline(self.indent)
-        writer.token(block.open, self.indent)
+        writer.word(block.open, self.indent)
         inside = _statements(block, self.indent + STEP)
         writer.newline(self.indent)
         writer.lines += inside

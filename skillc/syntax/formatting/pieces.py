@@ -1,86 +1,113 @@
-"""An expression, a type or a list of parameters as pieces that a line may be broken between."""
+"""A statement as pieces that a line may be broken between, made by the parser."""
 
 from __future__ import annotations
 
-from skillc.syntax.formatting.tokens import Token
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
-LEVELS = {":": 1, "|": 2, "or": 3, "and": 4, "compare": 5, "sum": 6, "scale": 7}
-"""How tightly an operator binds. `|` and a ratio's `:` stand in no other operator."""
-
-_CONDITIONS = ("or", "and")
+from skillc.syntax.formatting.words import Word
+from skillc.syntax.reader import Derivation, derive
+from skillc.syntax.tokens import Token
 
 
 class Piece:
     """A part of a line.
 
     Attributes:
-        glue: what stands before it on a line: a blank or nothing.
+        glue: the space before it on a line: a blank or nothing.
         flat: the piece on one line; None where a comment, a text of several lines or the author broke it.
     """
 
-    __slots__ = ("flat", "glue")
+    __slots__ = ()
 
     glue: str
     flat: str | None
+    first: Word
+    last: Word
 
 
 class Leaf(Piece):
-    """One token."""
+    """One word."""
 
-    __slots__ = ("token",)
+    __slots__ = ("first", "flat", "glue", "last", "word")
 
-    def __init__(self, token: Token) -> None:
-        self.token = token
-        self.glue = token.glue
-        self.flat = None if token.commented or "\n" in token.text else token.text
+    def __init__(self, word: Word) -> None:
+        self.word = self.first = self.last = word
+        self.glue = word.glue
+        self.flat = None if word.commented or "\n" in word.text else word.text
 
 
 class Run(Piece):
     """Pieces in a row, between which no line breaks: `f(x)`, `800 tokens`, `by = team`, `-x`."""
 
-    __slots__ = ("parts",)
+    __slots__ = ("first", "flat", "glue", "last", "parts")
 
     def __init__(self, parts: list[Piece]) -> None:
         self.parts = parts
+        self.first, self.last = parts[0].first, parts[-1].last
         self.glue = parts[0].glue
         self.flat = _joined(parts)
 
 
 class Chain(Piece):
-    """Operands of one level with the operators between them."""
+    """Operands with operators of one precedence between them.
 
-    __slots__ = ("level", "operands", "operators")
+    Attributes:
+        operators: the operators, all of one kind.
+        alternatives: whether each operand gets a line once the chain is broken: those of conditions and labels do.
+    """
 
-    def __init__(self, level: int, operands: list[Piece], operators: list[Token], *, broken: bool) -> None:
-        self.level = level
+    __slots__ = ("_flat", "alternatives", "broken", "first", "glue", "operands", "operators")
+
+    def __init__(self, operands: list[Piece], operators: list[Word], *, broken: bool = False) -> None:
         self.operands = operands
         self.operators = operators
+        self.broken = broken
+        self.alternatives = operators[0].kind in ("AND", "OR", "VBAR")
         self.glue = operands[0].glue
-        pieces = [operands[0]]
-        for operator, operand in zip(operators, operands[1:], strict=True):
-            pieces += Leaf(operator), operand
-        self.flat = None if broken else _joined(pieces)
+        self.first = operands[0].first
+        self._flat: str | Literal[False] | None = None if broken else False
+
+    def grow(self, operator: Word, operand: Piece) -> None:
+        """Add an operand."""
+        self.operators.append(operator)
+        self.operands.append(operand)
+
+    @property
+    def last(self) -> Word:  # type: ignore[override]
+        """Its last word."""
+        return self.operands[-1].last
+
+    @property
+    def flat(self) -> str | None:  # type: ignore[override]
+        """The chain on one line."""
+        if self._flat is False:
+            parts = [self.operands[0]]
+            for operator, operand in zip(self.operators, self.operands[1:], strict=True):
+                parts += Leaf(operator), operand
+            self._flat = _joined(parts)
+        return self._flat
 
 
 class Bracket(Piece):
     """`( ... )` or `[ ... ]`.
 
     Attributes:
-        items: what stands in it. A group and the item of a type are one piece.
+        items: the pieces in it. A group and the item of a type are one piece.
         commas: those behind the items; the last one is None where the text has no trailing comma.
         listed: whether each item has a line of its own and a comma, once the bracket is broken.
     """
 
-    __slots__ = ("close", "commas", "items", "listed", "open")
+    __slots__ = ("close", "commas", "first", "flat", "glue", "items", "last", "listed", "open")
 
-    def __init__(self, open_: Token, items: list[Piece], commas: list[Token | None], close: Token, first: int) -> None:
-        self.open = open_
+    def __init__(self, open_: Word, items: list[Piece], commas: list[Word | None], close: Word) -> None:
+        self.open = self.first = open_
         self.items = items
         self.commas = commas
-        self.close = close
-        self.listed = open_.kind in ("call", "[")
+        self.close = self.last = close
+        self.listed = open_.role in ("call", "[")
         self.glue = open_.glue
-        broken = bool(items) and self.listed and first > open_.line
+        broken = bool(items) and self.listed and items[0].first.line > open_.line
         commented = any(comma and comma.commented for comma in commas)
         self.flat = None if broken or commented else self._flat()
 
@@ -93,6 +120,15 @@ class Bracket(Piece):
         return self.open.text + ", ".join(flat for flat in flats if flat is not None) + self.close.text
 
 
+def pieces(head: Sequence[Word]) -> list[Piece]:
+    """The pieces of a statement without its block: words, parameters, a type behind its `:`, a value behind its `=`."""
+    last = head[-1]
+    found = derive([*head, Token("$END", "", last.end, last.line)], _MAKERS)
+    assert isinstance(found, Derivation)
+    made: list[Piece] = found.value
+    return made
+
+
 def _joined(parts: list[Piece]) -> str | None:
     found = []
     for part in parts:
@@ -103,68 +139,96 @@ def _joined(parts: list[Piece]) -> str | None:
     return "".join(found)
 
 
-class Reader:
-    """Reads pieces from the tokens of one statement, which is sound."""
+# ---- one maker a rule -----------------------------------------------------------------------------
 
-    def __init__(self, tokens: list[Token], place: int = 0) -> None:
-        self.tokens = tokens
-        self.place = place
 
-    @property
-    def kind(self) -> str:
-        """Of the next token; empty at the end."""
-        return self.tokens[self.place].kind if self.place < len(self.tokens) else ""
+def _piece(child: Any) -> Piece:
+    return Leaf(child) if isinstance(child, Word) else child
 
-    def take(self) -> Token:
-        """The next token."""
-        self.place += 1
-        return self.tokens[self.place - 1]
 
-    def expression(self, least: int = 1) -> Piece:
-        """An expression or a type, of operators that bind at least so tightly."""
-        left = self._operand()
-        while (level := LEVELS.get(self.kind, 0)) >= least:
-            operands, operators, broken = [left], [], False
-            while LEVELS.get(self.kind) == level:
-                before = self.tokens[self.place - 1]
-                operator = self.take()
-                if operator.kind in _CONDITIONS:
-                    broken = broken or before.line < operator.line or operator.line < self.tokens[self.place].line
-                operators.append(operator)
-                operands.append(self.expression(level + 1))
-            left = Chain(level, operands, operators, broken=broken)
+def _row(children: list[Any]) -> list[Piece]:
+    """All pieces of a statement, one behind the other."""
+    found: list[Piece] = []
+    for child in children:
+        if isinstance(child, list):
+            found += child
+        elif child is not None:
+            found.append(_piece(child))
+    return found
+
+
+def _header(children: list[Any]) -> list[Piece]:
+    words, literal, _ = children
+    return [*words, *(literal.parts if isinstance(literal, Run) else [literal])]
+
+
+def _run(children: list[Any]) -> Piece:
+    """Pieces in a row; a call or a member of a run makes it longer."""
+    parts: list[Piece] = []
+    for i, child in enumerate(children):
+        if i == 0 and isinstance(child, Run):
+            parts += child.parts
+        elif child is not None:
+            parts.append(_piece(child))
+    return parts[0] if len(parts) == 1 else Run(parts)
+
+
+def _chain(children: list[Any]) -> Piece:
+    operands, operators = [_piece(each) for each in children[::2]], children[1::2]
+    # An author may break conditions.
+    broken = operators[0].kind in ("AND", "OR") and any(
+        before.last.line < operator.line or operator.line < after.first.line
+        for before, operator, after in zip(operands, operators, operands[1:], strict=False)
+    )
+    return Chain(operands, operators, broken=broken)
+
+
+def _binary(children: list[Any]) -> Piece:
+    left, operator, right = children
+    if isinstance(left, Chain) and left.operators[0].kind == operator.kind:
+        left.grow(operator, _piece(right))
         return left
+    return Chain([_piece(left), _piece(right)], [operator])
 
-    def bracket(self) -> Bracket:
-        """A bracket with all that stands in it, parameters included."""
-        open_ = self.take()
-        first = self.tokens[self.place].line
-        items: list[Piece] = []
-        commas: list[Token | None] = []
-        while self.kind not in (")", "]"):
-            parts: list[Piece] = [self.expression(LEVELS["|"])]
-            while self.kind in (":", "="):
-                parts.append(Leaf(self.take()))
-                parts.append(self.expression())
-            items.append(parts[0] if len(parts) == 1 else Run(parts))
-            commas.append(self.take() if self.kind == "," else None)
-        return Bracket(open_, items, commas, self.take(), first)
 
-    def _operand(self) -> Piece:
-        token = self.take()
-        if token.kind == "not":
-            return Run([Leaf(token), self.expression(LEVELS["compare"])])
-        if token.kind == "sign":
-            return Run([Leaf(token), self._operand()])
-        if token.kind in ("(", "["):
-            self.place -= 1
-            parts: list[Piece] = [self.bracket()]
-        else:
-            parts = [Leaf(token)]
-            if token.kind == "number" and self.kind in ("name", "%"):
-                parts.append(Leaf(self.take()))
-        while self.kind in ("call", "type", "."):
-            parts.append(Leaf(self.take()) if self.kind == "." else self.bracket())
-            if self.tokens[self.place - 1].kind == ".":
-                parts.append(Leaf(self.take()))
-        return parts[0] if len(parts) == 1 else Run(parts)
+def _bracket(children: list[Any]) -> Bracket:
+    open_, *inside, close = children
+    inside = [each for each in inside if each is not None]
+    commas = inside[1::2]
+    items = [_piece(each) for each in inside[::2]]
+    return Bracket(open_, items, [*commas, *[None] * (len(items) - len(commas))], close)
+
+
+def _indexed(children: list[Any]) -> Piece:
+    """`list[text]`."""
+    name, *rest = children
+    return _run([name, _bracket(rest)]) if rest[0] is not None else Leaf(name)
+
+
+def _called(children: list[Any]) -> Piece:
+    function, *rest = children
+    return _run([function, _bracket(rest)])
+
+
+def _signed(children: list[Any]) -> Piece:
+    return Run([_piece(each) for each in children])
+
+
+def _whole(children: list[Any]) -> Any:
+    """A program of one statement."""
+    return next(each for each in children if isinstance(each, list))
+
+
+_MAKERS: dict[str, Callable[[list[Any]], Any]] = {
+    "start": _whole,
+    "header": _header,
+    **dict.fromkeys(("declaration", "use", "words", "path"), _row),
+    **dict.fromkeys(("params", "items", "group"), _bracket),
+    **dict.fromkeys(("param", "argument", "member", "quantity"), _run),
+    "binary": _binary,
+    **dict.fromkeys(("union", "ratio", "logic", "comparison"), _chain),
+    **dict.fromkeys(("label", "unit", "reference", "money", "string", "text"), lambda children: _piece(children[0])),
+    "named": _indexed,
+    "call": _called,
+    "unary": _signed,
+}

@@ -8,7 +8,7 @@ from pathlib import Path
 from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.errors import SkillcError
 from skillc.syntax.files import SourceError, decode, read_program, write_source
-from skillc.syntax.formatting.format import format_source
+from skillc.syntax.formatting import format_source
 from skillc.syntax.source import Source
 
 

@@ -6,10 +6,10 @@ import re
 
 from skillc.syntax.draft import Draft, Edit
 from skillc.syntax.mistakes.situation import Mistake, Situation
-from skillc.syntax.newlines import DEPTH_LIMIT, GOES_ON, LENGTH_LIMIT
 from skillc.syntax.outline import braces, indentation
-from skillc.syntax.reader import Lexeme
+from skillc.syntax.reader import DEPTH_LIMIT, GOES_ON, LENGTH_LIMIT
 from skillc.syntax.texts import quote
+from skillc.syntax.tokens import Token
 
 _CLOSERS = {"LPAR": ")", "LSQB": "]", "LBRACE": "}"}
 _ENDS = re.compile(r"\s*;|\s*[)\]}][)\]}\s]*$")
@@ -103,7 +103,7 @@ def open_bracket(s: Situation) -> Mistake | None:
     return None
 
 
-def _unclosed(s: Situation, opened: Lexeme, end: int) -> Mistake:
+def _unclosed(s: Situation, opened: Token, end: int) -> Mistake:
     sign, closer = s.draft.text[opened.start : opened.end], _CLOSERS[opened.kind]
     mend = [Edit(end, end, closer)]
     return s.mistake(
@@ -123,11 +123,11 @@ def _open_block(s: Situation) -> Mistake:
     return s.mistake("SK003", "this `{` is never closed", place, hint="close it with `}`", mend=mend)
 
 
-def _misaligned(draft: Draft) -> Lexeme | None:
+def _misaligned(draft: Draft) -> Token | None:
     """The first `{` whose `}` stands at the head of a line that is less indented than the line of the `{`."""
     for start, end in braces(draft.text):
         line = draft.text.rfind("\n", 0, end) + 1
         alone = not draft.text[line:end].strip()
         if alone and indentation(draft.text, end) < indentation(draft.text, start):
-            return Lexeme("LBRACE", start, start + 1)
+            return Token("LBRACE", "{", start, 0)
     return None

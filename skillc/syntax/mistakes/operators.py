@@ -116,8 +116,8 @@ def _in_value(s: Situation) -> bool:
 def setting_sign(s: Situation) -> Mistake | None:
     """`==`, `:=`, `+=` or `->` where `=` gives a value."""
     text, start = s.draft.text, s.start
-    if s.kind == "EQUAL" and s.last_kind == "EQUAL" and s.last_end == start:
-        message, place = "`==` compares; it gives no value", (start - 1, start + 1)
+    if s.kind == "COMPARE" and s.word == "==" and "EQUAL" in s.failure.accepts and s.ahead(3) != "===":
+        message, place = "`==` compares; it gives no value", (start, start + 2)
         return s.mistake("SK027", message, place, hint="write `=`", mend=[Edit(*place, "=")], safe=True)
     if s.kind == "EQUAL" and s.last_kind in ("COLON", "SIGN", "SCALE") and s.last_end == start:
         place = (start - 1, start + 1)

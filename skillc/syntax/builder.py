@@ -1,6 +1,6 @@
 """From the parser's rules to nodes: one method a rule, called as soon as the rule is complete.
 
-Every token is kept by the grammar, so a node reaches from its first to its last child. A child is a lark token, a node,
+Every token is kept by the grammar, so a node reaches from its first to its last child. A child is a token, a node,
 a tuple of nodes, or None for an optional part that is absent.
 """
 
@@ -14,48 +14,54 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from lark import Token
-
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label
 from skillc.syntax import nodes
-from skillc.syntax.scan import Scan
 from skillc.syntax.source import Source, Span
 from skillc.syntax.texts import number_value, string_value, text_value
+from skillc.syntax.tokens import Token, Tokens
 
 _ESCAPES_SHOWN = 5
 # The contextual lexer sees names where the grammar has room for nothing else.
 _RESERVED = {"and", "or", "not"}
 
 
-class Builder:
-    """Makes the nodes of one text at a time; `begin` before each.
+RULES = (
+    *("start", "block", "words", "path", "declaration", "header", "use"),
+    *("params", "param", "union", "label", "named"),
+    *("ratio", "logic", "comparison", "binary", "unary", "member", "call", "argument", "reference", "items", "group"),
+    *("quantity", "unit", "money", "string", "text"),
+)
+"""The rules of the grammar that make something."""
 
-    `places[i]` is the offset in the source of the i-th character that the parser reads.
+
+class Builder:
+    """Makes the nodes of one text.
+
+    Attributes:
+        diagnostics: what is wrong with single tokens.
     """
 
-    def __init__(self) -> None:
-        self.begin(Source("", ""), range(1), Scan((), {}, {}, ()))
-
-    def begin(self, source: Source, places: Sequence[int], scanned: Scan) -> None:
-        """Forget the last text and get ready for another."""
+    def __init__(self, source: Source, places: Sequence[int], whole: Tokens) -> None:
+        """Get ready for a text whose i-th character is at `places[i]` in the source, which has the tokens `whole`."""
         self.source = source
         self.places = places
         self.diagnostics: list[Diagnostic] = []
-        self._above = scanned.above
-        self._behind = scanned.behind
-        self._lines = sorted(scanned.behind)
+        self.makers = {rule: getattr(self, rule) for rule in RULES}
+        self._above = whole.above
+        self._behind = whole.behind
+        self._lines = sorted(whole.behind)
         self._claimed: set[int] = set()
 
     # ---- places ----
 
     def _of(self, token: Token) -> Span:
-        return Span(self.places[token.start_pos or 0], self.places[token.end_pos or 0])
+        return Span(self.places[token.start], self.places[token.end])
 
     def _start(self, child: Any) -> int:
-        return self.places[child.start_pos or 0] if isinstance(child, Token) else child.span.start
+        return self.places[child.start] if isinstance(child, Token) else child.span.start
 
     def _end(self, child: Any) -> int:
-        return self.places[child.end_pos or 0] if isinstance(child, Token) else child.span.end
+        return self.places[child.end] if isinstance(child, Token) else child.span.end
 
     def _span(self, children: Sequence[Any]) -> Span:
         first = children[0]
@@ -70,12 +76,13 @@ class Builder:
         return nodes.Name(self._of(token), self._word(token))
 
     def _word(self, token: Token) -> str:
-        if token in _RESERVED:
-            self._wrong("SK030", f"`{token}` is reserved and can't be a name", self._of(token), "choose another name")
-        elif not token.isidentifier():
+        if token.text in _RESERVED:
+            message = f"`{token.text}` is reserved and can't be a name"
+            self._wrong("SK030", message, self._of(token), "choose another name")
+        elif not token.text.isidentifier():
             hint = "a name is made of letters, digits and `_`, and begins with a letter"
-            self._wrong("SK022", f"`{token}` is not a name", self._of(token), hint)
-        return str(token)
+            self._wrong("SK022", f"`{token.text}` is not a name", self._of(token), hint)
+        return token.text
 
     def _wrong(self, code: str, message: str, span: Span, hint: str | None = None, fix: Fix | None = None) -> None:
         self.diagnostics.append(Diagnostic(code, message, Label(self.source, span), hint=hint, fix=fix))
@@ -89,7 +96,7 @@ class Builder:
         return nodes.Block(self._span(children), self.start(children))
 
     def words(self, children: list[Token]) -> tuple[nodes.Name, ...]:
-        return tuple(self._name(token) for token in children if token.type == "NAME")
+        return tuple(self._name(token) for token in children if token.kind == "NAME")
 
     path = words
 
@@ -144,19 +151,19 @@ class Builder:
         return nodes.Ratio(self._span(children), tuple(children[::2]))
 
     def logic(self, children: list[Any]) -> nodes.Logic:
-        return nodes.Logic(self._span(children), str(children[1]), tuple(children[::2]))  # type: ignore[arg-type]
+        return nodes.Logic(self._span(children), children[1].text, tuple(children[::2]))
 
     def comparison(self, children: list[Any]) -> nodes.Compare:
-        operators = tuple(str(token) for token in children[1::2])
+        operators = tuple(token.text for token in children[1::2])
         return nodes.Compare(self._span(children), operators, tuple(children[::2]))
 
     def binary(self, children: list[Any]) -> nodes.Binary:
         left, operator, right = children
-        return nodes.Binary(self._span(children), str(operator), left, right)  # type: ignore[arg-type]
+        return nodes.Binary(self._span(children), operator.text, left, right)
 
     def unary(self, children: list[Any]) -> nodes.Unary:
         operator, operand = children
-        return nodes.Unary(self._span(children), str(operator), operand)  # type: ignore[arg-type]
+        return nodes.Unary(self._span(children), operator.text, operand)
 
     def member(self, children: list[Any]) -> nodes.Member:
         return nodes.Member(self._span(children), children[0], self._name(children[2]))
@@ -184,14 +191,14 @@ class Builder:
     # ---- literals ----
 
     def quantity(self, children: list[Any]) -> nodes.Quantity:
-        return nodes.Quantity(self._span(children), self._number(children[0], str(children[0])), children[1])
+        return nodes.Quantity(self._span(children), self._number(children[0], children[0].text), children[1])
 
     def unit(self, children: list[Token]) -> nodes.Name:
         token = children[0]
-        return nodes.Name(self._of(token), "%") if token.type == "PERCENT" else self._name(token)
+        return nodes.Name(self._of(token), "%") if token.kind == "PERCENT" else self._name(token)
 
     def money(self, children: list[Token]) -> nodes.Money:
-        return nodes.Money(self._of(children[0]), self._number(children[0], children[0][1:]))
+        return nodes.Money(self._of(children[0]), self._number(children[0], children[0].text[1:]))
 
     def _number(self, token: Token, digits: str) -> Fraction:
         value = number_value(digits)
@@ -202,18 +209,18 @@ class Builder:
 
     def string(self, children: list[Token]) -> nodes.String:
         token = children[0]
-        value, wrong = string_value(str(token))
+        value, wrong = string_value(token.text)
         for start, end in wrong[:_ESCAPES_SHOWN]:
-            base = token.start_pos or 0
+            base = token.start
             span = Span(self.places[base + start], self.places[base + end])
             hint = r"a string knows `\"`, `\\`, `\n`, `\t`, `\r` and `\u{e9}`; write `\\` for a backslash"
             # What is no escape is kept as it stands, so the value stays the same.
             fix = Fix(Span(span.start, span.start), "\\") if self.source.slice(span).startswith("\\") else None
-            self._wrong("SK008", f"unknown escape `{token[start:end]}`", span, hint, fix)
+            self._wrong("SK008", f"unknown escape `{token.text[start:end]}`", span, hint, fix)
         return nodes.String(self._of(token), value)
 
     def text(self, children: list[Token]) -> nodes.Text:
-        return nodes.Text(self._of(children[0]), text_value(str(children[0])))
+        return nodes.Text(self._of(children[0]), text_value(children[0].text))
 
 
 def _is_made(child: Any) -> bool:

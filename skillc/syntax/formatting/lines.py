@@ -1,0 +1,225 @@
+"""Pieces onto lines: on one where they fit, else broken at `and` and `or`, in brackets, or at other operators."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+from skillc.syntax.formatting.pieces import Bracket, Chain, Leaf, Piece, Run
+from skillc.syntax.formatting.words import Word
+from skillc.syntax.nodes import Comment
+from skillc.syntax.texts import dedented
+
+LIMIT = 120
+"""Columns of a line, its comment aside."""
+FENCE = '"""'
+STEP = 2
+"""Columns of one level of indentation."""
+
+
+def width(text: str) -> int:
+    """The columns of a line: wide characters count as two, combining ones as none.
+
+    >>> width("naïve"), width("精度")
+    (5, 4)
+    """
+    if text.isascii():
+        return len(text)
+    return sum(_columns(character) for character in text)
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+
+
+def indented(raw: str, indent: int) -> list[str]:
+    r'''The lines of a text, fences included, for a line of that indentation.
+
+    A text that its author began and closed on one line stays as it is; all others have both fences on lines of their
+    own, the closing one as far indented as the line of the opening one, and what is between one step further.
+
+    >>> indented('"""\n      You route.\n    """', 2)
+    ['"""', '    You route.', '  """']
+    '''
+    if "\n" not in raw:
+        return [raw]
+    lines = dedented(raw)
+    margin = " " * (indent + STEP)
+    body = [margin + line if line else "" for line in lines]
+    made = _whole([FENCE, *(body if lines != [""] else ()), " " * indent + FENCE])
+    # A text whose first line stands at the fence may hold an indentation that no other layout can say.
+    return made if dedented("\n".join(made)) == lines else _whole(raw.replace("\r\n", "\n").split("\n"))
+
+
+def _whole(lines: list[str]) -> list[str]:
+    """The lines, so that a carriage return at the end of one is not read as part of the line end."""
+    return [line + "\r" if line.endswith("\r") else line for line in lines]
+
+
+class Writer:
+    """The lines of one statement; a comment ends its line.
+
+    Attributes:
+        lines: those that are complete.
+        indent: of the line that is being written.
+        fresh: whether that line is still empty.
+    """
+
+    def __init__(self, indent: int) -> None:
+        self.lines: list[str] = []
+        self.indent = indent
+        self.fresh = True
+        self._line = ""
+        self._ended = False
+
+    @property
+    def column(self) -> int:
+        """The column at which the next word would begin, its glue aside."""
+        return self.indent + width(self._line)
+
+    def fits(self, text: str, more: int = 0) -> bool:
+        """Whether a text and `more` columns have room on this line."""
+        return not self._ended and self.column + width(text) + more <= LIMIT
+
+    def newline(self, indent: int) -> None:
+        """Begin a line, unless this one is empty."""
+        if not self.fresh:
+            self.lines.append(" " * self.indent + self._line)
+        self.indent, self.fresh, self._line, self._ended = indent, True, "", False
+
+    def put(self, text: str, glue: str, indent: int) -> None:
+        """Write words that hold no newline; `indent` is that of the line that a comment may make necessary."""
+        if self._ended:
+            self.newline(indent)
+        self._line += text if self.fresh else glue + text
+        self.fresh = False
+
+    def word(self, word: Word, indent: int) -> None:
+        """Write a word with its comments."""
+        self.above(word, indent)
+        if word.kind == "TEXT" and "\n" in word.text:
+            self._text(word, indent)
+        else:
+            self.put(word.text, word.glue, indent)
+        if word.behind is not None:
+            self.behind(word.behind)
+
+    def above(self, word: Word, indent: int) -> None:
+        """Write the comments above a word, each on its own line."""
+        for comment in word.above:
+            self.newline(indent)
+            self.put(comment.text, "", indent)
+            self.newline(indent)
+
+    def behind(self, comment: Comment) -> None:
+        """Write a comment that ends the line."""
+        self._line += "  " + comment.text
+        self._ended = True
+
+    def done(self) -> list[str]:
+        """All lines."""
+        self.newline(0)
+        return self.lines
+
+    def _text(self, word: Word, indent: int) -> None:
+        if self._ended:
+            self.newline(indent)
+        first, *rest = indented(word.text, self.indent)
+        self.put(first, word.glue, indent)
+        for line in rest[:-1]:
+            self.lines.append(" " * self.indent + self._line)
+            # Whole as it is: the lines of a text hold their own indentation.
+            self.indent, self._line = 0, line
+        if rest:
+            self.lines.append(" " * self.indent + self._line)
+            self.indent, self._line = len(rest[-1]) - len(rest[-1].lstrip(" ")), rest[-1].lstrip(" ")
+
+
+# ---- breaking -------------------------------------------------------------------------------------
+
+
+def write(writer: Writer, piece: Piece, indent: int, more: int) -> None:
+    """Write a piece at the end of the line, as flat as possible.
+
+    Args:
+        writer: the lines so far.
+        piece: the piece.
+        indent: the indentation of a line that has to begin inside the piece.
+        more: the columns that what follows needs on the last line of the piece.
+    """
+    if piece.flat is not None and writer.fits(piece.glue + piece.flat, more):
+        writer.put(piece.flat, piece.glue, indent)
+    elif isinstance(piece, Leaf):
+        writer.word(piece.word, indent)
+    elif isinstance(piece, Run):
+        _run(writer, piece.parts, (indent, indent + STEP), more)
+    elif isinstance(piece, Chain):
+        _chain(writer, piece, indent, more)
+    elif isinstance(piece, Bracket):
+        _bracket(writer, piece, indent)
+
+
+def _run(writer: Writer, parts: Sequence[Piece], indents: tuple[int, int], more: int) -> None:
+    """Write pieces one behind the other; the first and the others have an indentation each."""
+    follows = [more]
+    for part in reversed(parts[1:]):
+        columns, breaks = _least(part)
+        follows.append(columns if breaks else columns + follows[-1])
+    for i, part in enumerate(parts):
+        write(writer, part, indents[min(i, 1)], follows[-1 - i])
+
+
+def _least(piece: Piece) -> tuple[int, bool]:
+    """The columns that a piece needs on the line on which it begins, and whether it may break behind them."""
+    if isinstance(piece, Bracket) and piece.items:
+        return len(piece.glue) + 1, True
+    if isinstance(piece, Run):
+        columns = 0
+        for part in piece.parts:
+            least, breaks = _least(part)
+            columns += least
+            if breaks:
+                return columns, True
+        return columns, False
+    return width(piece.glue + (piece.flat or "")), False
+
+
+def _chain(writer: Writer, chain: Chain, indent: int, more: int) -> None:
+    if not _breaks(chain, indent):
+        parts = [chain.operands[0]]
+        for operator, operand in zip(chain.operators, chain.operands[1:], strict=True):
+            parts += Leaf(operator), operand
+        _run(writer, parts, (indent, indent), more)
+        return
+    write(writer, chain.operands[0], indent + STEP, 0)
+    for i, operator in enumerate(chain.operators, 1):
+        writer.newline(indent)
+        writer.word(operator, indent)
+        write(writer, chain.operands[i], indent + STEP, more if i == len(chain.operators) else 0)
+
+
+def _breaks(chain: Chain, indent: int) -> bool:
+    """Whether each operand gets a line: conditions and labels always, sums and comparisons where that is enough."""
+    if chain.alternatives:
+        return True
+    return all(each.flat is not None and indent + 3 + width(each.flat) <= LIMIT for each in chain.operands)
+
+
+def _bracket(writer: Writer, bracket: Bracket, indent: int) -> None:
+    writer.word(bracket.open, indent)
+    base = writer.indent
+    inner = base + STEP
+    for item, comma in zip(bracket.items, bracket.commas, strict=True):
+        writer.newline(inner)
+        write(writer, item, inner, 1)
+        if comma is not None:
+            writer.word(comma, inner)
+        elif bracket.listed:
+            writer.put(",", "", inner)
+    writer.above(bracket.close, inner)
+    writer.newline(base)
+    writer.put(bracket.close.text, "", base)
+    if bracket.close.behind is not None:
+        writer.behind(bracket.close.behind)
