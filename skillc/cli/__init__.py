@@ -47,8 +47,6 @@ _MODULES = {
     "doctor": "plan",
     "tidy": "compile",
 }
-# verbs that an editor or a commit hook waits for
-_QUICK = frozenset(("check", "fmt"))
 
 
 class Verbs(click.Group):
