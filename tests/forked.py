@@ -50,7 +50,7 @@ def import_libraries():
     from skillc.models.backends.litellm import load_litellm
 
     litellm = load_litellm()
-    asyncio.run(litellm.acompletion(model="rulebook/v1", messages=[{"role": "user", "content": "x"}]))
+    asyncio.run(litellm.acompletion(model="openai/x", messages=[{"role": "user", "content": "x"}], mock_response="y"))
 
 
 def run_skillc(arguments):
