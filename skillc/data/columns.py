@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
@@ -16,6 +16,7 @@ from pydantic import JsonValue
 
 from skillc.data.problems import Problems, alike, named
 from skillc.data.read import Row, is_csv, parse_json, read_rows
+from skillc.json_values import JsonObject
 from skillc.plan.schema import DataPlan, FieldPlan, TaskPlan, TypePlan
 from skillc.text import shown
 
@@ -37,9 +38,9 @@ class Column:
 class Converted:
     """The values of one row, by role and name."""
 
-    inputs: Mapping[str, JsonValue]
-    gold: Mapping[str, JsonValue]
-    fields: Mapping[str, JsonValue]
+    inputs: JsonObject
+    gold: JsonObject
+    fields: JsonObject
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from skillc.data.examples import SIDES, Example, Side, rank, split_groups
 from skillc.data.problems import Problems, alike, located, named
 from skillc.data.read import Row, is_csv, read_rows
 from skillc.errors import SkillcError
-from skillc.json_values import as_text, canonical_ascii
+from skillc.json_values import JsonObject, as_text, canonical_ascii
 from skillc.plan.schema import DataPlan, Plan, SplitPlan, TaskPlan
 from skillc.text import counted
 from skillc.tokens import count_tokens
@@ -55,9 +55,9 @@ class _Draft:
     file: str
     line: int
     id: str | None
-    inputs: Mapping[str, JsonValue]
-    gold: Mapping[str, JsonValue]
-    fields: Mapping[str, JsonValue]
+    inputs: JsonObject
+    gold: JsonObject
+    fields: JsonObject
     content: str
     whole: str
     group: str
@@ -358,7 +358,7 @@ def sizes_of(plan: Plan, dataset: Dataset) -> Sizes:
     )
 
 
-def _tokens(values: Mapping[str, JsonValue]) -> int:
+def _tokens(values: JsonObject) -> int:
     texts = map(as_text, values.values())
     return sum(_few(text) if len(text) <= _SHORT else count_tokens(text) for text in texts)
 

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from pydantic import JsonValue
-
 from skillc.errors import SkillcError
-from skillc.json_values import canonical_ascii
+from skillc.json_values import JsonObject, canonical_ascii
 from skillc.plan.schema import SplitPlan
 from skillc.text import counted, joined, listed
 
@@ -32,9 +30,9 @@ class Example:
     """
 
     id: str
-    inputs: Mapping[str, JsonValue]
-    gold: Mapping[str, JsonValue]
-    fields: Mapping[str, JsonValue]
+    inputs: JsonObject
+    gold: JsonObject
+    fields: JsonObject
     group: str
 
 

@@ -9,7 +9,7 @@ import codecs
 import csv
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
@@ -18,6 +18,7 @@ from pydantic import JsonValue
 
 from skillc.data.problems import Problems, named
 from skillc.data.tables import PARQUET, is_saved, parquet_rows, saved_rows
+from skillc.json_values import JsonObject
 from skillc.text import counted
 
 FIELD_CHARACTERS = 1_000_000
@@ -35,7 +36,7 @@ class Row:
     """A row and the line where it begins, or its number in a file without lines. In CSV and TSV all values are text."""
 
     line: int
-    values: Mapping[str, JsonValue]
+    values: JsonObject
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,15 +136,6 @@ RULEBOOK_MODELS = (
 )
 
 
-def starter_program(path: Path, relative_to: Path | None = None, models: str = RULEBOOK_MODELS) -> str:
-    """The text of `start` with nothing chosen.
-
-    Raises:
-        SkillcError: as `start`.
-    """
-    return start(path, relative_to, models=models).text
-
-
 def start(
     path: Path,
     relative_to: Path | None = None,

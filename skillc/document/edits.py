@@ -6,14 +6,13 @@ a reason; it is never applied in part, elsewhere, or silently not at all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from skillc.document.lint import Refused, hidden_character, mark_of, rule_text, same_words, topic_text
 from skillc.document.markdown import Mark, below_section, blocks_of
-from skillc.document.skill import ABOUT_CHARACTERS, Document, Rule, Section, new_id
-from skillc.errors import SkillcError
+from skillc.document.skill import Document, Rule, Section, new_id
 from skillc.fences import unclosed
 from skillc.text import listed
 
@@ -302,21 +301,6 @@ def rewrite(document: Document, section: str, text: str, rationale: str = "") ->
     return Applied(after, (Report(True, f"rewrote {outcome.name}"),))
 
 
-def rewrite_about(document: Document, text: str) -> Applied:
-    """A new description, on one line. For programs that declare `trainable about`; the caller knows."""
-    about = " ".join(text.split())
-    reason = hidden_character(text)
-    if not about:
-        reason = "the text is empty"
-    elif len(about) > ABOUT_CHARACTERS:
-        reason = f"the description would have {len(about)} characters; {ABOUT_CHARACTERS} are allowed"
-    elif about == document.about:
-        reason = "the description has this text already"
-    if reason:
-        return Applied(document, (Report(False, reason),))
-    return Applied(replace(document, about=about), (Report(True, "rewrote the description"),))
-
-
 def _rewritten(document: Document, old: Section, text: str, rationale: str) -> Section | Refused:
     if old.mode == "frozen":
         return Refused(f"section `{old.name}` is frozen")
@@ -354,28 +338,3 @@ def edit_to_json(edit: Edit) -> dict[str, Any]:
     """An edit as plain values: `op` and its fields, `mark` where it has one."""
     op = next(name for name, kind in _KINDS.items() if isinstance(edit, kind))
     return {"op": op, **{name: value for name, value in asdict(edit).items() if name != "mark" or value is not None}}
-
-
-def edit_from_json(value: Mapping[str, Any]) -> Edit:
-    """The edit of `edit_to_json`.
-
-    Raises:
-        SkillcError: the value is no edit.
-    """
-    kind = _KINDS.get(str(value.get("op")))
-    if kind is None:
-        raise SkillcError(f"`{value.get('op')}` is no edit", hint=f"edits are {', '.join(_KINDS)}")
-    fields = {name: value[name] for name in kind.__dataclass_fields__ if name in value}
-    optional = ("topic", "after", "mark")
-    wrong = [n for n, v in fields.items() if not (isinstance(v, str) or (v is None and n in optional))]
-    try:
-        edit = kind(**fields)
-    except TypeError:
-        raise SkillcError(f"an edit `{value['op']}` needs {', '.join(_needed(kind))}") from None
-    if wrong:
-        raise SkillcError(f"in an edit `{value['op']}`, {', '.join(wrong)} must be text")
-    return edit
-
-
-def _needed(kind: type[Edit]) -> list[str]:
-    return [name for name in ("section", "rule", "text") if name in kind.__dataclass_fields__]

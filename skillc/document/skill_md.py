@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from skillc.document.markdown import heading, lines_of, prose, tidy, trim
 from skillc.document.skill import ABOUT_CHARACTERS, Document, Section, for_target, section_title, split_rules, title_of
-from skillc.document.yaml_scalar import is_mapping, other_lines, read_frontmatter, to_yaml
 from skillc.errors import SkillcError
 
 NAME_CHARACTERS = 64
@@ -179,3 +178,94 @@ def _unique(name: str, taken: set[str]) -> str:
         free, number = f"{name}_{number}", number + 1
     taken.add(free)
     return free
+
+
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9 ,.()/_'-]*[A-Za-z0-9.)]|[A-Za-z]")
+_WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
+_BARE_KEY = r"[^\s#:'\"\[\]{}&*!|>%@`,?-][^:#]*|-[^\s:#][^:#]*"
+_KEY = re.compile(rf"""(?:"([^"\\]*)"|'([^']*)'|({_BARE_KEY}))\s*:(?:[ \t]+(.*)|$)""")
+_COMMENT = re.compile(r"(^|\s)#.*$")
+_SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0", '"': '\\"', "\\": "\\\\"}
+
+
+def to_yaml(text: str) -> str:
+    """A text as one YAML scalar on one line: plain where nothing can go wrong, else double-quoted.
+
+    Three hyphens are escaped: the reference validator, like many readers, ends the frontmatter at any `---`.
+    """
+    if _PLAIN.fullmatch(text) and text.lower() not in _WORDS and "---" not in text:
+        return text
+    return '"' + "".join(map(_escaped_character, text)).replace("---", "--\\x2D") + '"'
+
+
+def _escaped_character(character: str) -> str:
+    if character in _SHORT:
+        return _SHORT[character]
+    if character == " " or (character.isprintable() and character != "\ufeff"):
+        return character
+    code = ord(character)
+    return f"\\x{code:02X}" if code < 0x100 else f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"
+
+
+def read_frontmatter(lines: list[str]) -> Mapping[str, str]:
+    """Return the top-level keys of a YAML mapping with their values as text; never raise.
+
+    A list or a mapping below a key comes as its text on one line, and so does what is no valid YAML, such as the common
+    plain value that contains `: `.
+    """
+    found: dict[str, str] = {}
+    key, value = "", list[str]()
+    for line in [*lines, "end:"]:
+        match = _KEY.fullmatch(line.rstrip())
+        if match is None:
+            value.append(line)
+            continue
+        if key:
+            found.setdefault(key, _value(value))
+        key, value = _key(match), [match[4] or ""]
+    return found
+
+
+def _key(match: re.Match[str]) -> str:
+    return next(key for key in match.groups()[:3] if key is not None).strip()
+
+
+def other_lines(lines: list[str], known: Collection[str]) -> list[str]:
+    """The lines of a YAML mapping without those of some top-level keys."""
+    kept: list[str] = []
+    keeps = False
+    for line in lines:
+        match = _KEY.fullmatch(line.rstrip())
+        if match is not None:
+            keeps = _key(match) not in known
+        if keeps and line.strip():
+            kept.append(line.rstrip())
+    return kept
+
+
+def further_keys(text: str) -> set[str] | None:
+    """The top-level keys of a YAML mapping, None where the text is none or would end the frontmatter."""
+    lines = text.strip("\n").split("\n")
+    if "---" in text or not is_mapping(lines):
+        return None
+    return set(read_frontmatter(lines))
+
+
+def is_mapping(lines: list[str]) -> bool:
+    """Whether lines between two `---` can be a YAML mapping, and are not text between thematic breaks."""
+    outer = [line for line in lines if line.strip() and line[0] not in " \t#" and not line.startswith("- ")]
+    keys = [line for line in outer if _KEY.fullmatch(line.rstrip())]
+    return not outer or (bool(keys) and outer[0] is keys[0])
+
+
+def _value(lines: list[str]) -> str:
+    import yaml
+
+    try:
+        node = yaml.compose("key: " + "\n".join(lines), yaml.SafeLoader).value[0][1]
+        if isinstance(node, yaml.ScalarNode):
+            value = str(node.value)
+            return value.removesuffix("\n") if node.style in ("|", ">") else value
+    except (yaml.YAMLError, RecursionError):
+        pass
+    return " ".join(text for line in lines if (text := _COMMENT.sub("", line).strip()))

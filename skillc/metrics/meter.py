@@ -19,6 +19,7 @@ from skillc.data.dataset import Dataset
 from skillc.data.examples import Example
 from skillc.errors import SkillcError
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, ListTerm, MetricTerm, Operation, Term, TextConstant, walk
+from skillc.json_values import JsonObject
 from skillc.metrics.cells import MICRO, Cell, Scored, Unmeasured, UnmeasuredKind, measured_mean
 from skillc.metrics.primitives import COUNTS, PRIMITIVES, SEARCHES, Measure, Subject, phrases_of, same, text_of
 from skillc.metrics.user_metric import call, load_function
@@ -78,9 +79,7 @@ class Meter:
         self._functions = {name: load_function(name, root) for name in python_names(plan)}
         self._read_by_goal = _read_by(plan, plan.goal)
 
-    def measure(
-        self, example: Example, prediction: Mapping[str, JsonValue] | None, problem: str | None = None
-    ) -> Measured:
+    def measure(self, example: Example, prediction: JsonObject | None, problem: str | None = None) -> Measured:
         """Each metric's score. An answer that could not be read has the worst value of each, and `problem` as feedback.
 
         Raises:
@@ -91,7 +90,7 @@ class Meter:
             return Measured(worst, problem or "the answer could not be read")
         return self._measured(self._plan.metrics, example, prediction)
 
-    def goal(self, example: Example, prediction: Mapping[str, JsonValue]) -> Cell:
+    def goal(self, example: Example, prediction: JsonObject) -> Cell:
         """The goal's score alone: no metric is evaluated that the goal does not read.
 
         Raises:
@@ -99,9 +98,7 @@ class Meter:
         """
         return self._measured(self._read_by_goal, example, prediction).cells[self._plan.goal.name]
 
-    def _measured(
-        self, metrics: Sequence[MetricPlan], example: Example, prediction: Mapping[str, JsonValue]
-    ) -> Measured:
+    def _measured(self, metrics: Sequence[MetricPlan], example: Example, prediction: JsonObject) -> Measured:
         once = _Once(self._plan, self._functions, example, prediction, self._root)
         cells: dict[str, Cell] = {}
         for metric in metrics:
@@ -121,14 +118,14 @@ class Meter:
         return _lines({**example.inputs, **example.fields})
 
     def _failed(
-        self, metric: MetricPlan, example: Example, prediction: Mapping[str, JsonValue], problem: SkillcError
+        self, metric: MetricPlan, example: Example, prediction: JsonObject, problem: SkillcError
     ) -> MetricError:
         """The error of a metric on an example, with the values that it read."""
         terms = list(walk(metric.term))
         names = {term.name for term in terms if isinstance(term, FieldTerm)}
         own = any(isinstance(term, CallTerm) and term.function == "python" for term in terms)
 
-        def read(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        def read(values: JsonObject) -> dict[str, JsonValue]:
             return {name: value for name, value in values.items() if own or name in names}
 
         values = {
@@ -143,7 +140,7 @@ class Meter:
 _LONGEST = 80
 
 
-def _lines(values: Mapping[str, JsonValue]) -> str:
+def _lines(values: JsonObject) -> str:
     """Values by name, a line each, cut where they are long; as JSON, so that none breaks out of its line."""
     told = ((name, json.dumps(value, ensure_ascii=False)) for name, value in values.items())
     short = ((name, text if len(text) <= _LONGEST else text[:_LONGEST] + "…") for name, text in told)
@@ -158,7 +155,7 @@ class _Once:
         plan: Plan,
         functions: Mapping[str, Callable[..., Any]],
         example: Example,
-        prediction: Mapping[str, JsonValue],
+        prediction: JsonObject,
         root: Path,
     ) -> None:
         self._plan = plan

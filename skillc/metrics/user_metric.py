@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from skillc import user_code
 from skillc.data.examples import Example
 from skillc.errors import SkillcError
+from skillc.json_values import JsonObject
 from skillc.metrics.primitives import Measure
 
 
@@ -30,7 +31,7 @@ def load_function(name: str, root: Path) -> Callable[..., Any]:
 def call(
     function: Callable[..., Any],
     example: Example,
-    prediction: Mapping[str, JsonValue],
+    prediction: JsonObject,
     told: Sequence[JsonValue] = (),
     root: Path | None = None,
 ) -> Measure:

@@ -11,8 +11,7 @@ from typing import Literal
 from skillc.diagnostics.suggest import suggest
 from skillc.document.markdown import lines_of, prose
 from skillc.document.skill import ABOUT_CHARACTERS, Section, document_of, section_title
-from skillc.document.skill_md import PREAMBLE, from_skill_md
-from skillc.document.yaml_scalar import other_lines, read_frontmatter
+from skillc.document.skill_md import PREAMBLE, from_skill_md, other_lines, read_frontmatter
 from skillc.errors import SkillcError
 from skillc.fences import closed
 from skillc.plan.resolve import artifact_name

@@ -11,7 +11,7 @@ from typing import Literal, cast
 
 from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.document.markdown import heading
-from skillc.document.yaml_scalar import further_keys
+from skillc.document.skill_md import further_keys
 from skillc.gates.stages import stage_of
 from skillc.gates.terms import metrics_read
 from skillc.language.checked import (

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from skillc.artifact_paths import ArtifactPaths, module_name
 from skillc.conflict import check_merged
@@ -12,8 +14,11 @@ from skillc.document.skill import Document
 from skillc.document.skill_md import to_skill_md
 from skillc.errors import SkillcError
 from skillc.files import write_whole
-from skillc.plan.schema import FieldPlan, Plan, TaskPlan, TypePlan
+from skillc.plan.schema import Plan, TypePlan
 from skillc.program.names import class_name, field_names, kind_of
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 
 def check_folder(paths: ArtifactPaths) -> None:
@@ -91,114 +96,46 @@ def write_artifact(paths: ArtifactPaths, texts: Mapping[Path, str]) -> None:
 
 _TYPES = {"text": "str", "bool": "bool", "number": "float", "integer": "int", "file": "str", "image": "dspy.Image"}
 _STEP = "    "
-
-_HEAD = '''"""The skill `{artifact}` as a DSPy module; it reads {artifact}/SKILL.md beside it.
-
-For example:
-
-    import dspy
-    from {module} import program
-
-    dspy.configure(lm=dspy.LM("provider/model"))
-    program({call})
-"""
-
-from pathlib import Path
-from typing import {typing}
-
-import dspy
-from dspy.signatures.signature import make_signature
-
-_FOLDER = {folder}
-
-
-def _skill() -> str:
-    """The text of SKILL.md below its frontmatter."""
-    path = Path(__file__).parent / _FOLDER / "SKILL.md"
-    text = path.read_text(encoding="utf-8-sig")
-    _, mark, body = text.partition("\\n---\\n")
-    return body.strip() if mark and text.startswith("---\\n") else text.strip()
-
-
-INSTRUCTIONS = _skill()
-
-{signature} = make_signature(
-    {{
-{fields}
-    }},
-    INSTRUCTIONS,
-    signature_name="{signature}",
-)
-'''
-
-_CLASS = '''
-
-class Program(dspy.Module):
-    """The skill as a program; `answer` is its one predictor."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.answer = dspy.{predictor}({signature})
-
-    def forward(self, **inputs: Any) -> dspy.Prediction:
-        """Answers one example."""
-        return {forward}
-
-    async def aforward(self, **inputs: Any) -> dspy.Prediction:
-        """Answers one example, awaited."""
-        return {aforward}
-
-
-program = Program()
-'''
-
-_RENAMING = """
-# Names that DSPy keeps for itself, and what the signature calls them.
-_RENAMED = {{
-{pairs}
-}}
-_ORIGINAL = {{new: old for old, new in _RENAMED.items()}}
-
-
-def _inputs(values: dict[str, Any]) -> dict[str, Any]:
-    return {{_RENAMED.get(name, name): value for name, value in values.items()}}
-
-
-def _outputs(prediction: dspy.Prediction) -> dspy.Prediction:
-    values = prediction.items()
-    return dspy.Prediction(**{{_ORIGINAL.get(k, k): v for k, v in values}})
-"""
+_STEP = "    "
 
 
 def module_source(plan: Plan, document: Document) -> str:
-    """The module's text: importable, formatted, and with every name and text of the program as a literal.
+    """Return the module's text: importable, formatted, and with every name and text of the program as a literal.
 
     Args:
         plan: the task, and how the skill is to be taken.
         document: the skill, for its name.
     """
-    task, signature = plan.task, class_name(plan.skill.name)
-    names = field_names(task)
-    renamed = {old: new for old, new in names.items() if old != new}
-    typing = ["Any", "Literal"] if any(_has_labels(field.type) for field in (*task.inputs, *task.outputs)) else ["Any"]
+    task = plan.task
+    fields, names = (*task.inputs, *task.outputs), field_names(task)
     first = task.inputs[0].name if task.inputs else ""
-    head = _HEAD.format(
+    return _template().render(
         artifact=document.name,
-        folder=literal(plan.skill.artifact),
+        folder=plan.skill.artifact,
         module=module_name(plan.skill.artifact),
         call=f"{first}=..." if first.isidentifier() and not keyword.iskeyword(first) else "...",
-        typing=", ".join(typing),
-        signature=signature,
-        fields="\n".join(_field(field, names, task) for field in (*task.inputs, *task.outputs)),
+        typing=["Any", "Literal"] if any(_has_labels(field.type) for field in fields) else ["Any"],
+        signature=class_name(plan.skill.name),
+        fields=[
+            {
+                "name": names[field.name],
+                "type": _type(field.type, trailing=","),
+                "make": "InputField" if field in task.inputs else "OutputField",
+            }
+            for field in fields
+        ],
+        renamed={old: new for old, new in names.items() if old != new},
+        predictor={"predict": "Predict", "chain_of_thought": "ChainOfThought"}[kind_of(task)],
     )
-    call, acall = "self.answer(**inputs)", "await self.answer.acall(**inputs)"
-    if renamed:
-        pairs = "\n".join(f"{_STEP}{literal(old)}: {literal(new)}," for old, new in renamed.items())
-        head += _RENAMING.format(pairs=pairs)
-        call = "_outputs(self.answer(**_inputs(inputs)))"
-        acall = "_outputs(await self.answer.acall(**_inputs(inputs)))"
-    predictor = {"predict": "Predict", "chain_of_thought": "ChainOfThought"}[kind_of(task)]
-    return head + _CLASS.format(signature=signature, predictor=predictor, forward=call, aforward=acall)
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, StrictUndefined
+
+    made = Environment(trim_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined)
+    made.filters["literal"] = literal
+    return made.from_string(Path(__file__).with_name("module.py.j2").read_text(encoding="utf-8"))
 
 
 def literal(text: str) -> str:
@@ -220,14 +157,6 @@ def _escaped(character: str, quote: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def _field(field: FieldPlan, names: dict[str, str], task: TaskPlan) -> str:
-    """One entry of the signature; each bracket is opened over lines, so that no line width changes the layout."""
-    make = "InputField" if field in task.inputs else "OutputField"
-    lines = [f"{literal(names[field.name])}: (", *_indented(_type(field.type, trailing=",")), f"{_STEP}dspy.{make}(),"]
-    lines.append("),")
-    return "\n".join(f"{_STEP * 2}{line}" for line in lines)
-
-
 def _type(type_: TypePlan, *, trailing: str = "") -> list[str]:
     """The lines of a type's expression."""
     end = (" | None" if type_.optional else "") + trailing
@@ -239,12 +168,8 @@ def _type(type_: TypePlan, *, trailing: str = "") -> list[str]:
         inner = _type(type_.item) if type_.item is not None else ["str"]
         if len(inner) == 1:
             return [f"list[{inner[0]}]{end}"]
-        return ["list[", *_indented(inner), f"]{end}"]
+        return ["list[", *(_STEP + line for line in inner), f"]{end}"]
     return [f"{'dict[str, Any]' if type_.kind == 'json' else _TYPES[type_.kind]}{end}"]
-
-
-def _indented(lines: list[str]) -> list[str]:
-    return [_STEP + line for line in lines]
 
 
 def _has_labels(type_: TypePlan) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from dspy.utils.exceptions import AdapterParseError
 from pydantic import JsonValue, TypeAdapter
 
 from skillc.data.examples import Example
+from skillc.json_values import JsonObject
 from skillc.metrics.cells import UnmeasuredKind
 from skillc.models.calls import Completion
 from skillc.models.client import Client
@@ -47,7 +48,7 @@ class Rollout:
         cost: nano-dollars at list price; None where a price is not known.
     """
 
-    prediction: Mapping[str, JsonValue] | None
+    prediction: JsonObject | None
     reply: str
     failure: UnmeasuredKind | None = None
     problem: str | None = None
@@ -123,7 +124,7 @@ def rollout_of(
     completions: Sequence[Completion],
     *,
     reply: str | None = None,
-    prediction: Mapping[str, JsonValue] | None = None,
+    prediction: JsonObject | None = None,
     failure: UnmeasuredKind | None = None,
     problem: str | None = None,
     detail: str = "",

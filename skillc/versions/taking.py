@@ -19,8 +19,7 @@ from skillc.diagnostics.fixing import replaced
 from skillc.diagnostics.render import difference
 from skillc.document.markdown import below_section
 from skillc.document.skill import Section, body, section_title, title_of
-from skillc.document.skill_md import from_skill_md, section_name, to_skill_md
-from skillc.document.yaml_scalar import further_keys, read_frontmatter
+from skillc.document.skill_md import from_skill_md, further_keys, read_frontmatter, section_name, to_skill_md
 from skillc.errors import SkillcError
 from skillc.fences import unclosed
 from skillc.frontend import ProgramError, check_source, plan_file

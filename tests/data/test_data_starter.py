@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from skillc.data.columns import profile
 from skillc.data.dataset import load
-from skillc.data.starter import starter_program
+from skillc.data.starter import start
 from skillc.errors import SkillcError
 from skillc.syntax.formatting import format_source
 from skillc.syntax.parser import parse
@@ -36,7 +36,7 @@ def write(tmp_path: Path, rows: list[dict[str, Any]], name: str = "data.jsonl") 
 
 
 def parsed(path: Path) -> str:
-    text = starter_program(path)
+    text = start(path).text
     found = parse(Source(f"{path.stem}.skill", text)).diagnostics
     assert not found, (found, text)
     assert format_source(Source("a", text)).text == text
@@ -75,8 +75,8 @@ def test_tickets(tmp_path: Path) -> None:
 def test_the_program_may_stand_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     path = write(tmp_path / "data", [{"a": f"x{i}", "b": f"y{i}"} for i in range(9)])
-    assert 'source = "data/data.jsonl"' in starter_program(path, relative_to=tmp_path)
-    assert 'source = "data.jsonl"' in starter_program(path)
+    assert 'source = "data/data.jsonl"' in start(path, tmp_path).text
+    assert 'source = "data.jsonl"' in start(path).text
 
 
 def test_column_names_that_are_no_names(tmp_path: Path) -> None:
@@ -129,9 +129,9 @@ def test_guesses(tmp_path: Path, rows: list[dict[str, Any]], words: list[str]) -
 
 def test_a_file_with_one_column_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SkillcError, match="no two columns"):
-        starter_program(write(tmp_path, [{"id": 1, "text": "x"}]))
+        start(write(tmp_path, [{"id": 1, "text": "x"}]))
     with pytest.raises(SkillcError, match="no such file"):
-        starter_program(tmp_path / "none.csv")
+        start(tmp_path / "none.csv")
 
 
 def test_profile_tells_types_in_a_table(tmp_path: Path) -> None:

@@ -13,15 +13,11 @@ from skillc.document.edits import (
     Move,
     Replace,
     apply_edits,
-    edit_from_json,
-    edit_to_json,
     rewrite,
-    rewrite_about,
 )
 from skillc.document.markdown import Block, blocks_of
 from skillc.document.skill import Document, Rule, Section, body, document_of, for_target, new_id
 from skillc.document.skill_md import from_skill_md, to_skill_md
-from skillc.errors import SkillcError
 
 FROZEN = "You route tickets.\n\n- If it is a frozen rule: keep it."
 
@@ -216,27 +212,6 @@ def test_rewrite_slow_keeps_headings_below_its_own() -> None:
     applied = rewrite(make(), "guidance", "## Guidance\nBe brief.")
     assert applied.document.section("guidance").text == "### Guidance\nBe brief."  # type: ignore[union-attr]
     assert rewrite(make(), "guidance", "").reports[0].applied
-
-
-def test_rewrite_about() -> None:
-    applied = rewrite_about(make(), "Route a ticket.\nUse it for each.")
-    assert applied.document.about == "Route a ticket. Use it for each." and applied.reports[0].applied
-    for text, words in {"": "empty", "Route it.": "already", "x" * 1025: "1024", "a\x00": "U+0000"}.items():
-        refused = rewrite_about(make(), text)
-        assert refused.document == make() and words in refused.reports[0].message
-
-
-def test_edits_as_json() -> None:
-    for edit in (Add("rules", "x", "t", "r", "abc"), Replace("abc", "x"), Delete("abc", "r"), Move("abc", None)):
-        assert edit_from_json(edit_to_json(edit)) == edit
-    for bad in (
-        {"op": "swap"},
-        {"op": "add"},
-        {"op": "add", "section": 3, "text": "x"},
-        {"op": "delete", "rule": None},
-    ):
-        with pytest.raises(SkillcError):
-            edit_from_json(bad)
 
 
 # ---- any sequence of edits ------------------------------------------------------------------------
