@@ -24,8 +24,8 @@ LEAVES = {
     *("artifact_paths", "fences", "text", "json_values"),
 }
 MAY_IMPORT = {
-    "stats": {"gates", "plan", "metrics"},
-    "gates": {"stats", "plan", "data", "metrics", "optimize"},
+    "stats": {"metrics"},
+    "gates": {"stats", "data", "metrics"},
     "diagnostics": {"syntax", "language"},
     "syntax": {"language"},
     "language": {"gates", "syntax"},

@@ -26,7 +26,7 @@ import worlds
 from binomial import interval
 from compiles import STRICT, Size, compile_in
 
-from skillc.plan.betting import needed
+from skillc.stats.betting import needed
 
 Bools = npt.NDArray[np.bool_]
 

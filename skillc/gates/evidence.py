@@ -15,7 +15,7 @@ from skillc.data.examples import Example
 from skillc.gates.intervals import EVERYTHING, Interval
 from skillc.gates.terms import State
 from skillc.metrics.cells import MICRO, Cell, Scored
-from skillc.plan.betting import e_value
+from skillc.stats.betting import e_value
 from skillc.stats.subsets import Confidence, Groups, Ints
 
 SMALLEST_GROUP = 20
@@ -252,7 +252,7 @@ class Evidence:
         if key not in self._paired:
             self._paired[key] = Confidence(len(self.validation.split_groups.sizes), self.seed)
         low, high = self._differences(over, under, metric)
-        return self._paired[key].interval(low, high, tries=tries)
+        return Interval(*self._paired[key].bounds(low, high, tries=tries))
 
     def e_value(self, over: State, under: State, metric: str, *, tries: int) -> Interval:
         """The e-value, by split group, for the claim that one skill's mean is above another's.

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from skillc.diagnostics.diagnostic import Fix, Report
 from skillc.gates.functions import EXAMPLE_FUNCTIONS
-from skillc.gates.terms import CallTerm, Constant, Operation, StateTerm, Term, WordTerm, metrics_read, show_term, walk
+from skillc.gates.terms import (
+    CallTerm,
+    Constant,
+    Operation,
+    StateTerm,
+    WordTerm,
+    calls,
+    conjuncts,
+    metrics_read,
+    show_term,
+    sides,
+    walk,
+)
 from skillc.language.checked import CheckedGate, CheckedMetric, Entity, Items, Word
 from skillc.language.facts import amount, epoch_steps
 from skillc.language.missing import is_library
@@ -19,7 +31,6 @@ from skillc.language.unused import note_unused
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
 
-_RELATED = ("change", "improved", "regressed", "worst", "tokens", "min", "max", "clamp")
 _JUDGES = EXAMPLE_FUNCTIONS["judge"].since
 _HEADING = 8
 """Tokens that are granted for the heading of a section."""
@@ -96,9 +107,9 @@ def _unused_roles(report: Report, module: Module, entities: Sequence[Entity], me
 
 
 def _worth_judging(gates: Sequence[CheckedGate]) -> bool:
-    """Whether there may be more to find than each comparison was asked for where it stands."""
+    """Whether there may be more to find than the checker asked of each comparison alone."""
     return len(gates) > 1 or any(
-        isinstance(operand, Operation) or (isinstance(operand, CallTerm) and operand.function in _RELATED)
+        isinstance(operand, Operation | CallTerm)
         for gate in gates
         if isinstance(gate.term, Operation)
         for operand in gate.term.operands
@@ -106,37 +117,20 @@ def _worth_judging(gates: Sequence[CheckedGate]) -> bool:
 
 
 def _undecidable(report: Report, gate: CheckedGate) -> None:
-    if any(isinstance(each, CallTerm) and each.function == "latency" for each in walk(gate.term)):
+    if any(call.function == "latency" for call in calls(gate.term)):
         message = f"the gate `{gate.name}` can't be decided early, for nothing bounds a latency"
         report.note("SK504", gate.source, gate.span, message, hint="it costs the whole validation split each time")
 
 
-def _conjuncts(term: Term) -> Iterator[Operation]:
-    if isinstance(term, Operation):
-        if term.operator == "and":
-            for operand in term.operands:
-                yield from _conjuncts(operand)
-        else:
-            yield term
-
-
-def _upward(term: Operation) -> tuple[Term, Term] | None:
-    """The greater and the lesser side of a comparison."""
-    if term.operator in (">", ">="):
-        return term.operands[0], term.operands[1]
-    if term.operator in ("<", "<="):
-        return term.operands[1], term.operands[0]
-    return None
-
-
 def _kept_already(report: Report, gate: CheckedGate, entities: Sequence[Entity]) -> None:
     """A cap on tokens that frozen texts and the limits of the other sections keep anyway."""
-    for each in _conjuncts(gate.term):
-        sides = _upward(each)
-        if sides is None or sides[1] != CallTerm("tokens", (StateTerm("candidate"),)):
-            continue
-        cap, most = sides[0], _most_tokens(entities)
-        if isinstance(cap, Constant) and most is not None and most <= cap.value:
+    for each in conjuncts(gate.term):
+        match sides(each):
+            case (Constant(cap), CallTerm("tokens", (StateTerm("candidate"),))):
+                most = _most_tokens(entities)
+            case _:
+                continue
+        if most is not None and most <= cap:
             message = f"the limits of the sections keep `{show_term(each)}` already"
             hint = f"with all of them full, the skill has at most {most} tokens"
             report.note("SK506", gate.source, gate.span, message, hint=hint)
@@ -199,7 +193,7 @@ def _free_to_copy(report: Report, entities: Sequence[Entity], gates: Sequence[Ch
     sees = optimize.settings.get("sees") if optimize is not None else None
     if sees is None or not isinstance(sees.value, Items) or Word("gold") not in sees.value.items:
         return
-    read = any(isinstance(each, CallTerm) and each.function == "overlap" for g in gates for each in walk(g.term))
+    read = any(call.function == "overlap" for gate in gates for call in calls(gate.term))
     if not read and _answers_in_words(entities):
         message = "the optimizer sees the right answers, and no gate keeps it from copying them into the skill"
         hint = "add `gate own_words = overlap(candidate) <= 20%`, or leave `gold` out"

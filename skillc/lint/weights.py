@@ -11,6 +11,7 @@ from skillc.budget.spend import Sizes
 from skillc.budget.steps import decisions_of
 from skillc.data.dataset import Dataset
 from skillc.diagnostics.diagnostic import Severity
+from skillc.gates.margins import points_above
 from skillc.gates.terms import (
     CallTerm,
     Constant,
@@ -22,11 +23,11 @@ from skillc.gates.terms import (
     WordTerm,
     conjuncts,
     show_term,
+    sides,
 )
 from skillc.plan.advice import Advice, Place
-from skillc.plan.betting import e_value
 from skillc.plan.schema import GatePlan, MetricPlan, Plan
-from skillc.stats.power import comparison, points_above
+from skillc.stats.betting import e_value
 from skillc.text import counted
 
 _RIGHT_OR_WRONG = frozenset({"exact_match", "contains", "numeric", "one_of"})
@@ -45,11 +46,11 @@ def weights(plan: Plan, dataset: Dataset, sizes: Sizes) -> Iterator[Advice]:
     for gate in plan.gates:
         at: Place = ("gate", gate.name, None)
         for part in conjuncts(gate.term):
-            sides = comparison(part)
-            if sides is None or not isinstance(part, Operation):
+            asked = sides(part)
+            if asked is None or not isinstance(part, Operation):
                 continue
-            yield from _steps(plan, sizes, gate, part, sides)
-            above, below = sides
+            yield from _steps(plan, sizes, gate, part, asked)
+            above, below = asked
             if isinstance(above, CallTerm) and above.function in _TESTS and isinstance(below, Constant):
                 over = tries if above.option("over") == WordTerm("run") else 1
                 what = counted(groups, "example" if plan.data.group is None else "group")
@@ -70,8 +71,8 @@ class _Finer:
     mended: Fraction
 
 
-def _steps(plan: Plan, sizes: Sizes, gate: GatePlan, part: Operation, sides: tuple[Term, Term]) -> Iterator[Advice]:
-    above, below = sides
+def _steps(plan: Plan, sizes: Sizes, gate: GatePlan, part: Operation, asked: tuple[Term, Term]) -> Iterator[Advice]:
+    above, below = asked
     strict = part.operator in ("<", ">")
     found: _Finer | None = None
     if isinstance(above, Constant) and isinstance(below, CallTerm) and below.function == "regressed":

@@ -11,18 +11,16 @@ from skillc.budget.methods import candidates_of
 from skillc.budget.spend import POOLED_BELOW, Sizes
 from skillc.budget.steps import step_size
 from skillc.diagnostics.diagnostic import Severity
+from skillc.gates.margins import margin_of, points_above
 from skillc.gates.stages import fields_of
-from skillc.gates.terms import MeanTerm, calls, conjuncts, walk
+from skillc.gates.terms import MeanTerm, calls, conjuncts, sides, walk
 from skillc.gates.units import written
 from skillc.plan import figures
 from skillc.plan.schema import Plan
 from skillc.stats.power import (
     chance_of_accept,
-    comparison,
     inflation,
-    margin_of,
     null_run,
-    points_above,
 )
 
 # Fewer groups than this can't give a significant result (ENGINE section 6).
@@ -117,25 +115,30 @@ def null_accepts(plan: Plan, bounds: Bounds) -> str | None:
     examples = bounds.sizes.validation
     if not decisions or not examples or not any(gate.stage == "validation" for gate in plan.gates):
         return None
-    margin = margin_of(plan, examples, decisions)
+    margin = margin_of(plan.gates, lambda metric: _width(plan, metric), examples, decisions)
     if margin is None:
         return "no gate asks for a better mean than the incumbent's, so edits worth nothing are accepted too"
     chance = chance_of_accept(decisions, margin)
     if chance < _NEGLIGIBLE:
         return None
     run = null_run(decisions, margin)
-    points = inflation(run, examples, float(plan.goal.high - plan.goal.low)) * 100
+    points = inflation(run, examples, float(_width(plan, plan.goal.name))) * 100
     return (
         f"if all {decisions} candidates were worth nothing, {run.accepts:.1f} would still be accepted on average, at "
         f"least one in {figures.share(chance)} of runs, and validation then be up to {points:.0f} points too high"
     )
 
 
+def _width(plan: Plan, metric: str) -> Fraction:
+    found = plan.metric(metric)
+    return found.high - found.low
+
+
 def _stricter(plan: Plan, bounds: Bounds) -> str | None:
     goal = plan.goal.name
     strict = f"confidence(candidate.{goal} > incumbent.{goal}) >= 95%"
     decisions = bounds.expected_steps * plan.optimize.candidates
-    margin = margin_of(plan, bounds.sizes.validation, decisions)
+    margin = margin_of(plan.gates, lambda metric: _width(plan, metric), bounds.sizes.validation, decisions)
     if margin is not None and margin > 1:
         return None
     return f"the final test tells; `{strict}` lets less through" if plan.goal.declared else "the final test tells"
@@ -172,11 +175,11 @@ def _drift(plan: Plan) -> Iterator[Advice]:
     loose: dict[str, tuple[str, Fraction]] = {}
     for gate in plan.gates:
         for part in conjuncts(gate.term):
-            sides = comparison(part)
-            points = points_above(*sides) if sides else None
-            if sides is None or points is None:
+            asked = sides(part)
+            points = points_above(*asked) if asked else None
+            if asked is None or points is None:
                 continue
-            above, other = sides[0], next(t for t in walk(sides[1]) if isinstance(t, MeanTerm))
+            above, other = asked[0], next(t for t in walk(asked[1]) if isinstance(t, MeanTerm))
             assert isinstance(above, MeanTerm)
             if other.state != "incumbent" or points >= 0:
                 anchored.add(above.metric)

@@ -7,16 +7,11 @@ all of them. That gives the figures of ENGINE section 3 (46 % and 98 % for forty
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import accumulate
 from math import log, sqrt
 from statistics import NormalDist
-
-from skillc.gates.terms import CallTerm, Constant, MeanTerm, Operation, Term, WordTerm, conjuncts
-from skillc.plan.betting import standard_errors
-from skillc.plan.schema import Plan
 
 _NORMAL = NormalDist()
 _POINTS = 400
@@ -131,57 +126,3 @@ def inflation(run: NullRun, examples: int, width: float = 1.0) -> float:
     The run's luck times the largest standard error of a mean, half the metric's width by the root of the examples.
     """
     return run.luck * width / 2 / sqrt(examples)
-
-
-def margin_of(plan: Plan, examples: int, decisions: int) -> float | None:
-    """The largest margin that a gate asks of a candidate's mean over the incumbent's, in standard errors.
-
-    None where no gate asks for a higher mean.
-    """
-    asked = [
-        margin for gate in plan.gates if gate.for_ is None for margin in _margins(plan, gate.term, examples, decisions)
-    ]
-    return max(asked, default=None)
-
-
-def _margins(plan: Plan, term: Term, examples: int, decisions: int) -> Iterator[float]:
-    for part in conjuncts(term):
-        sides = comparison(part)
-        if sides is None:
-            continue
-        above, below = sides
-        if isinstance(above, CallTerm) and above.function == "e_value" and isinstance(below, Constant):
-            threshold = below.value * (max(1, decisions) if above.option("over") == WordTerm("run") else 1)
-            yield standard_errors(max(1, round(DIFFERING * examples)), threshold)
-        elif isinstance(above, CallTerm) and above.function == "confidence" and isinstance(below, Constant):
-            alpha = 1 - below.value
-            if above.option("over") == WordTerm("run"):
-                alpha /= max(1, decisions)
-            if 0 < alpha < 1:
-                yield _NORMAL.inv_cdf(1 - float(alpha))
-        elif (points := points_above(above, below)) is not None:
-            assert isinstance(above, MeanTerm)
-            metric = plan.metric(above.metric)
-            width = metric.high - metric.low
-            yield float(points / width) * sqrt(2 * examples) if width else 0.0
-
-
-def comparison(term: Term) -> tuple[Term, Term] | None:
-    """What must lie above, and what below; None where the term compares no sizes."""
-    if not isinstance(term, Operation) or term.operator not in (">", ">=", "<", "<="):
-        return None
-    left, right = term.operands
-    return (left, right) if term.operator in (">", ">=") else (right, left)
-
-
-def points_above(above: Term, below: Term) -> Fraction | None:
-    """`c` where the comparison says `candidate.m > incumbent.m + c`; None where it says something else."""
-    if not (isinstance(above, MeanTerm) and above.state == "candidate"):
-        return None
-    if isinstance(below, MeanTerm):
-        return Fraction(0) if below.state != "candidate" and below.metric == above.metric else None
-    if isinstance(below, Operation) and below.operator in ("+", "-"):
-        left, right = below.operands
-        if isinstance(left, MeanTerm) and left.metric == above.metric and isinstance(right, Constant):
-            return right.value if below.operator == "+" else -right.value
-    return None

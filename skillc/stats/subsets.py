@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from skillc.errors import SkillcError
-from skillc.gates.intervals import Interval
 
 # Eight groups a byte; the sums of a subset are looked up byte by byte, in integers.
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.int64)
@@ -196,8 +195,8 @@ class Confidence:
         drawn = hashlib.sha256(f"confidence {seed}".encode()).digest()
         self._sums = RunningSums(2, groups, SUBSETS, drawn) if groups else None
 
-    def interval(self, low: Ints, high: Ints, *, tries: int = 1) -> Interval:
-        """The confidence by what is known.
+    def bounds(self, low: Ints, high: Ints, *, tries: int = 1) -> tuple[Fraction, Fraction]:
+        """The least and the greatest confidence by what is known.
 
         Args:
             low: the least difference that each split group can have, in millionths.
@@ -205,4 +204,4 @@ class Confidence:
             tries: decisions that share the error: p is multiplied by it (Bonferroni).
         """
         least, most = _p_values(self._sums.at((low, high))) if self._sums else (Fraction(1), Fraction(1))
-        return Interval(*(1 - min(Fraction(1), p * tries) for p in (least, most)))
+        return 1 - min(Fraction(1), least * tries), 1 - min(Fraction(1), most * tries)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from lint_samples import SIDES, found, numbered, write
 
-from skillc.plan.betting import e_value
+from skillc.stats.betting import e_value
 from skillc.stats.subsets import SUBSETS, Confidence
 
 
@@ -88,7 +88,7 @@ def test_the_smallest_group_counts(tmp_path):
 def surest(size, improved):
     """What the run's own test says where so many of the examples improve, and none gets worse."""
     differences = [1] * improved + [0] * (size - improved)
-    return Confidence(size, 0).interval(differences, differences).low
+    return Confidence(size, 0).bounds(differences, differences)[0]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8])

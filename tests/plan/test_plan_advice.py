@@ -12,10 +12,11 @@ from skillc.budget.bounds import bounds
 from skillc.budget.spend import Sizes
 from skillc.diagnostics.codes import CODES
 from skillc.diagnostics.diagnostic import Severity
+from skillc.gates.margins import margin_of
 from skillc.gates.terms import CallTerm, Constant, MeanTerm, Operation, StateTerm, WordTerm
 from skillc.plan.estimate import findings
 from skillc.plan.schema import GatePlan
-from skillc.stats.power import chance_of_accept, inflation, margin_of, null_run, smallest_gain
+from skillc.stats.power import chance_of_accept, inflation, null_run, smallest_gain
 
 
 def found(program=None, sizes=SIZES, prices=PRICES):
@@ -238,7 +239,7 @@ def test_margins_are_read_from_gates():
     )
 
     def margin(term):
-        return margin_of(plan(gates=(gate(term),)), 200, 40)
+        return margin_of([gate(term)], lambda metric: Fraction(1), 200, 40)
 
     assert margin(BETTER) == margin(turned) == 0
     assert margin(ahead) == pytest.approx(0.02 * 20)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc.plan.betting import BETS, e_value, needed, standard_errors
+from skillc.stats.betting import BETS, e_value, needed, standard_errors
 
 moves = st.lists(st.integers(-6, 6), max_size=12)
 

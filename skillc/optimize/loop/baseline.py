@@ -11,13 +11,12 @@ from math import sqrt
 from skillc.data.examples import Example
 from skillc.document.skill import Document
 from skillc.errors import SkillcError
-from skillc.gates.terms import CallTerm, Constant, MetricTerm, conjuncts
+from skillc.gates.terms import CallTerm, Constant, MetricTerm, conjuncts, sides
 from skillc.metrics.cells import MICRO, Scored
 from skillc.optimize.engine import Engine, mean
 from skillc.optimize.gate.gate import complete
 from skillc.optimize.rollouts import Outcome, failure_kind
 from skillc.plan.schema import Plan
-from skillc.stats.power import comparison
 
 RETRIES = 2
 MOST_QUARANTINED = Fraction(1, 20)
@@ -142,9 +141,6 @@ def _tolerances(plan: Plan) -> Iterator[tuple[str, str, Fraction]]:
     """Gate, metric and bound of each `regressed(metric) <= bound`."""
     for gate in plan.gates:
         for part in conjuncts(gate.term):
-            above, below = comparison(part) or (None, None)
-            if not (isinstance(below, CallTerm) and below.function == "regressed" and isinstance(above, Constant)):
-                continue
-            (metric,) = below.arguments
-            if isinstance(metric, MetricTerm):
-                yield gate.name, metric.name, above.value
+            match sides(part):
+                case (Constant(most), CallTerm("regressed", (MetricTerm(metric),))):
+                    yield gate.name, metric, most
