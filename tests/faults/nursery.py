@@ -6,12 +6,15 @@ As a program it reads one JSON list a line from standard input, `[folder, enviro
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from forked import import_libraries, run_skillc
 
 
 class Nursery:
@@ -44,51 +47,25 @@ class Nursery:
 
 
 def serve():
-    import asyncio
-
-    import dspy  # noqa: F401
-
-    import skillc.cli.running
-    import skillc.frontend
-    import skillc.pipeline  # noqa: F401
-    from skillc.cli import main
-    from skillc.models.backends.litellm import load_litellm
-
-    litellm = load_litellm()
-    # Its first call imports half of it.
-    asyncio.run(litellm.acompletion(model="openai/x", messages=[{"role": "user", "content": "x"}], mock_response="y"))
+    import_libraries()
     print("ready", flush=True)
     for line in sys.stdin:
         folder, environment, arguments = json.loads(line)
         child = os.fork()
         if child == 0:
-            _be_skillc(main, folder, environment, arguments)
+            _be_skillc(folder, environment, arguments)
         print(child, flush=True)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
 
-def _be_skillc(main, folder, environment, arguments):
+def _be_skillc(folder, environment, arguments):
     os.chdir(folder)
     os.environ.update(environment)
     if "DISK" in environment:
         threading.Thread(target=_fill_the_disk, args=(int(environment["DISK"]),), daemon=True).start()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, name in ((1, "stdout"), (2, "stderr")):
         os.dup2(os.open(Path(folder) / f"{name}.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
-    sys.argv = ["skillc", *arguments]
-    status = 1
-    try:
-        main()
-    except SystemExit as end:
-        status = end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BaseException:
-        import traceback
-
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
+    run_skillc(arguments)
 
 
 def _fill_the_disk(size):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import pytest
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="needs POSIX")
@@ -23,7 +24,9 @@ def limited() -> None:
 
 
 def skillc(*arguments: str | bytes, cwd: Path, redirect: str = "", limit: bool = False) -> subprocess.CompletedProcess:
-    command: list[str | bytes] = [sys.executable, "-m", "skillc", *arguments]
+    # Limits, closed streams and the encoding of a terminal belong to a process of its own.
+    own = bool(redirect) or limit or "PYTHONIOENCODING" in os.environ
+    command: list[str | bytes] = [*([sys.executable, "-m", "skillc"] if own else forked.command()), *arguments]
     if redirect:
         command = ["sh", "-c", f'exec "$@" {redirect}', "sh", *command]
     return subprocess.run(
