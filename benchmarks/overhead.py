@@ -17,20 +17,11 @@ from typing import Any
 
 from skillc.data.examples import Example
 from skillc.gates.terms import Constant
+from skillc.language.loop import BudgetPlan
 from skillc.models.backends.litellm import load_litellm
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
-from skillc.plan.schema import (
-    BudgetPlan,
-    DataPlan,
-    FieldPlan,
-    MetricPlan,
-    ModelPlan,
-    Plan,
-    SkillPlan,
-    TaskPlan,
-    TypePlan,
-)
+from skillc.plan.schema import DataPlan, FieldPlan, MetricPlan, ModelPlan, Plan, SkillPlan, TaskPlan, TypePlan
 from skillc.program.rollout import Runner
 
 CALLS, REPEATS = 400, 5

@@ -178,27 +178,25 @@ def sanity_plan(plan: Plan, examples: int) -> Plan:
     Where a gate asks for confidence or an e-value, only its claim must hold. What is required before the first step is
     left out.
     """
-    optimize = plan.optimize.model_copy(
-        update={
-            "batch": examples,
-            "wave": examples,
-            "samples": 1,
-            "candidates": 1,
-            "drafts": 0,
-            "update": "edits",
-            "retries": 0,
-            "accumulate": 1,
-            "speculate": False,
-            "accept": "gates",
-            "slow_update": False,
-            "tidy": False,
-            "meta_skill": False,
-        }
+    optimize = replace(
+        plan.optimize,
+        batch=examples,
+        wave=examples,
+        samples=1,
+        candidates=1,
+        drafts=0,
+        update="edits",
+        retries=0,
+        accumulate=1,
+        speculate=False,
+        accept="gates",
+        slow_update=False,
+        tidy=False,
+        meta_skill=False,
     )
     most = CALLS if plan.budget.calls is None else min(CALLS, plan.budget.calls)
-    caps = {"epochs": STEPS, "steps": STEPS, "calls": most, "patience": None, "min_gain": Fraction(0)}
     gates = tuple(gate.model_copy(update={"term": _plain(gate.term)}) for gate in plan.gates)
-    budget = plan.budget.model_copy(update=caps)
+    budget = replace(plan.budget, epochs=STEPS, steps=STEPS, calls=most, patience=None, min_gain=Fraction(0))
     changed = {"optimize": optimize, "budget": budget, "gates": gates, "requires": (), "required_verdict": None}
     return plan.model_copy(update=changed)
 

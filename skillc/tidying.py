@@ -158,7 +158,7 @@ def _note_harm(engine: Engine, skill: Document, bare: Document) -> None:
 
 def _deciding(plan: Plan) -> Plan:
     """The plan with gates that decide: a tidying without them would take whatever is shorter."""
-    return plan.model_copy(update={"optimize": plan.optimize.model_copy(update={"accept": "gates"})})
+    return plan.model_copy(update={"optimize": replace(plan.optimize, accept="gates")})
 
 
 def tidied_json(found: Tidied) -> dict[str, JsonValue]:

@@ -34,7 +34,7 @@ MAY_IMPORT = {
     "budget": {"stats", "gates", "language", "document", "plan"},
     "data": {"gates", "syntax", "plan", "budget", "language"},
     "store": set(),
-    "models": {"gates", "plan", "budget", "store"},
+    "models": {"gates", "language", "plan", "budget", "store"},
     "metrics": {"gates", "syntax", "plan", "models", "data", "language"},
     "program": {"gates", "syntax", "plan", "budget", "document", "data", "models", "metrics", "language"},
     "optimize": {
@@ -51,7 +51,7 @@ MAY_IMPORT = {
         "language",
     },
     "lint": {"stats", "gates", "syntax", "language", "plan", "budget", "data", "optimize"},
-    "run": {"plan", "budget", "document", "store", "models", "optimize"},
+    "run": {"language", "plan", "budget", "document", "store", "models", "optimize"},
     "evaluate": {
         *(
             "stats",

@@ -8,16 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from skillc.gates.terms import Constant
+from skillc.language.loop import BudgetPlan
 from skillc.models.calls import Call, Message
-from skillc.plan.schema import (
-    BudgetPlan,
-    DataPlan,
-    MetricPlan,
-    ModelPlan,
-    Plan,
-    SkillPlan,
-    TaskPlan,
-)
+from skillc.plan.schema import DataPlan, MetricPlan, ModelPlan, Plan, SkillPlan, TaskPlan
 
 MODEL = "openai/gpt-4o-mini"
 SKILL = "# Route tickets\n\n" + "\n".join(f'- If the ticket mentions "x{i}", answer billing.' for i in range(60))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -166,7 +166,7 @@ def compile_in(
         run: id of the run.
     """
     plan = plan_of(gate, samples)
-    plan = plan.model_copy(update={"budget": plan.budget.model_copy(update={"steps": size.steps})})
+    plan = plan.model_copy(update={"budget": replace(plan.budget, steps=size.steps)})
     data = dataset(world, (size.train, size.validation, size.test), name)
     observer = Silent()
     engine = engine_of(world, data, propose, plan, observer)

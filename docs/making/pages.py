@@ -19,6 +19,7 @@ _TEMPLATES = Path(__file__).with_name("templates")
 
 _DATA: Mapping[str, Callable[[], Mapping[str, Any]]] = {
     "cli.md": commands.data,
+    "optimizer.md": statements.loop,
     "reference/functions.md": functions.data,
     "reference/grammar.md": grammar.data,
     "reference/statements.md": statements.data,

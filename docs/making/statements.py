@@ -10,6 +10,7 @@ from docs.making.examples import EXAMPLES
 from skillc.language import later
 from skillc.language.forms import Form, SettingKind
 from skillc.language.kinds import EXTRA_PARAMETERS, KINDS, ROLLOUT, Kind
+from skillc.language.loop import OPTIMIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,11 @@ def data() -> Mapping[str, Any]:
         "rollouts": [_rollout(form, word) for form in ROLLOUT for word in (form.words or (form.name,))],
         "extra": EXTRA_PARAMETERS,
     }
+
+
+def loop() -> Mapping[str, Any]:
+    """What the page of the optimizer is made of."""
+    return {"settings": OPTIMIZE}
 
 
 def _statement(kind: Kind) -> Statement:
@@ -104,19 +110,7 @@ def _notes(kind: Kind) -> Iterator[str]:
 
 def _row(setting: SettingKind) -> Setting:
     words = f"{'|'.join(setting.modifiers)} " if setting.modifiers else ""
-    return Setting(words + setting.name, described(setting.forms), _default(setting), setting.about)
-
-
-def _default(setting: SettingKind) -> str:
-    if setting.default is None:
-        return "–"
-    # A default that is a value of the language is code; one that is prose stays prose.
-    written = setting.default
-    return f"`{written}`" if "`" not in written and not _prose(written) else written
-
-
-def _prose(text: str) -> bool:
-    return " " in text and not text.startswith("[") and not any(c.isdigit() or c in "($" for c in text.split()[0])
+    return Setting(words + setting.name, described(setting.forms), setting.default_markdown or "–", setting.about)
 
 
 def described(forms: tuple[Form, ...]) -> str:

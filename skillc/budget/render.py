@@ -15,12 +15,13 @@ from skillc.budget.steps import right_cases, scheduled_steps
 from skillc.diagnostics.diagnostic import Severity
 from skillc.gates.stages import grouped_by
 from skillc.gates.units import written
+from skillc.language.loop import OptimizePlan, SchedulePlan
 from skillc.plan import figures
 from skillc.plan.advice import LEAST_GROUPS, plan_advice
 from skillc.plan.digest import plan_digest, shown_address, without_secrets
 from skillc.plan.initial import sections_of
 from skillc.plan.models import rulebook_limits
-from skillc.plan.schema import FieldPlan, ModelPlan, OptimizePlan, Plan, PricePlan, SchedulePlan, TypePlan
+from skillc.plan.schema import FieldPlan, ModelPlan, Plan, PricePlan, TypePlan
 from skillc.stats.power import DIFFERING, smallest_gain
 from skillc.text import counted, joined
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from skillc.plan.schema import OptimizePlan, Plan
+from skillc.language.loop import OptimizePlan
+from skillc.plan.schema import Plan
 
 # Without a cap on epochs or steps other caps end the run.
 OPEN_ENDED_EPOCHS = 1_000

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from skillc.doctor.finding import Finding
 from skillc.errors import SkillcError
+from skillc.language.loop import BudgetPlan
 from skillc.models.backends.litellm import disconnect
 from skillc.models.endpoint import Transport
 from skillc.models.preflight import TIMEOUT, NotReached, reach, reserved
 from skillc.models.roles import Role, resolve_roles
-from skillc.plan.schema import BudgetPlan, ModelPlan, Plan
+from skillc.plan.schema import ModelPlan, Plan
 from skillc.text import counted
 
 _GROUP = "models"

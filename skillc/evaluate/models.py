@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from skillc.diagnostics.suggest import suggest
@@ -82,7 +83,7 @@ def plan_with(plan: Plan, models: Sequence[ModelPlan], *, samples: int | None = 
     roles = {**kept, **{model.role: model for model in models}}
     changes: dict[str, object] = {"models": roles}
     if samples is not None:
-        changes["optimize"] = plan.optimize.model_copy(update={"samples": samples})
+        changes["optimize"] = replace(plan.optimize, samples=samples)
     return plan.model_copy(update=changes)
 
 

@@ -59,6 +59,15 @@ def written(value: Fraction, unit: str) -> str:
     return f"{decimal(value)} {unit}" if unit else decimal(value)
 
 
+def duration(seconds: Fraction) -> str:
+    """Seconds in the largest unit that leaves a whole number: `90 min`."""
+    for unit in ("h", "min"):
+        size = UNITS[unit][1]
+        if seconds and seconds % size == 0:
+            return written(seconds / size, unit)
+    return written(seconds, SECONDS)
+
+
 def decimal(value: Fraction) -> str:
     """The shortest decimal of an exact number; a quotient without one stays a fraction, `1 / 3`."""
     if value.denominator == 1:

@@ -6,12 +6,10 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from skillc.language.checked import Amount, Entity, Setting, Shares
+from skillc.language.kinds import default_of
 from skillc.language.modules import Module
 from skillc.language.scope import Facts
 from skillc.language.types import Column
-
-DEFAULT_BATCH = 40
-"""Training examples of a batch where `optimize` does not say."""
 
 
 def gather(entities: Iterable[Entity], module: Module, broken: Iterable[str]) -> Facts:
@@ -68,7 +66,9 @@ def epoch_steps(data: Entity | None, optimize: Entity | None) -> int | None:
         return None
     settings = optimize.settings if optimize is not None else {}
     batch, batches = amount(settings, "batch"), amount(settings, "accumulate")
-    return -(-train // (int(batch or DEFAULT_BATCH) * int(batches or 1)))
+    return -(
+        -train // (int(batch or default_of("optimize", "batch")) * int(batches or default_of("optimize", "accumulate")))
+    )
 
 
 def _column(entity: Entity) -> Column:

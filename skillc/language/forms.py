@@ -1,11 +1,15 @@
-"""The shapes that a setting's value may have, as data for the table of kinds."""
+"""How a setting is declared: the shapes of its value, its default, and what every page says about it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from skillc.gates.units import duration, written
 from skillc.text import listed
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +84,98 @@ def _number(form: Form) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SettingKind:
-    """A setting: its name, the shapes that its value may have, and what the reference says about it.
+    """A setting of a block. Everything that reads, shows or documents settings reads this.
 
-    `modifiers` are the words that may stand in front, as in `trainable about = "..."`; `default` is for readers, the
-    plan fills it in.
+    Attributes:
+        forms: the shapes that its value may have.
+        about: one line for hovers and the reference.
+        default: its value in the plan where the program does not give one.
+        unset: what holds without it, in words, where that is no value of the language.
+        modifiers: the words that may come before it, as in `trainable about = "..."`.
+        details: what the page about the optimizer says; empty for the line of the reference.
+        stages: the stages of a compile that it makes larger or smaller.
+        changeable: whether `--set` takes it.
+        ends_run: whether a budget with this cap comes to an end.
+        truncates: whether it can only cut a run short, so that it is no part of the run's identity.
+        sent: whether it is sent with each call of a model.
     """
 
     name: str
     forms: tuple[Form, ...]
     about: str
-    default: str | None = None
+    default: object = None
+    unset: str = ""
     modifiers: tuple[str, ...] = ()
+    details: str = ""
+    stages: tuple[str, ...] = ()
+    changeable: bool = False
+    ends_run: bool = False
+    truncates: bool = False
+    sent: bool = False
+
+    @property
+    def unit(self) -> str:
+        """The unit that its value is always written with, or nothing."""
+        return next((form.unit for form in self.forms if form.kind == "number" and not form.bare), "")
+
+    @property
+    def default_text(self) -> str | None:
+        """The default as a program would write it, or in words."""
+        return self.unset or (None if self.default is None else self._written(self.default))
+
+    @property
+    def default_markdown(self) -> str | None:
+        """The same for pages and hovers, a value as code."""
+        text = self.default_text
+        return text if text is None or self.unset else f"`{text}`"
+
+    def _written(self, value: object) -> str:
+        if isinstance(value, bool):
+            return "on" if value else "off"
+        if isinstance(value, int | Fraction):
+            return duration(Fraction(value)) if self.unit == "s" else written(Fraction(value), self.unit)
+        if isinstance(value, tuple):
+            parts = [self._written(each) for each in value]
+            return " : ".join(parts) if self.forms[0].kind == "ratio" else f"[{', '.join(parts)}]"
+        return str(value)
+
+
+def setting(
+    default: T,
+    about: str,
+    *forms: Form,
+    unset: str = "",
+    details: str = "",
+    stages: tuple[str, ...] = (),
+    ends_run: bool = False,
+    truncates: bool = False,
+) -> T:
+    """Declare a setting as a field of a frozen dataclass, which is the block's part of the plan.
+
+    Switches and words need no forms: they are those of the field's type.
+    """
+    kind = SettingKind(
+        "", forms, about, default, unset, (), details, stages, changeable=True, ends_run=ends_run, truncates=truncates
+    )
+    return field(default=default, metadata={"setting": kind})
+
+
+def declared(block: type[Any]) -> tuple[SettingKind, ...]:
+    """The settings of a block that is declared as a dataclass."""
+    types = get_type_hints(block)
+    return tuple(
+        replace(kind, name=each.name, forms=kind.forms or (_form_of(types[each.name]),))
+        for each in fields(block)
+        if (kind := each.metadata["setting"])
+    )
+
+
+def _form_of(type_: Any) -> Form:
+    if type_ is bool:
+        return SWITCH
+    if get_origin(type_) is tuple:
+        return Form("list", items=(_form_of(get_args(type_)[0]),))
+    return words(*get_args(type_))
 
 
 TEXT = Form("text")
@@ -118,3 +203,14 @@ def number(low: int | None = None, high: int | None = None) -> Form:
 def words(*choices: str) -> Form:
     """One of a few words."""
     return Form("word", words=choices)
+
+
+DOLLARS = amount("$")
+TIME = amount("s")
+SCHEDULES = (
+    Form("call", name="constant", arguments=(count(),)),
+    Form("call", name="linear", arguments=(count(), count())),
+    Form("call", name="cosine", arguments=(count(), count())),
+    words("model"),
+    count(),
+)

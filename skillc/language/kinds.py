@@ -5,16 +5,19 @@ Data, not code: the checker, the hints, completion, the reference and `explain` 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from skillc.language.forms import (
+    DOLLARS,
     ENV,
     FIELD,
     SWITCH,
     TEXT,
+    TIME,
     Form,
     SettingKind,
     amount,
@@ -22,6 +25,7 @@ from skillc.language.forms import (
     number,
     words,
 )
+from skillc.language.loop import BUDGET, OPTIMIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ class Kind:
 _FIELD_SETTINGS = (
     SettingKind("about", (TEXT,), "what the model is told about the field"),
     SettingKind("limit", (amount("tokens", low=1, whole=True),), "the most tokens a value may have"),
-    SettingKind("column", (TEXT,), "its name in the data file", "the field's own name"),
+    SettingKind("column", (TEXT,), "its name in the data file", unset="the field's own name"),
 )
 
 _PYTHON = Form("call", name="python", arguments=(TEXT,))
@@ -84,7 +88,7 @@ _SANDBOX = Form(
     words=("bubblewrap", "docker", "none"),
     block=(
         SettingKind("memory", (amount("bytes", low=1),), "the most memory"),
-        SettingKind("time", (amount("s"),), "the most time of one run"),
+        SettingKind("time", (TIME,), "the most time of one run"),
         SettingKind("processes", (count(),), "the most processes at once"),
     ),
     passes=True,
@@ -112,16 +116,6 @@ ROLLOUT = (
     Form("call", name="command", arguments=(TEXT,), many=True, block=(), passes=True),
 )
 
-_SCHEDULES = (
-    Form("call", name="constant", arguments=(count(),)),
-    Form("call", name="linear", arguments=(count(), count())),
-    Form("call", name="cosine", arguments=(count(), count())),
-    words("model"),
-    count(),
-)
-
-_DOLLARS = (amount("$"),)
-
 _COMMAND = Form(
     "text",
     block=(
@@ -135,9 +129,9 @@ _COMMAND = Form(
                 Form("call", name="file", arguments=(TEXT,)),
             ),
             "where the answer stands in what the command gives",
-            "stdout",
+            default="stdout",
         ),
-        SettingKind("folder", (TEXT,), "the folder in which it runs", "an empty one for each call"),
+        SettingKind("folder", (TEXT,), "the folder in which it runs", unset="an empty one for each call"),
         SettingKind(
             "environment", (Form("list", items=(ENV,)),), "variables that it is given besides `PATH` and `HOME`"
         ),
@@ -147,25 +141,29 @@ _COMMAND = Form(
 _DTYPES = ("auto", "half", "float16", "bfloat16", "float", "float32")
 _NAMED = Form("block", block=(), passes=True)
 _SERVE = (
-    SettingKind("model", (TEXT,), "a folder of weights, or a name on the hub", "the name behind `hosted_vllm/`"),
-    SettingKind("revision", (TEXT,), "the commit or branch of a model on the hub", "`main`"),
-    SettingKind("tokenizer", (TEXT,), "a folder or a name on the hub", "the model's own"),
-    SettingKind("chat_template", (TEXT,), "a file with the chat template", "the model's own"),
+    SettingKind("model", (TEXT,), "a folder of weights, or a name on the hub", unset="the name behind `hosted_vllm/`"),
+    SettingKind("revision", (TEXT,), "the commit or branch of a model on the hub", unset="`main`"),
+    SettingKind("tokenizer", (TEXT,), "a folder or a name on the hub", unset="the model's own"),
+    SettingKind("chat_template", (TEXT,), "a file with the chat template", unset="the model's own"),
     SettingKind(
         "lora",
         (_NAMED, Form("list", items=(TEXT,))),
         'adapters: `{ name = "folder" }` or `["name=folder"]`; each is a model `hosted_vllm/name`',
     ),
-    SettingKind("max_len", (count("tokens"),), "the most tokens of prompt and reply together", "what the model allows"),
-    SettingKind("dtype", (words(*_DTYPES), TEXT), "the type of weights and activations", "the model's own"),
-    SettingKind("quantization", (TEXT,), "how weights are quantized", "what the model's folder says"),
-    SettingKind("gpu_share", (number(0, 1),), "the share of each GPU's memory that the server takes", "vLLM's own"),
-    SettingKind("tensor_parallel", (count(),), "GPUs that share one copy of the model", "1"),
-    SettingKind("data_parallel", (count(),), "copies of the model", "1"),
-    SettingKind("port", (count(),), "the port on this machine", "a free one"),
-    SettingKind("python", (TEXT,), "the interpreter that has vLLM", "one that is found"),
-    SettingKind("keep", (SWITCH,), "whether the server runs on for the next run", "off"),
-    SettingKind("timeout", (amount("s"),), "how long the start may take", "30 min"),
+    SettingKind(
+        "max_len", (count("tokens"),), "the most tokens of prompt and reply together", unset="what the model allows"
+    ),
+    SettingKind("dtype", (words(*_DTYPES), TEXT), "the type of weights and activations", unset="the model's own"),
+    SettingKind("quantization", (TEXT,), "how weights are quantized", unset="what the model's folder says"),
+    SettingKind(
+        "gpu_share", (number(0, 1),), "the share of each GPU's memory that the server takes", unset="vLLM's own"
+    ),
+    SettingKind("tensor_parallel", (count(),), "GPUs that share one copy of the model", default=1),
+    SettingKind("data_parallel", (count(),), "copies of the model", default=1),
+    SettingKind("port", (count(),), "the port on this machine", unset="a free one"),
+    SettingKind("python", (TEXT,), "the interpreter that has vLLM", unset="one that is found"),
+    SettingKind("keep", (SWITCH,), "whether the server runs on for the next run", default=False),
+    SettingKind("timeout", (TIME,), "how long the start may take", default=Fraction(1800)),
     SettingKind("args", (Form("list", items=(TEXT,)),), "further arguments of vLLM's own"),
     SettingKind("env", (_NAMED,), "variables of the server's environment"),
 )
@@ -179,96 +177,37 @@ MODEL_PARAMETERS = (
             Form(
                 "block",
                 block=(
-                    SettingKind("input", _DOLLARS, "dollars per million tokens that are sent"),
-                    SettingKind("output", _DOLLARS, "dollars per million tokens that come back"),
-                    SettingKind("cached", _DOLLARS, "dollars per million tokens that the provider had cached"),
-                    SettingKind("call", _DOLLARS, "dollars that one call costs at most, its tokens aside", "$0"),
+                    SettingKind("input", (DOLLARS,), "dollars per million tokens that are sent"),
+                    SettingKind("output", (DOLLARS,), "dollars per million tokens that come back"),
+                    SettingKind("cached", (DOLLARS,), "dollars per million tokens that the provider had cached"),
+                    SettingKind(
+                        "call", (DOLLARS,), "dollars that one call costs at most, its tokens aside", default=Fraction(0)
+                    ),
                 ),
             ),
         ),
         "what a million tokens cost, or a call",
-        "the price list of litellm; nothing for a model on this machine",
+        unset="the price list of litellm; nothing for a model on this machine",
     ),
     SettingKind("serve", (Form("word", words=("vllm",), block=_SERVE),), "the server that skillc starts"),
     SettingKind("exec", (_COMMAND,), "the command that answers, as in `mytool --prompt {prompt}`"),
     SettingKind("backend", (_PYTHON,), "the function of your own that answers"),
-    SettingKind("temperature", (number(0, 2),), "how much chance there is in a reply"),
-    SettingKind("top_p", (number(0, 1),), "the share of probability that a token is drawn from"),
-    SettingKind("max_tokens", (count("tokens"),), "the most tokens of a reply, as it is sent"),
-    SettingKind("max_reply", (count("tokens"),), "the most tokens of a reply, as they are reserved", "4096"),
-    SettingKind("seed", (count(low=0),), "the seed that is sent with each call"),
-    SettingKind("timeout", (amount("s"),), "how long one attempt of a call may take", "5 min"),
+    SettingKind("temperature", (number(0, 2),), "how much chance there is in a reply", sent=True),
+    SettingKind("top_p", (number(0, 1),), "the share of probability that a token is drawn from", sent=True),
+    SettingKind("max_tokens", (count("tokens"),), "the most tokens of a reply, as it is sent", sent=True),
+    SettingKind("max_reply", (count("tokens"),), "the most tokens of a reply, as they are reserved", default=4096),
+    SettingKind("seed", (count(low=0),), "the seed that is sent with each call", sent=True),
+    SettingKind("timeout", (TIME,), "how long one attempt of a call may take", default=Fraction(300)),
     SettingKind(
-        "down", (amount("s"),), "how long its endpoint may be out of reach in mid-run before the run stops", "5 min"
+        "down",
+        (TIME,),
+        "how long its endpoint may be out of reach in mid-run before the run stops",
+        default=Fraction(300),
     ),
-    SettingKind("concurrency", (count(),), "the most calls in flight at once", "as many as the endpoint takes"),
+    SettingKind("concurrency", (count(),), "the most calls in flight at once", unset="as many as the endpoint takes"),
     SettingKind("rpm", (count(),), "the most requests a minute"),
     SettingKind("tpm", (count("tokens"),), "the most tokens a minute, sent and received"),
 )
-
-_OPTIMIZE = (
-    SettingKind("method", (words("skillc", "gepa", "miprov2", "one_shot"),), "which optimizer drives", "skillc"),
-    SettingKind("batch", (count("examples"),), "training examples a step", "40"),
-    SettingKind("edits", _SCHEDULES, "the edit budget: edits that one step may make", "cosine(8, 4)"),
-    SettingKind("minibatch", (count("examples"),), "trajectories that one reflection sees", "8"),
-    SettingKind("samples", (count(),), "rollouts per example", "1"),
-    SettingKind("candidates", (count(),), "candidates of a step, raced against each other", "1"),
-    SettingKind("drafts", (count(low=0),), "whole-section drafts of a step that is not spent on edits", "3"),
-    SettingKind(
-        "screen",
-        (count("examples", low=0),),
-        "failures, of its author's and unseen ones, on which each edit is tried alone",
-        "3",
-    ),
-    SettingKind("control", (SWITCH,), "whether a cure counts only where an unrelated edit does not cure too", "on"),
-    SettingKind("together", (SWITCH,), "whether edits that cure nothing alone are tried together", "on"),
-    SettingKind("replay", (count("examples", low=0),), "earlier failures that a batch takes in again", "20"),
-    SettingKind("retries", (count(low=0),), "smaller patches tried after a rejection", "0"),
-    SettingKind("wave", (count("examples"),), "rollouts sent at once", "a tenth of the validation split, 8 to 32"),
-    SettingKind("speculate", (SWITCH,), "whether the next batch is run while a gate is decided", "on"),
-    SettingKind("accept", (words("gates", "always"),), "whether the gates decide", "gates"),
-    SettingKind("rollback", (number(0, 1),), "with `accept = always`: the loss against the best that goes back to it"),
-    SettingKind(
-        "update", (words("edits", "rewrite_section", "rewrite_all"),), "how a candidate is written", "rewrite_section"
-    ),
-    SettingKind("tidy", (SWITCH,), "whether rules without support are taken out, and the rest shortened", "off"),
-    SettingKind("accumulate", (count(),), "batches whose proposals are pooled for one candidate", "1"),
-    SettingKind(
-        "sees",
-        (Form("list", items=(words("gold", "feedback", "trajectory"),)),),
-        "what the optimizer may look at",
-        "[gold, feedback, trajectory]",
-    ),
-    SettingKind("knowledge", (words("open", "examples"),), "what the optimizer may write from", "open"),
-    SettingKind("successes", (SWITCH,), "whether successes are reflected on too", "off"),
-    SettingKind("lapses", (SWITCH,), "whether lapses in following the skill become reminders", "off"),
-    SettingKind("lookups", (count(low=0),), "questions that one reflection may ask of the trajectories", "0"),
-    SettingKind("rule_counts", (SWITCH,), "whether rules are counted as helpful and harmful", "off"),
-    SettingKind("rejected_buffer", (SWITCH,), "whether rejected edits are remembered and shown", "on"),
-    SettingKind("slow_update", (SWITCH,), "whether slow sections are rewritten at epoch ends", "on"),
-    SettingKind("slow_update_samples", (count("examples", low=0),), "examples that a slow update compares", "20"),
-    SettingKind("pairs", (words("mixed", "changed", "unchanged"),), "examples that a slow update is shown", "mixed"),
-    SettingKind("meta_skill", (SWITCH,), "whether the optimizer keeps a memory of what helped", "on"),
-    SettingKind(
-        "trajectory_limit",
-        (amount("tokens", low=1, whole=True),),
-        "tokens of one trajectory that a reflection is shown",
-        "1500 tokens",
-    ),
-)
-
-_BUDGET = (
-    SettingKind("epochs", (count("epochs"),), "passes over the training split"),
-    SettingKind("steps", (count("steps"),), "steps of the loop"),
-    SettingKind("calls", (count(),), "calls of any model"),
-    SettingKind("tokens", (count("tokens"),), "tokens sent and received"),
-    SettingKind("cost", _DOLLARS, "money at list price"),
-    SettingKind("time", (amount("s"),), "time on the clock; a stop at a decision"),
-    SettingKind("patience", (amount("steps", low=1, whole=True),), "steps without an accept before the run ends"),
-    SettingKind("min_gain", (number(0),), "what an accept must add to reset the patience", "0"),
-)
-
-CAPS = ("epochs", "steps", "calls", "tokens", "cost", "time")
 
 _KINDS = (
     Kind(
@@ -277,7 +216,7 @@ _KINDS = (
         "forbidden",
         "what goes in, what comes out, and how one rollout runs",
         once=True,
-        settings=(SettingKind("rollout", ROLLOUT, "how one rollout runs", "predict"),),
+        settings=(SettingKind("rollout", ROLLOUT, "how one rollout runs", default="predict"),),
     ),
     Kind("input", ("task",), "required", "a field that the model is given", type=True, settings=_FIELD_SETTINGS),
     Kind("output", ("task",), "required", "a field that the model answers", type=True, settings=_FIELD_SETTINGS),
@@ -288,12 +227,12 @@ _KINDS = (
         "the document that is trained",
         settings=(
             SettingKind(
-                "about", (TEXT,), "what the skill is for and when to use it", None, modifiers=("frozen", "trainable")
+                "about", (TEXT,), "what the skill is for and when to use it", modifiers=("frozen", "trainable")
             ),
-            SettingKind("title", (TEXT,), 'the first heading of SKILL.md; "" for none', "from the name"),
+            SettingKind("title", (TEXT,), 'the first heading of SKILL.md; "" for none', unset="from the name"),
             SettingKind("frontmatter", (TEXT,), "further keys of the frontmatter of SKILL.md, as YAML: `license: MIT`"),
-            SettingKind("load", (words("always", "on_demand"),), "when the target reads it", "always"),
-            SettingKind("present", (words("advice", "rules"),), "how the target is told to use it", "rules"),
+            SettingKind("load", (words("always", "on_demand"),), "when the target reads it", default="always"),
+            SettingKind("present", (words("advice", "rules"),), "how the target is told to use it", default="rules"),
         ),
     ),
     Kind(
@@ -305,7 +244,7 @@ _KINDS = (
         value=(TEXT,),
         refers=True,
         settings=(
-            SettingKind("title", (TEXT,), 'its heading in SKILL.md; "" for none', "from the name"),
+            SettingKind("title", (TEXT,), 'its heading in SKILL.md; "" for none', unset="from the name"),
             SettingKind("limit", (amount("tokens", low=1, whole=True),), "the most tokens it may have"),
         ),
     ),
@@ -327,20 +266,20 @@ _KINDS = (
         once=True,
         settings=(
             SettingKind("source", (TEXT,), "a file that is split"),
-            SettingKind("train", (TEXT,), "the training examples"),
-            SettingKind("validation", (TEXT,), "the examples that gates are decided on"),
-            SettingKind("test", (TEXT,), "the examples of the final test"),
-            SettingKind("split", (Form("ratio"),), "train : validation : test", "2 : 1 : 2"),
+            SettingKind("train", (TEXT,), "the training examples", stages=("rollout", "reflect", "screen")),
+            SettingKind("validation", (TEXT,), "the examples that gates are decided on", stages=("baseline", "gate")),
+            SettingKind("test", (TEXT,), "the examples of the final test", stages=("final test", "no skill")),
+            SettingKind("split", (Form("ratio"),), "train : validation : test", default=(2, 1, 2)),
             SettingKind("group", (FIELD,), "examples that agree in it stay on one side"),
-            SettingKind("seed", (count(low=0),), "the seed of the split and of the run", "0"),
+            SettingKind("seed", (count(low=0),), "the seed of the split and of the run", default=0, changeable=True),
         ),
     ),
     Kind("field", ("data",), "required", "a column of the data that gates read", type=True, settings=_FIELD_SETTINGS),
     Kind("metric", ("",), "required", "what is measured on one rollout", parameters=True, expression=True),
     Kind("goal", ("",), "required", "the metric that is optimised; exactly one", expression=True),
     Kind("rubric", ("",), "required", "what a judge judges by", value=(TEXT,), refers=True),
-    Kind("optimize", ("",), "optional", "the mechanisms of the loop", once=True, refers=True, settings=_OPTIMIZE),
-    Kind("budget", ("",), "optional", "caps on what a run may spend", once=True, refers=True, settings=_BUDGET),
+    Kind("optimize", ("",), "optional", "the mechanisms of the loop", once=True, refers=True, settings=OPTIMIZE),
+    Kind("budget", ("",), "optional", "caps on what a run may spend", once=True, refers=True, settings=BUDGET),
     Kind(
         "gate",
         ("",),
@@ -392,6 +331,15 @@ EXTRA_PARAMETERS = (
     "verbosity",
 )
 """Parameters of models that are passed through and are well known, so that they count as no misspelling."""
+
+
+def default_of(kind: str, *path: str) -> Any:
+    """The default of a setting, or of one in the block behind another: `default_of("model", "price", "call")`."""
+    settings: Iterable[SettingKind] = KINDS[kind].settings or ()
+    for name in path:
+        found = next(each for each in settings if each.name == name)
+        settings = [each for form in found.forms for each in form.block or ()]
+    return found.default
 
 
 def kinds_in(parent: str) -> Mapping[str, Kind]:

@@ -10,7 +10,7 @@ from skillc.fences import unclosed
 from skillc.gates.functions import NAMES
 from skillc.language.arguments import GROUPS
 from skillc.language.checked import Entity, Setting, Shares, Word
-from skillc.language.kinds import CAPS
+from skillc.language.loop import CAPS
 from skillc.language.modules import Module
 from skillc.language.statements import Stated
 from skillc.syntax.source import Span

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import NoReturn
 
-from skillc.diagnostics.diagnostic import Fix, Report
+from skillc.diagnostics.diagnostic import Diagnostic, Fix, Report, Severity
 from skillc.diagnostics.suggest import meant, mended
 from skillc.gates.units import UNITS, decimal, described
 from skillc.language.amounts import as_literal, bare
 from skillc.language.checked import Amount, Invocation, Items, Setting, Shares, Value, Word
-from skillc.language.forms import Form
+from skillc.language.forms import Form, SettingKind
 from skillc.language.statements import Sorter, StatedSetting
 from skillc.language.types import Broken
 from skillc.syntax import nodes
+from skillc.syntax.parser import parse
 from skillc.syntax.source import Source, Span
 from skillc.text import counted, joined
 
@@ -289,6 +291,26 @@ class SettingReader:
     def _fail(self, code: str, span: Span, message: str, hint: str | None, fix: Fix | None = None) -> NoReturn:
         self._report.add(code, self._source, span, message, hint=hint, fix=fix)
         raise Broken
+
+
+def read_alone(setting: SettingKind, text: str) -> Value | Diagnostic:
+    """Read the value of one setting that is written outside of a program, as in `--set`.
+
+    Shells give `$` and brackets a meaning, so they may be left out there, and so may any unit but that of a time.
+
+    Returns:
+        The value, or the first error.
+    """
+    listed = all(form.kind == "list" for form in setting.forms) and not text.startswith("[")
+    source = Source("--set", f"{setting.name} = {f'[{text}]' if listed else text}")
+    parsed = parse(source)
+    report = Report(parsed.diagnostics)
+    forms = tuple(replace(form, bare=form.bare or form.unit != "s") for form in setting.forms)
+    sorted_ = Sorter(report, source, None, (replace(setting, forms=forms),)).sort(parsed.program.statements)
+    values = SettingReader(report, source).read_all(sorted_.settings)
+    if report.errors:
+        return next(found for found in report.diagnostics() if found.severity is Severity.ERROR)
+    return values[setting.name].value
 
 
 def _fits(form: Form, node: nodes.Expression) -> bool:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillc.errors import SkillcError
 from skillc.frontend import estimate, plan_file
+from skillc.language.forms import SettingKind
 from skillc.language.symbols import Symbol
 from skillc.lsp.workspace import Analysis, Stamp
 from skillc.plan import figures
@@ -41,31 +42,6 @@ _MEASURING = (
     "final test",
     "no skill",
 )
-_STAGES: Mapping[str, tuple[str, ...]] = {
-    "batch": ("rollout",),
-    "minibatch": ("reflect",),
-    "lookups": ("reflect",),
-    "successes": ("reflect",),
-    "replay": ("rollout", "reflect"),
-    "edits": ("screen", "select"),
-    "drafts": ("draft", "screen"),
-    "screen": ("screen",),
-    "control": ("screen",),
-    "together": ("screen",),
-    "update": ("rewrite",),
-    "candidates": ("gate",),
-    "retries": ("gate",),
-    "wave": ("gate",),
-    "accept": ("gate",),
-    "tidy": ("tidy",),
-    "slow_update": ("slow update",),
-    "slow_update_samples": ("slow update",),
-    "meta_skill": ("meta skill",),
-    "test": ("final test", "no skill"),
-    "train": ("rollout", "reflect", "screen"),
-    "validation": ("baseline", "gate"),
-}
-"""The stages that a setting of `optimize` or `data` sizes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +140,8 @@ def _caused(costs: Costs, symbol: Symbol) -> tuple[tuple[Stage, ...], str | None
         return _of_role(costs, name)
     if symbol.kind == "section" and any(each.name == name and each.mode == "slow" for each in plan.skill.sections):
         return _named(costs, ("slow update",)), "the slow update"
-    if symbol.kind == "setting" and symbol.owner in ("optimize", "data") and name in _STAGES:
-        stages = _named(costs, _STAGES[name])
+    if isinstance(symbol.origin, SettingKind) and symbol.origin.stages:
+        stages = _named(costs, symbol.origin.stages)
         shown = listed([stage.name for stage in stages], "and")
         return stages, f"{shown}, which it sizes" if stages else None
     return (), None

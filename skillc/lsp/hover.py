@@ -181,12 +181,8 @@ _MEANINGS: Mapping[str, Callable[[Analysis, Stated], str | None]] = {
 def setting_text(setting: SettingKind, owner: str) -> str:
     """What the reference says about a setting."""
     takes = " or ".join(dict.fromkeys(form.described() for form in setting.forms))
-    default = f"; {_default(setting.default)} unless it is said" if setting.default else ""
+    default = f"; {setting.default_markdown} unless it is said" if setting.default_markdown else ""
     return f"`{setting.name}` of `{owner}`: {setting.about}\n\ntakes {takes}{default}"
-
-
-def _default(text: str) -> str:
-    return text if "`" in text or " " in text.strip("0123456789 ") else f"`{text}`"
 
 
 def _setting(analysis: Analysis, symbol: Symbol, setting: SettingKind) -> Iterator[str | None]:
@@ -213,7 +209,7 @@ def _kind(analysis: Analysis, symbol: Symbol, kind: Kind) -> Iterator[str | None
     rows = ["| setting | in effect | |", "|---|---|---|"]
     for setting in kind.settings or ():
         stands: Setting | None = entity.settings.get(setting.name)
-        value = _value(stands.value) if stands is not None else setting.default or "-"
+        value = _value(stands.value) if stands is not None else setting.default_text or "-"
         rows.append(f"| `{setting.name}` | {value.replace('|', '&#124;')} | {'said' if stands else ''} |")
     yield "\n".join(rows)
 

@@ -14,9 +14,9 @@ from pydantic import JsonValue
 from skillc.budget.bounds import Bounds
 from skillc.budget.spend import Spend
 from skillc.errors import SkillcError
+from skillc.language.loop import BudgetPlan
 from skillc.models.calls import Usage
 from skillc.models.failures import BudgetReached
-from skillc.plan.schema import BudgetPlan
 
 _NANO_A_DOLLAR = 1_000_000_000
 

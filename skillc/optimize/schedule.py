@@ -13,7 +13,7 @@ from typing import Literal, Protocol, TypeVar
 
 from skillc.budget.call_sizes import OPEN_SECTION
 from skillc.document.skill import Document
-from skillc.plan.schema import SchedulePlan
+from skillc.language.loop import SchedulePlan
 
 
 def edit_budget(schedule: SchedulePlan, step: int, steps: int, filled: Fraction = Fraction(1)) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from skillc.json_values import digest, fields_of
+from skillc.language.loop import BUDGET
 from skillc.plan.schema import Plan
 
 # Of what stands behind `?`, the names that hold a secret.
@@ -35,8 +36,6 @@ def without_secrets(plan: Plan) -> Plan:
     return plan.model_copy(update={"models": models})
 
 
-# Caps that can only truncate a run. `epochs` and `steps` shape the schedule of edits, so they belong to the run.
-TRUNCATING_CAPS = ("calls", "tokens", "cost", "time", "patience", "min_gain")
 # How calls are paced and repeated, which no outcome depends on.
 RETRIES = frozenset({"retries", "max_retries", "num_retries", "max_in_flight"})
 _NOT_SENT = ("key_env", "pacing")
@@ -77,7 +76,8 @@ def run_parts(
         model_sources: what tells the code from other code that answers for a model, by role, where it is the user's.
     """
     plan = without_secrets(plan)
-    budget = {name: cap for name, cap in fields_of(plan.budget).items() if name not in TRUNCATING_CAPS}
+    # `epochs` and `steps` shape the schedule of edits, so they belong to the run.
+    budget = {each.name: getattr(plan.budget, each.name) for each in BUDGET if not each.truncates}
     data = {name: value for name, value in fields_of(plan.data).items() if name not in _PATHS}
     models = {role: _sent(fields_of(model)) for role, model in plan.models.items()}
     for role, source in (model_sources or {}).items():

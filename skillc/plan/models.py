@@ -11,9 +11,9 @@ from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
 from skillc.gates.terms import WordTerm, calls
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Value
+from skillc.language.kinds import MODEL_PARAMETERS, default_of
 from skillc.language.templates import path_of, words_of
 from skillc.plan.schema import (
-    DEFAULT_REPLY,
     AnswerPlan,
     ExecPlan,
     FieldPlan,
@@ -23,24 +23,11 @@ from skillc.plan.schema import (
     PricePlan,
     TypePlan,
 )
-from skillc.plan.settings import amount_of, count_of, env_of, plain, plain_block, value_of
+from skillc.plan.settings import count_of, env_of, plain, plain_block, value_of
 from skillc.text import listed
 
-# What is skillc's own; everything else in a model's block is sent with each call.
-_OWN = (
-    "base_url",
-    "key",
-    "price",
-    "serve",
-    "exec",
-    "backend",
-    "max_reply",
-    "concurrency",
-    "rpm",
-    "tpm",
-    "timeout",
-    "down",
-)
+# Settings of skillc itself; everything else in a model's block is sent with each call.
+_OWN = frozenset(each.name for each in MODEL_PARAMETERS if not each.sent)
 _REPLY_LIMITS = ("max_tokens", "max_completion_tokens")
 
 
@@ -67,18 +54,15 @@ def _model(model: Entity) -> ModelPlan:
         exec=_exec(model.settings["exec"]) if "exec" in model.settings else None,
         backend=_function(value_of(model, "backend")),
         pacing=_pacing(model),
-        max_reply=count_of(model, "max_reply") or max(limits, default=DEFAULT_REPLY),
+        max_reply=count_of(model, "max_reply") or max(limits, default=default_of("model", "max_reply")),
     )
 
 
 def _pacing(model: Entity) -> PacingPlan:
-    times = {name: amount for name in ("timeout", "down") if (amount := amount_of(model, name)) is not None}
-    return PacingPlan(
-        concurrency=count_of(model, "concurrency"),
-        rpm=count_of(model, "rpm"),
-        tpm=count_of(model, "tpm"),
-        **times,
-    )
+    given = {
+        name: value.value for name in PacingPlan.model_fields if isinstance(value := value_of(model, name), Amount)
+    }
+    return PacingPlan.model_validate(given)
 
 
 def _exec(setting: Setting) -> ExecPlan:
@@ -149,7 +133,7 @@ def judges(plan: Plan) -> Iterator[str]:
 OFFLINE_MODEL = "rulebook/v1"
 
 # Parameters that mean the same to every provider, so that they outlive a change of provider.
-_COMMON = frozenset({"temperature", "top_p", "max_tokens", "seed", "stop"})
+_COMMON = frozenset({each.name for each in MODEL_PARAMETERS if each.sent} | {"stop"})
 
 
 def override_models(plan: Plan, changes: Mapping[str, str]) -> Plan:

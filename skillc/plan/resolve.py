@@ -25,6 +25,7 @@ from skillc.language.checked import (
     Shares,
     Word,
 )
+from skillc.language.loop import BudgetPlan, OptimizePlan
 from skillc.plan.models import resolve_models
 from skillc.plan.schema import (
     DataPlan,
@@ -42,11 +43,10 @@ from skillc.plan.schema import (
 )
 from skillc.plan.settings import (
     Findings,
+    block_plan,
     count_of,
     plain,
     plain_block,
-    resolve_budget,
-    resolve_optimize,
     text_of,
     value_of,
     word_of,
@@ -94,8 +94,8 @@ def resolve(checked: Checked) -> Resolved:
         models=resolve_models(found["model"]),
         data=data_plan,
         metrics=metrics,
-        optimize=resolve_optimize(_once(checked, "optimize")),
-        budget=resolve_budget(_once(checked, "budget")),
+        optimize=block_plan(OptimizePlan, _once(checked, "optimize")),
+        budget=block_plan(BudgetPlan, _once(checked, "budget")),
         gates=resolve_gates(checked.gates),
         requires=resolve_requires(checked.gates),
         required_verdict=checked.required.verdict if checked.required is not None else None,

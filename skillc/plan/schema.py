@@ -14,6 +14,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from skillc.gates.terms import Term
+from skillc.language.kinds import default_of
+from skillc.language.loop import BudgetPlan, OptimizePlan
 from skillc.language.templates import fill, places_in
 
 
@@ -48,7 +50,7 @@ class FieldPlan(Frozen):
 class RolloutPlan(Frozen):
     """How one rollout runs. `settings` passes on what later kinds need."""
 
-    kind: str = "predict"
+    kind: str = default_of("task", "rollout")
     arguments: tuple[JsonValue, ...] = ()
     settings: dict[str, JsonValue] = {}
 
@@ -87,11 +89,9 @@ class SkillPlan(Frozen):
     sections: tuple[SectionPlan, ...]
     title: str | None = None
     frontmatter: str = ""
-    load: Literal["always", "on_demand"] = "always"
-    present: Literal["advice", "rules"] | None = "rules"
+    load: Literal["always", "on_demand"] = default_of("skill", "load")
+    present: Literal["advice", "rules"] | None = default_of("skill", "present")
 
-
-DEFAULT_REPLY = 4096
 
 # ---- models ---------------------------------------------------------------------------------------
 
@@ -102,7 +102,7 @@ class PricePlan(Frozen):
     input: Fraction
     output: Fraction
     cached: Fraction | None = None
-    call: Fraction = Fraction(0)
+    call: Fraction = default_of("model", "price", "call")
 
 
 class PacingPlan(Frozen):
@@ -119,8 +119,8 @@ class PacingPlan(Frozen):
     concurrency: int | None = None
     rpm: int | None = None
     tpm: int | None = None
-    timeout: Fraction = Fraction(300)
-    down: Fraction = Fraction(300)
+    timeout: Fraction = default_of("model", "timeout")
+    down: Fraction = default_of("model", "down")
 
 
 class AnswerPlan(Frozen):
@@ -189,7 +189,7 @@ class ModelPlan(Frozen):
     model: str
     model_env: str | None = None
     parameters: dict[str, JsonValue] = {}
-    max_reply: int = DEFAULT_REPLY
+    max_reply: int = default_of("model", "max_reply")
     key_env: str | None = None
     base_url: str | None = None
     base_url_env: str | None = None
@@ -207,7 +207,7 @@ class SplitPlan(Frozen):
     """Sizes of train, validation and test (the last may be 0), as shares or as counts of examples."""
 
     unit: Literal["share", "examples"] = "share"
-    parts: tuple[Fraction, ...] = (Fraction(2), Fraction(1), Fraction(2))
+    parts: tuple[Fraction, ...] = tuple(map(Fraction, default_of("data", "split")))
 
 
 class DataPlan(Frozen):
@@ -220,7 +220,7 @@ class DataPlan(Frozen):
     fields: tuple[FieldPlan, ...] = ()
     split: SplitPlan | None = None
     group: str | None = None
-    seed: int = 0
+    seed: int = default_of("data", "seed")
 
 
 # ---- metrics and gates ----------------------------------------------------------------------------
@@ -256,96 +256,6 @@ class RequirePlan(Frozen):
     name: str
     term: TermField
     text: str
-
-
-# ---- loop -----------------------------------------------------------------------------------------
-
-
-class SchedulePlan(Frozen):
-    """The edit budget per step: from `start` at the first step to `end` at the last; `model` lets the optimizer say."""
-
-    kind: Literal["constant", "linear", "cosine", "model"] = "cosine"
-    start: int = 8
-    end: int = 4
-
-
-class OptimizePlan(Frozen):
-    """The mechanisms of the loop, each with its switch.
-
-    Attributes:
-        batch: training examples a step.
-        edits: the edit budget per step.
-        minibatch: trajectories one reflection sees.
-        samples: rollouts per example.
-        candidates: candidates a step that are raced against each other.
-        drafts: whole-section drafts of a step that is not spent on edits; 0 spends all steps on edits.
-        screen: examples on which each edit is tried alone; 0 turns it off.
-        control: whether a failure that an unrelated edit cures too counts for nothing in the screen.
-        together: whether edits that cure nothing alone are screened together.
-        replay: earlier failures that the batch of a step takes in again.
-        retries: smaller patches that are tried after a rejection.
-        wave: rollouts sent at once while a gate is decided; None means a tenth of the validation split, 8 to 32.
-        speculate: whether the incumbent runs the next batch while a gate is decided.
-        accept: whether the gates decide, or each candidate is taken.
-        rollback: with `accept = always`: a fall below the best by more than this share of the goal's range goes back to
-            it; None never does.
-        update: edits on rules, a section rewritten from suggestions, or all trainable sections rewritten.
-        tidy: whether rules without support are taken out at epoch ends, and the rest is written shorter.
-        accumulate: batches whose proposals are pooled for one candidate.
-        sees: what the optimizer may look at.
-        knowledge: whether the optimizer may use what it knows of the subject, or only what the examples show.
-        successes: whether successes are reflected on too.
-        lapses: whether a failure to follow the skill becomes a reminder in the section `reminders`.
-        lookups: questions that one reflection may ask of the trajectories; 0 shows them whole.
-        rule_counts: whether reflections count each rule as helpful or harmful.
-        pairs: which longitudinal examples a slow update is shown.
-        trajectory_limit: tokens of one trajectory that a reflection is shown.
-    """
-
-    method: Literal["skillc", "gepa", "miprov2", "one_shot"] = "skillc"
-    batch: int = 40
-    edits: SchedulePlan = SchedulePlan()
-    minibatch: int = 8
-    samples: int = 1
-    candidates: int = 1
-    drafts: int = 3
-    screen: int = 3
-    control: bool = True
-    together: bool = True
-    replay: int = 20
-    retries: int = 0
-    wave: int | None = None
-    speculate: bool = True
-    accept: Literal["gates", "always"] = "gates"
-    rollback: Fraction | None = None
-    update: Literal["edits", "rewrite_section", "rewrite_all"] = "rewrite_section"
-    tidy: bool = False
-    accumulate: int = 1
-    sees: tuple[Literal["gold", "feedback", "trajectory"], ...] = ("gold", "feedback", "trajectory")
-    knowledge: Literal["open", "examples"] = "open"
-    successes: bool = False
-    lapses: bool = False
-    lookups: int = 0
-    rule_counts: bool = False
-    rejected_buffer: bool = True
-    slow_update: bool = True
-    slow_update_samples: int = 20
-    pairs: Literal["mixed", "changed", "unchanged"] = "mixed"
-    meta_skill: bool = True
-    trajectory_limit: int = 1500
-
-
-class BudgetPlan(Frozen):
-    """Caps only. None means no cap; time in seconds, cost in dollars, patience in steps, min_gain in goal points."""
-
-    epochs: int | None = None
-    steps: int | None = None
-    calls: int | None = None
-    tokens: int | None = None
-    cost: Fraction | None = None
-    time: Fraction | None = None
-    patience: int | None = None
-    min_gain: Fraction = Fraction(0)
 
 
 class Plan(Frozen):

@@ -11,9 +11,10 @@ import dspy
 from dspy.signatures.signature import make_signature
 from pydantic import JsonValue
 
+from skillc.language.loop import BudgetPlan
 from skillc.models.client import Client
 from skillc.models.dspy_lm import make_lm
-from skillc.plan.schema import BudgetPlan, Plan, TaskPlan, TypePlan
+from skillc.plan.schema import Plan, TaskPlan, TypePlan
 from skillc.program.names import class_name, field_names, kind_of
 
 _PLAIN: dict[str, Any] = {

@@ -19,9 +19,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from skillc.language.loop import BudgetPlan
 from skillc.optimize.observer import Seen
 from skillc.plan import figures
-from skillc.plan.schema import BudgetPlan
 from skillc.run.time_left import FINAL, Expected, Spent, TimeLeft, about
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from skillc.budget.bounds import Bounds
-from skillc.plan.schema import BudgetPlan
+from skillc.language.loop import BudgetPlan
 
 # There is no estimate before so many calls were answered over so many seconds.
 LEAST_CALLS = 20

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from skillc.errors import SkillcError
+from skillc.language.kinds import default_of
 from skillc.models.client import Client
 from skillc.models.pacing.outage import Retries
-from skillc.plan.schema import DEFAULT_REPLY, ModelPlan, Plan, PricePlan
+from skillc.plan.schema import ModelPlan, Plan, PricePlan
 
 TARGET, OPTIMIZER = "target", "optimizer"
 _LIMITS = ("max_tokens", "max_completion_tokens")
@@ -75,7 +76,7 @@ def _plan(role: str, lm: Any, price: tuple[float, float] | None) -> ModelPlan:
         role=role,
         model=str(lm.model),
         base_url=_address(role, lm),
-        max_reply=max(limits, default=DEFAULT_REPLY),
+        max_reply=max(limits, default=default_of("model", "max_reply")),
         price=declared,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import namedtuple
+from dataclasses import replace
 from fractions import Fraction
 from io import StringIO
 from pathlib import Path
@@ -20,8 +21,9 @@ from skillc.doctor.finding import Finding, status_of
 from skillc.doctor.installed import check_installed, check_keys, installed_version
 from skillc.doctor.money import check_prices
 from skillc.doctor.render import as_json, as_text
+from skillc.language.loop import OptimizePlan
 from skillc.models.prices import price_table
-from skillc.plan.schema import OptimizePlan, PricePlan
+from skillc.plan.schema import PricePlan
 
 SIZES = Sizes(train=100, validation=50, test=100, inputs=Extent(60, 200), outputs=Extent(3, 5))
 
@@ -77,7 +79,7 @@ def test_prices_of_each_role() -> None:
     assert "$1.00 in, $4.00 out" in found["declared"].detail
     assert found["unknown"].level == "note"
     assert found["agent"].detail == "`exec/agent`: $0.50 a call"
-    capped = plan.model_copy(update={"budget": plan.budget.model_copy(update={"cost": Fraction(3)})})
+    capped = plan.model_copy(update={"budget": replace(plan.budget, cost=Fraction(3))})
     assert by_name(check_prices(capped, price_table(capped)))["unknown"].level == "missing"
 
 

@@ -10,7 +10,8 @@ from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS
 from skillc.gates.units import SYNONYMS, UNITS, decimal
 from skillc.language.arguments import READERS
 from skillc.language.forms import Form, SettingKind
-from skillc.language.kinds import CAPS, KINDS, all_words, kinds_in
+from skillc.language.kinds import KINDS, all_words, kinds_in
+from skillc.language.loop import CAPS
 
 
 def settings_in(settings: tuple[SettingKind, ...]) -> Iterator[SettingKind]:

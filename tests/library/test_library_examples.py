@@ -9,8 +9,8 @@ from library_programs import checked, plan
 from skillc.gates.terms import CallTerm, TextConstant
 from skillc.language.check import check
 from skillc.language.library import described, reference
+from skillc.language.loop import BudgetPlan, SchedulePlan
 from skillc.language.modules import standard
-from skillc.plan.schema import BudgetPlan, SchedulePlan
 from skillc.syntax.source import Source
 
 LIBRARY = reference()

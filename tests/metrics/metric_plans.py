@@ -4,18 +4,8 @@ from fractions import Fraction
 
 from skillc.data.examples import Example
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, TextConstant
-from skillc.plan.schema import (
-    BudgetPlan,
-    DataPlan,
-    FieldPlan,
-    MetricPlan,
-    OptimizePlan,
-    Plan,
-    SectionPlan,
-    SkillPlan,
-    TaskPlan,
-    TypePlan,
-)
+from skillc.language.loop import BudgetPlan, OptimizePlan
+from skillc.plan.schema import DataPlan, FieldPlan, MetricPlan, Plan, SectionPlan, SkillPlan, TaskPlan, TypePlan
 
 TEXT = TypePlan(kind="text")
 LABELS = TypePlan(kind="labels", labels=("billing", "shipping"))

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from skillc.gates.terms import Constant
+from skillc.language.loop import BudgetPlan
 from skillc.models.backends.registry import connect
 from skillc.models.endpoint import Endpoint
 from skillc.plan.schema import (
-    BudgetPlan,
     DataPlan,
     FieldPlan,
     GatePlan,

@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_plans import model, plan_of, reply
 
+from skillc.language.loop import BudgetPlan
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached
 from skillc.models.ledger import Account, Amount, Caps
-from skillc.plan.schema import BudgetPlan, PricePlan
+from skillc.plan.schema import PricePlan
 
 SIZES = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 40)), min_size=1, max_size=30)
 CAPS = st.none() | st.integers(0, 3000)

@@ -15,6 +15,7 @@ from faulty_server import FaultyServer, Step, answer, drip, late, redirect, refu
 from model_plans import Scripted, model, plan_of, reply
 from wire_calls import KEY, PROTOCOLS, address, at
 
+from skillc.language.loop import BudgetPlan
 from skillc.models import concurrency
 from skillc.models.backends.function import backend
 from skillc.models.calls import Call, Completion, Message
@@ -22,7 +23,7 @@ from skillc.models.client import Client, check_roles
 from skillc.models.failures import BudgetReached, PermanentFailure
 from skillc.models.ledger import Amount, Caps
 from skillc.models.preflight import QUESTION, TIMEOUT, NotReached, reach
-from skillc.plan.schema import BudgetPlan, PacingPlan, Plan, PricePlan
+from skillc.plan.schema import PacingPlan, Plan, PricePlan
 from skillc.store.run_store import RunStore
 
 ASKED = Call("target", "rollout", (Message("user", "hello"),))

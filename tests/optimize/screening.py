@@ -11,6 +11,7 @@ from skillc.data.examples import Example
 from skillc.document.edits import Add
 from skillc.document.skill import document_of
 from skillc.gates.terms import CallTerm, FieldTerm
+from skillc.language.loop import BudgetPlan, OptimizePlan
 from skillc.metrics.meter import Meter
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.observer import Silent
@@ -18,17 +19,7 @@ from skillc.optimize.propose.proposals import Proposal
 from skillc.optimize.rollouts import Rollouts
 from skillc.optimize.schedule import Patience
 from skillc.optimize.screen.screen import screen
-from skillc.plan.schema import (
-    BudgetPlan,
-    DataPlan,
-    FieldPlan,
-    MetricPlan,
-    OptimizePlan,
-    Plan,
-    SkillPlan,
-    TaskPlan,
-    TypePlan,
-)
+from skillc.plan.schema import DataPlan, FieldPlan, MetricPlan, Plan, SkillPlan, TaskPlan, TypePlan
 from skillc.program.rollout import Rollout
 
 TEXT = TypePlan(kind="text")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from skillc.budget.steps import decisions_of
@@ -147,7 +148,7 @@ def trained(engine):
 
 
 def with_budget(plan, **caps):
-    return plan.model_copy(update={"budget": plan.budget.model_copy(update=caps)})
+    return plan.model_copy(update={"budget": replace(plan.budget, **caps)})
 
 
 def results(engine_or_watch):

@@ -117,7 +117,7 @@ def holds(gate: str, pairs: Sequence[tuple[int, int]]) -> bool:
 
 def train_in(world: World, *, gate: str = STRICT, name: object = 0, steps: int = 8) -> tuple[Any, Oracle]:
     plan = plan_of(gate)
-    plan = plan.model_copy(update={"budget": plan.budget.model_copy(update={"steps": steps})})
+    plan = plan.model_copy(update={"budget": replace(plan.budget, steps=steps)})
     observer = Oracle()
     engine = engine_of(world, dataset(world, (48, 60, 60), name), proposer(name), plan, observer)
     noted = Noted(*(getattr(engine.rollouts, f"_{part}") for part in ("plan", "runner", "meter", "observer")))

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc.document.skill import document_of
+from skillc.language.loop import SchedulePlan
 from skillc.optimize.schedule import edit_budget, filled
-from skillc.plan.schema import SchedulePlan
 
 
 def test_cosine_goes_from_start_to_end_and_is_slow_at_both_ends():

@@ -1,6 +1,7 @@
 """Slow updates: when there is one, which pairs it is shown, which gates it passes, and what it leaves alone."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from scripted import BETTER, Script, World, engine_of, plan_of, solves, trained
@@ -14,7 +15,7 @@ ALL = solves(*(f"v{i}" for i in range(4)))
 def run(tmp_path, edits, guidance=(), *, gates=BETTER, budget="epochs = 1", slow=SLOW, **options):
     """The run, with `batch` large enough that an epoch is one step."""
     plan = plan_of(tmp_path, slow=slow, gates=gates, budget=budget)
-    changed = plan.optimize.model_copy(update={"batch": 1000, "slow_update_samples": 6, **options.pop("optimize", {})})
+    changed = replace(plan.optimize, **{"batch": 1000, "slow_update_samples": 6, **options.pop("optimize", {})})
     plan = plan.model_copy(update={"optimize": changed})
     script = Script(edits, guidance)
     engine = engine_of(plan, script, **{"train_size": 40, **options})

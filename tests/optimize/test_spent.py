@@ -1,5 +1,7 @@
 """What a run spends, against what `plan` said it may spend at most."""
 
+from dataclasses import replace
+
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scripted import BETTER, Script, World, engine_of, plan_of, solves, trained
@@ -38,7 +40,7 @@ def test_no_mechanism_spends_more_than_the_most(tmp_path_factory, chosen, named,
     folder = tmp_path_factory.mktemp("spent")
     optimize = "; ".join(f"{name} = {value}" for name, value in chosen.items())
     plan = plan_of(folder, optimize=optimize, gates="\n".join(named), slow=sections, budget="epochs = 3")
-    plan = plan.model_copy(update={"optimize": plan.optimize.model_copy(update={"batch": 5})})
+    plan = plan.model_copy(update={"optimize": replace(plan.optimize, batch=5)})
     world, script = World(), Script(dict(enumerate(edits, 1)), guidance)
     trained(engine_of(plan, script, world=world, train_size=TRAIN, validation=VALIDATION))
     most = {s.name: s.bound.most.calls for s in bounds(plan, Sizes(TRAIN, VALIDATION, 0), {}).stages}

@@ -1,6 +1,7 @@
 """Tidying: which rules nothing supports, what the gates of a tidying refuse, and when there is one."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from scripted import BETTER, Script, World, engine_of, plan_of, solves, trained
@@ -33,7 +34,7 @@ def run(tmp_path, edits, wanted=None, *, tidy="on", gates=BETTER, budget="epochs
     """The run, with a batch so large that an epoch is one step."""
     plan = plan_of(tmp_path, gates=gates, budget=budget, optimize=f"tidy = {tidy}; {options.pop('optimize', '')}")
     batch = options.pop("batch", 1000)
-    plan = plan.model_copy(update={"optimize": plan.optimize.model_copy(update={"batch": batch})})
+    plan = plan.model_copy(update={"optimize": replace(plan.optimize, batch=batch)})
     script = Tidier(edits, wanted)
     engine = engine_of(plan, script, **options)
     return trained(engine), engine, script

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from skillc.budget.spend import Extent, Sizes
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm, Term
+from skillc.json_values import fields_of
 from skillc.language.checked import (
     Amount,
     Checked,
@@ -18,8 +20,9 @@ from skillc.language.checked import (
     Value,
     Word,
 )
+from skillc.language.loop import SchedulePlan
 from skillc.plan.resolve import resolve
-from skillc.plan.schema import Plan, PricePlan, SchedulePlan
+from skillc.plan.schema import Plan, PricePlan
 from skillc.syntax.nodes import Program
 from skillc.syntax.source import Source, Span
 
@@ -113,10 +116,14 @@ def plan(**changes: Any) -> Plan:
     found = resolve(checked()).plan
     assert found is not None
     own = {"drafts": 0, "update": "edits", "edits": SchedulePlan(start=4, end=2), "successes": True}
-    found = found.model_copy(update={"optimize": found.optimize.model_copy(update=own)})
+    found = found.model_copy(update={"optimize": replace(found.optimize, **own)})
     for block, fields in changes.items():
         old = getattr(found, block)
-        new = type(old)(**{**dict(old), **fields}) if isinstance(fields, dict) and not isinstance(old, dict) else fields
+        new = (
+            type(old)(**{**fields_of(old), **fields})
+            if isinstance(fields, dict) and not isinstance(old, dict)
+            else fields
+        )
         found = found.model_copy(update={block: new})
     return found
 

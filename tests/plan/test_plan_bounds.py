@@ -12,7 +12,9 @@ from skillc.budget.bounds import bounds
 from skillc.budget.spend import Extent, Sizes, Spend, call
 from skillc.budget.steps import decisions_of, epochs_of, merges, most_merges, open_ended, steps_of, wave_size
 from skillc.gates.terms import CallTerm, Constant, MetricTerm, Operation, WordTerm
-from skillc.plan.schema import GatePlan, ModelPlan, OptimizePlan, PricePlan, SchedulePlan
+from skillc.json_values import fields_of
+from skillc.language.loop import OptimizePlan, SchedulePlan
+from skillc.plan.schema import GatePlan, ModelPlan, PricePlan
 
 CURES = GatePlan(
     name="cures",
@@ -239,7 +241,7 @@ BUDGET = st.fixed_dictionaries(
 def test_the_least_is_below_the_estimate_and_that_below_the_most(optimize, budget, train, validation, test, batch):
     sizes = Sizes(train, validation, test, test, {}, Extent(30, 90), Extent(3, 9))
     gates = (CURES, *plan().gates) if batch else plan().gates
-    found = bounds(plan(optimize=dict(optimize), budget=budget, gates=gates), sizes, PRICES)
+    found = bounds(plan(optimize=fields_of(optimize), budget=budget, gates=gates), sizes, PRICES)
     for stage in found.stages:
         least, estimate, most = stage.bound.least, stage.bound.estimate, stage.bound.most
         assert estimate.calls <= most.calls, stage

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from plan_samples import BETTER, plan
 
 from skillc.json_values import canonical, digest
+from skillc.language.loop import SchedulePlan
 from skillc.plan.digest import plan_digest, run_id, run_parts
-from skillc.plan.schema import GatePlan, PacingPlan, Plan, SchedulePlan
+from skillc.plan.schema import GatePlan, PacingPlan, Plan
 
 VALUES = st.recursive(
     st.none()

@@ -9,9 +9,10 @@ from plan_samples import BETTER, CORRECT, checked, entity, gate, metric, number,
 from skillc.diagnostics.diagnostic import Diagnostic, Label
 from skillc.gates.terms import Constant, MetricTerm, Operation
 from skillc.language.checked import FieldType, Invocation, Items, Shares, Word
+from skillc.language.loop import BudgetPlan, OptimizePlan, SchedulePlan
 from skillc.plan.initial import initial_document
 from skillc.plan.resolve import artifact_name, resolve, resolve_metrics
-from skillc.plan.schema import BudgetPlan, OptimizePlan, SchedulePlan, SplitPlan
+from skillc.plan.schema import SplitPlan
 from skillc.plan.settings import Findings
 
 
@@ -172,7 +173,7 @@ def test_the_loops_settings():
             edits=Invocation("linear", (number(6), number(1))),
             sees=Items((Word("trajectory"), Word("feedback"))),
             slow_update=False,
-            meta_skill=Word("off"),
+            meta_skill=False,
             trajectory_limit=number(500, "tokens"),
             method=Word("gepa"),
         ),

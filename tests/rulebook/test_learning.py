@@ -11,6 +11,7 @@ from pathlib import Path
 
 from skillc.document.edits import apply_edits
 from skillc.document.skill import Document, document_of, for_optimizer, for_target
+from skillc.language.loop import SchedulePlan
 from skillc.models.rulebook.model import answer
 from skillc.models.rulebook.sentences import normal
 from skillc.models.rulebook.target import deciding_rule, label_of, prior_label, read_skill
@@ -18,7 +19,7 @@ from skillc.optimize.propose.prompting import PatchView, TrajectoryView, aggrega
 from skillc.optimize.propose.proposals import as_proposed, read_edit, read_proposals
 from skillc.optimize.propose.replies import ProposedEdit, read_reply
 from skillc.optimize.schedule import edit_budget
-from skillc.plan.schema import FieldPlan, SchedulePlan, TaskPlan, TypePlan
+from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

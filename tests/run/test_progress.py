@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 from rich.console import Console
 
+from skillc.language.loop import BudgetPlan
 from skillc.optimize.engine import Place
 from skillc.optimize.observer import Seen
-from skillc.plan.schema import BudgetPlan
 from skillc.run.json_lines import JsonLines
 from skillc.run.progress import Lines, Progress, RunFacts, Terminal, decision_line, display
 from skillc.run.time_left import Expected, Spent, TimeLeft, about

@@ -8,23 +8,21 @@ from fractions import Fraction
 
 from pydantic import BaseModel
 
-from skillc.gates.units import decimal, written
+from skillc.gates.units import decimal, duration, written
+from skillc.json_values import fields_of
+from skillc.language.loop import BUDGET, OptimizePlan
 from skillc.plan.digest import without_secrets
 from skillc.plan.schema import (
     AnswerPlan,
     ExecPlan,
     ModelPlan,
-    OptimizePlan,
     PricePlan,
     RolloutPlan,
-    SchedulePlan,
     SplitPlan,
 )
 from skillc.text import listed
 from skillc.versions.change import Bearing, Change, Place
 from skillc.versions.version import Version
-
-_TIMES = ((Fraction(3600), "h"), (Fraction(60), "min"))
 
 
 def shown(value: object, unit: str = "") -> str:
@@ -39,7 +37,7 @@ def shown(value: object, unit: str = "") -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, int | Fraction):
-        return _duration(Fraction(value)) if unit == "s" else written(Fraction(value), unit)
+        return duration(Fraction(value)) if unit == "s" else written(Fraction(value), unit)
     if isinstance(value, float | str):
         return json.dumps(value, ensure_ascii=False) if isinstance(value, str) and " " in value else str(value)
     if isinstance(value, BaseModel):
@@ -56,12 +54,11 @@ def share(value: Fraction) -> str:
     return f"{decimal(value * 100)}%"
 
 
-def fields_that_differ(
-    old: BaseModel, new: BaseModel, but: Collection[str] = ()
-) -> Iterator[tuple[str, object, object]]:
+def fields_that_differ(old: object, new: object, but: Collection[str] = ()) -> Iterator[tuple[str, object, object]]:
     """Yield name, old and new value of each field that is not the same."""
-    for name in type(new).model_fields:
-        before, after = getattr(old, name), getattr(new, name)
+    earlier = fields_of(old)
+    for name, after in fields_of(new).items():
+        before = earlier[name]
         if name not in but and before != after:
             yield name, before, after
 
@@ -84,14 +81,6 @@ def _part(value: BaseModel) -> str:
     return "; ".join(f"{name} = {shown(each)}" for name, each in pairs if each not in (None, (), {}))
 
 
-def _duration(seconds: Fraction) -> str:
-    """Render seconds in the largest unit that leaves a whole number: `90 min`."""
-    for size, unit in _TIMES:
-        if seconds and seconds % size == 0:
-            return written(seconds / size, unit)
-    return written(seconds, "s")
-
-
 def _block(settings: Mapping[str, object]) -> str:
     """Render settings without their braces: `max_len = 8192; env { A = "b" }`."""
     return "; ".join(
@@ -106,11 +95,6 @@ def _literal(value: object) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(_literal(each) for each in value)}]"
     return shown(value)
-
-
-def _schedule(plan: SchedulePlan) -> str:
-    arguments = {"model": "", "constant": f"({plan.start})"}
-    return plan.kind + arguments.get(plan.kind, f"({plan.start}, {plan.end})")
 
 
 def _rollout(plan: RolloutPlan) -> str:
@@ -143,7 +127,6 @@ def _exec(plan: ExecPlan) -> str:
 
 
 _PARTS: Mapping[type[BaseModel], Callable[..., str]] = {
-    SchedulePlan: _schedule,
     RolloutPlan: _rollout,
     SplitPlan: _split,
     PricePlan: _price,
@@ -152,7 +135,7 @@ _PARTS: Mapping[type[BaseModel], Callable[..., str]] = {
 }
 
 
-_UNITS = {"cost": "$", "time": "s", "patience": "steps"}
+_UNITS = {each.name: each.unit for each in BUDGET}
 
 
 def budget_changes(old: Version, new: Version) -> Iterator[Change]:
@@ -178,7 +161,7 @@ def _cap(name: str, before: object, after: object) -> Change:
 
 
 def _shown(name: str, value: object) -> str:
-    return "no cap" if value is None else shown(value, _UNITS.get(name, ""))
+    return "no cap" if value is None else shown(value, _UNITS[name])
 
 
 def _ruled(name: str, before: str, after: str, *, raised: bool, message: str, place: Place) -> Change:

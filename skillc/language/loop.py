@@ -1,0 +1,248 @@
+"""The settings of `optimize` and `budget`, each declared once.
+
+A field is the setting's entry in the table of kinds, its place in the plan, and what `--set`, hovers, costs and the
+pages of the documentation know of it. Numbers are in base units: seconds, dollars, tokens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from skillc.language.forms import DOLLARS, SCHEDULES, TIME, amount, count, declared, number, setting
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulePlan:
+    """The edit budget of a step, from `start` at the first to `end` at the last; the optimizer chooses for `model`."""
+
+    kind: Literal["constant", "linear", "cosine", "model"] = "cosine"
+    start: int = 8
+    end: int = 4
+
+    def __str__(self) -> str:
+        arguments = {"model": "", "constant": f"({self.start})"}
+        return self.kind + arguments.get(self.kind, f"({self.start}, {self.end})")
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizePlan:
+    """The mechanisms of the loop, each with its switch."""
+
+    method: Literal["skillc", "gepa", "miprov2", "one_shot"] = setting(
+        "skillc",
+        "which optimizer drives",
+        details="`gepa` and `miprov2` run DSPy's optimizers, `one_shot` a single rewrite: on the same module, under "
+        "the same ledger, cache, gates and verdict",
+    )
+    batch: int = setting(40, "training examples a step", count("examples"), stages=("rollout",))
+    edits: SchedulePlan = setting(
+        SchedulePlan(),
+        "the edit budget: edits that one step may make",
+        *SCHEDULES,
+        stages=("screen", "select"),
+        details="the edit budget of a step: a number, `linear(a, b)`, `cosine(a, b)`, or `model` where the optimizer "
+        "chooses. `linear` and `cosine` go from the first number to the second by the lesser of two shares: of the "
+        "steps that `epochs` and `steps` allow, and of the limits of the trainable sections that the skill fills. So "
+        "it does not decay while the skill is empty. Where only calls, tokens, cost or time are capped, the steps are "
+        "those of 4 epochs, because a raised cap must not change what was decided",
+    )
+    minibatch: int = setting(8, "trajectories that one reflection sees", count("examples"), stages=("reflect",))
+    samples: int = setting(
+        1,
+        "rollouts per example",
+        count(),
+        details="rollouts per validation and test example, for models that answer by chance. A training example that "
+        "fails is tried again until it comes out right or the samples are used up; the right rollout is shown beside "
+        "the wrong one",
+    )
+    candidates: int = setting(
+        1,
+        "candidates of a step, raced against each other",
+        count(),
+        stages=("gate",),
+        details="candidates of a step, raced against each other in lockstep",
+    )
+    drafts: int = setting(
+        3,
+        "whole-section drafts of a step that is not spent on edits",
+        count(low=0),
+        stages=("draft", "screen"),
+        details="whole-section drafts of a step that is not spent on edits; with more than one, each is written from "
+        "other failures, and the best is revised and gated; 0 spends all steps on edits",
+    )
+    screen: int = setting(
+        3,
+        "failures, of its author's and unseen ones, on which each edit is tried alone",
+        count("examples", low=0),
+        stages=("screen",),
+        details="failures on which each edit is tried alone: one of its author's cases (a third with six and more), "
+        "then unseen and own ones in turns; with 3 of them, 2 near right cases too; 0 tries none",
+    )
+    control: bool = setting(
+        True,
+        "whether a cure counts only where an unrelated edit does not cure too",
+        stages=("screen",),
+        details="a cure counts only where an unrelated edit does not cure the same example, a breakage only where it "
+        "shows again beside an unrelated edit",
+    )
+    together: bool = setting(
+        True,
+        "whether edits that cure nothing alone are tried together",
+        stages=("screen",),
+        details="edits that cured nothing yet are tried together on all their cases, then alone where the group cures",
+    )
+    replay: int = setting(
+        20, "earlier failures that a batch takes in again", count("examples", low=0), stages=("rollout", "reflect")
+    )
+    retries: int = setting(
+        0,
+        "smaller patches tried after a rejection",
+        count(low=0),
+        stages=("gate",),
+        details="smaller patches tried after a reject, without the edits that broke most",
+    )
+    wave: int | None = setting(
+        None,
+        "rollouts sent at once",
+        count("examples"),
+        unset="a tenth of the validation split, 8 to 32",
+        stages=("gate",),
+        details="rollouts of a candidate sent at once",
+    )
+    speculate: bool = setting(
+        True,
+        "whether the next batch is run while a gate is decided",
+        details="after a step without an accept, the next batch is rolled out while a gate waits, where it surely fits "
+        "under the caps",
+    )
+    accept: Literal["gates", "always"] = setting(
+        "gates",
+        "whether the gates decide",
+        stages=("gate",),
+        details="`always` takes each candidate after a complete validation, as an arm beside the gates",
+    )
+    rollback: Fraction | None = setting(
+        None,
+        "with `accept = always`: the loss against the best that goes back to it",
+        number(0, 1),
+        details="with `accept = always`: a fall below the best by this share of the goal's range goes back to it",
+    )
+    update: Literal["edits", "rewrite_section", "rewrite_all"] = setting(
+        "rewrite_section",
+        "how a candidate is written",
+        stages=("rewrite",),
+        details="how the candidate is written from the edits that passed the screen. `rewrite_section`: the optimizer "
+        "writes the section that most of them change anew, joins rules, and orders them; rules that stay keep their "
+        "ids, and the same gates decide. `rewrite_all`: all trainable sections. `edits`: the edits are made as they "
+        "are, which saves a call of the optimizer a step",
+    )
+    tidy: bool = setting(
+        False,
+        "whether rules without support are taken out, and the rest shortened",
+        stages=("tidy",),
+        details="at epoch ends and before the final test, rules without support are taken out and the rest is written "
+        "shorter, see [below](#tidying)",
+    )
+    accumulate: int = setting(1, "batches whose proposals are pooled for one candidate", count())
+    sees: tuple[Literal["gold", "feedback", "trajectory"], ...] = setting(
+        ("gold", "feedback", "trajectory"),
+        "what the optimizer may look at",
+        details="what the optimizer may look at; no prompt contains what is not named",
+    )
+    knowledge: Literal["open", "examples"] = setting(
+        "open",
+        "what the optimizer may write from",
+        details="`examples`: the optimizer writes only what the examples show, and nothing that it knows of the "
+        "subject besides",
+    )
+    successes: bool = setting(
+        False,
+        "whether successes are reflected on too",
+        stages=("reflect",),
+        details="on: reflections on successes too, in minibatches of their own; in recorded runs with language models "
+        "they proposed nothing that was kept",
+    )
+    lapses: bool = setting(
+        False,
+        "whether lapses in following the skill become reminders",
+        details="a failure to follow the skill, where its rule is right, becomes a reminder in a section of its own, "
+        "not another rule",
+    )
+    lookups: int = setting(
+        0,
+        "questions that one reflection may ask of the trajectories",
+        count(low=0),
+        stages=("reflect",),
+        details="questions that one reflection may ask of the trajectories: list, read in parts, search",
+    )
+    rule_counts: bool = setting(
+        False,
+        "whether rules are counted as helpful and harmful",
+        details="counts, for each rule, the examples on which it helped and misled; shown beside the rules, and what "
+        "harms more than it helps is proposed for deletion",
+    )
+    rejected_buffer: bool = setting(
+        True,
+        "whether rejected edits are remembered and shown",
+        details="rejected edits are remembered for the whole run, and shown with the reason",
+    )
+    slow_update: bool = setting(
+        True,
+        "whether slow sections are rewritten at epoch ends",
+        stages=("slow update",),
+        details="`slow` sections are rewritten at epoch ends, from the same examples before and after the epoch",
+    )
+    slow_update_samples: int = setting(
+        20,
+        "examples that a slow update compares",
+        count("examples", low=0),
+        stages=("slow update",),
+        details="examples that it compares",
+    )
+    pairs: Literal["mixed", "changed", "unchanged"] = setting(
+        "mixed",
+        "examples that a slow update is shown",
+        details="which of them it is shown: also those that `changed` or stayed `unchanged` only",
+    )
+    meta_skill: bool = setting(
+        True,
+        "whether the optimizer keeps a memory of what helped",
+        stages=("meta skill",),
+        details="the optimizer keeps a memory of what helped, across epochs, written from the fates of the epoch's "
+        "edits; after an epoch that gained nothing it is told not to repeat itself, and after one without a proposal "
+        "it is not asked",
+    )
+    trajectory_limit: int = setting(
+        1500,
+        "tokens of one trajectory that a reflection is shown",
+        amount("tokens", low=1, whole=True),
+        details="the most of one trajectory that a reflection is shown",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetPlan:
+    """Caps on what a run may spend; None means no cap."""
+
+    epochs: int | None = setting(None, "passes over the training split", count("epochs"), ends_run=True)
+    steps: int | None = setting(None, "steps of the loop", count("steps"), ends_run=True)
+    calls: int | None = setting(None, "calls of any model", count(), ends_run=True, truncates=True)
+    tokens: int | None = setting(None, "tokens sent and received", count("tokens"), ends_run=True, truncates=True)
+    cost: Fraction | None = setting(None, "money at list price", DOLLARS, ends_run=True, truncates=True)
+    time: Fraction | None = setting(
+        None, "time on the clock; a stop at a decision", TIME, ends_run=True, truncates=True
+    )
+    patience: int | None = setting(
+        None, "steps without an accept before the run ends", amount("steps", low=1, whole=True), truncates=True
+    )
+    min_gain: Fraction = setting(
+        Fraction(0), "what an accept must add to reset the patience", number(0), truncates=True
+    )
+
+
+OPTIMIZE = declared(OptimizePlan)
+BUDGET = declared(BudgetPlan)
+CAPS = tuple(each.name for each in BUDGET if each.ends_run)
+"""The caps with which a run comes to an end."""
