@@ -18,7 +18,6 @@ from skillc.frontend import Planned
 from skillc.gates.terms import TextConstant, calls
 from skillc.optimize.final import Arm, Tested
 from skillc.optimize.loop.train import Trained
-from skillc.own_code import code_digest
 from skillc.owner import path_to
 from skillc.plan.digest import plan_digest
 from skillc.plan.lock import (
@@ -36,6 +35,7 @@ from skillc.plan.lock import (
 )
 from skillc.plan.schema import Plan
 from skillc.syntax.nodes import Use
+from skillc.user_code import code_digest
 
 # Another number, other decisions: part of a run's name, so that an old run is not taken for this code's.
 DECISION_VERSION = "6"

@@ -16,7 +16,6 @@ LEAVES = {
         "files",
         "fences",
         "user_code",
-        "own_code",
         "conflict",
         "skill_packages",
         "diagnostics",

@@ -44,7 +44,7 @@ class Converted:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Origin:
     """What conversion must know about a file.
 
     Attributes:
@@ -78,30 +78,30 @@ def columns_of(task: TaskPlan, data: DataPlan) -> tuple[Column, ...]:
     )
 
 
-def convert_row(row: Row, columns: tuple[Column, ...], place: Place, problems: Problems) -> Converted | None:
+def convert_row(row: Row, columns: tuple[Column, ...], origin: Origin, problems: Problems) -> Converted | None:
     """The typed values of a row; None where something was wrong and noted."""
     values: dict[Role, dict[str, JsonValue]] = {"input": {}, "output": {}, "field": {}}
     good = True
     for column in columns:
         try:
-            values[column.role][column.field.name] = _value(row, column, place)
+            values[column.role][column.field.name] = _value(row, column, origin)
         except BadValue as bad:
             at = (column.role, column.field.name, None)
-            problems.add(place.name, row.line, str(bad), bad.hint, at=at, kind=bad.kind)
+            problems.add(origin.name, row.line, str(bad), bad.hint, at=at, kind=bad.kind)
             good = False
     return Converted(values["input"], values["output"], values["field"]) if good else None
 
 
-def _value(row: Row, column: Column, place: Place) -> JsonValue:
+def _value(row: Row, column: Column, origin: Origin) -> JsonValue:
     field = column.field
     value = row.values.get(field.column)
     if field.column not in row.values and not field.type.optional:
         raise _missing(row, column)
-    if value is None or (place.csv and value == "" and (field.type.kind != "text" or field.type.optional)):
+    if value is None or (origin.csv and value == "" and (field.type.kind != "text" or field.type.optional)):
         value = None
     if column.role == "output":
-        return _gold(value, field, place)
-    return _typed(value, field, field.type, place)
+        return _gold(value, field, origin)
+    return _typed(value, field, field.type, origin)
 
 
 def _missing(row: Row, column: Column) -> BadValue:
@@ -120,7 +120,7 @@ def _missing(row: Row, column: Column) -> BadValue:
 _closest = lru_cache(maxsize=8192)(alike)
 
 
-def _gold(value: JsonValue, field: FieldPlan, place: Place) -> JsonValue:
+def _gold(value: JsonValue, field: FieldPlan, origin: Origin) -> JsonValue:
     """A right answer, or for an output that is no list, a list of answers any of which is right."""
     kind = field.type.kind
     empty = value is None or value == "" or (value == [] and kind != "list")
@@ -129,30 +129,30 @@ def _gold(value: JsonValue, field: FieldPlan, place: Place) -> JsonValue:
     if value == "" and field.type.optional:
         return None
     if kind not in ("list", "json"):
-        if place.csv and kind != "text" and isinstance(value, str) and value.lstrip().startswith("["):
+        if origin.csv and kind != "text" and isinstance(value, str) and value.lstrip().startswith("["):
             value = _json_cell(value, field, "a list")
         if isinstance(value, list):
             if None in value or "" in value:
                 raise BadValue(f"an empty answer in the list `{field.column}`", "remove it")
-            return [_typed(answer, field, field.type, place) for answer in value]
-    return _typed(value, field, field.type, place)
+            return [_typed(answer, field, field.type, origin) for answer in value]
+    return _typed(value, field, field.type, origin)
 
 
-def _typed(value: JsonValue, field: FieldPlan, type_: TypePlan, place: Place) -> JsonValue:
+def _typed(value: JsonValue, field: FieldPlan, type_: TypePlan, origin: Origin) -> JsonValue:
     if value is None:
         if type_.optional:
             return None
         raise BadValue(f"`{field.column}` is empty", f"give a value, or declare `{field.name}: ... | none`")
     if type_.kind in ("file", "image"):
-        return _path(value, field, place)
+        return _path(value, field, origin)
     if type_.kind == "list":
-        return _list(value, field, type_, place)
+        return _list(value, field, type_, origin)
     if type_.kind == "labels":
         return _label(value, field, type_)
-    return _CONVERT[type_.kind](value, field, place)
+    return _CONVERT[type_.kind](value, field, origin)
 
 
-def _text(value: JsonValue, field: FieldPlan, place: Place) -> JsonValue:
+def _text(value: JsonValue, field: FieldPlan, origin: Origin) -> JsonValue:
     if isinstance(value, str):
         return _whole(value, field)
     if isinstance(value, int) and not isinstance(value, bool):
@@ -168,18 +168,18 @@ def _whole(value: str, field: FieldPlan) -> str:
     return value
 
 
-def _bool(value: JsonValue, field: FieldPlan, place: Place) -> JsonValue:
+def _bool(value: JsonValue, field: FieldPlan, origin: Origin) -> JsonValue:
     if isinstance(value, bool):
         return value
-    if place.csv and isinstance(value, str) and value.strip().lower() in _BOOLS:
+    if origin.csv and isinstance(value, str) and value.strip().lower() in _BOOLS:
         return _BOOLS[value.strip().lower()]
     raise _wrong(value, field, "a bool", "write true or false")
 
 
-def _number(value: JsonValue, field: FieldPlan, place: Place) -> JsonValue:
+def _number(value: JsonValue, field: FieldPlan, origin: Origin) -> JsonValue:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
-    if place.csv and isinstance(value, str):
+    if origin.csv and isinstance(value, str):
         text = value.strip()
         if _INTEGER.fullmatch(text):
             return int(text)
@@ -188,8 +188,8 @@ def _number(value: JsonValue, field: FieldPlan, place: Place) -> JsonValue:
     raise _wrong(value, field, "a number", "write digits and a decimal point, nothing else")
 
 
-def _integer(value: JsonValue, field: FieldPlan, place: Place) -> JsonValue:
-    number = _number(value, field, place)
+def _integer(value: JsonValue, field: FieldPlan, origin: Origin) -> JsonValue:
+    number = _number(value, field, origin)
     if isinstance(number, float) and number.is_integer():
         return int(number)
     if isinstance(number, int):
@@ -197,8 +197,8 @@ def _integer(value: JsonValue, field: FieldPlan, place: Place) -> JsonValue:
     raise _wrong(value, field, "an integer", f"declare `{field.name}: number`")
 
 
-def _json(value: JsonValue, field: FieldPlan, place: Place) -> JsonValue:
-    return _json_cell(value, field, "JSON") if place.csv and isinstance(value, str) else value
+def _json(value: JsonValue, field: FieldPlan, origin: Origin) -> JsonValue:
+    return _json_cell(value, field, "JSON") if origin.csv and isinstance(value, str) else value
 
 
 def _json_cell(value: str, field: FieldPlan, what: str) -> JsonValue:
@@ -208,15 +208,15 @@ def _json_cell(value: str, field: FieldPlan, what: str) -> JsonValue:
         raise BadValue(f"`{field.column}` is not {what}: {error}", 'write it as JSON: `["a", "b"]`') from None
 
 
-def _list(value: JsonValue, field: FieldPlan, type_: TypePlan, place: Place) -> JsonValue:
-    if place.csv and isinstance(value, str):
+def _list(value: JsonValue, field: FieldPlan, type_: TypePlan, origin: Origin) -> JsonValue:
+    if origin.csv and isinstance(value, str):
         value = _json_cell(value, field, "a list")
         # What stood inside JSON has its type already.
-        place = Place(place.name, False, place.folder, place.root)
+        origin = Origin(origin.name, False, origin.folder, origin.root)
     if not isinstance(value, list):
         raise _wrong(value, field, "a list", 'write `["a", "b"]`')
     item = type_.item or TypePlan(kind="text")
-    return [_typed(part, field, item, place) for part in value]
+    return [_typed(part, field, item, origin) for part in value]
 
 
 def _label(value: JsonValue, field: FieldPlan, type_: TypePlan) -> JsonValue:
@@ -231,11 +231,11 @@ def _label(value: JsonValue, field: FieldPlan, type_: TypePlan) -> JsonValue:
     )
 
 
-def _path(value: JsonValue, field: FieldPlan, place: Place) -> JsonValue:
+def _path(value: JsonValue, field: FieldPlan, origin: Origin) -> JsonValue:
     """A path below the data file's folder becomes one that begins at the program's folder."""
     if not isinstance(value, str) or not value:
         raise _wrong(value, field, "a path", "write it relative to the data file")
-    folder = place.folder.resolve()
+    folder = origin.folder.resolve()
     try:
         found = (folder / value).resolve()
         inside = found.is_relative_to(folder)
@@ -246,7 +246,7 @@ def _path(value: JsonValue, field: FieldPlan, place: Place) -> JsonValue:
         raise BadValue(f"{shown(value)} in `{field.column}` leads out of the data's folder", "move the file below it")
     if not there:
         raise BadValue(f"there is no file {shown(value)}, named in `{field.column}`", "paths begin at the data file")
-    return Path(os.path.relpath(place.folder / value, place.root)).as_posix()
+    return Path(os.path.relpath(origin.folder / value, origin.root)).as_posix()
 
 
 def _wrong(value: JsonValue, field: FieldPlan, what: str, hint: str) -> BadValue:
@@ -254,7 +254,7 @@ def _wrong(value: JsonValue, field: FieldPlan, what: str, hint: str) -> BadValue
     return BadValue(message, hint, f"values in `{field.column}` are not {what}")
 
 
-_CONVERT: dict[str, Callable[[JsonValue, FieldPlan, Place], JsonValue]] = {
+_CONVERT: dict[str, Callable[[JsonValue, FieldPlan, Origin], JsonValue]] = {
     "text": _text,
     "bool": _bool,
     "number": _number,

@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from skillc.budget.spend import Extent, Sizes
-from skillc.data.columns import Column, Place, columns_of, convert_row
+from skillc.data.columns import Column, Origin, columns_of, convert_row
 from skillc.data.examples import SIDES, Example, Side, rank, split_groups
 from skillc.data.problems import Problems, alike, located, named
 from skillc.data.read import Row, is_csv, read_rows
@@ -128,24 +128,24 @@ def _loaded(task: TaskPlan, data: DataPlan, root: Path) -> Dataset:
 
 def _read(name: str, columns: tuple[Column, ...], data: DataPlan, root: Path, problems: Problems) -> list[_Draft]:
     path = root / name
-    place = Place(name, is_csv(path), path.parent, root)
+    origin = Origin(name, is_csv(path), path.parent, root)
     drafts: list[_Draft] = []
     for row in read_rows(path, name, problems):
         if not drafts:
             _check_group(row, columns, data)
-        if place.csv and not drafts and _columns_missing(row, columns, place, problems):
+        if origin.csv and not drafts and _columns_missing(row, columns, origin, problems):
             break
-        draft = _draft(row, columns, data, place, problems)
+        draft = _draft(row, columns, data, origin, problems)
         if draft:
             drafts.append(draft)
     return drafts
 
 
-def _columns_missing(row: Row, columns: tuple[Column, ...], place: Place, problems: Problems) -> bool:
+def _columns_missing(row: Row, columns: tuple[Column, ...], origin: Origin, problems: Problems) -> bool:
     """A column that a table lacks is lacking in each row, and said once."""
     missing = [c for c in columns if c.field.column not in row.values and not c.field.type.optional]
     if missing:
-        convert_row(Row(1, {**row.values}), tuple(missing), place, problems)
+        convert_row(Row(1, {**row.values}), tuple(missing), origin, problems)
     return bool(missing)
 
 
@@ -159,11 +159,11 @@ def _check_group(row: Row, columns: tuple[Column, ...], data: DataPlan) -> None:
     raise SkillcError(f"`group = {group}` is no field and no column of the data", hint=hint)
 
 
-def _draft(row: Row, columns: tuple[Column, ...], data: DataPlan, place: Place, problems: Problems) -> _Draft | None:
-    values = convert_row(row, columns, place, problems)
+def _draft(row: Row, columns: tuple[Column, ...], data: DataPlan, origin: Origin, problems: Problems) -> _Draft | None:
+    values = convert_row(row, columns, origin, problems)
     own = row.values.get(_ID_COLUMN)
     if own is not None and (isinstance(own, bool) or not isinstance(own, str | int)):
-        problems.add(place.name, row.line, "an `id` that is neither text nor an integer", "write text")
+        problems.add(origin.name, row.line, "an `id` that is neither text nor an integer", "write text")
         return None
     if values is None:
         return None
@@ -176,12 +176,12 @@ def _draft(row: Row, columns: tuple[Column, ...], data: DataPlan, place: Place, 
         named = {**row.values, **values.gold, **values.inputs, **values.fields}.get(data.group)
         if named is None or named == "":
             message, hint = f"no value for the group `{data.group}`", "give each row its group"
-            problems.add(place.name, row.line, message, hint, at=("data", None, "group"))
+            problems.add(origin.name, row.line, message, hint, at=("data", None, "group"))
             return None
         group = named if isinstance(named, str) else canonical_ascii(named)
     identity = str(own) if own is not None and own != "" else None
     gold, fields = values.gold, values.fields
-    return _Draft(place.name, row.line, identity, values.inputs, gold, fields, content, whole, group)
+    return _Draft(origin.name, row.line, identity, values.inputs, gold, fields, content, whole, group)
 
 
 def _unique(drafts: Sequence[_Draft], problems: Problems, warnings: list[str]) -> list[_Draft]:

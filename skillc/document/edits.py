@@ -10,8 +10,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from skillc.document.lint import Refused, hidden_character, mark_of, rule_text, same_words, topic_text
-from skillc.document.markdown import Mark, below_section, blocks_of
+from skillc.document.markdown import (
+    Mark,
+    Refused,
+    below_section,
+    blocks_of,
+    hidden_character,
+    mark_of,
+    rule_text,
+    same_words,
+    topic_text,
+)
 from skillc.document.skill import Document, Rule, Section, new_id
 from skillc.fences import unclosed
 from skillc.text import listed

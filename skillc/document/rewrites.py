@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from skillc.document.edits import START, Add, Delete, Edit, Move, Replace, apply_edits, trainable_section
-from skillc.document.lint import Refused, mark_of, rule_text, same_words, topic_text
-from skillc.document.markdown import Mark
+from skillc.document.markdown import Mark, Refused, mark_of, rule_text, same_words, topic_text
 from skillc.document.skill import Document, Rule, Section
 
 

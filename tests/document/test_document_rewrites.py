@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc.document.edits import Add, Delete, Move, Replace, apply_edits
-from skillc.document.lint import Refused
+from skillc.document.markdown import Refused
 from skillc.document.rewrites import WantedRule, edits_to
 from skillc.document.skill import Document, Rule, Section
 

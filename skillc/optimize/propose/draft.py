@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from skillc.budget.steps import FURTHER_LIMIT, JUDGES, MOST_FAILURES, MOST_RIGHT
 from skillc.data.examples import Example
 from skillc.document.edits import Edit, apply_edits
-from skillc.document.lint import Refused
+from skillc.document.markdown import Refused
 from skillc.document.rewrites import WantedRule, edits_to
 from skillc.document.skill import Document, digest, tokens
 from skillc.optimize.engine import Engine, Place, State

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from skillc.document.change import opposite
 from skillc.document.edits import Add, Edit, Replace, apply_edits, edit_to_json
-from skillc.document.lint import Refused
+from skillc.document.markdown import Refused
 from skillc.document.rewrites import WantedRule, edits_to
 from skillc.document.skill import Document
 from skillc.optimize.engine import Engine, Place, State

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from skillc.gates.normal import normal
 from skillc.gates.terms import CallTerm, MeanTerm, MetricTerm, Term, TextConstant, WordTerm, rebuilt
 from skillc.json_values import digest
-from skillc.own_code import code_digest
 from skillc.plan.digest import without_secrets
 from skillc.plan.schema import MetricPlan, Plan
+from skillc.user_code import code_digest
 from skillc.versions.version import Version
 
 
