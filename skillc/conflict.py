@@ -1,30 +1,79 @@
-"""Files that a git merge left open, with the text of both sides between marks."""
+"""Conflicts that a git merge left in a file: both sides between marks."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.errors import SkillcError
 
-_BEGIN, _BETWEEN, _END = "<<<<<<<", "=======", ">>>>>>>"
-_BASE = "|||||||"
+_MARK = re.compile(r"^(?:<{7} [^\n]*|\|{7}(?: [^\n]*|$)|={7}(?=\r?$)|>{7} [^\n]*)", re.MULTILINE)
+_WRITTEN = re.compile(r"[^\r\n]")
+
+Place = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """The places of the marks of one conflict.
+
+    Attributes:
+        begin: the first mark.
+        theirs: the mark of the part that is not read: the common ancestor, or the other side.
+        between: the mark between both sides.
+        end: the last mark.
+    """
+
+    begin: Place
+    theirs: Place
+    between: Place
+    end: Place
+
+
+def conflicts(text: str) -> Iterator[Conflict]:
+    """Find each conflict whose marks are in their order, each on its own line."""
+    begin: Place | None = None
+    base: Place | None = None
+    between: Place | None = None
+    for match in _MARK.finditer(text):
+        place, sign = (match.start(), match.start() + len(match[0].rstrip())), match[0][0]
+        if sign == "<":
+            begin, base, between = place, None, None
+        elif begin is not None and sign == "|" and between is None:
+            base = place
+        elif begin is not None and sign == "=" and between is None:
+            between = place
+        elif begin is not None and sign == ">" and between is not None:
+            yield Conflict(begin, base or between, between, place)
+            begin = None
+
+
+def without(text: str, found: Iterable[Conflict]) -> str:
+    """The text with our side alone of each conflict, of the same length and with the same lines."""
+    pieces, place = [], 0
+    for each in found:
+        for start, end in (each.begin, (each.theirs[0], each.end[1])):
+            pieces += [text[place:start], _WRITTEN.sub(" ", text[start:end])]
+            place = end
+    return "".join([*pieces, text[place:]])
 
 
 def is_mark(line: str) -> bool:
     """Whether a line is one that a merge writes between two sides."""
-    return line.rstrip("\r\n") == _BETWEEN or line.startswith((_BEGIN + " ", _END + " ", _BASE + " ", _BASE + "\n"))
+    return _MARK.match(line) is not None
 
 
 def has_marks(text: str) -> bool:
-    """Whether a text holds both sides of a merge: the marks stand in their order, each on a line of its own."""
-    wanted = [_BEGIN, _BETWEEN, _END]
-    for line in text.splitlines():
-        if wanted and is_mark(line) and line.startswith(wanted[0]):
-            wanted.pop(0)
-    return not wanted
+    """Whether a text holds both sides of a merge."""
+    return next(conflicts(text), None) is not None
+
+
+# ---- compiled skills ------------------------------------------------------------------------------
 
 
 class UnmergedError(SkillcError):

@@ -16,8 +16,8 @@ from typing import Any
 
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label
 from skillc.syntax import nodes
+from skillc.syntax.literals import number_value, string_value, text_value
 from skillc.syntax.source import Source, Span
-from skillc.syntax.texts import number_value, string_value, text_value
 from skillc.syntax.tokens import Token, Tokens
 
 _ESCAPES_SHOWN = 5

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label
 from skillc.syntax import nodes
@@ -14,8 +15,11 @@ from skillc.syntax.reader import Reading, read
 from skillc.syntax.source import Source, Span
 from skillc.syntax.tokens import Fault, Token, tokenize
 
+if TYPE_CHECKING:
+    from skillc.conflict import Conflict
+
 _ZIP = "PK\x03\x04"
-MERGED = "<<<<<<< "
+_MERGED = "<<<<<<< "
 _CONFLICTS_SHOWN = 20
 _NAME = re.compile(r"[^\W\d]\w*")
 
@@ -47,7 +51,7 @@ def parse(source: Source) -> Parsed:
     if text.startswith(_ZIP):
         return _unreadable(source, zipped(source))
     with collector_paused():
-        text, faults = _one_side(source) if MERGED in text else (text, [])
+        text, faults = _one_side(source) if _MERGED in text else (text, [])
         tokens = tokenize(text)
         faults += [_fault(source, fault) for fault in tokens.faults]
         found = read(source, tokens, range(len(text) + 1), tokens)
@@ -78,11 +82,21 @@ def zipped(source: Source) -> Diagnostic:
 
 
 def _one_side(source: Source) -> tuple[str, list[Diagnostic]]:
-    """The text with one side of each conflict that a merge left in it, and what is said of them."""
-    from skillc.syntax.merges import conflicts, message, without
+    """The text with one side of each conflict that a merge left in it, and the message for each."""
+    from skillc.conflict import conflicts, without
 
     found = list(conflicts(source.text))
-    return without(source.text, found), [message(source, each) for each in found[:_CONFLICTS_SHOWN]]
+    return without(source.text, found), [_conflict(source, each) for each in found[:_CONFLICTS_SHOWN]]
+
+
+def _conflict(source: Source, found: Conflict) -> Diagnostic:
+    others = (
+        Label(source, Span(*found.between), "the other side begins"),
+        Label(source, Span(*found.end), "and ends"),
+    )
+    hint = "keep one side, or make one of both, and remove the three marks"
+    primary = Label(source, Span(*found.begin))
+    return Diagnostic("SK032", "a git merge left both sides of this place", primary, secondary=others, hint=hint)
 
 
 def _unreadable(source: Source, why: Diagnostic) -> Parsed:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from skillc.diagnostics.diagnostic import Diagnostic, Label
 from skillc.syntax import nodes
-from skillc.syntax.draft import Draft
 from skillc.syntax.mistakes import Mistake, Situation, explain
+from skillc.syntax.mistakes.situation import Draft
 from skillc.syntax.outline import chunks, statement_at
 from skillc.syntax.reader import Failure, Reading, read
 from skillc.syntax.source import Source, Span

@@ -29,8 +29,8 @@ from skillc.plan.schema import Plan
 from skillc.syntax import nodes
 from skillc.syntax.files import read_source, write_source
 from skillc.syntax.formatting.lines import FENCE, STEP
+from skillc.syntax.literals import quote
 from skillc.syntax.source import Source, Span
-from skillc.syntax.texts import quote
 from skillc.text import listed
 
 if TYPE_CHECKING:

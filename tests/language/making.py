@@ -23,7 +23,7 @@ from skillc.language.fields import TYPES
 from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
 from skillc.language.kinds import KINDS, Kind, all_words, kinds_in
-from skillc.syntax.texts import quote
+from skillc.syntax.literals import quote
 
 __all__ = [
     "EXAMPLES",

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from making import quick
 
+from skillc.conflict import conflicts, without
 from skillc.syntax.formatting import format_source
-from skillc.syntax.merges import conflicts, without
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source
 
@@ -45,7 +45,7 @@ def test_marks_that_are_indented_or_out_of_order_are_words_of_a_text() -> None:
 
 def test_line_ends_of_windows_are_no_part_of_a_mark() -> None:
     (found,) = conflicts(OPEN.replace("\n", "\r\n"))
-    assert found.between.end - found.between.start == 7
+    assert found.between[1] - found.between[0] == 7
 
 
 def test_many_conflicts_are_told_of_a_few_times() -> None:

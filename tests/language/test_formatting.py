@@ -16,9 +16,9 @@ from trees import meaning
 from skillc.diagnostics.diagnostic import Severity
 from skillc.syntax.formatting import format_source
 from skillc.syntax.formatting.lines import indented
+from skillc.syntax.literals import text_value
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source
-from skillc.syntax.texts import text_value
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

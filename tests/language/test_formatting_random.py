@@ -12,9 +12,9 @@ from trees import meaning
 
 from skillc.syntax.formatting import format_source
 from skillc.syntax.formatting.lines import LIMIT, indented, width
+from skillc.syntax.literals import text_value
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source
-from skillc.syntax.texts import text_value
 
 CLUTTERED = """\
 gate family(m: metric, most: share = 5%, by: field = none) = candidate.m > incumbent.m + -most and (regressed(m, by

@@ -6,7 +6,7 @@ import pytest
 
 from grammar import make
 from skillc.syntax.builder import RULES
-from skillc.syntax.mistakes import generic
+from skillc.syntax.mistakes.situation import HIDDEN, WORDS
 from skillc.syntax.tokens import terminals
 
 TEXT = make.GRAMMAR.read_text("utf-8")
@@ -31,4 +31,4 @@ def test_every_rule_has_its_maker() -> None:
 
 def test_every_terminal_has_a_name() -> None:
     words = {"AND", "OR", "NOT", "USE", "AS"}
-    assert {*terminals(), *words} - generic.HIDDEN == set(generic.WORDS) - {"$END"}
+    assert {*terminals(), *words} - HIDDEN == set(WORDS) - {"$END"}

@@ -13,10 +13,10 @@ from itertools import zip_longest
 from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.syntax.formatting.layout import lay_out
 from skillc.syntax.formatting.words import Block, Statement, Word, read, walk
+from skillc.syntax.literals import text_value
 from skillc.syntax.parser import collector_paused, parse
 from skillc.syntax.reader import Derivation, derive
 from skillc.syntax.source import Source, Span
-from skillc.syntax.texts import text_value
 from skillc.syntax.tokens import tokenize
 
 

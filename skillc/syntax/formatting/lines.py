@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from skillc.syntax.formatting.pieces import Bracket, Chain, Leaf, Piece, Run
 from skillc.syntax.formatting.words import Word
+from skillc.syntax.literals import dedented
 from skillc.syntax.nodes import Comment
-from skillc.syntax.texts import dedented
 
 LIMIT = 120
 """Columns of a line, its comment aside."""

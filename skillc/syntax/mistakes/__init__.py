@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from skillc.syntax.mistakes import brackets, characters, generic, operators, statements
-from skillc.syntax.mistakes.situation import Detector, Mistake, Situation
+from skillc.syntax.mistakes import characters, signs, statements
+from skillc.syntax.mistakes.situation import Detector, Mistake, Situation, unexpected
 
 __all__ = ["Mistake", "Situation", "explain"]
 
-# In order: the first that answers is believed.
+# The first that answers counts.
 _DETECTORS: tuple[Detector, ...] = (
-    brackets.nesting,
+    signs.nesting,
     characters.unknown_character,
     statements.colon_for_equals,
-    brackets.open_string,
-    operators.or_sign,
-    operators.comment_sign,
+    signs.open_string,
+    signs.or_sign,
+    signs.comment_sign,
     statements.condition,
     statements.comma_in_block,
     statements.quoted_key,
@@ -23,20 +23,20 @@ _DETECTORS: tuple[Detector, ...] = (
     statements.hyphen_in_name,
     statements.block_as_value,
     statements.reserved_word,
-    operators.arithmetic,
-    operators.comparison_sign,
-    operators.setting_sign,
-    operators.bare_point,
-    brackets.open_bracket,
+    signs.arithmetic,
+    signs.comparison_sign,
+    signs.setting_sign,
+    signs.bare_point,
+    signs.open_bracket,
     statements.missing_comma,
     statements.missing_value,
-    brackets.closes_nothing,
+    signs.closes_nothing,
 )
 
 
 def explain(situation: Situation) -> Mistake:
-    """What went wrong where reading stopped."""
+    """Explain why reading stopped."""
     for detector in _DETECTORS:
         if found := detector(situation):
             return found
-    return generic.unexpected(situation)
+    return unexpected(situation)

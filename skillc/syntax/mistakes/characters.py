@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from skillc.syntax.draft import Edit
-from skillc.syntax.mistakes.situation import Detector, Mistake, Situation
-from skillc.syntax.texts import quote
+from skillc.syntax.literals import quote
+from skillc.syntax.mistakes.situation import Detector, Edit, Mistake, Situation
 
 _INVISIBLE = {
     "\u00a0": ("no-break space", " "),

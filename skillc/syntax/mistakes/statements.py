@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from skillc.syntax.draft import Edit
-from skillc.syntax.mistakes.operators import VALUES
-from skillc.syntax.mistakes.situation import Mistake, Situation
+from skillc.syntax.mistakes.signs import VALUES
+from skillc.syntax.mistakes.situation import Edit, Mistake, Situation
 from skillc.syntax.outline import separators
 
 _COLON = re.compile(r"(?:[^\W\d]\w*[ \t]+)*[^\W\d]\w*[ \t]*(:)[ \t]*")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc.syntax.texts import number_value, quote, string_value, text_value
+from skillc.syntax.literals import number_value, quote, string_value, text_value
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
