@@ -103,7 +103,9 @@ def test_one_flight_per_key() -> None:
     assert books["paid"]["total"]["calls"] == 5  # type: ignore[index,call-overload]
 
 
-def test_a_flight_goes_on_while_anybody_waits_and_ends_when_nobody_does() -> None:
+def test_a_flight_goes_on_while_anybody_waits_and_ends_when_nobody_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The gate belongs to one event loop, so the client must not use the thread that another test has started.
+    monkeypatch.setattr(concurrency, "SHARED_LOOP", concurrency.BackgroundLoop())
     gate = asyncio.Event()
     ended: list[str] = []
 
