@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,38 +12,32 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from skillc.artifact_paths import ArtifactPaths
-from skillc.budget.call_sizes import dearest_rollout
-from skillc.budget.steps import decisions_of, wave_size
 from skillc.data.examples import split_digest
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned
-from skillc.locking import DECISION_VERSION, check_starts, lock_of, program_lock
-from skillc.metrics.meter import Meter, metric_sources, model_free_means
-from skillc.models.backends.function import own_sources
+from skillc.locking import check_starts, lock_of, program_lock
+from skillc.metrics.meter import Meter, model_free_means
 from skillc.models.client import Client
 from skillc.models.failures import EndpointAway
 from skillc.models.ledger import ClosingReserve
 from skillc.models.serving.published import Served
-from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine
 from skillc.optimize.final import Tested, final_test
 from skillc.optimize.loop.train import Trained, train
 from skillc.optimize.methods.run import train_by_method
-from skillc.optimize.observer import Observer, Passing, cut_by
-from skillc.optimize.rollouts import Rollouts
-from skillc.plan.digest import run_id, run_parts
+from skillc.optimize.observer import Observer, cut_by
+from skillc.plan.digest import run_id
 from skillc.plan.initial import initial_document
 from skillc.plan.lock import Lock, LookLock, look_of, union_of_looks, write_lock
-from skillc.plan.schema import Plan
 from skillc.program.artifact import artifact_texts, write_artifact, write_attributes
-from skillc.program.rollout import Runner
 from skillc.run.about import About, begin, changed_since_unfinished, finish
 from skillc.run.folder import RunFolder
-from skillc.run.history import Decision, head_of, history_text, read_history, union, with_completion, write_history
+from skillc.run.history import head_of, history_text, read_history, union, write_history
 from skillc.run.record import RunRecord
 from skillc.run.stop import Stop
 from skillc.run.written import Written
+from skillc.session import Session, parts_of_run, recorded
 from skillc.versions.candidate import Withheld, find_candidate, looks_of, withhold
 from skillc.versions.hand_edits import Before, changed_since, free_paths, protect
 
@@ -117,35 +110,6 @@ _OTHER_FORMAT = (
 )
 
 
-class _Recorder(Passing):
-    """Passes the loop's reports to the display, and records each decision first."""
-
-    def __init__(self, observer: Observer, record: RunRecord, stop: Stop) -> None:
-        super().__init__(observer)
-        self._record = record
-        self._stop = stop
-        self.decisions: list[Decision] = []
-
-    def decided(self, record: Decision) -> None:
-        self._record.decide(record)
-        self.decisions.append(record)
-        super().decided(record)
-
-    def completed(self, record: Decision) -> None:
-        self._record.decide(record)
-        self.decisions = with_completion(self.decisions, record)
-        super().completed(record)
-
-    def stop_wanted(self) -> str | None:
-        return self._stop.reason or super().stop_wanted()
-
-
-def _dearest(job: Job) -> int | None:
-    """Nano-dollars that one rollout may cost at most, by the plan; None where the price is not known."""
-    cost = dearest_rollout(job.planned.plan, job.estimated.sizes, job.estimated.bounds.prices)
-    return None if cost is None else math.ceil(cost * 10**9)
-
-
 @dataclass(frozen=True, slots=True)
 class Run:
     """A run in its folder, ready to search.
@@ -159,12 +123,10 @@ class Run:
 
     job: Job
     name: str
+    session: Session
+    record: RunRecord
     engine: Engine
     initial: Document
-    client: Client
-    stop: Stop
-    recorder: _Recorder
-    record: RunRecord
     meter: Meter
     looks: tuple[LookLock, ...]
     before: Before
@@ -175,9 +137,9 @@ class Run:
         """Write the skill, and note that the run came to its end."""
         self.record.settle()
         compiled = _write(self, trained, tested)
-        if self.client.lost is not None:
-            return replace(compiled, lost=self.client.lost)
-        if self.stop.reason == "interrupted":
+        if self.session.client.lost is not None:
+            return replace(compiled, lost=self.session.client.lost)
+        if self.session.stop.reason == "interrupted":
             return replace(compiled, interrupted=True)
         finish(self.folder, self.about)
         return compiled
@@ -196,14 +158,16 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
     async def search(engine: Engine, initial: Document) -> Trained:
         return await (train(engine, initial) if own else train_by_method(engine, initial, client))
 
-    with opened(job, observer, client, stop or Stop()) as run:
+    with opened(job, observer, client, stop) as run:
         trained, tested = asyncio.run(search_and_test(run, search))
         assert tested is not None
         return run.finish(trained, tested)
 
 
 @contextmanager
-def opened(job: Job, observer: Observer, client: Client, stop: Stop, start: Document | None = None) -> Iterator[Run]:
+def opened(
+    job: Job, observer: Observer, client: Client, stop: Stop | None, start: Document | None = None
+) -> Iterator[Run]:
     """The run of a job, in its folder; `start` is the skill that it begins with, where that is not the program's.
 
     Raises:
@@ -215,15 +179,8 @@ def opened(job: Job, observer: Observer, client: Client, stop: Stop, start: Docu
     for note in before.notes:
         observer.note(note)
     check_starts(job.planned, dataset)
-    initial = initial_document(plan)
-    parts = run_parts(
-        plan,
-        data_digest=dataset.digest,
-        initial_skill=" ".join(digest(skill) for skill in (initial, start) if skill is not None),
-        metric_sources=metric_sources(plan, job.planned.root),
-        decision_version=DECISION_VERSION,
-        model_sources=own_sources({name: role.endpoint for name, role in client.roles.items()}),
-    )
+    endpoints = {name: role.endpoint for name, role in client.roles.items()}
+    parts = parts_of_run(plan, job.planned.root, dataset, endpoints, start)
     name = run_id(parts)
     meter = Meter(plan, job.planned.root, dataset.places)
     folder = RunFolder(job.home, name)
@@ -234,32 +191,12 @@ def opened(job: Job, observer: Observer, client: Client, stop: Stop, start: Docu
         if changed:
             observer.note(_left_unfinished(changed))
         about = begin(folder, store, job.planned.path.name, parts, fresh=job.fresh)
-        client.keep_receipts(store, about.salt)
-        record = RunRecord(store, client)
-        recorder = _Recorder(observer, record, stop)
-        engine = Engine(
-            plan=plan,
-            dataset=dataset,
-            rollouts=Rollouts(plan, Runner(plan, client), meter, recorder, record),
-            optimizer=Optimizer(client, recorder, record),
-            observer=recorder,
-            wave=wave_size(plan, len(dataset.validation)),
-            planned=max(1, decisions_of(plan, len(dataset.train))),
-            reserve=ClosingReserve(client.ledger, job.estimated.bounds),
-            dearest=_dearest(job),
-            admits=_admits(plan, client),
-        )
-        client.report_to(observer.note)
-        client.time_by(stop)
-        client.make_ready()
-        looks = looks_of(before.lock, candidate.lock)
-        yield Run(job, name, engine, initial, client, stop, recorder, record, meter, looks, before, folder, about)
-
-
-def _admits(plan: Plan, client: Client) -> Callable[[int], bool]:
-    """Whether so many rollouts fit under the caps, each with a call of every model that judges."""
-    calls = len([role for role in plan.models if role != "optimizer"])
-    return lambda rollouts: client.ledger.charged.account.admits(rollouts * calls)
+        with recorded(store, client, about.salt) as record:
+            session = Session(plan, client, observer, stop, record)
+            reserve = ClosingReserve(client.ledger, job.estimated.bounds)
+            engine = session.engine(dataset, session.rollouts(meter), reserve, estimated=job.estimated)
+            looks = looks_of(before.lock, candidate.lock)
+            yield Run(job, name, session, record, engine, initial_document(plan), meter, looks, before, folder, about)
 
 
 def _left_unfinished(changed: Sequence[str]) -> str:
@@ -275,16 +212,16 @@ async def search_and_test(
     Raises:
         StoppedEarly: the user or the clock ended the run before the initial skill was measured.
     """
-    async with run.client.connected():
+    async with run.session.client.connected():
         try:
-            with run.stop.cuts(clock=True):
+            with run.session.stop.cuts(clock=True):
                 trained = await search(run.engine, run.initial)
         except asyncio.CancelledError:
             raise StoppedEarly(cut_by(run.engine.observer)) from None
         if unless is not None and digest(trained.state.best) == digest(unless):
             return trained, None
         _, number = look_of(run.looks, _look(trained, run.name))
-        with run.stop.cuts(clock=False):
+        with run.session.stop.cuts(clock=False):
             return trained, await final_test(trained, look=number)
 
 
@@ -300,8 +237,8 @@ def _write(run: Run, trained: Trained, tested: Tested) -> Compiled:
     ran, the skill goes to another folder beside them. In both cases the files in place stay as they are, except that
     their lock counts this look at the test split.
     """
-    job, name, before, recorder = run.job, run.name, run.before, run.recorder
-    plan, dataset, decisions = job.planned.plan, job.estimated.dataset, recorder.decisions
+    job, name, before, watch = run.job, run.name, run.before, run.session.watch
+    plan, dataset, decisions = job.planned.plan, job.estimated.dataset, watch.decisions
     now, kept = changed_since(before, job.planned.path, job.paths)
     candidate, written = find_candidate(job.planned, job.paths, force=job.force), Written(job.home)
     withheld = withhold(plan, tested.verdict.verdict, job.paths)
@@ -310,7 +247,7 @@ def _write(run: Run, trained: Trained, tested: Tested) -> Compiled:
     if withheld is not None:
         paths, kept = candidate.paths, ()
         for note in candidate.save_edits(written):
-            recorder.note(note)
+            watch.note(note)
     else:
         paths = free_paths(job.paths) if kept else job.paths
     if paths != job.paths and now is not None and now.looks != looks:
@@ -323,7 +260,7 @@ def _write(run: Run, trained: Trained, tested: Tested) -> Compiled:
         earlier = union([*earlier, *candidate.history()])
     write_history(paths.history, history_text(earlier, name, decisions))
     write_attributes(paths)
-    spent = run.client.ledger.snapshot()
+    spent = run.session.client.ledger.snapshot()
     lock = lock_of(
         program_lock(job.planned, paths.base),
         plan,
@@ -340,7 +277,7 @@ def _write(run: Run, trained: Trained, tested: Tested) -> Compiled:
     written.end(paths)
     if paths == job.paths:
         for note in candidate.remove(written):
-            recorder.note(note)
+            watch.note(note)
     baselines = model_free_means(plan, dataset, dataset.test, run.meter)
-    served = run.client.servers.served()
+    served = run.session.client.servers.served()
     return Compiled(trained, tested, lock, paths.skill, spent, baselines, kept, served, withheld=withheld)

@@ -26,15 +26,14 @@ from skillc.models.client import Client
 from skillc.optimize.ask import Messages, Optimizer
 from skillc.optimize.engine import Engine, State, is_right, mean
 from skillc.optimize.loop.train import Trained, train
-from skillc.optimize.observer import Observer, Passing, cut_by
+from skillc.optimize.observer import Observer, cut_by
 from skillc.optimize.propose.proposals import read_edit
 from skillc.optimize.propose.replies import ProposedEdit, ReflectReply, Reply
-from skillc.optimize.rollouts import Rollouts
 from skillc.optimize.schedule import seed_for, shuffled
 from skillc.plan.initial import initial_document
 from skillc.plan.schema import Plan
-from skillc.program.rollout import Runner
 from skillc.run.stop import Stop
+from skillc.session import Session, Watch
 
 EXAMPLES = 12
 STEPS = 2
@@ -141,27 +140,6 @@ class _Tap(Optimizer):
         return reply
 
 
-class _Keeper(Passing):
-    """Keeps decisions and notes."""
-
-    def __init__(self, observer: Observer, stop: Stop) -> None:
-        super().__init__(observer)
-        self._stop = stop
-        self.decisions: list[Mapping[str, JsonValue]] = []
-        self.notes: list[str] = []
-
-    def stop_wanted(self) -> str | None:
-        return self._stop.reason or super().stop_wanted()
-
-    def note(self, message: str) -> None:
-        self.notes.append(message)
-        super().note(message)
-
-    def decided(self, record: Mapping[str, JsonValue]) -> None:
-        self.decisions.append(record)
-        super().decided(record)
-
-
 class _NoReserve:
     """There is no final test to keep anything for."""
 
@@ -228,41 +206,30 @@ def check_sanity(
         EndpointAway: a model stayed out of reach.
     """
     plan = planned.plan
-    stop = stop or Stop()
-    keeper = _Keeper(observer, stop)
-    tap = _Tap(client, keeper)
-    engine = Engine(
-        plan=plan,
-        dataset=sanity_data(estimated.dataset, plan.data.seed),
-        rollouts=Rollouts(plan, Runner(plan, client), Meter(plan, planned.root, estimated.dataset.places), keeper),
-        optimizer=tap,
-        observer=keeper,
-        wave=EXAMPLES,
-        planned=STEPS,
-        reserve=_NoReserve(),
-    )
-    client.report_to(observer.note)
-    client.time_by(stop)
-    trained = asyncio.run(_train(engine, client, stop))
+    session = Session(plan, client, observer, stop)
+    tap = _Tap(client, session.watch)
+    rollouts = session.rollouts(Meter(plan, planned.root, estimated.dataset.places))
+    engine = session.engine(sanity_data(estimated.dataset, plan.data.seed), rollouts, _NoReserve(), optimizer=tap)
+    trained = asyncio.run(_train(engine, session))
     if client.lost is not None:
         raise client.lost
-    return _found(trained, tap, keeper, client.ledger.snapshot())
+    return _found(trained, tap, session.watch, client.ledger.snapshot())
 
 
-async def _train(engine: Engine, client: Client, stop: Stop) -> Trained:
+async def _train(engine: Engine, session: Session) -> Trained:
     try:
-        async with client.connected():
-            with stop.cuts(clock=True):
+        async with session.client.connected():
+            with session.stop.cuts(clock=True):
                 return await train(engine, initial_document(engine.plan))
     except asyncio.CancelledError:
         message = f"stopped ({cut_by(engine.observer)}) before the initial skill was measured"
         raise SkillcError(message, hint="the same command begins anew") from None
 
 
-def _found(trained: Trained, tap: _Tap, keeper: _Keeper, spent: dict[str, JsonValue]) -> Sanity:
+def _found(trained: Trained, tap: _Tap, watch: Watch, spent: dict[str, JsonValue]) -> Sanity:
     engine, state = trained.engine, trained.state
-    funnel = _funnel(trained, tap, keeper.decisions)
-    broken, message, hint = _diagnosis(trained, funnel, tap, keeper)
+    funnel = _funnel(trained, tap, watch.decisions)
+    broken, message, hint = _diagnosis(trained, funnel, tap, watch)
     goal = engine.plan.goal.name
     return Sanity(
         examples=len(engine.dataset.validation),
@@ -313,7 +280,7 @@ def _refusals(state: State, edits: Sequence[ProposedEdit]) -> list[str]:
     return reasons
 
 
-def _diagnosis(trained: Trained, funnel: Funnel, tap: _Tap, keeper: _Keeper) -> tuple[str | None, str, str | None]:
+def _diagnosis(trained: Trained, funnel: Funnel, tap: _Tap, watch: Watch) -> tuple[str | None, str, str | None]:
     """The stage that is broken, what that means, and where to look."""
     count = len(trained.engine.dataset.validation)
     stopped = f"; the run was stopped by its cap on {trained.stopped}" if trained.stopped in _CAPS else ""
@@ -326,7 +293,7 @@ def _diagnosis(trained: Trained, funnel: Funnel, tap: _Tap, keeper: _Keeper) -> 
         hint = "lower what the gates ask for: even a skill that is right on all of them would not pass"
         return "gate", f"no candidate could pass the gates on {count} examples, so none was written", hint
     if not funnel.answered:
-        last = f", the last because: {keeper.notes[-1]}" if keeper.notes else ""
+        last = f", the last because: {watch.notes[-1]}" if watch.notes else ""
         hint = "see that `model optimizer` answers, and that its `max_tokens` leave room for the reply"
         return "reflect", f"none of {funnel.asked} reflections gave a reply that can be read{last}{stopped}", hint
     if not funnel.edits:
@@ -341,7 +308,7 @@ def _diagnosis(trained: Trained, funnel: Funnel, tap: _Tap, keeper: _Keeper) -> 
         return "screen", f"none of {funnel.edits} edits cured an example that it was written for{stopped}", hint
     if not funnel.candidates:
         return "edit", f"{funnel.fitting} edits fit one by one, and none became a candidate{stopped}", None
-    return _at_the_gates(trained.engine.plan, keeper.decisions, funnel, stopped)
+    return _at_the_gates(trained.engine.plan, watch.decisions, funnel, stopped)
 
 
 _CAPS = ("calls", "tokens", "cost", "time")

@@ -109,7 +109,7 @@ def tidy_job(job: Job, skill: Document, observer: Observer, client: Client, stop
         BudgetReached: the caps do not admit what has to be measured first.
         EndpointAway: a model stayed out of reach before the skill was measured.
     """
-    with opened(job, observer, client, stop or Stop(), start=skill) as run:
+    with opened(job, observer, client, stop, start=skill) as run:
         trained, tested = asyncio.run(search_and_test(run, _search(skill), unless=skill))
         run.record.settle()
         compiled = None if tested is None else run.finish(trained, tested)
@@ -117,7 +117,9 @@ def tidy_job(job: Job, skill: Document, observer: Observer, client: Client, stop
             finish(run.folder, run.about)
         examples, goal = trained.engine.dataset.validation, job.planned.plan.goal.name
         before, after = (arm(trained.engine, each, examples, goal) for each in (skill, trained.state.best))
-        lines = [f"{record.get('maker')}: {record['result']}, {record['reason']}" for record in run.recorder.decisions]
+        lines = [
+            f"{record.get('maker')}: {record['result']}, {record['reason']}" for record in run.session.watch.decisions
+        ]
         spent = client.ledger.snapshot()
     return Tidied(skill, trained.state.best, (before, after), tuple(lines), trained.stopped, compiled, spent)
 

@@ -67,7 +67,7 @@ MAY_IMPORT = {
             "optimize",
             "run",
         ),
-        *("frontend", "locking", "owner", "report"),
+        *("frontend", "locking", "owner", "report", "session"),
     },
     "lsp": {"gates", "syntax", "language", "document", "plan", "budget", "data", "frontend"},
     "versions": {

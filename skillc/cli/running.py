@@ -32,6 +32,7 @@ from skillc.models.serving.published import all_published, stop_published
 from skillc.models.serving.server import Server
 from skillc.pipeline import Compiled, Job, compile_job
 from skillc.plan.models import named
+from skillc.plan.schema import Plan
 from skillc.run.folder import make_home
 from skillc.run.json_lines import JsonLines
 from skillc.run.progress import Progress, RunFacts, display
@@ -39,6 +40,9 @@ from skillc.run.stop import Stop
 from skillc.run.time_left import Expected, expected_of
 from skillc.sanity import Sanity, check_sanity
 from skillc.tidying import Tidied, skill_to_tidy, tidy_job
+
+_DROPPED = "the open decision is dropped, the best skill so far is written"
+_KEPT = "what was answered is kept, and the same command goes on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +100,10 @@ def run_job(
         SkillcError: whatever else the user can mend.
     """
     job = _job(planned, estimated, output, force=force, fresh=fresh)
-    expected = expected_of(estimated.bounds, own_method=planned.plan.optimize.method == "skillc")
-    with _running(job, shown, offline=offline, verb="compile", expected=expected) as (terminal, client, stop):
+    plan = planned.plan
+    expected = expected_of(estimated.bounds, own_method=plan.optimize.method == "skillc")
+    facts = RunFacts(plan.budget.epochs, plan.budget, expected)
+    with _running("compile", plan, planned.root, shown, facts, offline=offline) as (terminal, client, stop):
         return compile_job(job, terminal, client, stop)
 
 
@@ -110,17 +116,24 @@ def _job(planned: Planned, estimated: Estimated, output: Path | None, *, force: 
 
 @contextmanager
 def _running(
-    job: Job, shown: Shown, *, offline: bool, verb: str, expected: Expected | None = None
+    verb: str,
+    plan: Plan,
+    root: Path,
+    shown: Shown,
+    facts: RunFacts,
+    *,
+    offline: bool,
+    dropped: str = _DROPPED,
+    **started: JsonValue,
 ) -> Iterator[tuple[Progress, Client, Stop]]:
-    """The display, the client and the stop of a job that writes a skill."""
-    plan, root = job.planned.plan, job.planned.root
-    cap = float(plan.budget.time) if plan.budget.time is not None else None
-    with Client(plan, cache_folder=job.home / "cache", offline=offline, root=root, preflight=True) as client:
-        facts = RunFacts(plan.budget.epochs if verb == "compile" else None, plan.budget, expected)
-        terminal = shown.progress(facts, client, verb=verb, skill=plan.skill.artifact, goal=plan.goal.name)
+    """Open the client, the display and the stop of a verb; `dropped` is what Ctrl-C says of open work."""
+    cache = None if verb == "sanity" else root / ".skillc" / "cache"
+    with Client(plan, cache_folder=cache, offline=offline, root=root, preflight=True) as client:
+        skill, goal = plan.skill.artifact, plan.goal.name
+        terminal = shown.progress(facts, client, verb=verb, skill=skill, goal=goal, **started)
         client.servers.watched(terminal)
-        stop = Stop(cap)
-        with terminal, _interruptible(stop, terminal), _noted(terminal):
+        stop = Stop(None if plan.budget.time is None else float(plan.budget.time))
+        with terminal, _interruptible(stop, terminal, dropped), _noted(terminal):
             yield terminal, client, stop
 
 
@@ -143,7 +156,9 @@ def run_tidy(
     """
     job = _job(planned, estimated, output, force=force, fresh=fresh)
     skill = skill_to_tidy(job, file)
-    with _running(job, shown, offline=offline, verb="tidy") as (terminal, client, stop):
+    plan = planned.plan
+    facts = RunFacts(None, plan.budget)
+    with _running("tidy", plan, planned.root, shown, facts, offline=offline) as (terminal, client, stop):
         return tidy_job(job, skill, terminal, client, stop)
 
 
@@ -154,14 +169,9 @@ def run_sanity(planned: Planned, estimated: Estimated, shown: Shown, *, offline:
         SkillcError: whatever the user can mend.
     """
     plan = planned.plan
-    cap = float(plan.budget.time) if plan.budget.time is not None else None
-    with Client(plan, cache_folder=None, offline=offline, root=planned.root, preflight=True) as client:
-        facts = RunFacts(plan.budget.epochs, plan.budget)
-        terminal = shown.progress(facts, client, verb="sanity", skill=plan.skill.artifact, goal=plan.goal.name)
-        client.servers.watched(terminal)
-        stop = Stop(cap)
-        with terminal, _interruptible(stop, terminal), _noted(terminal):
-            return check_sanity(planned, estimated, terminal, client, stop)
+    facts = RunFacts(plan.budget.epochs, plan.budget)
+    with _running("sanity", plan, planned.root, shown, facts, offline=offline) as (terminal, client, stop):
+        return check_sanity(planned, estimated, terminal, client, stop)
 
 
 def run_eval(planned: Planned, job: EvalJob, shown: Shown, *, offline: bool) -> Evaluation:
@@ -170,40 +180,24 @@ def run_eval(planned: Planned, job: EvalJob, shown: Shown, *, offline: bool) -> 
     Raises:
         SkillcError: whatever the user can mend.
     """
-    home = planned.root / ".skillc"
-    cap = float(job.plan.budget.time) if job.plan.budget.time is not None else None
+    home, plan = planned.root / ".skillc", job.plan
     try:
         make_home(home)
     except OSError as problem:
         raise SkillcError(f"the folder `{home}` cannot be written: {problem.strerror}") from problem
-    refuse_folders(planned.checked, job.plan, planned.root)
-    with Client(job.plan, cache_folder=home / "cache", offline=offline, root=planned.root, preflight=True) as client:
-        calls = job.bound.estimate.calls + job.tried
-        plan = job.plan
-        terminal = shown.progress(
-            RunFacts(budget=plan.budget, expected=Expected(calls)),
-            client,
-            verb="eval",
-            skill=plan.skill.artifact,
-            goal=plan.goal.name,
-            split=job.split,
-        )
-        client.servers.watched(terminal)
+    refuse_folders(planned.checked, plan, planned.root)
+    facts = RunFacts(budget=plan.budget, expected=Expected(job.bound.estimate.calls + job.tried))
+    work = _running("eval", plan, planned.root, shown, facts, offline=offline, dropped=_KEPT, split=job.split)
+    with work as (terminal, client, stop):
         for note in job.notes:
             terminal.note(note)
         for line in ahead(job) if not (shown.quiet or shown.json_lines) else ():
             shown.console.print(Text(line), soft_wrap=True)
-        stop = Stop(cap)
-        dropped = "what was answered is kept, and the same command goes on"
-        with terminal, _interruptible(stop, terminal, dropped), _noted(terminal):
-            return evaluate(job, terminal, client, stop)
-
-
-_DROPPED = "the open decision is dropped, the best skill so far is written"
+        return evaluate(job, terminal, client, stop)
 
 
 @contextmanager
-def _interruptible(stop: Stop, terminal: Progress, dropped: str = _DROPPED) -> Iterator[None]:
+def _interruptible(stop: Stop, terminal: Progress, dropped: str) -> Iterator[None]:
     """The first Ctrl-C drops what is open and keeps what was reached, the second one ends the process."""
 
     def ask(number: int, frame: FrameType | None) -> None:

@@ -13,23 +13,20 @@ from skillc.budget.spend import Bound
 from skillc.data.dataset import Dataset, sizes_of
 from skillc.data.dataset import load as load_data
 from skillc.data.examples import Example, split_digest
-from skillc.document.skill import digest
 from skillc.errors import SkillcError
 from skillc.evaluate.bound import bound_of, check_caps, preflight_of
 from skillc.evaluate.looks import check_test, look_at, unknown_looks
 from skillc.evaluate.models import as_target, check_places, chosen_models, plan_with
 from skillc.evaluate.skills import Arms, arms_of
 from skillc.frontend import Planned
-from skillc.locking import DECISION_VERSION
-from skillc.metrics.meter import metric_sources
-from skillc.models.backends.function import FUNCTION, own_sources
+from skillc.models.backends.function import FUNCTION
 from skillc.models.endpoint import Endpoint
 from skillc.models.prices import price_table
 from skillc.owner import check_owner
-from skillc.plan.digest import run_id, run_parts
-from skillc.plan.initial import initial_document
+from skillc.plan.digest import run_id
 from skillc.plan.lock import LookLock, read_lock
 from skillc.plan.schema import ModelPlan, Plan
+from skillc.session import parts_of_run
 
 Split = Literal["validation", "train", "test"]
 SPLITS: tuple[Split, ...] = ("validation", "train", "test")
@@ -152,16 +149,7 @@ def _looks(
 
 def _run(plan: Plan, root: Path, dataset: Dataset) -> str:
     """The name of the run that a compile of this plan is, so that a pair which it tested is the same look."""
-    return run_id(
-        run_parts(
-            plan,
-            data_digest=dataset.digest,
-            initial_skill=digest(initial_document(plan)),
-            metric_sources=metric_sources(plan, root),
-            decision_version=DECISION_VERSION,
-            model_sources=own_sources(_own_endpoints(plan, root)),
-        )
-    )
+    return run_id(parts_of_run(plan, root, dataset, _own_endpoints(plan, root)))
 
 
 def _own_endpoints(plan: Plan, root: Path) -> dict[str, Endpoint]:

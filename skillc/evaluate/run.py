@@ -11,23 +11,22 @@ from pydantic import JsonValue
 
 from skillc.evaluate.job import Job
 from skillc.evaluate.looks import count_looks
-from skillc.evaluate.measure import Stoppable, measured
 from skillc.evaluate.models import is_same, labels_of
 from skillc.evaluate.scores import Gain, ModelScores, Pair, gain_of, pair_of, score_of
 from skillc.evaluate.skills import NONE, Arm
 from skillc.metrics.meter import Meter, model_free_means
 from skillc.models.client import Client
-from skillc.models.failures import EndpointAway
+from skillc.models.failures import BudgetReached, EndpointAway
 from skillc.models.ledger import Tally
 from skillc.models.serving.published import Served
-from skillc.optimize.final import Compared
-from skillc.optimize.observer import Observer
-from skillc.optimize.rollouts import Rollouts
+from skillc.optimize.final import RETRIES, Compared, measure_side_by_side, unmeasured
+from skillc.optimize.gate.decide import DOWN
+from skillc.optimize.observer import Observer, cut_by
 from skillc.plan.lock import ModelLock
 from skillc.plan.models import TARGET
 from skillc.plan.schema import ModelPlan
-from skillc.program.rollout import Runner
 from skillc.run.stop import Stop
+from skillc.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +61,10 @@ def evaluate(job: Job, observer: Observer, client: Client, stop: Stop | None = N
     Raises:
         SkillcError: what the user can mend: models, metrics, the lock.
     """
-    stop = stop or Stop()
-    stoppable, meter = Stoppable(observer, stop), Meter(job.plan, job.root, job.dataset.places)
-    table = {model.role: _columns(job, model, client, meter, stoppable) for model in job.models}
-    client.make_ready()
+    session, meter = Session(job.plan, client, observer, stop), Meter(job.plan, job.root, job.dataset.places)
+    table = {model.role: _columns(job, model, session, meter) for model in job.models}
     columns = [each for row in table.values() for each in row]
-    client.report_to(observer.note)
-    client.time_by(stop)
-    whole, stopped = asyncio.run(measured(job, columns, client, stoppable, stop))
+    whole, stopped = asyncio.run(_measured(job, columns, session))
     return Evaluation(
         job=job,
         models=_figures(job, table, client) if whole or job.split != "test" else (),
@@ -82,12 +77,38 @@ def evaluate(job: Job, observer: Observer, client: Client, stop: Stop | None = N
     )
 
 
+async def _measured(job: Job, arms: Sequence[Compared], session: Session) -> tuple[bool, str | None]:
+    """Measure side by side; return whether every example was tried under every arm, and what ended it early."""
+    stop, watch = session.stop, session.watch
+    samples, todo, whole = job.plan.optimize.samples, list(job.examples), False
+    async with session.client.connected():
+        try:
+            with stop.cuts(clock=True):
+                for attempt in range(1 + RETRIES):
+                    if stop.reason is not None:
+                        return whole, stop.reason
+                    name = job.split if attempt == 0 else "what failed, again"
+                    watch.stage(name, len(todo) * len(arms) * samples)
+                    await measure_side_by_side(arms, todo, samples=samples)
+                    whole = True
+                    todo = unmeasured(arms, todo, job.plan.goal.name, samples=samples)
+                    if not todo:
+                        break
+        except BudgetReached as cap:
+            return whole, cap.cap
+        except EndpointAway:
+            return whole, DOWN
+        except asyncio.CancelledError:
+            return whole, cut_by(watch)
+    return whole, None
+
+
 def _made_with(job: Job) -> ModelLock | None:
     return job.arms.lock.models.get(TARGET) if job.arms.lock and job.arms.compiled else None
 
 
-def _columns(job: Job, model: ModelPlan, client: Client, meter: Meter, observer: Observer) -> list[Compared]:
-    rollouts = Rollouts(job.plan, Runner(job.plan, client, role=model.role), meter, observer)
+def _columns(job: Job, model: ModelPlan, session: Session, meter: Meter) -> list[Compared]:
+    rollouts = session.rollouts(meter, model.role)
     return [Compared(rollouts, arm.skill, arm.name) for arm in job.arms.each]
 
 

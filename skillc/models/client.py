@@ -206,11 +206,11 @@ class Client:
             for role in self.roles.values():
                 role.backend.load()
 
-    def keep_receipts(self, store: RunStore, salt: str) -> None:
+    def keep_receipts(self, store: RunStore | None, salt: str) -> None:
         """Binds the client to one run: what is paid is kept in its store, and added to what earlier sessions paid.
 
         Args:
-            store: of the run; it must stay open while calls are made.
+            store: of the run; it must stay open while calls are made. None keeps no receipts from here on.
             salt: part of every cache key: another salt, fresh replies.
 
         Raises:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,18 +14,17 @@ import dspy
 from dspy.teleprompt.teleprompt import Teleprompter
 from pydantic import JsonValue
 
-from skillc.budget.steps import decisions_of, wave_size
 from skillc.document.skill import Document
 from skillc.models.client import Client
 from skillc.models.ledger import Amount
-from skillc.optimize.ask import Optimizer
-from skillc.optimize.engine import Engine
 from skillc.optimize.final import Arm, Tested, final_test
 from skillc.optimize.loop.train import Trained, train
 from skillc.optimize.methods.run import train_by_method
 from skillc.optimize.observer import Silent
 from skillc.plan.initial import initial_document
 from skillc.plan.schema import Plan
+from skillc.run.stop import Stop
+from skillc.session import Session
 from skillc.stats.verdict import Verdict
 from skillc.teleprompter.examples import Material, material_of
 from skillc.teleprompter.fields import field_plans
@@ -210,7 +208,8 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
         plan: Plan,
         client: Client,
     ) -> tuple[Trained, Tested, tuple[Mapping[str, JsonValue], ...]]:
-        observer = _Watch(plan)
+        observer = _Logged()
+        session = Session(plan, client, observer, Stop(None if plan.budget.time is None else float(plan.budget.time)))
         job = Job(
             student=student,
             texts=lambda document: _texts(document, student, plan, instructions),
@@ -218,19 +217,12 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
             score=self._scored,
             own=lms.own,
         )
-        client.report_to(observer.note)
-        client.time_by(observer)
         runner = ModuleRunner(job, client, self.num_threads)
         try:
-            engine = Engine(
-                plan=plan,
-                dataset=material.dataset,
-                rollouts=ModuleRollouts(plan, runner, ModuleMeter(plan, Path.cwd()), observer),
-                optimizer=Optimizer(client, observer),
-                observer=observer,
-                wave=wave_size(plan, len(material.dataset.validation)),
-                planned=max(1, decisions_of(plan, len(material.dataset.train))),
-                reserve=_Closing(client, len(material.dataset.test), len(instructions)),
+            engine = session.engine(
+                material.dataset,
+                ModuleRollouts(plan, runner, ModuleMeter(plan, Path.cwd()), session.watch),
+                _Closing(client, len(material.dataset.test), len(instructions)),
             )
             own = plan.optimize.method == "skillc"
             initial = initial_document(plan)
@@ -251,28 +243,12 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
         return self._looks.get(_test_of(material), 0) + 1
 
 
-class _Watch(Silent):
-    """Notes go to the log; the clock may end the run."""
-
-    def __init__(self, plan: Plan) -> None:
-        super().__init__()
-        self._cap = plan.budget.time
-        self._end: float | None = None
-
-    def begin(self) -> None:
-        if self._cap is not None and self._end is None:
-            self._end = time.monotonic() + float(self._cap)
-
-    def excuse(self, seconds: float) -> None:
-        if self._end is not None:
-            self._end += seconds
+class _Logged(Silent):
+    """Keeps the decisions, and writes notes to the log."""
 
     def note(self, message: str) -> None:
         super().note(message)
         _log.info(message)
-
-    def stop_wanted(self) -> str | None:
-        return "time" if self._end is not None and time.monotonic() >= self._end else None
 
 
 class _Closing:
