@@ -129,7 +129,7 @@ def lsp(stdio: bool) -> int:
 
     if find_spec("pygls") is None:
         raise SkillcError("the language server needs pygls, which is not installed", hint='pip install "skillc[lsp]"')
-    from skillc.lsp.stdio import serve
+    from skillc.lsp.server import serve
 
     serve()
     return 0

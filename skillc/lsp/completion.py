@@ -15,11 +15,9 @@ from skillc.language.functions import PARAMETER_TYPES
 from skillc.language.kinds import Kind, kinds_in
 from skillc.language.modules import STATES, Module
 from skillc.language.symbols import fields_in, metrics_in, sections_in
-from skillc.lsp.calls import BY_TAKES, options, taken
 from skillc.lsp.cursor import Cursor, cursor_at, kind_of, setting_of
 from skillc.lsp.hover import builtin_text, setting_text
-from skillc.lsp.offers import ITEM, Offer, called, declared
-from skillc.lsp.sources import files, used
+from skillc.lsp.offers import BY_TAKES, ITEM, Offer, called, declared, files, options, taken, used
 from skillc.lsp.workspace import Analysis, Project
 from skillc.syntax.source import Source, Span
 

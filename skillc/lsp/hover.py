@@ -1,22 +1,25 @@
-"""What is told about a name: how it is declared, its documentation, what it comes to, and what it costs."""
+"""What an editor shows about a name: its declaration, documentation, meaning and cost; and the signature of a call."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from skillc.gates.functions import Builtin, Level
+from lsprotocol import types
+
+from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, Level
 from skillc.gates.functions import Parameter as BuiltinParameter
 from skillc.gates.terms import show_term
 from skillc.gates.units import decimal, written
 from skillc.language import glossary
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Shares, Value, Word
 from skillc.language.forms import SettingKind
-from skillc.language.kinds import KINDS, Kind
+from skillc.language.kinds import Kind
 from skillc.language.modules import Module
 from skillc.language.statements import Stated
 from skillc.language.symbols import Symbol
 from skillc.lsp.costs import Costs, price_of
 from skillc.lsp.costs import described as cost_of
+from skillc.lsp.cursor import Call, cursor_at, kind_of
 from skillc.lsp.workspace import Analysis
 from skillc.syntax import nodes
 from skillc.syntax.source import Source
@@ -265,5 +268,38 @@ def _value(value: Value) -> str:
     return f'`"{shown[:60]}{"..." if len(shown) > 60 else ""}"`'
 
 
-KIND_TEXTS: Mapping[str, str] = {word: kind.about for word, kind in KINDS.items()}
-"""What the reference says about each kind."""
+# ---- calls ----------------------------------------------------------------------------------------
+
+
+def function_of(module: Module, call: Call, *, run: bool) -> Builtin | Stated | None:
+    """What a call calls."""
+    if len(call.function) == 2:
+        home = module.uses.get(call.function[0])
+        return home.functions().get(call.function[1]) if home is not None else None
+    name = call.function[-1]
+    own = module.functions().get(name)
+    return own or (RUN_FUNCTIONS if run else EXAMPLE_FUNCTIONS).get(name)
+
+
+def signature_help(module: Module, text: str, offset: int) -> types.SignatureHelp | None:
+    """The function around a place, and which of its parameters is being given."""
+    cursor = cursor_at(text, offset)
+    kind = kind_of(cursor.place, cursor.words)
+    if cursor.call is None or kind is None or not kind.expression:
+        return None
+    called = function_of(module, cursor.call, run=kind.word in ("gate", "require"))
+    if called is None:
+        return None
+    if isinstance(called, Builtin):
+        label, about = called.usage, builtin_text(called)
+        names = [each.name for each in called.parameters]
+        labels = label[label.index("(") + 1 : -1].split(", ")
+    else:
+        label, about = signature(called), called.node.doc or ""
+        names = [each.name.text for each in called.node.parameters or ()]
+        labels = [" ".join(called.source.slice(each.span).split()) for each in called.node.parameters or ()]
+    option = cursor.call.option
+    active = names.index(option) if option in names else cursor.call.index
+    parameters = [types.ParameterInformation(each) for each in labels]
+    shown = types.SignatureInformation(label, types.MarkupContent(types.MarkupKind.Markdown, about), parameters)
+    return types.SignatureHelp([shown], 0, min(active, max(0, len(parameters) - 1)))

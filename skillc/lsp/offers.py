@@ -1,13 +1,23 @@
-"""One thing that may be typed."""
+"""Things that may be typed: declared names, modules, files, and the arguments of a call."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from lsprotocol import types
 
+from skillc.errors import SkillcError
+from skillc.gates.functions import Builtin, Takes
+from skillc.language import glossary
+from skillc.language.modules import STATES, STD, Loader, Module, standard_names
 from skillc.language.statements import Stated
-from skillc.lsp.hover import head, signature
+from skillc.language.symbols import fields_in
+from skillc.lsp.cursor import Call, Cursor
+from skillc.lsp.hover import function_of, head, signature
+from skillc.lsp.workspace import Analysis
 
 ITEM = types.CompletionItemKind
 
@@ -34,3 +44,134 @@ def called(name: str, stated: Stated) -> Offer:
     """A function of the program or of a module, with its parentheses."""
     text = f"```skill\n{head(stated)}\n```\n\n{stated.node.doc or ''}".strip()
     return Offer(name, ITEM.Function, signature(stated), text, f"{name}($1)", rank=3)
+
+
+# ---- modules and files ----------------------------------------------------------------------------
+
+
+_DATA_SUFFIXES = (".jsonl", ".csv", ".json", ".tsv", ".parquet")
+_FILES_LIMIT = 500
+
+
+def used(analysis: Analysis, cursor: Cursor) -> Iterator[Offer]:
+    """What may stand behind `use`: the standard library and installed packages, and their modules."""
+    loader = analysis.work.loader
+    if cursor.last == "USE":
+        yield Offer(STD, ITEM.Module, "the standard library", snippet=f"{STD}.")
+        for name in loader.claims:
+            yield Offer(name, ITEM.Module, "an installed package", snippet=f"{name}.")
+    elif cursor.before == (STD,):
+        for name in standard_names():
+            yield Offer(name, ITEM.Module, f"{STD}.{name}")
+    elif cursor.before:
+        yield from _packaged(loader, cursor.before)
+
+
+def _packaged(loader: Loader, path: tuple[str, ...]) -> Iterator[Offer]:
+    """The modules of an installed package, below a path in it."""
+    below = "".join(f"{word}." for word in path[1:])
+    with suppress(SkillcError, OSError):
+        package = loader.package(path[0])
+        for name in package.modules():
+            if name.startswith(below):
+                yield Offer(name.removeprefix(below), ITEM.Module, f"{package.name}.{name}")
+
+
+def files(analysis: Analysis, cursor: Cursor) -> Iterator[Offer]:
+    """Files beside the program, behind `use "` and behind the settings of `data` that name one."""
+    using = cursor.words[:1] == ("use",)
+    if not using and cursor.place.kind != "data":
+        return
+    path = Path(analysis.source.name)
+    if not path.is_absolute():
+        return
+    suffixes = (".skill", ".md") if using else _DATA_SUFFIXES
+    typed = cursor.quoted[1:].rpartition("/")[0]
+    folder = path.parent / typed
+    prefix = f"{typed}/" if typed else "./" if using else ""
+    try:
+        if not folder.resolve().is_relative_to(path.parent.resolve()):
+            return
+        entries = sorted(folder.iterdir())[:_FILES_LIMIT]
+    except (OSError, ValueError):
+        return
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir():
+            yield Offer(f"{prefix}{entry.name}/", ITEM.Folder, rank=6)
+        elif entry.suffix in suffixes and entry != path:
+            yield Offer(f"{prefix}{entry.name}", ITEM.File)
+
+
+# ---- arguments ------------------------------------------------------------------------------------
+
+
+def options(module: Module, call: Call, *, run: bool) -> Iterator[Offer]:
+    """The arguments of a call that are written by name."""
+    called = function_of(module, call, run=run)
+    if isinstance(called, Builtin):
+        for option in called.options:
+            yield Offer(option.name, ITEM.Property, f"option of {called.name}", snippet=f"{option.name} = ", rank=1)
+    elif called is not None:
+        for parameter in (called.node.parameters or ())[call.index :]:
+            name = parameter.name.text
+            detail = " ".join(called.source.slice(parameter.span).split())
+            yield Offer(name, ITEM.Property, detail, snippet=f"{name} = ", rank=4)
+
+
+def taken(module: Module, call: Call, *, run: bool) -> Takes | str | None:
+    """What the argument at the cursor is to be."""
+    called = function_of(module, call, run=run)
+    if isinstance(called, Builtin):
+        if call.option is not None:
+            return next((each.takes for each in called.options if each.name == call.option), None)
+        wanted = called.positional
+        return wanted[min(call.index, len(wanted) - 1)].takes if wanted else None
+    if called is None:
+        return None
+    parameters = called.node.parameters or ()
+    named = [each for each in parameters if each.name.text == call.option] if call.option else []
+    found = named or list(parameters[call.index : call.index + 1])
+    written = found[0].type if found else None
+    return getattr(written, "name", None)
+
+
+def _of_kind(kind: str) -> Callable[[Module], Iterator[Offer]]:
+    def offers(module: Module) -> Iterator[Offer]:
+        return (declared(each, ITEM.Value) for each in module.named(kind).values())
+
+    return offers
+
+
+def _fields(module: Module) -> Iterator[Offer]:
+    return (declared(each, ITEM.Field) for each in fields_in(module).values() if each.kind.word != "output")
+
+
+def _outputs(module: Module) -> Iterator[Offer]:
+    return (declared(each, ITEM.Field) for each in fields_in(module).values() if each.kind.word == "output")
+
+
+def _states(module: Module) -> Iterator[Offer]:
+    return (Offer(state, ITEM.Constant, glossary.STATES[state]) for state in STATES)
+
+
+def _one_word(word: str) -> Callable[[Module], Iterator[Offer]]:
+    def offers(module: Module) -> Iterator[Offer]:
+        yield Offer(word, ITEM.EnumMember)
+
+    return offers
+
+
+BY_TAKES: Mapping[str | None, Callable[[Module], Iterator[Offer]]] = {
+    "field": _fields,
+    "output": _outputs,
+    "state": _states,
+    "candidate": _one_word("candidate"),
+    "batch": _one_word("batch"),
+    "run": _one_word("run"),
+    "model": _of_kind("model"),
+    "rubric": _of_kind("rubric"),
+    "judged": _of_kind("rubric"),
+    "skill": _of_kind("skill"),
+}

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import os
+import sys
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
@@ -20,11 +22,9 @@ from pygls.lsp.server import LanguageServer
 
 from skillc import __version__
 from skillc.errors import SkillcError
-from skillc.lsp import actions, calls, completion, definitions, formatting, hover, rename, symbols, tokens
+from skillc.lsp import completion, document, findings, hover, names
 from skillc.lsp.costs import Costs, Estimates
-from skillc.lsp.diagnostics import Findings
-from skillc.lsp.positions import UTF_16, Encoding
-from skillc.lsp.workspace import Analysis, Project, name_of
+from skillc.lsp.workspace import UTF_16, Analysis, Encoding, Project, name_of
 
 QUIET = 0.15
 """Seconds without a change before a document is checked."""
@@ -57,7 +57,7 @@ class SkillServer(LanguageServer):
         super().__init__("skillc", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
         logging.getLogger("pygls.protocol.json_rpc").addFilter(told_shortly)
         self.project = Project()
-        self.findings = Findings(self.project)
+        self.findings = findings.Findings(self.project)
         self.estimates = Estimates()
         self.reckoning = ThreadPoolExecutor(max_workers=1, thread_name_prefix="costs")
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -70,7 +70,7 @@ class SkillServer(LanguageServer):
         """Take in what the editor says of itself."""
         encoding = self.workspace.position_encoding or UTF_16
         self.project = Project(Encoding(encoding))
-        self.findings = Findings(self.project)
+        self.findings = findings.Findings(self.project)
         folders = [folder.uri for folder in params.workspace_folders or ()]
         if not folders and params.root_uri:
             folders = [params.root_uri]
@@ -264,7 +264,7 @@ def _at_a_place() -> Iterable[Feature]:
         if analysis is None:
             return None
         positions = ls.project.positions(analysis.source)
-        link = definitions.link_at(analysis, positions.offset(params.position))
+        link = names.link_at(analysis, positions.offset(params.position))
         if link is None:
             return None
         told = hover.hover(analysis, link.symbol, await ls.costs(analysis))
@@ -282,13 +282,13 @@ def _at_a_place() -> Iterable[Feature]:
         return completion.completion(ls.project, analysis, source, offset, snippets=_knows_snippets(ls))
 
     def signature(ls: SkillServer, analysis: Analysis, offset: int) -> types.SignatureHelp | None:
-        return calls.signature_help(analysis.work.module, analysis.source.text, offset)
+        return hover.signature_help(analysis.work.module, analysis.source.text, offset)
 
     def defined(ls: SkillServer, analysis: Analysis, offset: int) -> types.Location | None:
-        return definitions.definition(ls.project, analysis, offset)
+        return names.definition(ls.project, analysis, offset)
 
     def highlighted(ls: SkillServer, analysis: Analysis, offset: int) -> list[types.DocumentHighlight]:
-        return definitions.highlights(ls.project, analysis, offset)
+        return names.highlights(ls.project, analysis, offset)
 
     def referred(ls: SkillServer, params: types.ReferenceParams) -> list[types.Location]:
         analysis = ls.analysis(params.text_document)
@@ -296,12 +296,12 @@ def _at_a_place() -> Iterable[Feature]:
             return []
         offset = ls.project.positions(analysis.source).offset(params.position)
         declaration = params.context.include_declaration
-        return definitions.references(ls.project, analysis, offset, declaration=declaration)
+        return names.references(ls.project, analysis, offset, declaration=declaration)
 
     def prepared(ls: SkillServer, analysis: Analysis, offset: int) -> types.PrepareRenamePlaceholder:
         try:
-            link = rename.renamable(ls.project, analysis, offset)
-        except rename.RefusedError as refused:
+            link = names.renamable(ls.project, analysis, offset)
+        except names.RefusedError as refused:
             raise JsonRpcException(refused.message, _REQUEST_FAILED) from None
         return types.PrepareRenamePlaceholder(ls.project.positions(analysis.source).range(link.span), link.symbol.name)
 
@@ -311,8 +311,8 @@ def _at_a_place() -> Iterable[Feature]:
             return None
         offset = ls.project.positions(analysis.source).offset(params.position)
         try:
-            return rename.rename(ls.project, analysis, offset, params.new_name)
-        except rename.RefusedError as refused:
+            return names.rename(ls.project, analysis, offset, params.new_name)
+        except names.RefusedError as refused:
             raise JsonRpcException(refused.message, _REQUEST_FAILED) from None
 
     return (
@@ -348,27 +348,27 @@ def _of_a_document() -> Iterable[Feature]:
         if analysis is None:
             return []
         span = ls.project.positions(analysis.source).span(params.range)
-        return actions.code_actions(ls.project, analysis, span, params.context.only)
+        return findings.code_actions(ls.project, analysis, span, params.context.only)
 
     def coloured(ls: SkillServer, params: types.SemanticTokensParams) -> types.SemanticTokens:
         analysis = ls.analysis(params.text_document)
-        return types.SemanticTokens([]) if analysis is None else tokens.semantic_tokens(ls.project, analysis)
+        return types.SemanticTokens([]) if analysis is None else document.semantic_tokens(ls.project, analysis)
 
     def coloured_range(ls: SkillServer, params: types.SemanticTokensRangeParams) -> types.SemanticTokens:
         analysis = ls.analysis(params.text_document)
         if analysis is None:
             return types.SemanticTokens([])
         span = ls.project.positions(analysis.source).span(params.range)
-        return tokens.semantic_tokens(ls.project, analysis, span)
+        return document.semantic_tokens(ls.project, analysis, span)
 
     return (
-        (types.TEXT_DOCUMENT_FORMATTING, listed(formatting.formatting), None),
-        (types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, listed(symbols.document_symbols), None),
-        (types.TEXT_DOCUMENT_FOLDING_RANGE, listed(symbols.folding_ranges), None),
-        (types.TEXT_DOCUMENT_DOCUMENT_LINK, listed(symbols.document_links), None),
-        (types.TEXT_DOCUMENT_CODE_ACTION, acted, types.CodeActionOptions(list(actions.KINDS))),
-        (types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, coloured, tokens.LEGEND),
-        (types.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE, coloured_range, tokens.LEGEND),
+        (types.TEXT_DOCUMENT_FORMATTING, listed(findings.formatting), None),
+        (types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, listed(document.document_symbols), None),
+        (types.TEXT_DOCUMENT_FOLDING_RANGE, listed(document.folding_ranges), None),
+        (types.TEXT_DOCUMENT_DOCUMENT_LINK, listed(document.document_links), None),
+        (types.TEXT_DOCUMENT_CODE_ACTION, acted, types.CodeActionOptions(list(findings.KINDS))),
+        (types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, coloured, document.LEGEND),
+        (types.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE, coloured_range, document.LEGEND),
     )
 
 
@@ -376,6 +376,31 @@ def _of_a_workspace() -> Iterable[Feature]:
     """Questions about all programs."""
 
     def found(ls: SkillServer, params: types.WorkspaceSymbolParams) -> list[types.WorkspaceSymbol]:
-        return symbols.workspace_symbols(ls.project, params.query)
+        return document.workspace_symbols(ls.project, params.query)
 
     return ((types.WORKSPACE_SYMBOL, found, None),)
+
+
+# ---- standard input and output --------------------------------------------------------------------
+
+
+def serve() -> None:
+    """Answer an editor until it says goodbye or hangs up.
+
+    Whatever else is printed, by Python or by a library below it, goes to standard error: one stray byte on standard
+    output would end the conversation.
+    """
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
+    output = _claimed_output()
+    try:
+        build().start_io(sys.stdin.buffer, output)
+    finally:
+        # Threads that wait for input or reckon costs must not keep the process.
+        sys.stderr.flush()
+
+
+def _claimed_output() -> BinaryIO:
+    sys.stdout.flush()
+    claimed = os.dup(1)
+    os.dup2(2, 1)
+    return os.fdopen(claimed, "wb", buffering=0)

@@ -12,9 +12,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "language"))
 from making import mutated, programs, quick, sound_programs
 
 from skillc.lsp import actions, definitions, hover, rename, symbols, tokens
-from skillc.lsp.calls import signature_help
 from skillc.lsp.completion import completion
-from skillc.lsp.diagnostics import as_lsp
+from skillc.lsp.findings import as_lsp
+from skillc.lsp.hover import signature_help
 from skillc.lsp.workspace import Project
 from skillc.syntax.source import Span
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillc.language.kinds import KINDS, kinds_in
-from skillc.lsp.calls import signature_help
 from skillc.lsp.completion import completion
 from skillc.lsp.cursor import cursor_at
+from skillc.lsp.hover import signature_help
 from skillc.lsp.workspace import Project
 from skillc.syntax.reader import Derivation, read_prefix
 
@@ -297,9 +297,8 @@ def test_installed_packages_are_offered_with_their_modules(project, tmp_path, mo
 
 
 def test_the_required_verdict_is_offered_once_explained_and_not_renamed(project):
-    from skillc.lsp.definitions import link_at
     from skillc.lsp.hover import hover
-    from skillc.lsp.rename import RefusedError, renamable
+    from skillc.lsp.names import RefusedError, link_at, renamable
 
     assert "final test" in offered(project, "require |\n")["improved"].detail
     assert "improved" not in offered(project, "require improved\nrequire |\n")

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types
 
-from skillc.lsp.edits import line_edits
-from skillc.lsp.positions import Encoding, Positions
+from skillc.lsp.findings import line_edits
+from skillc.lsp.workspace import Encoding, Positions
 from skillc.syntax.source import Span
 
 ENCODINGS = {Encoding.Utf8: ("utf-8", 1), Encoding.Utf16: ("utf-16-le", 2), Encoding.Utf32: ("utf-32-le", 4)}

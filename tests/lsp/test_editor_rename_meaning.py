@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillc.language.symbols import Symbol
-from skillc.lsp.rename import RefusedError, applied, edits, renamable
+from skillc.lsp.names import RefusedError, applied, edits, renamable
 from skillc.lsp.workspace import Project
 from skillc.plan.resolve import resolve
 

@@ -1,0 +1,284 @@
+"""What the checker finds, as an editor shows it: diagnostics, quick fixes and suppressions; and formatting as edits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from lsprotocol import types
+
+from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity
+from skillc.diagnostics.fixing import fix
+from skillc.errors import SkillcError
+from skillc.lsp.workspace import Analysis, Positions, Project
+from skillc.syntax.source import Source, Span
+from skillc.syntax.tokens import parts
+
+SOURCE = "skillc"
+
+_SEVERITIES = {
+    Severity.ERROR: types.DiagnosticSeverity.Error,
+    Severity.WARNING: types.DiagnosticSeverity.Warning,
+    Severity.NOTE: types.DiagnosticSeverity.Information,
+}
+UNUSED = frozenset({"SK045", "SK109", "SK409", "SK415", "SK416", "SK417", "SK418"})
+"""Codes that say that something has no use, so that it may be drawn faded."""
+
+
+class Findings:
+    """The findings of every open program, by the file that they stand in.
+
+    A file may be spoken of by several programs, so each program's findings are kept apart, and a file is told all.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._of: dict[str, dict[str, list[types.Diagnostic]]] = {}
+        self.read: dict[str, frozenset[str]] = {}
+
+    def check(self, name: str) -> set[str]:
+        """Find out again what is wrong with a program; the files that have something new to show."""
+        try:
+            analysis = self._project.analysis(name)
+        except SkillcError as error:
+            self.read[name] = frozenset({name})
+            return self._put(name, {name: [_unreadable(error)]})
+        found: dict[str, list[types.Diagnostic]] = {name: []}
+        for diagnostic in analysis.checked.diagnostics:
+            place = diagnostic.primary.source
+            found.setdefault(place.name, []).append(as_lsp(self._project, diagnostic))
+        self.read[name] = frozenset(analysis.read)
+        return self._put(name, found)
+
+    def drop(self, name: str) -> set[str]:
+        """Forget a program; the files that have something new to show."""
+        self.read.pop(name, None)
+        return self._put(name, {}) | {name}
+
+    def users(self, name: str) -> list[str]:
+        """The open programs that were made from a file, itself first."""
+        return sorted((main for main, read in self.read.items() if name in read), key=lambda main: (main != name, main))
+
+    def of(self, name: str) -> list[types.Diagnostic]:
+        """All that there is to say about a file, each once."""
+        found: list[types.Diagnostic] = []
+        keys = set()
+        mains = self._of.get(name, {})
+        for main in sorted(mains, key=lambda each: (each != name, each)):
+            for each in mains[main]:
+                key = (each.code, each.message, str(each.range))
+                if key not in keys:
+                    keys.add(key)
+                    found.append(each)
+        return found
+
+    def _put(self, main: str, found: dict[str, list[types.Diagnostic]]) -> set[str]:
+        touched = {name for name, mains in self._of.items() if main in mains}
+        for name in touched:
+            del self._of[name][main]
+        for name, diagnostics in found.items():
+            self._of.setdefault(name, {})[main] = diagnostics
+        self._of = {name: mains for name, mains in self._of.items() if mains}
+        return touched | set(found)
+
+
+def as_lsp(project: Project, diagnostic: Diagnostic) -> types.Diagnostic:
+    """A finding in the editor's terms; the hint stands behind the message, on a line of its own."""
+    primary = diagnostic.primary
+    message = diagnostic.message if diagnostic.hint is None else f"{diagnostic.message}\n{diagnostic.hint}"
+    related = [
+        types.DiagnosticRelatedInformation(
+            project.location(label.source, label.span), label.text or _shown(label.source, label.span)
+        )
+        for label in diagnostic.secondary
+        if _has_place(label)
+    ]
+    return types.Diagnostic(
+        range=project.positions(primary.source).range(visible(primary.source, primary.span)),
+        message=message,
+        severity=_SEVERITIES[diagnostic.severity],
+        code=diagnostic.code,
+        source=SOURCE,
+        related_information=related or None,
+        tags=[types.DiagnosticTag.Unnecessary] if diagnostic.code in UNUSED else None,
+    )
+
+
+def visible(source: Source, span: Span) -> Span:
+    """A span that can be seen: an empty one takes in a neighbour."""
+    if span.end == span.start:
+        if span.end < len(source.text) and source.text[span.end] not in "\r\n":
+            return Span(span.start, span.end + 1)
+        if span.start > 0 and source.text[span.start - 1] not in "\r\n":
+            return Span(span.start - 1, span.end)
+    return span
+
+
+def overlapping(project: Project, diagnostics: Iterable[Diagnostic], name: str, span: Span) -> list[Diagnostic]:
+    """The findings in a file that touch a span."""
+    return [
+        each
+        for each in diagnostics
+        if each.primary.source.name == name
+        and (shown := visible(each.primary.source, each.primary.span)).start <= span.end
+        and span.start <= shown.end
+    ]
+
+
+def _has_place(label: Label) -> bool:
+    return Path(label.source.name).is_absolute() or ":" in label.source.name
+
+
+def _shown(source: Source, span: Span) -> str:
+    return " ".join(source.slice(span).split())[:80] or "here"
+
+
+def _unreadable(error: SkillcError) -> types.Diagnostic:
+    start = types.Position(0, 0)
+    message = error.message if error.hint is None else f"{error.message}\n{error.hint}"
+    return types.Diagnostic(types.Range(start, start), message, types.DiagnosticSeverity.Error, source=SOURCE)
+
+
+# ---- edits of lines -------------------------------------------------------------------------------
+
+
+def line_edits(positions: Positions, old: str, new: str) -> list[types.TextEdit]:
+    """Replacements of whole lines; none where the texts are equal."""
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    offsets = [0]
+    for line in before:
+        offsets.append(offsets[-1] + len(line))
+    found = []
+    for tag, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag != "equal":
+            place = positions.range(Span(offsets[a], offsets[b]))
+            found.append(types.TextEdit(place, "".join(after[c:d])))
+    return found
+
+
+# ---- code actions ---------------------------------------------------------------------------------
+
+
+KINDS = (types.CodeActionKind.QuickFix, types.CodeActionKind.SourceFixAll)
+REASON = "say why"
+
+_SUPPRESSION = re.compile(r"#+[ \t]*skillc:[ \t]*ignore\[[^\]]*[^\]\s,]")
+
+
+def code_actions(
+    project: Project, analysis: Analysis, span: Span, only: Iterable[str] | None = None
+) -> list[types.CodeAction]:
+    """What can be done about the findings that touch a span.
+
+    Args:
+        project: the workspace.
+        analysis: of the file.
+        span: the selection.
+        only: the kinds of action that the editor asks for, or what they begin with.
+    """
+    wanted = tuple(only) if only is not None else None
+    found: list[types.CodeAction] = []
+    name = analysis.source.name
+    if _asked(types.CodeActionKind.QuickFix, wanted):
+        for diagnostic in overlapping(project, analysis.checked.diagnostics, name, span):
+            found += _quick_fixes(project, analysis, diagnostic)
+    if _asked(types.CodeActionKind.SourceFixAll, wanted):
+        found += _fix_all(project, analysis, asked=wanted is not None)
+    return found
+
+
+def _fix_all(project: Project, analysis: Analysis, *, asked: bool) -> Iterator[types.CodeAction]:
+    """What `check --fix` would do; where nobody asked for it, only if there is more than one fix."""
+    safe = [each for each in analysis.checked.diagnostics if each.fix is not None and each.fix.safe]
+    if len(safe) < (1 if asked else 2):
+        return
+    fixed = fix(analysis.source, lambda source: project.analyse(source).checked)
+    edits = line_edits(project.positions(analysis.source), analysis.source.text, fixed.source.text)
+    if edits:
+        edit = types.WorkspaceEdit(changes={project.uri(analysis.source.name): edits})
+        title = f"Mend all that can be mended safely ({len(fixed.applied)})"
+        yield types.CodeAction(title, types.CodeActionKind.SourceFixAll, edit=edit)
+
+
+def _asked(kind: types.CodeActionKind, only: tuple[str, ...] | None) -> bool:
+    if only is None:
+        return True
+    return any(not each or kind.value == each or kind.value.startswith(f"{each}.") for each in only)
+
+
+def _quick_fixes(project: Project, analysis: Analysis, diagnostic: Diagnostic) -> Iterator[types.CodeAction]:
+    shown = [as_lsp(project, diagnostic)]
+    mend = diagnostic.fix
+    if mend is not None:
+        yield types.CodeAction(
+            title=_title(diagnostic, mend),
+            kind=types.CodeActionKind.QuickFix,
+            diagnostics=shown,
+            is_preferred=mend.safe,
+            edit=_edit(project, analysis.source, mend),
+        )
+    quiet = suppression(analysis, diagnostic)
+    if quiet is not None:
+        yield types.CodeAction(
+            title=f"Let {diagnostic.code} stand here",
+            kind=types.CodeActionKind.QuickFix,
+            diagnostics=shown,
+            edit=_edit(project, analysis.source, quiet),
+        )
+
+
+def _title(diagnostic: Diagnostic, mend: Fix) -> str:
+    text = " ".join(mend.text.split())
+    hint = diagnostic.hint
+    if hint is not None and not hint.endswith("?"):
+        return hint[:1].upper() + hint[1:]
+    return f"Change to `{text}`" if text else "Remove it"
+
+
+def suppression(analysis: Analysis, diagnostic: Diagnostic) -> Fix | None:
+    """The comment at the end of the line that lets a finding stand; None for an error, and where none can be."""
+    if diagnostic.severity is Severity.ERROR:
+        return None
+    text = analysis.source.text
+    end = text.find("\n", diagnostic.primary.span.start)
+    end = len(text) if end < 0 else end
+    end = len(text[:end].rstrip("\r"))
+    if _in_text(text, end):
+        return None
+    comment = f"  # skillc: ignore[{diagnostic.code}] {REASON}"
+    for item in analysis.work.program.comments:
+        if item.span.start < end <= item.span.end:
+            at = item.span.start
+            known = _SUPPRESSION.match(item.text)
+            if known is not None:
+                return Fix(Span(at + known.end(), at + known.end()), f", {diagnostic.code}", safe=False)
+            # What is said there already stays behind the comment of its own.
+            return Fix(Span(at, at), f"{comment.lstrip()}  ", safe=False)
+    return Fix(Span(end, end), comment, safe=False)
+
+
+def _in_text(text: str, place: int) -> bool:
+    texts = (match for match in parts(text) if match["text"] and match.start() < place)
+    return any(place < match.end() or match[0] == '"""' for match in texts)
+
+
+def _edit(project: Project, source: Source, mend: Fix) -> types.WorkspaceEdit:
+    text = mend.text.replace("\n", "\r\n") if "\r\n" in source.text else mend.text
+    edit = types.TextEdit(project.positions(source).range(mend.span), text)
+    return types.WorkspaceEdit(changes={project.uri(source.name): [edit]})
+
+
+# ---- formatting -----------------------------------------------------------------------------------
+
+
+def formatting(project: Project, analysis: Analysis) -> list[types.TextEdit]:
+    """The edits of a document; none where it has a form already, or mistakes that leave none to be found."""
+    from skillc.syntax.formatting import format_source
+
+    if not analysis.readable:
+        return []
+    source = analysis.source
+    text = format_source(source).text
+    return [] if text is None else line_edits(project.positions(source), source.text, text)
