@@ -116,7 +116,7 @@ def main() -> None:
                 models.first = models.first or spent()
                 raise Ready
             messages = (Message("system", text or "-"), Message("user", str(example.inputs["ticket"])))
-            with self._client.turn():
+            with self._client.ticket():
                 done = await self._client.complete(Call("target", stage, messages, sample))
             return rollout.Rollout({"team": done.text}, done.text, cost=done.cost)
 

@@ -116,7 +116,7 @@ class _Plain:
 
     async def __call__(self, text: str | None, example: Example, sample: int, stage: str) -> Rollout:
         messages = (Message("system", text or "-"), Message("user", str(example.inputs["case"])))
-        with self._client.turn():
+        with self._client.ticket():
             done = await self._client.complete(Call("target", stage, messages, sample))
         return Rollout({"answer": done.text}, done.text, cost=done.cost)
 

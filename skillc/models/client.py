@@ -19,7 +19,7 @@ from skillc.models.backends.litellm import begin, end
 from skillc.models.cache.claims import Claims
 from skillc.models.cache.replies import Label, ReplyCache, whole_reply
 from skillc.models.calls import Call, Completion, Usage
-from skillc.models.concurrency import CallLoop, Flights, Line, Prefixes, Turn
+from skillc.models.concurrency import CallLoop, PrefixWarmup, SingleFlight, Ticket, TicketQueue
 from skillc.models.endpoint import Transport
 from skillc.models.failures import CallFailed, EndpointAway
 from skillc.models.ledger import Amount, Ledger, Where
@@ -33,7 +33,7 @@ from skillc.models.serving.interpreter import check_seeds
 from skillc.plan.schema import Plan
 from skillc.store.run_store import RunStore
 
-_TURN: ContextVar[Turn | None] = ContextVar("skillc_turn", default=None)
+_TICKET: ContextVar[Ticket | None] = ContextVar("skillc_ticket", default=None)
 
 
 class Clock(Protocol):
@@ -142,9 +142,9 @@ class Client:
             reached=self.pacing.answered,
         )
         self._all_first = preflight and self._sends
-        self._flights: Flights[str, _Fetched] = Flights()
-        self._prefixes = Prefixes()
-        self._line = Line()
+        self._flights: SingleFlight[str, _Fetched] = SingleFlight()
+        self._warmup = PrefixWarmup()
+        self._tickets = TicketQueue()
         self._clock: Clock = _NoClock()
         self._readying: float | None = None
         self._ready = False
@@ -180,17 +180,17 @@ class Client:
         return self.pacing.lost
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Takes a place in line now, for the first call made inside: calls are charged in the order of their turns."""
+    def ticket(self) -> Iterator[None]:
+        """Take a place in the queue for the first call made inside: calls are charged in the order of their tickets."""
         self._loop.bind()
-        line = self._line
-        turn = line.take()
-        token = _TURN.set(turn)
+        queue = self._tickets
+        ticket = queue.take()
+        token = _TICKET.set(ticket)
         try:
             yield
         finally:
-            _TURN.reset(token)
-            self._loop.post(lambda: line.leave(turn))
+            _TICKET.reset(token)
+            self._loop.post(lambda: queue.leave(ticket))
 
     def hold(self, role: str) -> None:
         """Sends nothing more to a role's endpoint until `free`, from any thread: its calls wait."""
@@ -235,7 +235,7 @@ class Client:
         Raises:
             BudgetReached: a cap does not admit it.
         """
-        with self.turn():
+        with self.ticket():
             for charge in charges:
                 await self._loop.run(lambda charge=charge: self._charge(charge))  # type: ignore[misc]
 
@@ -265,9 +265,9 @@ class Client:
         self.close()
 
     def _moved(self) -> None:
-        self._line = Line()
-        self._flights = Flights()
-        self._prefixes = Prefixes()
+        self._tickets = TicketQueue()
+        self._flights = SingleFlight()
+        self._warmup = PrefixWarmup()
         self.pacing.move()
         self._preflight.move()
 
@@ -306,14 +306,14 @@ class Client:
 
     async def _admit(self, reserved: Amount) -> None:
         """Reserves in the order of the turns."""
-        turn = _TURN.get()
-        if turn is None or turn.left:
-            turn = self._line.take()
+        ticket = _TICKET.get()
+        if ticket is None or ticket.left:
+            ticket = self._tickets.take()
         try:
-            await self._line.reach(turn)
+            await self._tickets.reach(ticket)
             place = self.ledger.charged.account.ask(reserved)
         finally:
-            self._line.leave(turn)
+            self._tickets.leave(ticket)
         await self.ledger.charged.account.granted(reserved, place)
 
     async def _reply(self, key: str, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount) -> _Fetched:
@@ -332,9 +332,7 @@ class Client:
             if known is not None:
                 return known, True
             await self._made_ready(role)
-            async with (
-                self._prefixes.led(role.endpoint.id, arguments) if role.backend.keeps_prefixes else nullcontext()
-            ):
+            async with self._warmup.warmed(role.endpoint.id, arguments) if role.backend.keeps_warmup else nullcontext():
                 text = await self._attempts.run(role, arguments, call, reserved)
             await self._cache.put(key, text, Label(role.endpoint.id, role.plan.model, time.time()))
             return json.loads(text), False

@@ -122,8 +122,8 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         loop.close()
 
 
-class Turn:
-    """A place in line that was taken and not yet used."""
+class Ticket:
+    """A place in the queue, taken before the call is ready."""
 
     __slots__ = ("ahead", "left")
 
@@ -132,35 +132,35 @@ class Turn:
         self.ahead: asyncio.Future[None] | None = None
 
 
-class Line:
-    """First come, first served, where coming and being ready are two things.
+class TicketQueue:
+    """Calls reach the ledger in the order of the plan, however long each takes to prepare.
 
-    Places are taken on any thread; all else happens on one event loop.
+    Take a ticket on any thread; all else happens on one event loop.
     """
 
     def __init__(self) -> None:
-        self._turns: deque[Turn] = deque()
+        self._tickets: deque[Ticket] = deque()
 
-    def take(self) -> Turn:
-        """Takes the next place; it has to be left, used or not."""
-        turn = Turn()
-        self._turns.append(turn)
-        return turn
+    def take(self) -> Ticket:
+        """Take the next place; leave it in the end, used or not."""
+        ticket = Ticket()
+        self._tickets.append(ticket)
+        return ticket
 
-    async def reach(self, turn: Turn) -> None:
-        """Waits until all earlier places are left."""
-        if turn.left or self._turns[0] is turn:
+    async def reach(self, ticket: Ticket) -> None:
+        """Wait until all earlier places are left."""
+        if ticket.left or self._tickets[0] is ticket:
             return
-        turn.ahead = asyncio.get_running_loop().create_future()
-        await turn.ahead
+        ticket.ahead = asyncio.get_running_loop().create_future()
+        await ticket.ahead
 
-    def leave(self, turn: Turn) -> None:
-        """Lets the next one come forward."""
-        turn.left = True
-        while self._turns and self._turns[0].left:
-            self._turns.popleft()
-        if self._turns:
-            ahead = self._turns[0].ahead
+    def leave(self, ticket: Ticket) -> None:
+        """Leave the queue and wake the next one."""
+        ticket.left = True
+        while self._tickets and self._tickets[0].left:
+            self._tickets.popleft()
+        if self._tickets:
+            ahead = self._tickets[0].ahead
             if ahead is not None and not ahead.done():
                 ahead.set_result(None)
 
@@ -168,7 +168,7 @@ class Line:
 K = TypeVar("K")
 
 
-class Flights(Generic[K, T]):
+class SingleFlight(Generic[K, T]):
     """Runs each key once at a time; all on one event loop. A flight that nobody waits for any more is cancelled."""
 
     def __init__(self) -> None:
@@ -212,7 +212,7 @@ SHORTEST = 4096
 _KEPT = 4096
 
 
-class Prefixes:
+class PrefixWarmup:
     """The first call of a system message goes alone (ENGINE section 5); all on one event loop.
 
     A call whose first messages are short, or were sent before, waits for nothing.
@@ -222,7 +222,7 @@ class Prefixes:
         self._sent: OrderedDict[bytes, asyncio.Event] = OrderedDict()
 
     @asynccontextmanager
-    async def led(self, endpoint: str, arguments: Mapping[str, Any]) -> AsyncIterator[None]:
+    async def warmed(self, endpoint: str, arguments: Mapping[str, Any]) -> AsyncIterator[None]:
         """Waits until the first call of the same prefix has ended, well or not, or is that first call."""
         prefix = _prefix(endpoint, arguments)
         if prefix is None:

@@ -1,11 +1,13 @@
-"""Ends the processes of commands: at once when asked, and also when skillc itself is gone, however it was ended.
+"""Ends the processes that skillc starts: when asked, and also when skillc itself is gone, however it ended.
 
-For the second there is the guard, a small process that holds one end of a pipe and is told of each command: when the
-pipe closes, it ends what still runs. It is this file, run as a script, so nothing but the standard library is
-imported here.
+For the second there are guards: small processes that hold one end of a pipe from skillc. This file is run as a script
+in one of two ways, so it imports nothing but the standard library.
 
-The processes of a command are those of its session, and on Linux those that carry its mark in their environment, since
-agents start sessions of their own.
+    python -I -S guard.py watch MARK            ends the commands that it was told of, when the pipe closes
+    python -I -S guard.py run GRACE COMMAND...  runs one server, and ends it when asked or when the pipe closes
+
+The processes of a command are those of its session and group, and on Linux those that carry its mark in their
+environment, since agents start sessions themselves.
 """
 
 from __future__ import annotations
@@ -27,7 +29,23 @@ GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 
 _STUBBORN = 5.0
-_DEAD = frozenset(b"ZXx")
+_DEAD = frozenset("ZXx")
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def stat_of(pid: int | str) -> list[str] | None:
+    """The fields of `/proc/PID/stat` from the state on; None where there is no such process, or no `/proc`."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:  # noqa: PTH123
+            # The program's name is in brackets and may hold anything.
+            return file.read().rpartition(")")[2].split()
+    except OSError:
+        return None
+
+
+def is_dead(fields: list[str]) -> bool:
+    """Whether a process has ended and only its status is left."""
+    return fields[0] in _DEAD
 
 
 def alive(groups: set[int], mark: str) -> list[int]:
@@ -42,14 +60,14 @@ def alive(groups: set[int], mark: str) -> list[int]:
 
 
 def ending(groups: set[int], mark: str, grace: float = GRACE) -> Iterator[float]:
-    """Ends them all: SIGTERM first, SIGKILL for what is left after the grace. Gives the seconds until the next look."""
-    waited, told = 0.0, set[int]()
+    """End them all: SIGTERM first, SIGKILL for what is left after the grace. Yield the seconds until the next look."""
+    waited, asked = 0.0, set[int]()
     while left := alive(groups, mark):
         if waited > grace + _STUBBORN:
             return
         for each in left:
-            if waited >= grace or each not in told:
-                told.add(each)
+            if waited >= grace or each not in asked:
+                asked.add(each)
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(each, signal.SIGKILL if waited >= grace else signal.SIGTERM)
         step = 0.01 if waited < 0.1 else 0.05
@@ -58,13 +76,12 @@ def ending(groups: set[int], mark: str, grace: float = GRACE) -> Iterator[float]
 
 
 def _belongs(name: str, groups: set[int], mark: bytes) -> bool:
+    fields = stat_of(name)
     try:
-        with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
-            # Behind the last bracket: state, parent, group, session.
-            state, _, group, session = file.read().rpartition(b")")[2].split()[:4]
-        if state[0] in _DEAD:
+        if fields is None or is_dead(fields):
             return False
-        if int(group) in groups or int(session) in groups:
+        # State, parent, group, session.
+        if int(fields[2]) in groups or int(fields[3]) in groups:
             return True
         with open(f"/proc/{name}/environ", "rb") as file:  # noqa: PTH123
             return bool(mark) and mark in file.read()
@@ -73,7 +90,7 @@ def _belongs(name: str, groups: set[int], mark: bytes) -> bool:
 
 
 def is_there(group: int) -> bool:
-    """Whether a group has a process, be it one that nobody has waited for."""
+    """Whether a group has a process, including one whose status nobody has collected."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
@@ -83,8 +100,13 @@ def is_there(group: int) -> bool:
     return True
 
 
+def guard_command(mode: str, *arguments: str) -> list[str]:
+    """The command line of a guard."""
+    return [sys.executable, "-I", "-S", __file__, mode, *arguments]
+
+
 class Guard:
-    """The guard of this process, started with its first command."""
+    """The guard of this process's commands, started with the first of them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -95,7 +117,7 @@ class Guard:
         self._watched: dict[int, str] = {}
 
     def mark(self) -> str:
-        """A mark for one command, behind that of a skillc that this one runs under. The guard stands from here on."""
+        """A mark for one command, behind that of a skillc that runs this one. Starts the guard if it is not running."""
         with self._lock:
             if self._owner != os.getpid():
                 # A fork: what runs under the parent is not ours.
@@ -105,13 +127,13 @@ class Guard:
             return f"{os.environ.get(MARK, '')}{self._token}.{self._count};"
 
     def watch(self, group: int, mark: str) -> None:
-        """From here on a command is ended when this process is gone."""
+        """End a command when this process is gone."""
         with self._lock:
             self._watched[group] = mark
             self._tell([f"+{group}"])
 
     def forget(self, group: int) -> None:
-        """The command has ended."""
+        """Stop watching a command that has ended."""
         with self._lock:
             if self._watched.pop(group, None) is not None:
                 self._tell([f"-{group}"])
@@ -125,7 +147,7 @@ class Guard:
 
     def _started(self) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", __file__, f"{self._token}."],
+            guard_command("watch", f"{self._token}."),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -147,9 +169,12 @@ def _close(process: subprocess.Popen[bytes], owner: int) -> None:
 GUARD = Guard()
 
 
-def _stand_guard(mark: str) -> None:
-    """What the guard does: listens until the pipe closes, then ends what it was told of and what carries the mark."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+# ---- the guards themselves ----
+
+
+def _watch_commands(mark: str) -> None:
+    """Read `+GROUP` and `-GROUP` until the pipe closes, then end the groups that are left and what carries the mark."""
+    for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     parent, groups, rest = os.getppid(), set[int](), b""
     while True:
@@ -168,5 +193,47 @@ def _stand_guard(mark: str) -> None:
         time.sleep(step)
 
 
+def _run_server(grace: float, command: list[str]) -> int:
+    """Run one server and end it; return its status, or 128 and the signal that ended it.
+
+    Prints the server's process id first. The server is ended at SIGTERM, SIGINT and SIGHUP, and when standard input
+    closes: only skillc holds the other end, so it closes however skillc ends. A byte on standard input releases the
+    server, which then survives skillc. When the server ends by itself, what is left of its group is ended too.
+    """
+    woken, wake = os.pipe()
+    for pipe in (woken, wake):
+        os.set_blocking(pipe, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    asked: list[int] = []
+    for number in _SIGNALS:
+        signal.signal(number, lambda number, _: asked.append(number))
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    try:
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=2, stderr=2, start_new_session=True)
+    except OSError as problem:
+        os.write(2, f"{command[0]} cannot be started: {problem.strerror}\n".encode())
+        return 127
+    os.write(1, f"{child.pid}\n".encode())
+    os.close(1)
+    watched = [woken, 0]
+    while child.poll() is None and not asked:
+        ready, _, _ = select.select(watched, [], [])
+        if 0 in ready:
+            if not os.read(0, 1):
+                break
+            watched.remove(0)
+        if woken in ready:
+            os.read(woken, 512)
+    for step in ending({child.pid}, "", grace):
+        time.sleep(step)
+        # Its status has to be collected, or its group would seem to have a process.
+        child.poll()
+    child.wait()
+    return child.returncode if child.returncode >= 0 else 128 - child.returncode
+
+
 if __name__ == "__main__":
-    _stand_guard(sys.argv[1])
+    if sys.argv[1] == "watch":
+        _watch_commands(sys.argv[2])
+    else:
+        sys.exit(_run_server(float(sys.argv[2]), sys.argv[3:]))

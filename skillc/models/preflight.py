@@ -12,7 +12,7 @@ from skillc.errors import SkillcError
 from skillc.models import failures
 from skillc.models.attempts import overuse, read_reply, to_send
 from skillc.models.calls import Call, Message, Usage
-from skillc.models.concurrency import Flights
+from skillc.models.concurrency import SingleFlight
 from skillc.models.endpoint import Transport
 from skillc.models.failures import CallFailed, PermanentFailure
 from skillc.models.ledger import Account, Amount
@@ -147,7 +147,7 @@ class Preflight:
 
     def move(self) -> None:
         """Forgets the event loop, because another one takes over."""
-        self._flights: Flights[str, None] = Flights()
+        self._flights: SingleFlight[str, None] = SingleFlight()
 
     async def passed(self) -> None:
         """Returns once all models have been reached; whoever asks in the meantime waits for the same tries.

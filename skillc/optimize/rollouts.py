@@ -15,7 +15,7 @@ from skillc.data.examples import Example
 from skillc.document.skill import Document, digest, for_target
 from skillc.metrics.cells import MICRO, Cell, Scored, Unmeasured
 from skillc.metrics.meter import Meter, unmeasured
-from skillc.models.concurrency import Flights
+from skillc.models.concurrency import SingleFlight
 from skillc.models.failures import BackendFailed
 from skillc.optimize.observer import Observer
 from skillc.optimize.record import Record, Unrecorded, Value
@@ -84,7 +84,7 @@ class Rollouts:
         self._observer = observer
         self._record = record or Unrecorded()
         self._known: dict[_Key, Outcome] = {}
-        self._flights: Flights[_Key, Outcome] = Flights()
+        self._flights: SingleFlight[_Key, Outcome] = SingleFlight()
         # By identity, with the document so that its identity is not given away: rendering and hashing take time.
         self._texts: dict[int, tuple[Document, str, str]] = {}
 

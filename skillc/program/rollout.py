@@ -73,7 +73,7 @@ class Runner:
         Raises:
             PermanentFailure, BudgetReached: from the models, as they are.
         """
-        with self._client.turn():
+        with self._client.ticket():
             return await rollout(
                 self._module(text), self._lm, self._adapter, self._plan, example, sample=sample, stage=stage
             )

@@ -81,7 +81,7 @@ class ModuleRunner:
         """
         module, loop = self._module(text), asyncio.get_running_loop()
         async with self._free:
-            with self._client.turn():
+            with self._client.ticket():
                 context = contextvars.copy_context()
                 return await loop.run_in_executor(self._pool, context.run, self._run, module, example, sample, stage)
 

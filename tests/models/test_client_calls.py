@@ -241,7 +241,7 @@ def test_calls_are_charged_in_the_order_of_their_turns() -> None:
     transport = Scripted()
 
     async def late(client: Client, number: int) -> None:
-        with client.turn():
+        with client.ticket():
             await asyncio.sleep(0.02 if number == 0 else 0)
             await client.complete(call(f"q{number}"))
 
@@ -262,7 +262,7 @@ def test_turns_hold_for_callers_on_another_loop_too() -> None:
         assert client.complete_sync(call("first")).text == "hi"
 
         async def late(number: int) -> None:
-            with client.turn():
+            with client.ticket():
                 await asyncio.sleep(0.02 if number == 0 else 0)
                 await client.complete(call(f"q{number}"))
 
@@ -277,9 +277,9 @@ def test_turns_hold_for_callers_on_another_loop_too() -> None:
 def test_a_turn_that_makes_no_call_lets_the_next_one_pass() -> None:
     async def scenario() -> str:
         with Client(plan_of(), transport=Scripted()) as client:
-            with client.turn():
+            with client.ticket():
                 pass
-            with client.turn(), client.turn():
+            with client.ticket(), client.ticket():
                 pass
             return (await client.complete(call())).text
 

@@ -41,7 +41,7 @@ def run_calls(
 
     async def one(number: int) -> bool:
         try:
-            with client.turn():
+            with client.ticket():
                 for _ in range(turns[-1 - number]):
                     await asyncio.sleep(0)
                 await client.complete(Call("target", "rollout", (Message("user", f"{number} hello"),)))

@@ -9,7 +9,7 @@ from model_plans import model, plan_of, reply
 
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
-from skillc.models.concurrency import SHORTEST, Prefixes
+from skillc.models.concurrency import SHORTEST, PrefixWarmup
 from skillc.models.endpoint import Transport
 
 LONG = "rule " * SHORTEST
@@ -19,14 +19,14 @@ def asked(system: str, model: str = "m") -> dict[str, Any]:
     return {"model": model, "messages": [{"role": "system", "content": system}, {"role": "user", "content": "q"}]}
 
 
-async def sent(prefixes: Prefixes, calls: list[tuple[str, dict[str, Any]]], *, fails: bool = False) -> list[int]:
+async def sent(prefixes: PrefixWarmup, calls: list[tuple[str, dict[str, Any]]], *, fails: bool = False) -> list[int]:
     """How many were in flight when each began, the first of them failing if asked to."""
     flying = 0
     seen: list[int] = []
 
     async def one(number: int, endpoint: str, arguments: dict[str, Any]) -> None:
         nonlocal flying
-        async with prefixes.led(endpoint, arguments):
+        async with prefixes.warmed(endpoint, arguments):
             flying += 1
             seen.append(flying)
             await asyncio.sleep(0)
@@ -42,7 +42,7 @@ async def sent(prefixes: Prefixes, calls: list[tuple[str, dict[str, Any]]], *, f
 @pytest.mark.parametrize("fails", [False, True])
 def test_the_first_call_of_a_long_prefix_goes_alone_and_the_rest_together(fails: bool) -> None:
     async def run() -> None:
-        prefixes = Prefixes()
+        prefixes = PrefixWarmup()
         assert await sent(prefixes, [("here", asked(LONG))] * 4, fails=fails) == [1, 1, 2, 3]
         assert await sent(prefixes, [("here", asked(LONG))] * 3) == [1, 2, 3]
 
@@ -59,19 +59,19 @@ def test_the_first_call_of_a_long_prefix_goes_alone_and_the_rest_together(fails:
     ],
 )
 def test_calls_that_share_no_long_prefix_wait_for_nothing(calls: list[tuple[str, dict[str, Any]]]) -> None:
-    assert asyncio.run(sent(Prefixes(), calls)) == [1, 2, 3]
+    assert asyncio.run(sent(PrefixWarmup(), calls)) == [1, 2, 3]
 
 
 def test_a_first_call_that_is_given_up_lets_the_rest_go() -> None:
     async def run() -> bool:
-        prefixes = Prefixes()
+        prefixes = PrefixWarmup()
 
         async def first() -> None:
-            async with prefixes.led("here", asked(LONG)):
+            async with prefixes.warmed("here", asked(LONG)):
                 await asyncio.Event().wait()
 
         async def second() -> bool:
-            async with prefixes.led("here", asked(LONG)):
+            async with prefixes.warmed("here", asked(LONG)):
                 return True
 
         leader = asyncio.create_task(first())

@@ -120,7 +120,7 @@ class PlainRunner:
         # About as much text as a compiled module puts around a skill.
         around = "." * 1280
         messages = (Message("system", f"{text or '-'}{around}"), Message("user", str(example.inputs["question"])))
-        with self._client.turn():
+        with self._client.ticket():
             try:
                 done = await self._client.complete(Call("target", stage, messages, sample))
             except CallFailed as failure:

@@ -11,6 +11,7 @@ from model_plans import endpoint_of, model, plan_of
 
 from skillc.errors import SkillcError
 from skillc.frontend import plan_file
+from skillc.models import guard
 from skillc.models.client import Client
 from skillc.models.roles import resolve_roles
 from skillc.models.serving.interpreter import CPU_LOCK, find_interpreter
@@ -259,8 +260,7 @@ def test_without_serve_there_is_nothing_to_serve(place):
 
 
 def test_the_guard_needs_nothing_but_the_standard_library():
-    guard = Path(find_interpreter.__code__.co_filename).with_name("guard.py")
-    code = f"import runpy, sys; sys.argv = ['guard', '1', '/bin/true']; runpy.run_path({str(guard)!r})"
+    code = f"import runpy, sys; sys.argv = ['guard', 'run', '1', '/bin/true']; runpy.run_path({guard.__file__!r})"
     done = subprocess.run(
         ["/usr/bin/env", "python3", "-I", "-S", "-c", f"{code}; print('dspy' in sys.modules, 'skillc' in sys.modules)"],
         capture_output=True,

@@ -144,12 +144,6 @@ def names(value: object) -> list[str]:
     return [str(name) for name in value] if isinstance(value, list) else []
 
 
-def by_cures(edits: Sequence[Edit], cured: Callable[[Edit], list[str]]) -> list[Edit]:
-    """Edits that cure something, with what they cure, the most first."""
-    found = [{**edit, "cures": tags} for edit in edits if (tags := cured(edit))]
-    return sorted(found, key=lambda edit: -len(names(edit["cures"])))
-
-
 _FEWEST_RULES = 3
 _MOST_EXCEPTIONS = 3
 

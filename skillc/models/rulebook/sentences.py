@@ -91,11 +91,6 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def occurs(trigger: str, text: str) -> bool:
-    """Whether a normal trigger stands in a normal text."""
-    return trigger in text
-
-
 def needs_quotes(sign: str) -> bool:
     """Whether a sign without quotes would be read as part of the sentence around it."""
     return bool(_VERB.search(sign) or _JOIN.search(sign) or _GRAMMAR.search(sign))

@@ -16,10 +16,10 @@ from typing import IO
 
 from skillc.errors import SkillcError
 from skillc.models.failures import scrub
+from skillc.models.guard import guard_command, is_dead, stat_of
 
 GRACE = 15.0
 """Seconds between SIGTERM and SIGKILL."""
-_GUARD = Path(__file__).with_name("guard.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Identity:
         return born(self.pid) == self.born
 
 
-class Process:
+class ServerProcess:
     """One server under its guard. It ends with this process until it is released.
 
     Args:
@@ -52,7 +52,7 @@ class Process:
     def __init__(
         self, command: Sequence[str], environment: Mapping[str, str], folder: Path, home: Path, name: str
     ) -> None:
-        guard = [sys.executable, "-I", "-S", str(_GUARD), str(GRACE), *command]
+        guard = guard_command("run", str(GRACE), *command)
         self.log, output = new_log(home, name)
         with output:
             self._guard = subprocess.Popen(
@@ -124,13 +124,10 @@ def identify(pid: int) -> Identity:
 
 def born(pid: int) -> str | None:
     """When a process began, as the system counts; None where there is none, or where only its status is left."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except OSError:
+    fields = stat_of(pid)
+    if fields is None:
         return None if Path("/proc/self/stat").exists() else _born_by_ps(pid)
-    # The name of the program stands in brackets and may hold anything.
-    fields = stat.rpartition(")")[2].split()
-    return None if fields[0] in "ZX" else fields[19]
+    return None if is_dead(fields) else fields[19]
 
 
 def _born_by_ps(pid: int) -> str | None:

@@ -147,7 +147,7 @@ class Stopped(Exception):  # noqa: N818
     """The run ended while its server was starting."""
 
 
-class Turn:
+class StartLock:
     """A lock for starting servers of one kind, so that one process starts and the others find what it published."""
 
     def __init__(self, path: Path, closed: threading.Event, seconds: float) -> None:

@@ -29,13 +29,13 @@ from skillc.models.serving.probe import (
     served_names,
     verdict,
 )
-from skillc.models.serving.process import GRACE, Identity, Process, identify, latest, tail
+from skillc.models.serving.process import GRACE, Identity, ServerProcess, identify, latest, tail
 from skillc.models.serving.published import (
     Published,
     Served,
     Silent,
+    StartLock,
     Stopped,
-    Turn,
     Watcher,
     all_published,
     find_keeper,
@@ -115,7 +115,7 @@ class Server:
         self._closed = threading.Event()
         self._future: Future[Address] | None = None
         self._thread: threading.Thread | None = None
-        self._process: Process | None = None
+        self._process: ServerProcess | None = None
         self._reused: Identity | None = None
         self._log: Path | None = None
         self._found = False
@@ -268,7 +268,7 @@ class Server:
         last = time.monotonic() + self.launch.options.timeout
         waits = False
         while True:
-            with self._turn():
+            with self._start_lock():
                 running = find_running(self._home, self._alike, self._wanted, self._key)
                 if running is not None:
                     return self._reuse(running)
@@ -344,7 +344,7 @@ class Server:
         self._await_port(port, line)
         variables = environment(self.launch, key, self._secret_names, self._environ)
         began = time.monotonic()
-        self._process = process = Process(line, variables, self.launch.root, self._home, self._name)
+        self._process = process = ServerProcess(line, variables, self.launch.root, self._home, self._name)
         self._log = process.log
         self.watcher.note(f"starting vLLM for {self._what()}; its log is `{process.log}`")
         try:
@@ -379,7 +379,7 @@ class Server:
             if self._closed.wait(_POLL):
                 raise Stopped
 
-    def _wait(self, process: Process, address: Address, began: float) -> None:
+    def _wait(self, process: ServerProcess, address: Address, began: float) -> None:
         """Until it is well and serves its models."""
         last = began + self.launch.options.timeout
         while True:
@@ -404,9 +404,9 @@ class Server:
             if self._closed.wait(_POLL):
                 raise Stopped
 
-    def _turn(self) -> Turn:
+    def _start_lock(self) -> StartLock:
         self._home.mkdir(parents=True, exist_ok=True)
-        return Turn(self._home / f"{self._alike}.lock", self._closed, self.launch.options.timeout)
+        return StartLock(self._home / f"{self._alike}.lock", self._closed, self.launch.options.timeout)
 
     # ---- small things ----
 
