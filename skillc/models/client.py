@@ -332,7 +332,9 @@ class Client:
             if known is not None:
                 return known, True
             await self._made_ready(role)
-            async with self._warmup.warmed(role.endpoint.id, arguments) if role.backend.keeps_warmup else nullcontext():
+            async with (
+                self._warmup.warmed(role.endpoint.id, arguments) if role.backend.keeps_prefixes else nullcontext()
+            ):
                 text = await self._attempts.run(role, arguments, call, reserved)
             await self._cache.put(key, text, Label(role.endpoint.id, role.plan.model, time.time()))
             return json.loads(text), False
