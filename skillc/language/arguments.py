@@ -22,9 +22,9 @@ from skillc.gates.terms import (
     WordTerm,
 )
 from skillc.gates.units import described
-from skillc.language.scope import STATES
-from skillc.language.types import Column, Prose, Quantity, Thing, Typed
-from skillc.language.values import metric_quantity
+from skillc.language.modules import elsewhere
+from skillc.language.scope import STATES, unknown_module
+from skillc.language.types import Column, Prose, Quantity, Thing, Typed, metric_quantity
 from skillc.syntax import nodes
 from skillc.text import listed
 
@@ -288,9 +288,6 @@ def judged(low: Lowering, node: nodes.Expression) -> Typed:
 
 def _rubric_of(low: Lowering, node: nodes.Member, of: nodes.Reference) -> Typed:
     """A rubric of a module stands for its text, which is all that a judge reads of it."""
-    from skillc.language.functions import unknown_module
-    from skillc.language.modules import elsewhere
-
     scope, name = low.scope, node.name.text
     module = scope.module.alias(of.name)
     if module is None:

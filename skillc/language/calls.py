@@ -13,6 +13,7 @@ from skillc.gates.terms import CallTerm, Constant
 from skillc.language.arguments import READERS, is_none
 from skillc.language.checked import Later
 from skillc.language.functions import expand, own_function
+from skillc.language.modules import elsewhere
 from skillc.language.types import Broken, Column, Quantity, Typed
 from skillc.syntax import nodes
 from skillc.text import counted
@@ -62,8 +63,6 @@ def _no_function(low: Lowering, node: nodes.Call, name: str) -> NoReturn:
         raise scope.fail("SK306", span, f"`{name}` compares skills, and a metric sees one rollout", "say it in a gate")
     if name in scope.metrics.names:
         raise scope.fail("SK205", span, f"`{name}` is a metric without parameters", f"write `{name}` alone")
-    from skillc.language.modules import elsewhere
-
     known = chain(RUN_FUNCTIONS if scope.level is Level.RUN else EXAMPLE_FUNCTIONS, scope.module.functions())
     found = elsewhere(name, scope.module)
     raise scope.unknown("SK205", "function", name, span, known, instead=found, ordered=True)

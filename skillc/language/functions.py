@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
@@ -24,12 +24,11 @@ from skillc.gates.terms import (
 )
 from skillc.gates.units import decimal, described
 from skillc.language import arguments
-from skillc.language.amounts import bare
 from skillc.language.checked import FieldType
-from skillc.language.modules import Module, use_first
-from skillc.language.scope import Bound, Scope
+from skillc.language.modules import Module, elsewhere
+from skillc.language.scope import Bound, Scope, unknown_module
 from skillc.language.statements import Stated
-from skillc.language.types import Broken, Column, Quantity, Thing, Truth, Type, Typed
+from skillc.language.types import Broken, Column, Quantity, Thing, Truth, Type, Typed, bare
 from skillc.syntax import nodes
 from skillc.text import counted, listed
 
@@ -128,7 +127,6 @@ def own_function(low: Lowering, called: nodes.Expression) -> Function | None:
         return Function(module, stated, f"{called.of.name}.{called.name.text}")
     if called.name.text in module.dropped:
         raise Broken
-    from skillc.language.modules import elsewhere
 
     name, place, owner = called.name.text, called.name.span, called.of.name
     if name in module.names():
@@ -136,16 +134,6 @@ def own_function(low: Lowering, called: nodes.Expression) -> Function | None:
     found = elsewhere(name, scope.module, module)
     known = module.functions()
     raise scope.unknown("SK105", "function", name, place, known, owner=owner, instead=found, ordered=True)
-
-
-def unknown_module(scope: Scope, of: nodes.Reference, known: Iterable[str], what: str = "module") -> Broken:
-    """Reports a module that is not used, or is used under another name."""
-    from skillc.language.modules import renamed
-
-    otherwise = use_first(of.name)
-    return scope.unknown(
-        "SK204", what, of.name, of.span, known, otherwise=otherwise, instead=renamed(of.name, scope.module)
-    )
 
 
 def not_a_function(scope: Scope, called: nodes.Member, owner: str) -> Broken:
@@ -158,12 +146,14 @@ def not_a_function(scope: Scope, called: nodes.Member, owner: str) -> Broken:
 # ---- any argument ---------------------------------------------------------------------------------
 
 
-def verify(scope: Scope, function: Function, depth: int = 0) -> bool:
-    """Whether a body is right for any argument. What is wrong with it is reported once, where it stands.
+def verify(low: Lowering, function: Function) -> bool:
+    """Check a body for any argument; return False if it has an error, which is reported once, in the body.
 
-    `depth` is that of the expression that calls it.
+    Args:
+        low: of the expression that calls it.
+        function: the one that is called.
     """
-    verified = function.module.verified
+    scope, verified = low.scope, function.module.verified
     if function.name in verified:
         known = verified[function.name]
         if known is None:
@@ -175,7 +165,7 @@ def verify(scope: Scope, function: Function, depth: int = 0) -> bool:
             p.name.text: Bound(_type(scope, function, p), _any(scope, function, p)) for p in function.parameters
         }
         _distinct(scope, function)
-        _defaults(scope, function)
+        _defaults(low, function)
         body = replace(
             scope,
             module=function.module,
@@ -185,7 +175,7 @@ def verify(scope: Scope, function: Function, depth: int = 0) -> bool:
             generic=True,
             inside=(*scope.inside, (function.module.key, function.name)),
         )
-        _lower_body(body, function, depth)
+        _lower_body(low.within(body, low.depth), function)
     except Broken:
         verified[function.name] = False
         return False
@@ -203,10 +193,7 @@ def _circle(scope: Scope, function: Function) -> None:
     )
 
 
-def _lower_body(scope: Scope, function: Function, depth: int = 0) -> Typed:
-    from skillc.language.expressions import Lowering
-
-    low = Lowering(scope, depth)
+def _lower_body(low: Lowering, function: Function) -> Typed:
     if function.level is Level.RUN:
         typed, truth = low.condition(function.body)
         return Typed(typed.term, truth)
@@ -271,7 +258,7 @@ def _distinct(scope: Scope, function: Function) -> None:
             raise Broken
 
 
-def _defaults(scope: Scope, function: Function) -> None:
+def _defaults(low: Lowering, function: Function) -> None:
     """A default is a literal or `none`, of the parameter's own type."""
     for parameter in function.parameters:
         default = parameter.default
@@ -281,7 +268,7 @@ def _defaults(scope: Scope, function: Function) -> None:
             isinstance(default, nodes.Unary) and isinstance(default.operand, nodes.Quantity | nodes.Money)
         )
         if not written:
-            scope.report.add(
+            low.scope.report.add(
                 "SK313",
                 function.module.source,
                 default.span,
@@ -289,8 +276,8 @@ def _defaults(scope: Scope, function: Function) -> None:
                 hint="write it out at the call",
             )
             raise Broken
-        inside = replace(scope, module=function.module, level=function.level, parameters={}, site=None)
-        _bind(inside, function, parameter, default)
+        inside = replace(low.scope, module=function.module, level=function.level, parameters={}, site=None)
+        _bind(low.within(inside, 0), function, parameter, default)
 
 
 # ---- a call ---------------------------------------------------------------------------------------
@@ -305,7 +292,7 @@ def expand(low: Lowering, node: nodes.Call, function: Function) -> Typed:
     scope = low.scope
     # Verifying goes into the functions that the body calls, so that this comes first.
     too_deep = len(scope.inside) >= _DEEPEST
-    if function.module.verified.get(function.name) is False or not (too_deep or verify(scope, function, low.depth)):
+    if function.module.verified.get(function.name) is False or not (too_deep or verify(low, function)):
         raise Broken
     if function.level is not scope.level:
         _wrong_level(scope, node, function)
@@ -324,7 +311,7 @@ def expand(low: Lowering, node: nodes.Call, function: Function) -> Typed:
     )
     if scope.generic:
         inside = replace(inside, site=scope.site)
-    typed = _lower_body(inside, function, low.depth)
+    typed = _lower_body(low.within(inside, low.depth), function)
     count, depth = extent(typed.term)
     if count > _LARGEST or depth > _DEEPEST_TERM:
         raise scope.fail("SK320", node.span, "what this call stands for is too large", _SMALLER)
@@ -351,12 +338,12 @@ def _bindings(low: Lowering, node: nodes.Call, function: Function) -> dict[str, 
         if name in given:
             try:
                 # Twice as deep as other operands: a call of an own function takes twice the stack.
-                bound[name] = _bind(low.scope, function, parameter, given[name], low.depth + 1)
+                bound[name] = _bind(low.within(low.scope, low.depth + 1), function, parameter, given[name])
             except Broken:
                 broken = True
         elif parameter.default is not None:
             inside = replace(low.scope, module=function.module, parameters={})
-            bound[name] = _bind(inside, function, parameter, parameter.default)
+            bound[name] = _bind(low.within(inside, 0), function, parameter, parameter.default)
         else:
             message = f"`{function.shown}` needs `{name}`"
             raise low.scope.fail("SK310", node.span, message, f"write `{_usage(function)}`")
@@ -388,16 +375,12 @@ def _usage(function: Function) -> str:
     return f"{function.shown}({', '.join(parts)})"
 
 
-def _bind(
-    scope: Scope, function: Function, parameter: nodes.Parameter, node: nodes.Expression, depth: int = 0
-) -> Bound:
-    from skillc.language.expressions import Lowering
-
+def _bind(low: Lowering, function: Function, parameter: nodes.Parameter, node: nodes.Expression) -> Bound:
+    scope = low.scope
     kind = _type(scope, function, parameter)
     outer = (scope.parameters or {}).get(node.name) if isinstance(node, nodes.Reference) else None
     if arguments.is_none(node) or (outer is not None and outer.typed is None):
         return Bound(kind, None)
-    low = Lowering(scope, depth)
     if kind not in UNIT_TYPES:
         return Bound(kind, _READERS[kind](low, node))
     typed, quantity = low.number(node)

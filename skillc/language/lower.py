@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
 from typing import Literal
 
 from skillc.diagnostics.diagnostic import Report
@@ -12,7 +13,6 @@ from skillc.language.checked import CheckedGate, CheckedMetric, Later
 from skillc.language.expressions import Lowering
 from skillc.language.functions import Function, verify
 from skillc.language.modules import Module
-from skillc.language.reading_order import in_order
 from skillc.language.scope import Effort, Facts, Scope
 from skillc.language.statements import Stated
 from skillc.language.types import Broken, Quantity
@@ -55,7 +55,7 @@ class Lower:
     def check_functions(self) -> None:
         """Checks the body of every function, also of those that nothing calls."""
         for name, stated in self._module.functions().items():
-            verify(self._scope, Function(self._module, stated, name))
+            verify(Lowering(self._scope), Function(self._module, stated, name))
 
     # ---- metrics ----
 
@@ -225,3 +225,39 @@ class Lower:
 def _about_candidate(call: CallTerm) -> bool:
     builtin = RUN_FUNCTIONS.get(call.function)
     return builtin is not None and builtin.about_candidate
+
+
+def in_order(expressions: Mapping[str, nodes.Expression | None]) -> list[str]:
+    """The names, each behind those that stand in its expression, as far as there is no circle; else in their order.
+
+    A name counts wherever it stands as a value, whatever it means there: this is an order, and no more.
+    """
+    found: dict[str, None] = {}
+    begun: set[str] = set()
+    for first in expressions:
+        waiting = [] if first in begun else [(first, _read(expressions, first))]
+        begun.add(first)
+        while waiting:
+            name, read = waiting[-1]
+            following = next((each for each in read if each not in begun), None)
+            if following is None:
+                found[name] = None
+                waiting.pop()
+            else:
+                begun.add(following)
+                waiting.append((following, _read(expressions, following)))
+    return list(found)
+
+
+def _read(expressions: Mapping[str, nodes.Expression | None], name: str) -> Iterator[str]:
+    """The names of others in the expression of one."""
+    waiting: list[object] = [expressions[name]]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, nodes.Reference):
+            if node.name in expressions:
+                yield node.name
+        elif isinstance(node, tuple):
+            waiting += reversed(node)
+        elif isinstance(node, nodes.Node):
+            waiting += (getattr(node, field.name) for field in reversed(fields(node)))

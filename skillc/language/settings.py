@@ -11,11 +11,10 @@ from typing import NoReturn
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Report, Severity
 from skillc.diagnostics.suggest import meant, mended
 from skillc.gates.units import UNITS, decimal, described
-from skillc.language.amounts import as_literal, bare
 from skillc.language.checked import Amount, Invocation, Items, Setting, Shares, Value, Word
 from skillc.language.forms import Form, SettingKind
 from skillc.language.statements import Sorter, StatedSetting
-from skillc.language.types import Broken
+from skillc.language.types import Broken, as_literal, bare
 from skillc.syntax import nodes
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source, Span
