@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "language"))
 
 from making import mutated, programs, quick, sound_programs
 
-from skillc.lsp import actions, definitions, hover, rename, symbols, tokens
+from skillc.lsp import document, findings, hover, names
 from skillc.lsp.completion import completion
 from skillc.lsp.findings import as_lsp
 from skillc.lsp.hover import signature_help
@@ -35,16 +35,16 @@ def test_no_feature_fails(text, data):
     offset = data.draw(st.integers(0, length))
     for diagnostic in analysis.checked.diagnostics:
         as_lsp(project, diagnostic)
-    symbols.document_symbols(project, analysis)
-    symbols.folding_ranges(project, analysis)
-    symbols.document_links(project, analysis)
-    assert len(tokens.semantic_tokens(project, analysis).data) % 5 == 0
+    document.document_symbols(project, analysis)
+    document.folding_ranges(project, analysis)
+    document.document_links(project, analysis)
+    assert len(document.semantic_tokens(project, analysis).data) % 5 == 0
     completion(project, analysis, analysis.source, offset, snippets=True)
     signature_help(analysis.work.module, text, offset)
-    definitions.definition(project, analysis, offset)
-    definitions.references(project, analysis, offset, declaration=True)
-    definitions.highlights(project, analysis, offset)
-    actions.code_actions(project, analysis, Span(0, length), ["quickfix"])
+    names.definition(project, analysis, offset)
+    names.references(project, analysis, offset, declaration=True)
+    names.highlights(project, analysis, offset)
+    findings.code_actions(project, analysis, Span(0, length), ["quickfix"])
     for link in analysis.links:
         hover.hover(analysis, link.symbol)
 
@@ -56,13 +56,13 @@ def test_a_rename_leaves_a_sound_program_sound(text, data):
     places = sorted({link.span.start for link in analysis.links if link.symbol.file == NAME})
     offset = data.draw(st.sampled_from(places))
     try:
-        symbol = rename.renamable(project, analysis, offset).symbol
-        edits = rename.edits(project, analysis, symbol, "zzfresh")
-    except rename.RefusedError:
-        link = definitions.link_at(analysis, offset)
+        symbol = names.renamable(project, analysis, offset).symbol
+        edits = names.edits(project, analysis, symbol, "zzfresh")
+    except names.RefusedError:
+        link = names.link_at(analysis, offset)
         assert link.symbol.kind == "label" or link.symbol.name in ("target", "optimizer")
         return
-    after = project.with_texts({NAME: rename.applied(text, edits)}).analysis(NAME)
+    after = project.with_texts({NAME: names.applied(text, edits)}).analysis(NAME)
     assert not after.checked.broken
     before = Counter(each.code for each in analysis.checked.diagnostics)
     assert Counter(each.code for each in after.checked.diagnostics) == before
@@ -72,7 +72,7 @@ def test_a_rename_leaves_a_sound_program_sound(text, data):
 @given(mutated())
 def test_tokens_stand_in_order_and_apart(text):
     project, analysis = opened(text)
-    data = tokens.semantic_tokens(project, analysis).data
+    data = document.semantic_tokens(project, analysis).data
     line = character = end = 0
     for i in range(0, len(data), 5):
         down, right, length, _, _ = data[i : i + 5]

@@ -54,12 +54,12 @@ def test_it_ends_well_after_goodbye():
 def test_nothing_but_the_protocol_reaches_standard_output():
     code = (
         "import os, subprocess, sys\n"
-        "from skillc.lsp import server, stdio\n"
+        "from skillc.lsp import server\n"
         "def loud(*arguments):\n"
         "    print('printed'); os.write(1, b'written'); subprocess.run(['echo', 'shouted'])\n"
         "    raise RuntimeError('a handler that fails')\n"
         "server.definitions.highlights = loud\n"
-        "stdio.serve()\n"
+        "server.serve()\n"
     )
     text = "language 1\n"
     document = {"uri": "untitled:x", "languageId": "skill", "version": 1, "text": text}
