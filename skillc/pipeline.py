@@ -31,8 +31,7 @@ from skillc.plan.digest import run_id
 from skillc.plan.initial import initial_document
 from skillc.plan.lock import Lock, LookLock, look_of, union_of_looks, write_lock
 from skillc.program.artifact import artifact_texts, write_artifact, write_attributes
-from skillc.run.about import About, begin, changed_since_unfinished, finish
-from skillc.run.folder import RunFolder
+from skillc.run.folder import About, RunFolder, begin, changed_since_unfinished, finish
 from skillc.run.history import head_of, history_text, read_history, union, write_history
 from skillc.run.record import RunRecord
 from skillc.run.stop import Stop

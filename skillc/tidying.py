@@ -32,7 +32,7 @@ from skillc.plan.initial import initial_document
 from skillc.plan.lock import has_digest, read_lock
 from skillc.plan.schema import Plan
 from skillc.report import percent, spent_lines, summary, table
-from skillc.run.about import finish
+from skillc.run.folder import finish
 from skillc.run.stop import Stop
 from skillc.syntax.files import read_source
 

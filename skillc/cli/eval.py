@@ -70,8 +70,7 @@ def eval(  # noqa: A001 - the verb's name
     from skillc.cli.output import show_diagnostics
     from skillc.cli.running import run_eval
     from skillc.evaluate.job import Wanted, prepared
-    from skillc.evaluate.summary import summary
-    from skillc.evaluate.table import table
+    from skillc.evaluate.report import summary, table
     from skillc.frontend import plan_file
 
     shown = shown_on(Console(stderr=True, highlight=False), quiet=quiet, as_json=as_json, json_lines=json_lines)

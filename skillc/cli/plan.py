@@ -11,7 +11,7 @@ from skillc.cli.arguments import ProgramPath, changes
 from skillc.cli.output import print_json
 
 if TYPE_CHECKING:
-    from skillc.doctor.finding import Finding
+    from skillc.doctor.report import Finding
 
 
 @click.command(
@@ -73,9 +73,8 @@ def doctor(
     """
     from rich.console import Console
 
-    from skillc.doctor.finding import status_of
-    from skillc.doctor.render import as_json as to_json
-    from skillc.doctor.render import as_text
+    from skillc.doctor.report import as_json as to_json
+    from skillc.doctor.report import as_text, status_of
 
     findings = _examined(program, models, settings, offline, no_calls)
     if as_json:

@@ -22,8 +22,8 @@ from skillc.artifact_paths import OUTPUT
 from skillc.cli.arguments import ANY_VERDICT
 from skillc.errors import SkillcError
 from skillc.evaluate.job import Job as EvalJob
+from skillc.evaluate.report import ahead
 from skillc.evaluate.run import Evaluation, evaluate
-from skillc.evaluate.table import ahead
 from skillc.frontend import Estimated, Planned, ProgramError, plan_file, refuse_folders
 from skillc.models.backends.registry import connect
 from skillc.models.client import Client

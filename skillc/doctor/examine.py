@@ -8,12 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skillc.diagnostics.diagnostic import Severity
-from skillc.doctor.disk import check_disk
-from skillc.doctor.finding import Finding
-from skillc.doctor.installed import check_installed, check_keys
+from skillc.doctor.checks import check_disk, check_installed, check_keys, check_prices, check_spend
 from skillc.doctor.machine import Machine, machine_here
-from skillc.doctor.money import check_prices, check_spend
 from skillc.doctor.reach import Reached, Ready, prepare
+from skillc.doctor.report import Finding
 from skillc.doctor.servers import check_servers, check_vllm, servers_of
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned, UnfitDataError, estimate

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
-from skillc.doctor.finding import Finding
+from skillc.doctor.report import Finding
 from skillc.errors import SkillcError
 from skillc.language.loop import BudgetPlan
 from skillc.models.backends.litellm import disconnect

@@ -9,10 +9,9 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from skillc.doctor.finding import Finding
 from skillc.doctor.machine import Gpu, Machine, Memory, free_disk
-from skillc.doctor.shape import Shape, shape_of
-from skillc.doctor.weights import Files, files_of, hub_cache, is_folder_name, is_offline
+from skillc.doctor.report import Finding
+from skillc.doctor.weights import Files, Shape, files_of, hub_cache, is_folder_name, is_offline, shape_of
 from skillc.errors import SkillcError
 from skillc.models.serving.interpreter import find_interpreter, refused_seed
 from skillc.plan.schema import ModelPlan, Plan

@@ -1,35 +1,204 @@
-"""What is asked for, with everything looked up and nothing sent."""
+"""What an evaluation measures: its models, skills, data and bound, looked up with nothing sent."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from skillc.artifact_paths import ArtifactPaths
-from skillc.budget.spend import Bound
+from skillc.budget.bounds import preflight_stage
+from skillc.budget.call_sizes import rollout_size
+from skillc.budget.spend import Bound, Sizes
 from skillc.data.dataset import Dataset, sizes_of
 from skillc.data.dataset import load as load_data
 from skillc.data.examples import Example, split_digest
+from skillc.diagnostics.suggest import suggest
+from skillc.document.skill import tokens
 from skillc.errors import SkillcError
-from skillc.evaluate.bound import bound_of, check_caps, preflight_of
-from skillc.evaluate.looks import check_test, look_at, unknown_looks
-from skillc.evaluate.models import as_target, check_places, chosen_models, plan_with
-from skillc.evaluate.skills import Arms, arms_of
+from skillc.evaluate.skills import Arm, Arms, arms_of, check_test, look_at, unknown_looks
 from skillc.frontend import Planned
 from skillc.models.backends.function import FUNCTION
-from skillc.models.endpoint import Endpoint
+from skillc.models.backends.registry import connect
+from skillc.models.endpoint import Endpoint, provider_of
 from skillc.models.prices import price_table
 from skillc.owner import check_owner
+from skillc.plan import figures
 from skillc.plan.digest import run_id
-from skillc.plan.lock import LookLock, read_lock
-from skillc.plan.schema import ModelPlan, Plan
+from skillc.plan.initial import task_text
+from skillc.plan.lock import LookLock, ModelLock, read_lock
+from skillc.plan.models import TARGET, asked, judges, override_models, put_offline
+from skillc.plan.schema import ModelPlan, Plan, PricePlan
 from skillc.session import parts_of_run
+from skillc.text import listed
+from skillc.tokens import count_tokens
+
+_SERVED = frozenset({"hosted_vllm", "vllm"})
+
+
+def chosen_models(plan: Plan, texts: Sequence[str], *, offline: bool) -> tuple[ModelPlan, ...]:
+    """The models by what the user wrote, each once; the program's target where nothing was written.
+
+    A role is taken with its settings, and so is a model that a role has. Any other model takes a role's place as
+    `compile --model` puts it there: that of the target, or of the role in `role=provider/name`.
+
+    Args:
+        plan: the program.
+        texts: `role`, `provider/name` or `role=provider/name`.
+        offline: the rulebook stands in for every model.
+
+    Raises:
+        SkillcError: there is no such role, or a model names no provider.
+    """
+    found: dict[str, ModelPlan] = {}
+    for model in [_chosen(plan, text.strip()) for text in texts] or [plan.models[TARGET]]:
+        put = put_offline(plan.model_copy(update={"models": {model.role: model}})) if offline else None
+        answers = model if put is None else put.models[model.role]
+        # A model that was put in the place of another one goes by its own name, or by the rulebook's.
+        role = model.role if model.role in plan.models or put is None else answers.model
+        answers = answers.model_copy(update={"role": role})
+        found.setdefault(answers.model_dump_json(exclude={"role", "pacing"}), answers)
+    return _apart(tuple(found.values()))
+
+
+def _chosen(plan: Plan, text: str) -> ModelPlan:
+    role, equals, name = (part.strip() for part in text.partition("="))
+    if equals and "/" not in role:
+        return _in_place(plan, role, name)
+    if "/" in text:
+        same = [each for each in plan.models.values() if each.model == text]
+        by_target = sorted(same, key=lambda each: each.role != TARGET)
+        return by_target[0] if by_target else _in_place(plan, TARGET, text)
+    if text not in plan.models:
+        near = suggest(text, plan.models)
+        roles = listed(plan.models)
+        known = f"did you mean `{near}`?" if near else f"the program has {roles}"
+        raise SkillcError(f"there is no model `{text}`", hint=f"{known}; others are named with their provider: `a/b`")
+    return plan.models[text]
+
+
+def _in_place(plan: Plan, role: str, name: str) -> ModelPlan:
+    """Another model in a role's place, under its own name; the role itself where it has that model already."""
+    model = override_models(plan, {role: name}).models[role]
+    return model if model == plan.models[role] else model.model_copy(update={"role": name})
+
+
+def _apart(models: tuple[ModelPlan, ...]) -> tuple[ModelPlan, ...]:
+    """The models under roles of which no two are the same."""
+    taken: Counter[str] = Counter()
+    apart = []
+    for model in models:
+        taken[model.role] += 1
+        number = taken[model.role]
+        apart.append(model if number == 1 else model.model_copy(update={"role": f"{model.role} #{number}"}))
+    return tuple(apart)
+
+
+def plan_with(plan: Plan, models: Sequence[ModelPlan], *, samples: int | None = None) -> Plan:
+    """The plan with these models and the judges alone, so that no other has to be there."""
+    kept = {role: plan.models[role] for role in judges(plan) if role in plan.models}
+    roles = {**kept, **{model.role: model for model in models}}
+    changes: dict[str, object] = {"models": roles}
+    if samples is not None:
+        changes["optimize"] = replace(plan.optimize, samples=samples)
+    return plan.model_copy(update=changes)
+
+
+def as_target(plan: Plan, model: ModelPlan) -> Plan:
+    """The plan with a model in the target's place, as a compile of it would have it."""
+    models = {**plan.models, TARGET: model.model_copy(update={"role": TARGET})}
+    return asked(plan.model_copy(update={"models": models}))
+
+
+def check_places(plan: Plan, models: Sequence[ModelPlan], environ: Mapping[str, str], root: Path) -> None:
+    """Says how a server's model gets its address, where the program does not declare the model.
+
+    Raises:
+        SkillcError: nobody says where its server is.
+    """
+    for model in models:
+        if model.role in plan.models or provider_of(model.model) not in _SERVED:
+            continue
+        try:
+            connect(model, environ, root)
+        except SkillcError as problem:
+            block = f'`model other = "{model.model}" {{ base_url = "http://localhost:8000/v1" }}`'
+            hint = f"declare it in the program, {block}, with that or with `serve = vllm {{}}`, and try `--model other`"
+            raise SkillcError(problem.message, hint=hint) from None
+
+
+def labels_of(models: Sequence[ModelPlan]) -> dict[str, str]:
+    """How each role's model is called in a table: by its name, and by its role too where two share the name."""
+    names = Counter(model.model for model in models)
+    return {model.role: model.model if names[model.model] == 1 else f"{model.model} ({model.role})" for model in models}
+
+
+def is_same(model: ModelPlan, locked: ModelLock) -> bool:
+    """Whether a model is the one that a lock names, parameters included."""
+    return (model.model, model.parameters) == (locked.model, locked.parameters)
+
+
+def bound_of(
+    plan: Plan,
+    models: Sequence[ModelPlan],
+    arms: Sequence[Arm],
+    examples: int,
+    sizes: Sizes,
+    prices: dict[str, PricePlan | None],
+) -> Bound:
+    """Every arm under every model on all samples of all examples, as if no reply were known yet.
+
+    Args:
+        plan: of the evaluation, with its samples.
+        models: by whose roles `prices` are given, in dollars per million tokens.
+        arms: the skills.
+        examples: of the split.
+        sizes: of the data.
+        prices: None where nobody says it.
+    """
+    whole, count = Bound(), examples * plan.optimize.samples
+    for model in models:
+        priced = {**prices, TARGET: prices.get(model.role)}
+        for arm in arms:
+            read = count_tokens(task_text(plan.task)) if arm.skill is None else tokens(arm.skill)
+            whole += rollout_size(as_target(plan, model), sizes, priced, read).times(*[count] * 3)
+    return whole
+
+
+def preflight_of(plan: Plan, prices: dict[str, PricePlan | None]) -> int:
+    """How many models are tried with one call before the first."""
+    stage = preflight_stage(plan.models, prices)
+    return stage.bound.most.calls if stage is not None else 0
+
+
+def check_caps(plan: Plan, bound: Bound) -> None:
+    """Refuses an evaluation that the caps surely end before it is whole.
+
+    Raises:
+        SkillcError: with the setting that would do.
+    """
+    least, about, budget = bound.least, bound.estimate, plan.budget
+    if budget.calls is not None and least.calls > budget.calls:
+        raise _too_little("calls", figures.count(least.calls), figures.count(budget.calls), str(least.calls))
+    if budget.tokens is not None and least.tokens > budget.tokens:
+        takes, enough = f"about {figures.tokens(about.tokens)}", figures.rounded_up(about.tokens)
+        raise _too_little("tokens", takes, figures.tokens(budget.tokens), str(enough))
+    if budget.cost is not None and least.cost is not None and least.cost > budget.cost:
+        takes, cents = f"about {figures.dollars(about.cost)}", figures.cents_up(about.cost or least.cost)
+        raise _too_little("cost", takes, figures.dollars(budget.cost), cents)
+
+
+def _too_little(name: str, takes: str, allowed: str, enough: str) -> SkillcError:
+    return SkillcError(
+        f"the budget can't pay for this evaluation: it takes {takes} {name}, and {allowed} are allowed",
+        hint=f"`--set budget.{name}={enough}` would do, and so would fewer models or skills",
+    )
+
 
 Split = Literal["validation", "train", "test"]
-SPLITS: tuple[Split, ...] = ("validation", "train", "test")
 
 
 @dataclass(frozen=True, slots=True)

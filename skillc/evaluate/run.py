@@ -9,11 +9,9 @@ from fractions import Fraction
 
 from pydantic import JsonValue
 
-from skillc.evaluate.job import Job
-from skillc.evaluate.looks import count_looks
-from skillc.evaluate.models import is_same, labels_of
+from skillc.evaluate.job import Job, is_same, labels_of
 from skillc.evaluate.scores import Gain, ModelScores, Pair, gain_of, pair_of, score_of
-from skillc.evaluate.skills import NONE, Arm
+from skillc.evaluate.skills import NONE, Arm, count_looks
 from skillc.metrics.meter import Meter, model_free_means
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, EndpointAway

@@ -27,11 +27,19 @@ from skillc.run.stop import Stop
 from skillc.session import Session
 from skillc.stats.verdict import Verdict
 from skillc.teleprompter.examples import Material, material_of
-from skillc.teleprompter.fields import field_plans
 from skillc.teleprompter.lms import UserLMs
-from skillc.teleprompter.predictors import Instruction, instructions_of, put_in, skill_plan, texts_for
-from skillc.teleprompter.rollouts import Job, ModuleRollouts, ModuleRunner, as_json
-from skillc.teleprompter.scoring import Answer, Metric, ModuleMeter, arguments_of, scored
+from skillc.teleprompter.predictors import Instruction, field_plans, instructions_of, put_in, skill_plan, texts_for
+from skillc.teleprompter.rollouts import (
+    Answer,
+    Job,
+    Metric,
+    ModuleMeter,
+    ModuleRollouts,
+    ModuleRunner,
+    arguments_of,
+    as_json,
+    scored,
+)
 from skillc.teleprompter.settings import plan_for
 from skillc.text import listed
 

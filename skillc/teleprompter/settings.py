@@ -29,7 +29,7 @@ skill {name} {{
 model target    = "rulebook/v1"
 model optimizer = "rulebook/v1"
 data {{ source = "examples.jsonl"; seed = {seed} }}
-goal score = python("skillc.teleprompter.scoring:score_of", low = {low}, high = {high})
+goal score = python("skillc.teleprompter.rollouts:score_of", low = {low}, high = {high})
 optimize {{
 {optimize}
 }}

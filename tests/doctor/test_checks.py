@@ -15,12 +15,9 @@ from rich.console import Console
 
 from skillc.budget.bounds import bounds
 from skillc.budget.spend import Extent, Sizes
-from skillc.doctor import disk, installed, machine
-from skillc.doctor.disk import check_disk, most_written
-from skillc.doctor.finding import Finding, status_of
-from skillc.doctor.installed import check_installed, check_keys, installed_version
-from skillc.doctor.money import check_prices
-from skillc.doctor.render import as_json, as_text
+from skillc.doctor import checks, machine
+from skillc.doctor.checks import check_disk, check_installed, check_keys, check_prices, installed_version, most_written
+from skillc.doctor.report import Finding, as_json, as_text, status_of
 from skillc.language.loop import OptimizePlan
 from skillc.models.prices import price_table
 from skillc.plan.schema import PricePlan
@@ -57,7 +54,7 @@ def test_an_extra_is_missing_only_where_the_program_needs_it(method: str, packag
 
 
 def test_an_old_python_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installed.sys, "version_info", (3, 10, 2))
+    monkeypatch.setattr(checks.sys, "version_info", (3, 10, 2))
     assert by_name(check_installed(None))["python"].level == "missing"
 
 
@@ -101,7 +98,7 @@ def test_the_disk_against_what_the_plan_expects(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk.os, "access", lambda path, mode: False)
+    monkeypatch.setattr(checks.os, "access", lambda path, mode: False)
     found = check_disk(plan_of(), tmp_path / ".skillc", None)
     assert (found.level, found.fix) == ("missing", f"chmod u+w {tmp_path}")
 

@@ -15,8 +15,8 @@ from model_plans import model, plan_of
 from test_shapes import LLAMA_8B
 
 from skillc.doctor import servers as servers_module
-from skillc.doctor.finding import Finding
 from skillc.doctor.machine import Gpu, Machine, Memory
+from skillc.doctor.report import Finding
 from skillc.doctor.servers import check_servers, check_vllm, servers_of
 from skillc.errors import SkillcError
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc.doctor.shape import shape_of
-from skillc.doctor.weights import files_of, hub_cache, is_folder_name
+from skillc.doctor.weights import files_of, hub_cache, is_folder_name, shape_of
 
 LLAMA_8B = {
     "vocab_size": 128256,

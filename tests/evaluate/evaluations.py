@@ -12,9 +12,9 @@ from conftest_cli import PROGRAM
 from rich.console import Console
 
 from skillc.evaluate.job import Job, Wanted, prepared
+from skillc.evaluate.report import table
 from skillc.evaluate.run import Evaluation, evaluate
 from skillc.evaluate.scores import ModelScores, Score
-from skillc.evaluate.table import table
 from skillc.frontend import plan_file
 from skillc.models.calls import Call, Completion
 from skillc.models.client import Client

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc.errors import SkillcError
-from skillc.evaluate.models import check_places, chosen_models, labels_of, plan_with
+from skillc.evaluate.job import check_places, chosen_models, labels_of, plan_with
 from skillc.frontend import plan_file
 from skillc.plan.models import override_models
 from skillc.plan.schema import Plan

@@ -14,8 +14,7 @@ from evaluations import FAMILY, Failing, copied, evaluated, job_of, paid, score,
 
 from skillc.document.skill_md import to_skill_md
 from skillc.errors import SkillcError
-from skillc.evaluate.summary import summary
-from skillc.evaluate.table import ahead
+from skillc.evaluate.report import ahead, summary
 from skillc.frontend import plan_file
 from skillc.models.calls import Call, Completion
 from skillc.models.client import Client

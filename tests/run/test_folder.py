@@ -1,6 +1,9 @@
+import errno
+
 import pytest
 
 from skillc.errors import SkillcError
+from skillc.run import folder as folder_module
 from skillc.run.folder import RunFolder
 
 
@@ -26,3 +29,18 @@ def test_what_an_earlier_version_kept_in_files_is_removed_and_said(tmp_path):
         (folder.path / "outcomes.jsonl").write_text("{}")
         assert folder.forget_other_format(store)
         assert not folder.forget_other_format(store)
+
+
+def full(path, text):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_is_a_message_at_the_beginning_and_at_the_end(tmp_path, monkeypatch):
+    folder = RunFolder(tmp_path, "a" * 64)
+    with folder.opened() as store:
+        begun = folder_module.begin(folder, store, "x.skill", {"data": "d"}, fresh=False)
+        monkeypatch.setattr(folder_module, "write_whole", full)
+        with pytest.raises(SkillcError, match=r"the run folder `.+` cannot be written: No space left on device"):
+            folder_module.finish(folder, begun)
+        with pytest.raises(SkillcError, match=r"the run folder `.+` cannot be written"):
+            folder_module.begin(folder, store, "x.skill", {"data": "d"}, fresh=True)
