@@ -6,21 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillc.gates.units import SYNONYMS, UNITS, decimal
-from skillc.language import glossary
-from skillc.language.fields import TYPES
 from skillc.language.functions import PARAMETER_TYPES, UNIT_TYPES
-from skillc.language.scope import STATES
+from skillc.language.kinds import FIELD_TYPES, PARAMETERS, STATES, TYPES
 
 
 def data() -> Mapping[str, Any]:
     """What the page of types is made of."""
     bases = {unit: base for unit, (base, _) in UNITS.items()}
     return {
-        "fields": [(name, glossary.FIELD_TYPES[name]) for name in TYPES],
-        "parameters": [
-            (name, glossary.PARAMETER_TYPES.get(name) or _quantity(UNIT_TYPES[name], name)) for name in PARAMETER_TYPES
-        ],
-        "states": [(name, glossary.STATES[name]) for name in STATES],
+        "fields": [(name, FIELD_TYPES[name]) for name in TYPES],
+        "parameters": [(name, PARAMETERS.get(name) or _quantity(UNIT_TYPES[name], name)) for name in PARAMETER_TYPES],
+        "states": [(name, STATES[name]) for name in STATES],
         "units": [
             (unit, "a plain number" if not base else f"`{base}`", decimal(UNITS[unit][1]))
             for unit, base in bases.items()

@@ -22,8 +22,9 @@ from skillc.gates.terms import (
     WordTerm,
 )
 from skillc.gates.units import described
+from skillc.language.kinds import STATES
 from skillc.language.modules import elsewhere
-from skillc.language.scope import STATES, unknown_module
+from skillc.language.scope import unknown_module
 from skillc.language.types import Column, Prose, Quantity, Thing, Typed, metric_quantity
 from skillc.syntax import nodes
 from skillc.text import listed

@@ -13,12 +13,11 @@ from skillc.language.checked import Checked, CheckedGate, CheckedMetric, Checked
 from skillc.language.commands import check_models
 from skillc.language.entities import Entities
 from skillc.language.facts import fields_of, gather
-from skillc.language.later import needs, report_later
 from skillc.language.linking import Linker, main_module
 from skillc.language.lower import Lower
-from skillc.language.missing import check_missing, is_library
 from skillc.language.modules import Loader, Module
 from skillc.language.notes import leave_notes
+from skillc.language.rules import check_missing, is_library, needs, report_later
 from skillc.language.statements import Sorter, is_language
 from skillc.syntax import nodes
 from skillc.syntax.parser import parse

@@ -12,11 +12,9 @@ from typing import Any
 
 from skillc.gates.functions import NAMES
 from skillc.gates.units import UNITS
-from skillc.language.fields import TYPES
 from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
-from skillc.language.kinds import KINDS
-from skillc.language.modules import STATES
+from skillc.language.kinds import KINDS, STATES, TYPES
 from skillc.syntax.tokens import terminals
 
 SCOPE = "source.skill"

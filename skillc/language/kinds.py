@@ -332,6 +332,37 @@ EXTRA_PARAMETERS = (
 )
 """Parameters of models that are passed through and are well known, so that they count as no misspelling."""
 
+FIELD_TYPES: Mapping[str, str] = {
+    "text": "any text",
+    "bool": "yes or no; in a metric it counts 1 or 0",
+    "number": "a number",
+    "integer": "a whole number",
+    "json": "a JSON object or list",
+    "file": "the path of a file",
+    "image": "the path of an image",
+    "list": "`list[text]`, `list[number]`: items of one type; `list` alone is `list[text]`",
+    "none": "the value may be missing: `text | none`",
+}
+TYPES = tuple(name for name in FIELD_TYPES if name != "none")
+PARAMETERS: Mapping[str, str] = {
+    "metric": "a metric's name, or an expression of one rollout",
+    "claim": "a written comparison of two means: `candidate.m > incumbent.m`",
+    "condition": "a condition on one rollout",
+    "text": "a field, or a text in quotes",
+    "texts": "a list of texts in quotes",
+    "field": "a field that examples can be grouped by",
+    "rubric": "a rubric, or a text in quotes",
+    "model": "a model's role",
+    "skill": "a skill of the program",
+}
+"""Types of parameters, but for quantities."""
+STATES: Mapping[str, str] = {
+    "candidate": "the skill that the gate decides on",
+    "incumbent": "the skill that the candidate was made from, and would replace",
+    "best": "the accepted skill with the highest mean of the goal so far",
+    "initial": "the skill as the program has it, before the first step",
+}
+
 
 def default_of(kind: str, *path: str) -> Any:
     """The default of a setting, or of one in the block behind another: `default_of("model", "price", "call")`."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NoReturn
 from skillc.diagnostics.diagnostic import Fix, Label, Report
 from skillc.diagnostics.suggest import meant, mended
 from skillc.errors import SkillcError
-from skillc.language.modules import STATES, STD, Loader, Module, shown_in, standard, standard_names
+from skillc.language.kinds import STATES
+from skillc.language.modules import STD, Loader, Module, shown_in, standard, standard_names
 from skillc.language.statements import Sorter
 from skillc.language.types import Broken
 from skillc.syntax import nodes

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 
 from skillc.diagnostics.diagnostic import Report
 from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Level, lookup
-from skillc.language.fields import TYPES
 from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
-from skillc.language.kinds import KINDS, Kind
-from skillc.language.modules import STATES, Module
+from skillc.language.kinds import KINDS, STATES, TYPES, Kind
+from skillc.language.modules import Module
 from skillc.language.statements import Sorter, Stated, StatedSetting, is_language
 from skillc.language.symbols import Symbol, at, declared, fields_in, metrics_in, parameter_of, sections_in
 from skillc.syntax import nodes

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 STD = "std"
 _FUNCTIONS = "functions"
-STATES = ("candidate", "incumbent", "best", "initial")
 
 
 class Loader:

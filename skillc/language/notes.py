@@ -21,8 +21,8 @@ from skillc.gates.terms import (
 )
 from skillc.language.checked import CheckedGate, CheckedMetric, Entity, Items, Word
 from skillc.language.facts import amount, epoch_steps
-from skillc.language.missing import is_library
 from skillc.language.modules import Module
+from skillc.language.rules import is_library
 from skillc.language.shadows import note_shadows
 from skillc.language.spending import note_caps
 from skillc.language.unread_goal import note_goal

@@ -1,15 +1,17 @@
-"""Rules within and between declarations that the table of kinds can't say."""
+"""Rules over declarations: what each may combine, what a program must have, what waits for a later version."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 
-from skillc.diagnostics.diagnostic import Label, Report
+from skillc.diagnostics.diagnostic import LATER, Label, Report
 from skillc.diagnostics.suggest import meant
 from skillc.fences import unclosed
 from skillc.gates.functions import NAMES
 from skillc.language.arguments import GROUPS
-from skillc.language.checked import Entity, Setting, Shares, Word
+from skillc.language.checked import Entity, Invocation, Later, Setting, Shares, Word
 from skillc.language.loop import CAPS
 from skillc.language.modules import Module
 from skillc.language.statements import Stated
@@ -279,3 +281,129 @@ def _check_budget(report: Report, budget: Entity) -> None:
     if not any(cap in budget.settings for cap in CAPS):
         hint = "add `epochs = 4`, or `cost = $3`"
         report.add("SK508", budget.source, budget.span, "the budget caps nothing, so a run would not end", hint=hint)
+
+
+_LIBRARY = ("task", "skill", "data", "goal")
+_LOST_SEARCHED = 2000
+_ROLES = ("target", "optimizer")
+_NEEDED = {
+    "task": "add `task { input question: text; output answer: text }`",
+    "skill": 'add `skill name { about = "..."; trainable section rules }`',
+    "data": 'add `data { source = "examples.jsonl" }`',
+    "goal": "add `goal correct = exact_match(answer)`",
+    "budget": "add `budget { epochs = 4 }`",
+    "gate": "add `gate better = candidate.correct > incumbent.correct`",
+}
+
+
+def is_library(module: Module) -> bool:
+    """Whether a file only declares what others use."""
+    kinds = {stated.kind.word for stated in module.stated}
+    in_force = {stated.kind.word for stated in module.stated if stated.name is None}
+    gates = any(s.kind.word == "gate" and s.node.parameters is None for s in module.stated)
+    return not kinds & {*_LIBRARY} and not in_force & {"budget", "optimize"} and not gates
+
+
+def check_missing(report: Report, module: Module, lost: Collection[str]) -> None:
+    """Report what a program lacks.
+
+    `lost` are the words of statements that could not be read: what one of them may have been is not lacking.
+    """
+    place = _place(module)
+    for kind, hint in _NEEDED.items():
+        if _has(module, kind) or _lost(kind, lost):
+            continue
+        named = next((s for s in module.stated if s.kind.word == kind and s.kind.name == "optional" and s.name), None)
+        if named is not None and named.name is not None:
+            message = f"the {kind} `{named.name.text}` is only there to be reused"
+            hint = f"remove its name, or add `{kind} = {named.name.text}`"
+            report.add("SK206", module.source, named.span, message, hint=hint)
+        else:
+            read = report.missing_metric() if kind == "goal" else None
+            secondary: tuple[Label, ...] = ()
+            if read is not None:
+                name, label = read
+                hint = f"add `goal {name} = ...`, which the gates read"
+                secondary = (replace(label, text=f"`{name}` is read here"),)
+            report.add("SK206", module.source, place, f"the program has no {kind}", hint=hint, secondary=secondary)
+    roles = module.named("model")
+    for role in _ROLES:
+        if role not in roles and not _lost(role, lost):
+            hint = meant(role, roles) or f'add `model {role} = "provider/name"`'
+            report.add("SK206", module.source, place, f"the program has no model for `{role}`", hint=hint)
+
+
+def _lost(word: str, lost: Collection[str]) -> bool:
+    return word in lost or any(meant(each, [word]) is not None for each in islice(lost, _LOST_SEARCHED))
+
+
+def _has(module: Module, kind: str) -> bool:
+    for stated in module.stated:
+        if stated.kind.word != kind or (stated.kind.name == "optional" and stated.name is not None):
+            continue
+        # A function is no gate, and what slow updates must pass says nothing of the steps.
+        if kind == "gate" and (stated.node.parameters is not None or stated.suffix):
+            continue
+        return True
+    return False
+
+
+def _place(module: Module) -> Span:
+    """The first line of the file that says something, where messages about the whole program point."""
+    text = module.source.text
+    start = len(text) - len(text.lstrip())
+    if module.stated and not text[start:].startswith("language"):
+        return module.stated[0].span
+    end = text.find("\n", start)
+    return Span(start, end if end >= 0 else len(text))
+
+
+ROLLOUTS = {"environment": "0.5", "react": "0.5", "code": "0.5", "codex": "0.5", "command": "0.5"}
+SECOND_SKILL = "0.5"
+ON_DEMAND = "0.5"
+
+_ROLLOUT_HINT = "this version compiles `predict` and `chain_of_thought`"
+_LOAD_HINT = "leave it out: this version has the target read the skill for every example"
+_SKILL_HINT = "move it into a program of its own; programs share models, budgets and sections by `use`"
+
+
+def needs(entities: Sequence[Entity], called: Iterable[Later]) -> tuple[Later, ...]:
+    """List everything that waits for a later version, once for each place, in the order of the file.
+
+    Args:
+        entities: the declarations of the program.
+        called: the functions that its metrics and gates call and this version does not have.
+    """
+    found = [later for entity in entities for later in _of_entity(entity)]
+    skills = [entity for entity in entities if entity.kind == "skill"]
+    found += [Later("a second skill", skill.source, skill.span, SECOND_SKILL, _SKILL_HINT) for skill in skills[1:]]
+    found += called
+    unique = {(each.what, each.source.name, each.span): each for each in found}
+    return tuple(sorted(unique.values(), key=lambda each: (each.source.name, each.span)))
+
+
+def report_later(report: Report, later: Iterable[Later]) -> None:
+    """Report each of them as an error."""
+    for each in later:
+        message = f"{each.what} comes with skillc {each.version}, so this version can't compile it"
+        report.add(LATER, each.source, each.span, message, hint=each.hint)
+
+
+def _of_entity(entity: Entity) -> Iterator[Later]:
+    if entity.kind == "task":
+        yield from _chosen(entity, "rollout", ROLLOUTS, _ROLLOUT_HINT)
+    elif entity.kind == "skill":
+        yield from _chosen(entity, "load", {"on_demand": ON_DEMAND}, _LOAD_HINT)
+
+
+def _chosen(entity: Entity, name: str, versions: dict[str, str], hint: str) -> Iterator[Later]:
+    setting = entity.settings.get(name)
+    word = _word(setting) if setting is not None else None
+    if setting is not None and word is not None and word in versions:
+        yield Later(f"`{name} = {word}`", setting.source, setting.span, versions[word], hint)
+
+
+def _word(setting: Setting) -> str | None:
+    if isinstance(setting.value, Invocation):
+        return setting.value.function
+    return setting.value.text if isinstance(setting.value, Word) else None

@@ -13,7 +13,8 @@ from skillc.diagnostics.suggest import meant, mended
 from skillc.gates.functions import NAMES, Level
 from skillc.gates.terms import FieldTerm, MeanTerm, State, StateTerm, Term
 from skillc.language.checked import CheckedMetric, Later
-from skillc.language.modules import STATES, Module, elsewhere, renamed, use_first
+from skillc.language.kinds import STATES
+from skillc.language.modules import Module, elsewhere, renamed, use_first
 from skillc.language.types import Broken, Column, Quantity, Thing, Truth, Typed, metric_quantity, metric_value
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from skillc.language.expressions import Lowering
 
 
-__all__ = ["STATES", "Bound", "Effort", "Facts", "Metrics", "Scope"]
+__all__ = ["Bound", "Effort", "Facts", "Metrics", "Scope"]
 
 
 class Metrics(Protocol):

@@ -8,12 +8,10 @@ from lsprotocol import types
 
 from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS
 from skillc.gates.units import UNITS
-from skillc.language import glossary
-from skillc.language.fields import TYPES as FIELD_TYPES
 from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
-from skillc.language.kinds import Kind, kinds_in
-from skillc.language.modules import STATES, Module
+from skillc.language.kinds import FIELD_TYPES, STATES, Kind, kinds_in
+from skillc.language.modules import Module
 from skillc.language.symbols import fields_in, metrics_in, sections_in
 from skillc.lsp.cursor import Cursor, cursor_at, kind_of, setting_of
 from skillc.lsp.hover import builtin_text, setting_text
@@ -176,9 +174,9 @@ def _types(cursor: Cursor) -> Iterator[Offer]:
         for name in PARAMETER_TYPES:
             yield Offer(name, ITEM.TypeParameter)
         return
-    for name in (*FIELD_TYPES, "none"):
+    for name in FIELD_TYPES:
         snippet = "list[${1:text}]" if name == "list" else ""
-        yield Offer(name, ITEM.TypeParameter, glossary.FIELD_TYPES.get(name, ""), snippet=snippet)
+        yield Offer(name, ITEM.TypeParameter, FIELD_TYPES[name], snippet=snippet)
 
 
 def _units() -> Iterator[Offer]:
@@ -251,7 +249,7 @@ def _expression(module: Module, kind: Kind, cursor: Cursor) -> Iterator[Offer]:
     run = run and takes not in ("metric", "condition", "output", "readable")
     yield from _parameters(cursor)
     if run:
-        yield from (Offer(state, ITEM.Constant, glossary.STATES[state], rank=2) for state in STATES)
+        yield from (Offer(state, ITEM.Constant, STATES[state], rank=2) for state in STATES)
     elif cursor.parameters is None:
         yield from (declared(each, ITEM.Field) for each in fields_in(module).values())
         own = cursor.words[-1] if cursor.words else ""

@@ -10,10 +10,9 @@ from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, Le
 from skillc.gates.functions import Parameter as BuiltinParameter
 from skillc.gates.terms import show_term
 from skillc.gates.units import decimal, written
-from skillc.language import glossary
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Shares, Value, Word
 from skillc.language.forms import SettingKind
-from skillc.language.kinds import Kind
+from skillc.language.kinds import FIELD_TYPES, STATES, Kind
 from skillc.language.modules import Module
 from skillc.language.statements import Stated
 from skillc.language.symbols import Symbol
@@ -65,9 +64,9 @@ def _parts(analysis: Analysis, symbol: Symbol) -> Iterator[str | None]:
     elif isinstance(origin, Module):
         yield from _module(origin)
     elif symbol.kind == "state":
-        yield f"`{symbol.name}`: {glossary.STATES[symbol.name]}"
-    elif symbol.kind == "type" and symbol.owner != "parameter" and symbol.name in glossary.FIELD_TYPES:
-        yield f"`{symbol.name}`: {glossary.FIELD_TYPES[symbol.name]}"
+        yield f"`{symbol.name}`: {STATES[symbol.name]}"
+    elif symbol.kind == "type" and symbol.owner != "parameter" and symbol.name in FIELD_TYPES:
+        yield f"`{symbol.name}`: {FIELD_TYPES[symbol.name]}"
 
 
 def _code(text: str) -> str:

@@ -11,8 +11,8 @@ from lsprotocol import types
 
 from skillc.errors import SkillcError
 from skillc.gates.functions import Builtin, Takes
-from skillc.language import glossary
-from skillc.language.modules import STATES, STD, Loader, Module, standard_names
+from skillc.language.kinds import STATES
+from skillc.language.modules import STD, Loader, Module, standard_names
 from skillc.language.statements import Stated
 from skillc.language.symbols import fields_in
 from skillc.lsp.cursor import Call, Cursor
@@ -153,7 +153,7 @@ def _outputs(module: Module) -> Iterator[Offer]:
 
 
 def _states(module: Module) -> Iterator[Offer]:
-    return (Offer(state, ITEM.Constant, glossary.STATES[state]) for state in STATES)
+    return (Offer(state, ITEM.Constant, STATES[state]) for state in STATES)
 
 
 def _one_word(word: str) -> Callable[[Module], Iterator[Offer]]:

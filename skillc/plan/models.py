@@ -11,8 +11,8 @@ from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
 from skillc.gates.terms import WordTerm, calls
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Value
+from skillc.language.commands import path_of, words_of
 from skillc.language.kinds import MODEL_PARAMETERS, default_of
-from skillc.language.templates import path_of, words_of
 from skillc.plan.schema import (
     AnswerPlan,
     ExecPlan,

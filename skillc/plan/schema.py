@@ -14,9 +14,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from skillc.gates.terms import Term
+from skillc.language.commands import fill, places_in
 from skillc.language.kinds import default_of
 from skillc.language.loop import BudgetPlan, OptimizePlan
-from skillc.language.templates import fill, places_in
 
 
 class Frozen(BaseModel):

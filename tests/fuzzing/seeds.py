@@ -15,9 +15,8 @@ sys.path[:0] = [str(ROOT)]
 from skillc.diagnostics.codes import CODES  # noqa: E402
 from skillc.gates.functions import NAMES  # noqa: E402
 from skillc.gates.units import UNITS  # noqa: E402
-from skillc.language.fields import TYPES  # noqa: E402
 from skillc.language.functions import PARAMETER_TYPES  # noqa: E402
-from skillc.language.kinds import all_words  # noqa: E402
+from skillc.language.kinds import TYPES, all_words  # noqa: E402
 
 _SIGNS = re.compile(r'"([^"\\\w\s]{1,3})"')
 _NASTY = (

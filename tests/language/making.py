@@ -19,10 +19,9 @@ from soundness import sound_programs
 
 from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin
 from skillc.gates.units import UNITS
-from skillc.language.fields import TYPES
 from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
-from skillc.language.kinds import KINDS, Kind, all_words, kinds_in
+from skillc.language.kinds import KINDS, TYPES, Kind, all_words, kinds_in
 from skillc.syntax.literals import quote
 
 __all__ = [

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skillc.diagnostics.diagnostic import Diagnostic, Severity
 from skillc.language.checked import Invocation, Items
-from skillc.language.templates import fill, path_of, places_in, words_of
+from skillc.language.commands import fill, path_of, places_in, words_of
 
 
 def with_target(text: str) -> str:

@@ -68,7 +68,7 @@ def test_every_schedule_and_budget_is_taken_over_here():
 def test_a_schedule_sets_what_it_says_and_leaves_the_rest(name):
     found = plan(f"optimize = schedules.{name}").optimize
     assert {key: getattr(found, key) for key in OPTIMIZE[name]} == OPTIMIZE[name]
-    assert plan(f"optimize = schedules.{name} {{ batch = 7 }}").optimize == found.model_copy(update={"batch": 7})
+    assert plan(f"optimize = schedules.{name} {{ batch = 7 }}").optimize == replace(found, batch=7)
 
 
 @pytest.mark.parametrize("name", BUDGETS)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from model_plans import plan_of
 
 from skillc.errors import SkillcError
-from skillc.language.templates import fill, places_in, words_of
+from skillc.language.commands import fill, places_in, words_of
 from skillc.models.calls import Call, Completion, Message
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed, PermanentFailure
