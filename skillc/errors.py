@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class SkillcError(Exception):
-    """Something that the user can mend; `str()` is the whole message, `hint` the fix where there is one.
+    """An error that the user can fix; `str()` is the whole message, `hint` the fix if there is one.
 
     `status` is the exit status of the command line.
     """

@@ -69,7 +69,7 @@ class Run:
 
 
 def runs_of(path: Path) -> tuple[Run, ...]:
-    """The runs in the history of a program or of a skill's folder, also those that were not delivered.
+    """Return the runs in the history of a program or of a skill's folder, also those that were not delivered.
 
     Raises:
         SkillcError: there is no history, or it cannot be read.
@@ -102,7 +102,7 @@ def _decided(line: Line) -> Decided:
 
 
 def _fates(line: Line, result: str) -> Iterable[EditFate]:
-    """What is recorded of each draft and edit; edits without a fate of their own share that of their candidate."""
+    """Yield the recorded fate of each draft and edit; an edit without one shares that of its candidate."""
     trial = "cured {cured} of {of_failures} failures and broke {broke} of {of_rights} right cases in its trial"
     for row in _rows(line, "drafts"):
         fate = result if row.get("chosen") else "another draft was better"
@@ -115,18 +115,18 @@ def _fates(line: Line, result: str) -> Iterable[EditFate]:
 
 
 def _rows(line: Line, name: str) -> list[dict[str, JsonValue]]:
-    """The objects in a list of a decision; a merge lists its edits as texts, which have no fate."""
+    """Return the objects in a list of a decision; a merge lists its edits as texts, which have no fate."""
     value = line.get(name)
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def as_json(runs: Iterable[Run]) -> dict[str, object]:
-    """The object that `--json` prints."""
+    """Return the object that `--json` prints."""
     return {"format_version": 1, "runs": [asdict(run) for run in runs]}
 
 
 def table(runs: Iterable[Run]) -> RenderableType:
-    """A block per decision, with a row per edit."""
+    """Return a block per decision, with a row per edit."""
     parts: list[RenderableType] = []
     for run in runs:
         count, accepted = len(run.decisions), sum(each.result == "accepted" for each in run.decisions)

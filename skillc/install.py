@@ -189,7 +189,7 @@ def _skill_of(path: Path) -> ArtifactPaths:
 
 
 def _files_of(folder: Path) -> Files:
-    """The files of a skill by their paths, with `/`; hidden ones and caches are no part of it."""
+    """Return the files of a skill by their paths, with `/`; hidden ones and caches are no part of it."""
     found = {}
     try:
         for place, folders, names in os.walk(folder):
@@ -222,7 +222,7 @@ def _check_valid(paths: ArtifactPaths, files: Files) -> None:
 
 
 def _place(agent: str, project: Path | None, environment: Mapping[str, str]) -> Path:
-    """The folder of skills of an agent.
+    """Return the folder of skills of an agent.
 
     Raises:
         SkillcError: the agent has none, or a link leads out of the project.
@@ -249,7 +249,7 @@ def _home(environment: Mapping[str, str]) -> Path:
 
 
 def _target(agent: str, place: Path, paths: ArtifactPaths, files: Files, *, force: bool) -> Target:
-    """What installing at a place does.
+    """Return what installing at a place does.
 
     Raises:
         ChangedThereError: something else is there.
@@ -283,7 +283,7 @@ def _target(agent: str, place: Path, paths: ArtifactPaths, files: Files, *, forc
 
 
 def _origin(paths: ArtifactPaths, folder: Path) -> str:
-    """Where a skill comes from, by the path from where it goes; see `skillc/owner.py`."""
+    """Return where a skill comes from, by the path from where it goes; see `skillc/owner.py`."""
     return path_to(paths.folder, folder.parent)
 
 
@@ -298,7 +298,7 @@ def _named(origin: str, folder: Path) -> str:
 
 
 def _differences(folder: Path, there: Files, files: Files) -> str:
-    """What installing would change, file by file."""
+    """Return what installing would change, file by file."""
     shown = []
     for name in sorted({*there, *files}):
         before, after = (side.get(name, b"").decode(errors="replace") for side in (there, files))
@@ -356,7 +356,7 @@ def _swap(target: Target, new: Path, origin: str, digests: Mapping[str, str]) ->
 
 
 def _recover(folder: Path) -> None:
-    """Put right what a kill left: a skill beside its empty place, and copies that nothing needs any more."""
+    """Recover from a kill: put back a skill whose place is empty, and remove copies that nothing needs."""
     if not folder.parent.is_dir() or folder.is_symlink():
         return
     record, now = _record(folder), time.time()
@@ -399,7 +399,7 @@ def _write_record(folder: Path, record: Mapping[str, object]) -> None:
 
 
 def as_json(done: Installed, *, dry_run: bool) -> dict[str, object]:
-    """The result for a program to read."""
+    """Return the result for a program to read."""
     return {
         "format_version": 1,
         "skill": done.skill,
@@ -412,7 +412,7 @@ def as_json(done: Installed, *, dry_run: bool) -> dict[str, object]:
 
 
 def as_text(done: Installed, *, dry_run: bool) -> str:
-    """The result for people, a line for each place."""
+    """Return the result for people, a line for each place."""
     said: Callable[[Action], str] = (_WOULD if dry_run else _DID).__getitem__
     width = max(len(each.agent) for each in done.targets)
     lines = [f"{each.agent:<{width}}  {_shown(each.folder)}   {said(each.action)}" for each in done.targets]
@@ -420,7 +420,7 @@ def as_text(done: Installed, *, dry_run: bool) -> str:
 
 
 def _shown(folder: Path) -> str:
-    """A folder as a shell takes it, with `~` for the home."""
+    """Return a folder as a shell takes it, with `~` for the home."""
     try:
         return f"~/{folder.relative_to(Path.home()).as_posix()}"
     except (ValueError, RuntimeError):

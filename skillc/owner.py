@@ -60,7 +60,7 @@ def other_owner(program: Path, paths: ArtifactPaths, lock: Lock | None) -> str |
 
 
 def is_of(program: Path, paths: ArtifactPaths, lock: Lock) -> bool:
-    """Whether a lock may speak of a program; in locks without a path, by the name of the file alone."""
+    """Return whether a lock may belong to a program; in locks without a path, by the name of the file alone."""
     if lock.program.path is None:
         return lock.program.file == program.name
     return other_owner(program, paths, lock) is None
@@ -80,7 +80,7 @@ def _named(paths: ArtifactPaths, lock: Lock) -> Path:
 
 
 def _place(program: Path) -> Path:
-    """The place of a program without links in its folders; a program that is a link keeps its own name."""
+    """Return the place of a program without links in its folders; a program that is a link keeps its own name."""
     return program.parent.resolve() / program.name
 
 
@@ -89,7 +89,7 @@ def _digest(place: Path) -> str:
 
 
 def _is_above_projects(folder: Path) -> bool:
-    """Whether a folder holds whole machines' or users' trees: a root, or a folder above the user's own."""
+    """Return whether a folder holds whole machines' or users' trees: a root, or a folder above the user's own."""
     try:
         home = Path.home().resolve()
     except RuntimeError:

@@ -12,7 +12,7 @@ _TOKEN = re.compile(rf"[a-zA-Z]{{1,{_LETTERS_A_TOKEN}}}|[0-9]{{1,{_DIGITS_A_TOKE
 
 
 def count_tokens(text: str) -> int:
-    """Tokens of a text by the rule of `language 1`.
+    """Count the tokens of a text by the rule of `language 1`.
 
     A run of letters counts one token for each seven letters begun, a run of digits one for each three begun, any other
     visible character one; a letter outside the alphabetic scripts of Europe counts one by itself. White space is free.
@@ -32,7 +32,7 @@ def count_tokens(text: str) -> int:
 
 
 def split_tokens(text: str) -> list[str]:
-    """The tokens themselves, in order; as many as `count_tokens` counts."""
+    """Return the tokens themselves, in order; as many as `count_tokens` counts."""
     found: list[str] = []
     for piece in _PIECE.findall(text):
         letters = _LETTERS_A_TOKEN if ord(max(piece)) < 0x2000 else 1

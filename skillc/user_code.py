@@ -21,7 +21,7 @@ from skillc.text import cut
 
 
 def load_function(name: str, root: Path, what: str) -> Callable[..., Any]:
-    """The function behind `module:function`; the program's folder is looked in first, and only while importing.
+    """Return the function behind `module:function`; the program's folder is looked in first, and only while importing.
 
     Args:
         name: as written in the program.
@@ -56,7 +56,7 @@ _OWN_PACKAGE = str(Path(__file__).parent)
 
 
 def is_theirs(problem: BaseException) -> bool:
-    """Whether the user's code raised an exception; a Ctrl-C that arrives while it runs is not one.
+    """Return whether the user's code raised an exception; a Ctrl-C that arrives while it runs is not one.
 
     Where Python's own handler is in place, the two cannot be told apart, and a `KeyboardInterrupt` counts as Ctrl-C.
     """
@@ -68,7 +68,7 @@ def is_theirs(problem: BaseException) -> bool:
 
 
 def told(problem: BaseException, root: Path | None = None, function: Callable[..., Any] | None = None) -> str:
-    """An exception of the user's code on one line: name, message and place.
+    """Describe an exception of the user's code on one line: name, message and place.
 
     Args:
         problem: as it was raised.
@@ -84,13 +84,13 @@ def told(problem: BaseException, root: Path | None = None, function: Callable[..
 
 
 def defined_at(function: Callable[..., Any], root: Path | None = None) -> str | None:
-    """File and line of a function's definition, None where it has none."""
+    """Return file and line of a function's definition, None if it has none."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return _shown(code.co_filename, code.co_firstlineno, root) if code is not None else None
 
 
 def _raised_at(problem: BaseException, root: Path | None, function: Callable[..., Any] | None) -> str | None:
-    """File and line of the innermost frame in the user's own code; of the innermost of all where it has none."""
+    """Return file and line of the innermost frame in the user's code; of the innermost of all if there is none."""
     code = getattr(inspect.unwrap(function), "__code__", None) if function is not None else None
     file = code.co_filename if code is not None else None
     folder = root.resolve() if root is not None else Path(file).resolve().parent if file is not None else None
@@ -118,7 +118,7 @@ def _shown(file: str, line: int, root: Path | None) -> str:
 
 
 def source_digest(name: str, function: Callable[..., Any], root: Path) -> str:
-    """Sha256 of the source file of a function, and of the files in the program's folder that it imports.
+    """Return the sha256 of a function's source file and of the files in the program's folder that it imports.
 
     For a function of a package that carries `.skill` files, also of the files of that package that it imports.
 
@@ -155,7 +155,7 @@ def _files(name: str, function: Callable[..., Any], root: Path) -> list[Path]:
 
 
 def _home(module: str, root: Path, files: list[Path]) -> Path | None:
-    """The folder of the package that a function is part of, for one that carries `.skill` files and lies elsewhere."""
+    """Return the folder of a function's package, if it carries `.skill` files and is elsewhere."""
     if not files or any(file.is_relative_to(root) for file in files):
         return None
     from skillc.skill_packages import package_of
@@ -168,7 +168,7 @@ def _home(module: str, root: Path, files: list[Path]) -> Path | None:
 
 
 def _imported(file: Path, root: Path, within: str | None = None) -> Iterator[Path]:
-    """The files below a folder that a file imports, wherever in its text; `within` keeps to one package of it."""
+    """Yield the files below a folder that a file imports, wherever in its text; `within` keeps to one package of it."""
     if not file.is_relative_to(root):
         return
     package = file.parent.relative_to(root).parts
@@ -231,7 +231,7 @@ Read = Callable[[str], bytes | None]
 
 
 def code_digest(read: Read, name: str) -> str:
-    """Names the code of `module:function`: its module and all that this imports from the program's folder.
+    """Name the code of `module:function`: its module and all that this imports from the program's folder.
 
     Comments, layout and docstrings are not in it. A module that is not there, as an installed one is not, counts by its
     name alone.
@@ -257,7 +257,7 @@ def code_digest(read: Read, name: str) -> str:
 
 
 def _found(read: Read, module: str) -> tuple[bytes | None, bool]:
-    """A module's text, and whether it is a package."""
+    """Return a module's text, and whether it is a package."""
     path = module.replace(".", "/")
     if not all(part.isidentifier() for part in module.split(".")):
         return None, False
@@ -283,7 +283,7 @@ def _tree(content: bytes) -> ast.Module | None:
 
 
 def _imported_names(tree: ast.Module, module: str, *, package: bool) -> Iterator[str]:
-    """Modules that may be meant by the imports of a module, wherever in its text."""
+    """Yield the modules that the imports of a module may mean, wherever in its text."""
     above = module.split(".") if package else module.split(".")[:-1]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

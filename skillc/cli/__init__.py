@@ -53,7 +53,7 @@ class Verbs(click.Group):
     """A group whose verbs are imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The verbs in the table's order."""
+        """Return the verbs in the table's order."""
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -66,14 +66,14 @@ class Verbs(click.Group):
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Verbs from the table, so that completion imports only the one that was typed."""
+        """Complete verbs from the table, so that only the typed one is imported."""
         from click.shell_completion import CompletionItem
 
         verbs = [CompletionItem(verb, help=does) for verb, does in VERBS.items() if verb.startswith(incomplete)]
         return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Lists the verbs from the table, so that help imports none of them."""
+        """List the verbs from the table, so that help imports none of them."""
         with formatter.section("Verbs"):
             formatter.write_dl(list(VERBS.items()))
 
@@ -88,7 +88,7 @@ def skillc() -> None:
 
 
 def main() -> None:
-    """Entry point: runs a verb; what a user can mend becomes a message, never a traceback."""
+    """Run a verb. An error that the user can fix becomes a message, never a traceback."""
     output.prepare()
     try:
         status = _run()
@@ -97,14 +97,14 @@ def main() -> None:
         # The reader of our output is gone.
         status = 141
     except OSError:
-        # What was to be said could not be written, nor that it could not.
+        # Neither the output nor the error could be written.
         status = SkillcError.status
     output.abandon()
     sys.exit(status)
 
 
 def _run() -> int:
-    """The exit status of the verb that is asked for."""
+    """Run the verb and return its exit status."""
     before = sys.stdout
     try:
         status = skillc.main(standalone_mode=False)

@@ -98,7 +98,7 @@ def progress_output(command: Command) -> Command:
 
 
 def shown_on(console: Console, *, quiet: bool, as_json: bool, json_lines: bool) -> Shown:
-    """How a run is shown.
+    """Return how a run is shown.
 
     Raises:
         SkillcError: two of the options contradict each other.
@@ -141,7 +141,7 @@ class ProgramPath(click.Path):
         super().__init__(path_type=Path, readable=False)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Programs and folders that begin with what was typed."""
+        """Complete programs and folders that begin with what was typed."""
         from click.shell_completion import CompletionItem
 
         head, start = os.path.split(incomplete)
@@ -164,7 +164,7 @@ class ProgramPath(click.Path):
 
 
 def complete_codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Diagnostic codes, with their titles where the shell shows them."""
+    """Complete diagnostic codes, with their titles if the shell shows them."""
     from click.shell_completion import CompletionItem
 
     from skillc.diagnostics.codes import CODES
@@ -174,7 +174,7 @@ def complete_codes(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 
 def complete_library(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Modules of the standard library and of installed packages; behind a module's name, what it declares."""
+    """Complete modules of the standard library and of packages; behind a module's name, what it declares."""
     from click.shell_completion import CompletionItem
 
     from skillc.language.library import installed
@@ -197,7 +197,7 @@ SUFFIX = ".skill"
 
 
 def programs(paths: Sequence[Path]) -> tuple[Path, ...]:
-    """Each file once, in the order given; in place of a folder all `.skill` files below it, by name.
+    """Return each file once, in the order given; a folder becomes all `.skill` files below it, by name.
 
     Hidden folders, links to folders and `node_modules` are not entered. A file that is named is taken whatever its
     suffix, and whether or not it is there.
@@ -221,7 +221,7 @@ def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
     except (OSError, ValueError):
-        # A folder above may not be entered: whoever opens the path says so.
+        # A folder above is not readable: opening the path reports it.
         return False
 
 

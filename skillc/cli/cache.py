@@ -23,7 +23,7 @@ _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """The seconds in `30d`, `12h` or `90 min`."""
+    """Return the seconds in `30d`, `12h` or `90 min`."""
     if value is None:
         return None
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w)", value)
@@ -188,7 +188,7 @@ def _print_json(**values: Any) -> None:
 
 
 def _table(groups: Sequence[Group], folder: Path, disk: int) -> RenderableType:
-    """A line per endpoint and model, and the total; days are local."""
+    """Return a line per endpoint and model, and the total; days are local."""
     from rich import box
     from rich.console import Group as Lines
     from rich.table import Table

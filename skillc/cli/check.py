@@ -65,7 +65,7 @@ def check(
 
 
 def _write(looked: Sequence[Looked]) -> None:
-    """Writes the files that were mended, and says so on standard error.
+    """Write the fixed files, and report them on standard error.
 
     Raises:
         SkillcError: one of them can't be written; those before it were.
@@ -80,7 +80,7 @@ def _write(looked: Sequence[Looked]) -> None:
 
 
 def _show_differences(looked: Sequence[Looked]) -> int:
-    """Prints what fixes would change; 1 if they would change anything, else 0."""
+    """Print what fixes would change; return 1 if they would change anything, else 0."""
     from skillc.diagnostics.render import difference
 
     for each in looked:
@@ -94,7 +94,7 @@ def _show_differences(looked: Sequence[Looked]) -> int:
 
 
 def show(looked: Sequence[Looked], style: str) -> None:
-    """Prints all findings in a format; standard output holds nothing else."""
+    """Print all findings in a format; standard output holds nothing else."""
     found = [diagnostic for each in looked for diagnostic in each.diagnostics]
     suppressed = [one for each in looked for one in each.suppressed]
     if style == "json":

@@ -113,7 +113,7 @@ def _print_diff(outcomes: Sequence[Outcome]) -> None:
 
 
 def _talk(outcomes: Sequence[Outcome], writes: bool) -> None:
-    """What went wrong, what was rewritten, and the sum, on standard error."""
+    """Report errors, rewritten files and the totals on standard error."""
     from skillc.cli.output import say_error, show_diagnostics
 
     for outcome in outcomes:

@@ -21,7 +21,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def prepare() -> None:
-    """What is closed leads nowhere, and what an encoding lacks is written as an escape."""
+    """Replace closed streams by null ones, and escape characters that the encoding lacks."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -31,12 +31,12 @@ def prepare() -> None:
 
 
 def colored() -> bool:
-    """Whether standard output is a terminal whose user wants colours."""
+    """Return whether standard output is a terminal whose user wants colours."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def full(problem: OSError) -> SkillcError | None:
-    """The error that a user reads where nothing more can be written; None for any other problem."""
+    """Return the error of a full disk, None for any other problem."""
     if problem.errno not in _FULL:
         return None
     reason = (problem.strerror or str(problem)).lower()
@@ -44,7 +44,7 @@ def full(problem: OSError) -> SkillcError | None:
 
 
 def abandon() -> None:
-    """Nothing more is said, not even what is still to be written at exit."""
+    """Discard output that could not be written, also at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -61,7 +61,7 @@ def print_json(value: object, *, indent: int | None = 2) -> None:
 
 
 def report_error(problem: SkillcError) -> None:
-    """Prints an expected error; with `--json` or `--json-lines` also as an object on standard output."""
+    """Print an expected error; with `--json` or `--json-lines` also as an object on standard output."""
     found = getattr(problem, "diagnostics", ())
     difference = getattr(problem, "difference", "")
     if "--json" in sys.argv or "--json-lines" in sys.argv:
@@ -81,7 +81,7 @@ def report_error(problem: SkillcError) -> None:
 
 
 def show_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
-    """Prints findings on standard error; notes are left to `check` and `plan`."""
+    """Print findings on standard error; notes are left to `check` and `plan`."""
     from skillc.diagnostics.diagnostic import Severity
     from skillc.diagnostics.render import text
 
@@ -92,21 +92,21 @@ def show_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
 
 
 def say_error(problem: SkillcError) -> None:
-    """Prints the message of an expected error and its hint on standard error."""
+    """Print the message of an expected error and its hint on standard error."""
     click.echo(click.style("error", fg="red", bold=True) + f": {_printable(problem.message)}", err=True)
     if problem.hint:
         click.echo(click.style("  hint", fg="cyan") + f": {_printable(problem.hint)}", err=True)
 
 
 def _printable(words: str) -> str:
-    """Words that may hold a path, without what would move the cursor; a message of several lines keeps them."""
+    """Escape what would move the cursor; a message of several lines keeps them."""
     from skillc.diagnostics.render import printable
 
     return "\n".join(printable(line) for line in words.split("\n"))
 
 
 def report_bug(problem: Exception) -> None:
-    """Prints an unexpected error in one line and keeps the traceback in a file; SKILLC_DEBUG=1 shows it."""
+    """Print an unexpected error in one line and keeps the traceback in a file; SKILLC_DEBUG=1 shows it."""
     import tempfile
     import traceback
 

@@ -54,7 +54,7 @@ class Shown:
     json_lines: bool = False
 
     def progress(self, facts: RunFacts, client: Client, **started: JsonValue) -> Progress:
-        """The display of one run; `started` is what the first JSON event says of it."""
+        """Return the display of one run; `started` is added to the first JSON event."""
         spent = client.ledger.snapshot
         if not self.json_lines:
             return display(self.console, facts, quiet=self.quiet, spent=spent)
@@ -66,7 +66,7 @@ class Shown:
 def planned_for(
     program: Path, models: Sequence[str], settings: Sequence[str], *, offline: bool, require: str | None
 ) -> Planned:
-    """The plan of a verb that writes a skill."""
+    """Return the plan of a verb that writes a skill."""
     planned = plan_file(program, models=models, settings=settings, offline=offline, runnable=True, every_model=False)
     if require is None:
         return planned
@@ -75,7 +75,7 @@ def planned_for(
 
 
 def exit_status(compiled: Compiled) -> int:
-    """The exit status of a verb that writes a skill."""
+    """Return the exit status of a verb that writes a skill."""
     if compiled.interrupted:
         return 130
     if compiled.lost is not None or compiled.trained.stopped in ("calls", "tokens", "cost", "time"):
@@ -126,7 +126,7 @@ def _running(
     dropped: str = _DROPPED,
     **started: JsonValue,
 ) -> Iterator[tuple[Progress, Client, Stop]]:
-    """Open the client, the display and the stop of a verb; `dropped` is what Ctrl-C says of open work."""
+    """Open the client, the display and the stop of a verb; `dropped` describes open work for Ctrl-C."""
     cache = None if verb == "sanity" else root / ".skillc" / "cache"
     with Client(plan, cache_folder=cache, offline=offline, root=root, preflight=True) as client:
         skill, goal = plan.skill.artifact, plan.goal.name
@@ -148,7 +148,7 @@ def run_tidy(
     fresh: bool,
     force: bool,
 ) -> Tidied:
-    """Tidies the compiled skill, or the one in a file, showing progress on the console.
+    """Tidy the compiled skill, or the one in a file, showing progress on the console.
 
     Raises:
         ProgramError: the budget cannot pay.
@@ -163,7 +163,7 @@ def run_tidy(
 
 
 def run_sanity(planned: Planned, estimated: Estimated, shown: Shown, *, offline: bool) -> Sanity:
-    """Checks whether feedback reaches the skill, showing progress on the console. Nothing is written, no reply kept.
+    """Check whether feedback reaches the skill, showing progress on the console. Nothing is written, no reply kept.
 
     Raises:
         SkillcError: whatever the user can mend.
@@ -175,7 +175,7 @@ def run_sanity(planned: Planned, estimated: Estimated, shown: Shown, *, offline:
 
 
 def run_eval(planned: Planned, job: EvalJob, shown: Shown, *, offline: bool) -> Evaluation:
-    """Scores skills, showing progress on the console; first what it takes at most.
+    """Score skills with progress on the console, after the upper bound of what it takes.
 
     Raises:
         SkillcError: whatever the user can mend.
@@ -198,7 +198,7 @@ def run_eval(planned: Planned, job: EvalJob, shown: Shown, *, offline: bool) -> 
 
 @contextmanager
 def _interruptible(stop: Stop, terminal: Progress, dropped: str) -> Iterator[None]:
-    """The first Ctrl-C drops what is open and keeps what was reached, the second one ends the process."""
+    """Handle Ctrl-C: the first drops open work and keeps what was reached, the second ends the process."""
 
     def ask(number: int, frame: FrameType | None) -> None:
         if stop.reason == "interrupted":
@@ -215,7 +215,7 @@ def _interruptible(stop: Stop, terminal: Progress, dropped: str) -> Iterator[Non
 
 @contextmanager
 def _noted(terminal: Progress) -> Iterator[None]:
-    """Shows warnings of ours as notes, without the line of code that they come from."""
+    """Show skillc's warnings as notes, without the line of code that they come from."""
     with warnings.catch_warnings():
         show = warnings.showwarning
 
@@ -248,11 +248,11 @@ class Lines:
         self.waiting(None)
 
     def note(self, message: str) -> None:
-        """One line, or more."""
+        """Print one line or more."""
         self._console.print(Text(message, style="dim"), soft_wrap=True)
 
     def waiting(self, text: str | None) -> None:
-        """What is waited for."""
+        """Show what the run waits for; None ends it."""
         if self._status is None:
             return
         if text is None:
@@ -263,7 +263,7 @@ class Lines:
 
 
 def run_servers(planned: Planned, lines: Lines, tell: Callable[[list[dict[str, object]]], None]) -> None:
-    """Starts a program's servers one after the other, tells where they are, and stays until it is interrupted.
+    """Start a program's servers one after the other, report their addresses, and wait for an interrupt.
 
     Where all of them run already there is nothing to stay for.
 
@@ -294,7 +294,7 @@ def run_servers(planned: Planned, lines: Lines, tell: Callable[[list[dict[str, o
 
 
 def stop_servers(root: Path) -> list[str]:
-    """Stops the servers that run on beside a program; their names."""
+    """Stop the servers that a program left running; return their names."""
     running = all_published(root / ".skillc" / "serve")
     for state, told in running:
         stop_published(state, told)
@@ -324,7 +324,7 @@ def _published(server: Server) -> dict[str, object]:
 
 @contextmanager
 def _ended() -> Iterator[threading.Event]:
-    """Set by Ctrl-C and by the signals that ask a process to end; a second one ends it at once."""
+    """Yield an event that Ctrl-C and termination signals set; a second one ends the process at once."""
     ended = threading.Event()
 
     def ask(number: int, frame: FrameType | None) -> None:

@@ -1,1 +1,1 @@
-"""Examples, the splits they fall into, and the groups that never stand on two sides."""
+"""Examples, their splits, and groups, which are never on two sides."""

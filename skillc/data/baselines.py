@@ -59,7 +59,7 @@ def _answers(example: Example, output: str) -> list[str]:
 
 
 def _words(example: Example) -> list[str]:
-    """The different words of the inputs, in alphabetical order."""
+    """Return the different words of the inputs, in alphabetical order."""
     return sorted({word for value in example.inputs.values() for word in _WORD.findall(_flat(value).casefold())})
 
 
@@ -95,7 +95,7 @@ class _Keywords:
             self._words[word] = {label: _log(words[label][word] + 1) for label in self._labels if words[label][word]}
 
     def predict(self, example: Example) -> str:
-        """The likeliest label, of equal ones the first declared."""
+        """Return the likeliest label, of equal ones the first declared."""
         known = [self._words[word] for word in _words(example) if word in self._words]
         return max(self._labels, key=lambda label: self._score(label, known))
 

@@ -70,7 +70,7 @@ class BadValue(ValueError):  # noqa: N818
 
 
 def columns_of(task: TaskPlan, data: DataPlan) -> tuple[Column, ...]:
-    """All columns that a program reads, inputs first."""
+    """Return all columns that a program reads, inputs first."""
     return (
         *(Column(field, "input") for field in task.inputs),
         *(Column(field, "output") for field in task.outputs),
@@ -79,7 +79,7 @@ def columns_of(task: TaskPlan, data: DataPlan) -> tuple[Column, ...]:
 
 
 def convert_row(row: Row, columns: tuple[Column, ...], origin: Origin, problems: Problems) -> Converted | None:
-    """The typed values of a row; None where something was wrong and noted."""
+    """Return the typed values of a row; None where something was wrong and noted."""
     values: dict[Role, dict[str, JsonValue]] = {"input": {}, "output": {}, "field": {}}
     good = True
     for column in columns:
@@ -121,7 +121,7 @@ _closest = lru_cache(maxsize=8192)(alike)
 
 
 def _gold(value: JsonValue, field: FieldPlan, origin: Origin) -> JsonValue:
-    """A right answer, or for an output that is no list, a list of answers any of which is right."""
+    """Return a right answer, or for an output that is no list, a list of answers any of which is right."""
     kind = field.type.kind
     empty = value is None or value == "" or (value == [] and kind != "list")
     if empty and not field.type.optional:
@@ -232,7 +232,7 @@ def _label(value: JsonValue, field: FieldPlan, type_: TypePlan) -> JsonValue:
 
 
 def _path(value: JsonValue, field: FieldPlan, origin: Origin) -> JsonValue:
-    """A path below the data file's folder becomes one that begins at the program's folder."""
+    """Return a path below the data file's folder becomes one that begins at the program's folder."""
     if not isinstance(value, str) or not value:
         raise _wrong(value, field, "a path", "write it relative to the data file")
     folder = origin.folder.resolve()
@@ -312,7 +312,7 @@ class ColumnProfile:
         return "text" if self.csv or kinds <= {"text", "integer"} else "json"
 
     def add(self, value: JsonValue) -> None:
-        """Counts one more value."""
+        """Count one more value."""
         self.rows += 1
         if value is None or value == "":
             self.empty += 1
@@ -330,7 +330,7 @@ class ColumnProfile:
 
 
 def profile(path: Path) -> tuple[ColumnProfile, ...]:
-    """The columns of a file in the order in which they first appear, over the first 100,000 rows.
+    """Return the columns of a file in the order in which they first appear, over the first 100,000 rows.
 
     Raises:
         SkillcError: the file cannot be read, or a row is no row.

@@ -68,7 +68,7 @@ class _Draft:
 
 
 def load(task: TaskPlan, data: DataPlan, root: Path) -> Dataset:
-    """Reads and splits the data of a program.
+    """Read and splits the data of a program.
 
     An example's id is its row's `id`, else a hash of its inputs. Its group is what the program names, else a hash of
     its inputs: rows with the same inputs never stand on two sides. Where a declared group would make them, only the
@@ -94,7 +94,7 @@ def load(task: TaskPlan, data: DataPlan, root: Path) -> Dataset:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Without the collector of cyclic garbage: rows hold no cycles, and it would visit all of them again and again."""
+    """Pause the collector of cyclic garbage: rows have no cycles, and it would visit all of them again and again."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -142,7 +142,7 @@ def _read(name: str, columns: tuple[Column, ...], data: DataPlan, root: Path, pr
 
 
 def _columns_missing(row: Row, columns: tuple[Column, ...], origin: Origin, problems: Problems) -> bool:
-    """A column that a table lacks is lacking in each row, and said once."""
+    """Report once a column that the whole table lacks."""
     missing = [c for c in columns if c.field.column not in row.values and not c.field.type.optional]
     if missing:
         convert_row(Row(1, {**row.values}), tuple(missing), origin, problems)
@@ -185,7 +185,7 @@ def _draft(row: Row, columns: tuple[Column, ...], data: DataPlan, origin: Origin
 
 
 def _unique(drafts: Sequence[_Draft], problems: Problems, warnings: list[str]) -> list[_Draft]:
-    """Without rows that are equal in everything and have no id; notes ids that stand twice."""
+    """Drop rows that are equal in everything and have no id; report duplicate ids."""
     ids: dict[str, _Draft] = {}
     wholes: set[tuple[str, str]] = set()
     kept: list[_Draft] = []
@@ -245,7 +245,7 @@ def _from_files(
             raise SkillcError(f"the data has no {side} file", hint=hint)
     read = {side: _read(name, columns, data, root, problems) if name else [] for side, name in files.items()}
     problems.check()
-    # One after the other, so that an id that stands on two sides is found; equal rows count once on a side only.
+    # One after the other, so that an id on two sides is found; equal rows count once on a side only.
     seen: dict[str, _Draft] = {}
     sides: dict[Side, list[_Draft]] = {}
     for side in SIDES:
@@ -297,7 +297,7 @@ def _warn_conflicts(drafts: Sequence[_Draft], warnings: list[str]) -> None:
 def _examples(
     sides: Mapping[Side, list[_Draft]], seed: int
 ) -> tuple[Mapping[Side, tuple[Example, ...]], Mapping[str, tuple[str, int]]]:
-    """Examples with ids, each side in hash order; and where each of them stands.
+    """Return examples with ids, each side in hash order, and the place of each.
 
     Of several rows with one input and no id, the second in the order of content is `...-2`.
     """
@@ -344,7 +344,7 @@ def _hash(text: str) -> str:
 
 
 def sizes_of(plan: Plan, dataset: Dataset) -> Sizes:
-    """How many examples there are, how long they are, and how they fall into groups on validation."""
+    """Count the examples, their tokens, and their groups on validation."""
     examples = (*dataset.train, *dataset.validation, *dataset.test)
     names = [field.name for field in plan.data.fields]
     return Sizes(

@@ -41,12 +41,12 @@ SIDES: tuple[Side, ...] = ("train", "validation", "test")
 
 
 def rank(seed: int, name: str) -> int:
-    """The place of a group or an example in hash order, 0 to 2^256."""
+    """Return the place of a group or an example in hash order, 0 to 2^256."""
     return int.from_bytes(hashlib.sha256(f"{seed}\0{name}".encode("utf-8", "surrogatepass")).digest())
 
 
 def split_groups(groups: Iterable[str], plan: SplitPlan, seed: int, *, file: str) -> Mapping[str, Side]:
-    """The side of every group; a group without a side is left out.
+    """Return the side of every group; a group without a side is left out.
 
     Shares: a group's side depends on its own hash alone, so that a new row never moves another group. The sizes come
     near the shares as the number of groups grows.
@@ -73,7 +73,7 @@ def split_groups(groups: Iterable[str], plan: SplitPlan, seed: int, *, file: str
 
 
 def written(count: int) -> str:
-    """A number of examples as a program writes it: `1 example`, `1200 examples`."""
+    """Return a number of examples as a program writes it: `1 example`, `1200 examples`."""
     return "1 example" if count == 1 else f"{count} examples"
 
 
@@ -144,7 +144,7 @@ _DIGITS = 10
 
 
 def marks(examples: Iterable[Example]) -> str:
-    """The examples by a short digest of their ids, in order, so that a lock can list a hundred thousand of them."""
+    """Return short digests of the examples' ids, in order, so that a lock can list a hundred thousand of them."""
     return "".join(sorted(_digest_of(example) for example in examples))
 
 
@@ -153,7 +153,7 @@ def _digest_of(example: Example) -> str:
 
 
 def check_unused(used: str, test: Sequence[Example], *, skill: str) -> None:
-    """Refuses a start from a skill that was trained, or selected, on examples of the present test split.
+    """Refuse a start from a skill that was trained, or selected, on examples of the present test split.
 
     Args:
         used: marks of the examples that its lock lists as used: of its training and of its validation split.
@@ -175,6 +175,6 @@ def check_unused(used: str, test: Sequence[Example], *, skill: str) -> None:
 
 
 def split_digest(examples: Sequence[Example]) -> str:
-    """Names a test split by its inputs alone: other ids, labels or groups, or another order, make no new split."""
+    """Name a test split by its inputs alone: other ids, labels or groups, or another order, make no new split."""
     inputs = {canonical_ascii(dict(e.inputs)) for e in examples}
     return hashlib.sha256("\n".join(sorted(inputs)).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""What is wrong with a data file, in the user's words: collected, and raised once."""
+"""Problems of a data file: collected, and raised once."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Problems:
             self._first[key] = Problem(file, (line,), message, hint, at=at)
 
     def fatal(self, file: str, line: int, message: str, hint: str | None = None) -> SkillcError:
-        """The error for a file that cannot be read on; what was found before comes first."""
+        """Return the error for a file that cannot be read further; earlier problems come first."""
         self._count += 1
         self._first = {
             **dict(list(self._first.items())[: SHOWN - 1]),
@@ -107,7 +107,7 @@ class Problems:
         return self.error()
 
     def error(self) -> SkillcError:
-        """All problems as one error."""
+        """Return all problems as one error."""
         first = list(self._first.values())
         rest = self._count - sum(problem.rows for problem in first)
         if len(first) == 1 and not rest:
@@ -119,7 +119,7 @@ class Problems:
         return DataError(message, first, self._count)
 
     def check(self) -> None:
-        """Raises what was found.
+        """Raise what was found.
 
         Raises:
             SkillcError: there is a problem.
@@ -129,7 +129,7 @@ class Problems:
 
 
 def located(file: str, line: int) -> str:
-    """A place in a data file: its line, or its row where the file has no lines; 0 is the whole file."""
+    """Return a place in a data file: its line, or its row where the file has no lines; 0 is the whole file."""
     if not line:
         return f"`{file}`"
     name = file.rpartition("/")[2]
@@ -143,7 +143,7 @@ def named(names: Iterable[str]) -> str:
 
 
 def alike(name: str, known: Sequence[str]) -> str | None:
-    """The known name that was probably meant: equal but for case, spaces and signs, else close in spelling."""
+    """Return the known name that was probably meant: equal but for case, spaces and signs, else close in spelling."""
     bare = {_bare(k): k for k in reversed(known)}
     if _bare(name) in bare:
         return bare[_bare(name)]

@@ -50,12 +50,12 @@ class _File:
 
 
 def is_csv(path: Path) -> bool:
-    """Whether the values of the file are all text."""
+    """Return whether the values of the file are all text."""
     return path.suffix.lower() in (".csv", ".tsv")
 
 
 def read_rows(path: Path, name: str, problems: Problems) -> Iterator[Row]:
-    """The rows of a file. A bad row is noted in `problems` and passed over.
+    """Yield the rows of a file. Report a bad row in `problems` and skip it.
 
     Args:
         path: the file; its extension says how it is read.
@@ -100,7 +100,7 @@ def read_rows(path: Path, name: str, problems: Problems) -> Iterator[Row]:
 
 
 def _lines(file: _File, stream: BinaryIO) -> Iterator[tuple[int, str | None]]:
-    """Number and text of each line; None for a line that is no text and was noted."""
+    """Yield number and text of each line; None for a line that is no text and was reported."""
     offset, number = 0, 0
     while raw := stream.readline(ROW_BYTES + 1):
         number += 1
@@ -152,7 +152,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_float=_finite, parse
 
 
 def parse_json(text: str) -> JsonValue:
-    """A JSON value, strictly: no double keys, no NaN, no infinite number.
+    """Return a JSON value, strictly: no double keys, no NaN, no infinite number.
 
     Raises:
         ValueError: it is none; the message says why.
@@ -186,7 +186,7 @@ def _jsonl(file: _File, stream: BinaryIO) -> Iterator[Row]:
 
 
 def _json(file: _File, stream: BinaryIO) -> Iterator[Row]:
-    """A list of objects, decoded object by object from a buffer that holds little more than one row."""
+    """Yield the objects of a list, decoded one by one from a buffer of little more than one row."""
     text = _Chunks(file, stream)
     if text.next() != "[":
         what = "is no list of objects" if text.next() else "is empty"
@@ -212,7 +212,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class _Chunks:
-    """A place in the text of a stream, of which only what is needed is held."""
+    """A position in the text of a stream, which is read in chunks."""
 
     def __init__(self, file: _File, stream: BinaryIO) -> None:
         self.line = 1
@@ -232,11 +232,11 @@ class _Chunks:
         self._at = to
 
     def take(self) -> None:
-        """Goes on by one character."""
+        """Advance by one character."""
         self._go(self._at + 1)
 
     def next(self) -> str:
-        """The next character that is no white space, "" at the end."""
+        """Return the next character that is no white space, "" at the end."""
         while True:
             space = _SPACE.match(self._text, self._at)
             self._go(space.end() if space else self._at)
@@ -245,7 +245,7 @@ class _Chunks:
             self._more()
 
     def value(self) -> tuple[JsonValue, int]:
-        """The JSON value here, and its length."""
+        """Return the JSON value here, and its length."""
         while True:
             held = len(self._text) - self._at
             try:

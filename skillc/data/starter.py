@@ -82,7 +82,7 @@ _RESERVED = frozenset({"and", "or", "not", "use", "none", "true", "false"})
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The columns that the user names; what is empty is guessed."""
+    """The columns that the user named; empty ones are guessed."""
 
     answers: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A first program, and the reasons for what it says."""
+    """A first program, and the reasons for each choice in it."""
 
     text: str
     rows: int
@@ -225,7 +225,7 @@ def _guess(columns: Sequence[ColumnProfile], file: str, choice: Choice) -> _Gues
 
 
 def _column_of(name: str, columns: Sequence[ColumnProfile], file: str) -> ColumnProfile:
-    """The column that the user names.
+    """Return the column that the user names.
 
     Raises:
         SkillcError: there is none, or it has no value.
@@ -243,7 +243,7 @@ def _column_of(name: str, columns: Sequence[ColumnProfile], file: str) -> Column
 
 
 def _reasons(guess: _Guess, names: dict[str, str], choice: Choice) -> Iterator[Reason]:
-    """What each column is used for, and why."""
+    """Yield the use of each column, and the reason."""
     for column in guess.inputs:
         long = column.kind == "text" and column.mean_length >= _LONG_TEXT
         why = f"text of {column.mean_length:,.0f} characters on average" if long else "no longer text is left"
@@ -279,7 +279,7 @@ def _metric_reason(column: ColumnProfile) -> str:
 
 
 def _answer_likeness(column: ColumnProfile, columns: Sequence[ColumnProfile]) -> tuple[int, int]:
-    """Points for a name like `label`, for few values, for being complete; of equals the last column wins."""
+    """Score a column as the answer: a name like `label`, few values, no gaps; of equals the last column wins."""
     points = 4 * _named(column, _ANSWERS) + 2 * (_labels(column) is not None) + 2 * (column.empty == 0)
     points -= 3 * (_named(column, _GROUPS) + _named(column, _SLICES) + _named(column, _QUESTIONS))
     points -= 2 * (column.kind == "text" and column.mean_length > 200)
@@ -292,7 +292,7 @@ def _named(column: ColumnProfile, words: Iterable[str]) -> bool:
 
 
 def _labels(column: ColumnProfile) -> tuple[str, ...] | None:
-    """The values as labels, the frequent ones first; None where there are too many, or too long ones."""
+    """Return the values as labels, the frequent ones first; None where there are too many, or too long ones."""
     filled = column.rows - column.empty
     few = 2 <= column.distinct <= _MOST_LABELS and 2 * column.distinct <= filled
     if column.kind != "text" or not few or column.longest > _LABEL_CHARACTERS or column.lines:
@@ -312,7 +312,7 @@ def _is_slice(column: ColumnProfile) -> bool:
 
 
 def _names(columns: Sequence[ColumnProfile]) -> dict[str, str]:
-    """By column, a name that the language can write; no two alike."""
+    """Return for each column a distinct name that the language can write."""
     names: dict[str, str] = {}
     for column in columns:
         name = column.name
@@ -361,7 +361,7 @@ def _type(column: ColumnProfile, *, labels: bool = False) -> str:
 
 
 def _any_of(column: ColumnProfile) -> bool:
-    """Whether a list of answers is likely to mean that any of them is right."""
+    """Return whether a list of answers is likely to mean that any of them is right."""
     return column.name.lower() in ("answers", "aliases", "golds")
 
 
@@ -395,7 +395,7 @@ def _skill_name(guess: _Guess, names: dict[str, str]) -> str:
 
 
 def _about(guess: _Guess, names: dict[str, str]) -> str:
-    """What the skill is for, and when to use it."""
+    """Describe what the skill is for, and when to use it."""
 
     def words(column: ColumnProfile) -> str:
         return names[column.name].replace("_", " ")
@@ -416,7 +416,7 @@ def _about(guess: _Guess, names: dict[str, str]) -> str:
 
 
 def _existing(skill: Existing, guess: _Guess, names: dict[str, str]) -> str:
-    """The block of a skill that the author has already."""
+    """Return the block of a skill that the author has already."""
     about = skill.about or _about(guess, names)
     lines = [f"  about = {quoted(about)}"]
     if skill.title is not None:
@@ -441,7 +441,7 @@ def _existing(skill: Existing, guess: _Guess, names: dict[str, str]) -> str:
 
 
 def _source(path: Path, folder: Path | None) -> str:
-    """The data's path as the program writes it: from its own folder, with slashes."""
+    """Return the data's path as the program writes it: from its own folder, with slashes."""
     return Path(os.path.relpath(path, folder)).as_posix() if folder is not None else path.name
 
 
@@ -469,7 +469,7 @@ def _budget(guess: _Guess) -> str:
 
 
 def _counted(guess: _Guess) -> bool:
-    """Whether the split is in numbers of examples: shares of so few may leave a side empty."""
+    """Return whether the split is in numbers of examples: shares of so few may leave a side empty."""
     return 3 <= guess.output.rows < _SMALL and not guess.group
 
 

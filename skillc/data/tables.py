@@ -21,7 +21,7 @@ Stop = Callable[[int, str, str | None], NoReturn]
 
 
 def is_saved(path: Path) -> bool:
-    """Whether a folder was written by `datasets.save_to_disk`."""
+    """Return whether a folder was written by `datasets.save_to_disk`."""
     return (path / _DATASET).is_file() or (path / _SPLITS).is_file()
 
 
@@ -68,7 +68,7 @@ def saved_rows(path: Path, stop: Stop) -> Iterator[tuple[int, dict[str, JsonValu
 
 
 def _labelled(row: Mapping[str, Any], names: Mapping[str, list[str]]) -> dict[str, Any]:
-    """A row with the name of each class label; -1 means that the row has none."""
+    """Return a row with the name of each class label; -1 means that the row has none."""
     return {
         key: (names[key][value] if value is not None and value >= 0 else None) if key in names else value
         for key, value in row.items()
@@ -87,7 +87,7 @@ def _numbered(rows: Iterator[Mapping[str, Any]], stop: Stop) -> Iterator[tuple[i
 
 
 def _plain(value: Any) -> JsonValue:
-    """A value as JSON has it.
+    """Return a value as JSON has it.
 
     Raises:
         TypeError: it has none; the message names what it is.

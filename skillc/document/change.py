@@ -14,7 +14,7 @@ from skillc.tokens import count_tokens, split_tokens
 
 
 def change(incumbent: Document, candidate: Document) -> Fraction:
-    """Tokens deleted plus inserted, divided by max(tokens(incumbent), sum of section limits) (ENGINE section 3).
+    """Return tokens deleted plus inserted, divided by max(tokens(incumbent), sum of section limits).
 
     What is inserted into a section counts by the share of the section's limit that the incumbent uses: nothing where it
     is empty, for there is nothing yet to stay close to, all where it is full or has no limit.
@@ -42,12 +42,12 @@ def change(incumbent: Document, candidate: Document) -> Fraction:
 
 
 def base_of_change(incumbent: Document) -> int:
-    """The tokens that `change` is a share of: max(tokens(incumbent), sum of section limits), at least 1."""
+    """Return the tokens that `change` is a share of: max(tokens(incumbent), sum of section limits), at least 1."""
     return max(tokens(incumbent), sum(section.limit or 0 for section in incumbent.sections), 1)
 
 
 def _filled(section: Section) -> Fraction:
-    """The share of its limit that a section uses; without a limit, one that has a text is full."""
+    """Return the share of its limit that a section uses; without a limit, one that has a text is full."""
     used = section.tokens
     return min(Fraction(used, section.limit or max(used, 1)), Fraction(1))
 
@@ -59,7 +59,7 @@ def _topic_change(old: Section, new: Section) -> tuple[int, int]:
 
 
 def _text_change(old: str, new: str) -> tuple[int, int]:
-    """Tokens that a shortest edit script deletes and inserts."""
+    """Count the tokens that a shortest edit script deletes and inserts."""
     if old == new:
         return 0, 0
     before, after = split_tokens(old), split_tokens(new)
@@ -68,7 +68,7 @@ def _text_change(old: str, new: str) -> tuple[int, int]:
 
 
 def common_tokens(a: list[str], b: list[str]) -> int:
-    """Length of the longest common subsequence, bit-parallel (Hyyrö 2004, "Bit-parallel LCS-length computation")."""
+    """Return the length of the longest common subsequence (Hyyrö 2004, "Bit-parallel LCS-length computation")."""
     places: dict[str, int] = {}
     for i, token in enumerate(a):
         places[token] = places.get(token, 0) | 1 << i
@@ -108,7 +108,7 @@ def opposite(before: str, after: str, labels: Collection[str] = ()) -> str | Non
 
 
 def marked(lines: Sequence[str], labels: Collection[str] = ()) -> tuple[str, ...]:
-    """The lines of a diff, `- old` before `+ new`, with a line behind each pair that may be opposites."""
+    """Return the lines of a diff, `- old` before `+ new`, with a line behind each pair that may be opposites."""
     found, gone = list[str](), list[str]()
     for line in lines:
         found.append(line)
@@ -123,7 +123,7 @@ def marked(lines: Sequence[str], labels: Collection[str] = ()) -> tuple[str, ...
 
 
 def _swapped(old: Sequence[str], new: Sequence[str], labels: Collection[str]) -> str | None:
-    """Whether the texts differ in labels alone."""
+    """Return whether the texts differ in labels alone."""
     pairs = [(one, other) for one, other in zip(old, new, strict=False) if one != other]
     if len(old) != len(new) or not pairs or not all(word in labels for pair in pairs for word in pair):
         return None

@@ -58,7 +58,7 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """One rule less."""
+    """Remove a rule."""
 
     rule: str
     rationale: str = ""
@@ -81,7 +81,7 @@ _KINDS: dict[str, type[Edit]] = {"add": Add, "replace": Replace, "delete": Delet
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What became of one edit: `added 3fa2c1 to rules`, or why it was refused.
+    """The result of one edit: `added 3fa2c1 to rules`, or why it was refused.
 
     Attributes:
         rule: the rule that it touched.
@@ -106,7 +106,7 @@ _Outcome = tuple[Document, str, str]  # document, rule id, message
 
 
 def apply_edits(document: Document, edits: Sequence[Edit]) -> Applied:
-    """Applies edits in order, each to what those before it left. Never raises; refused edits change nothing."""
+    """Apply edits in order, each to what those before it left. Never raises; refused edits change nothing."""
     gone: set[str] = set()
     reports: list[Report] = []
     for edit in edits:
@@ -232,7 +232,7 @@ def _place(document: Document, id: str, gone: set[str]) -> tuple[Section, Rule] 
 
 
 def trainable_section(document: Document, name: str) -> Section | Refused:
-    """The trainable section of a name, or why there is none that may be edited."""
+    """Return the trainable section of a name, or why there is none that may be edited."""
     section = document.section(name.strip())
     if section is None:
         there = listed(s.name for s in document.sections if s.mode == "trainable")
@@ -245,7 +245,7 @@ def trainable_section(document: Document, name: str) -> Section | Refused:
 
 
 def _known_topic(section: Section, topic: str | None) -> str | None:
-    """The spelling that the section has for a topic already."""
+    """Return the spelling that the section has for a topic already."""
     if topic is None:
         return None
     known = (rule.topic for rule in section.rules if rule.topic and same_words(rule.topic) == same_words(topic))
@@ -258,7 +258,7 @@ def _twin(document: Document, text: str) -> Rule | None:
 
 
 def _inserted(rules: tuple[Rule, ...], rule: Rule, anchor: Rule | None, *, first: bool) -> tuple[Rule, ...]:
-    """The rules with one more; the section then groups them by topic."""
+    """Return the rules with one more; the section then groups them by topic."""
     if first:
         return (rule, *rules)
     if anchor is None or anchor.topic != rule.topic:
@@ -268,7 +268,7 @@ def _inserted(rules: tuple[Rule, ...], rule: Rule, anchor: Rule | None, *, first
 
 
 def _between_steps(rules: tuple[Rule, ...], rule: Rule) -> bool:
-    """Whether a rule and the one behind it are steps of one numbered list."""
+    """Return whether a rule and the one behind it are steps of one numbered list."""
     at = rules.index(rule)
     return all(each.mark == "1." and each.topic == rule.topic for each in rules[at : at + 2]) and at + 1 < len(rules)
 
@@ -278,7 +278,7 @@ def _without(section: Section, rule: Rule) -> Section:
 
 
 def _over_limit(before: Document, after: Document) -> Refused | None:
-    """A section over its limit may still shrink, never grow."""
+    """Return a section over its limit may still shrink, never grow."""
     for old, new in zip(before.sections, after.sections, strict=True):
         if old is new or new.limit is None:
             continue
@@ -291,7 +291,7 @@ def _over_limit(before: Document, after: Document) -> Refused | None:
 
 
 def rewrite(document: Document, section: str, text: str, rationale: str = "") -> Applied:
-    """A whole new text for a trainable or slow section.
+    """Return a whole new text for a trainable or slow section.
 
     In a trainable section rules whose words stay keep their id and rationale, the others are born anew, and those that
     say the same become one. In a slow section headings become `###`, below the section's own, and an empty text
@@ -344,6 +344,6 @@ def _rewritten(document: Document, old: Section, text: str, rationale: str) -> S
 
 
 def edit_to_json(edit: Edit) -> dict[str, Any]:
-    """An edit as plain values: `op` and its fields, `mark` where it has one."""
+    """Return an edit as plain values: `op` and its fields, `mark` where it has one."""
     op = next(name for name, kind in _KINDS.items() if isinstance(edit, kind))
     return {"op": op, **{name: value for name, value in asdict(edit).items() if name != "mark" or value is not None}}

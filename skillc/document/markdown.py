@@ -39,7 +39,7 @@ class Block:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text, whatever its newlines are, with tabs in front of a line as four spaces."""
+    """Return the lines of a text, whatever its newlines are, with tabs in front of a line as four spaces."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return [_untab(line) if line[:1] in " \t" else line for line in lines]
 
@@ -50,7 +50,7 @@ def _untab(line: str) -> str:
 
 
 def trim(lines: list[str]) -> list[str]:
-    """The lines without the blank ones at both ends."""
+    """Return the lines without the blank ones at both ends."""
     start, end = 0, len(lines)
     while start < end and not lines[start].strip():
         start += 1
@@ -60,19 +60,19 @@ def trim(lines: list[str]) -> list[str]:
 
 
 def trim_text(text: str) -> str:
-    """The text with plain newlines and without blank lines at its ends."""
+    """Return the text with plain newlines and without blank lines at its ends."""
     return "\n".join(trim(lines_of(text)))
 
 
 def prose(lines: list[str]) -> Iterator[tuple[str, bool]]:
-    """Each line, and whether it is prose and not code."""
+    """Yield each line, and whether it is prose and not code."""
     fences = Fences()
     for line in lines:
         yield line, not fences.code(line)
 
 
 def heading(line: str) -> Heading | None:
-    """The heading that a line is. Only the first column counts: an indented one is part of a list item."""
+    """Return the heading of a line, or None. An indented heading is part of a list item."""
     found = _HEADING.fullmatch(line.rstrip())
     if found is None:
         return None
@@ -81,13 +81,13 @@ def heading(line: str) -> Heading | None:
 
 
 def item_mark(line: str) -> Mark:
-    """How a line begins a list item, "" where it does not."""
+    """Return how a line begins a list item, "" if it does not."""
     found = _BULLET.fullmatch(line)
     return "" if found is None else "-" if found[2] in "-*+" else "1."
 
 
 def tidy(text: str) -> str:
-    """The text with one blank line on both sides of every `#` and `##` heading, and one newline at its end.
+    """Return the text with one blank line on both sides of every `#` and `##` heading, and one newline at its end.
 
     Reading a document and writing it again then gives the same bytes. Code stays as it is.
     """
@@ -118,7 +118,7 @@ def below_section(text: str) -> str:
 
 
 def trim_end(lines: list[str]) -> list[str]:
-    """The lines without the blank ones at the end."""
+    """Return the lines without the blank ones at the end."""
     end = len(lines)
     while end and not lines[end - 1].strip():
         end -= 1
@@ -126,7 +126,7 @@ def trim_end(lines: list[str]) -> list[str]:
 
 
 def block(text: str, marker: str = "- ") -> str:
-    """A rule behind its marker: continuation lines are indented by its width."""
+    """Return a rule behind its marker: continuation lines are indented by its width."""
     first, *rest = text.split("\n")
     return "\n".join([f"{marker}{first}", *(" " * len(marker) + line if line else "" for line in rest)])
 
@@ -152,7 +152,7 @@ class _Items:
         return " / ".join(title for _, title, _ in self._topics) or None
 
     def close(self) -> None:
-        """Ends the open item or paragraph."""
+        """End the open item or paragraph."""
         lines = [line.rstrip() for line in trim(self._item)]
         if lines:
             lines[0] = lines[0].lstrip()
@@ -160,7 +160,7 @@ class _Items:
         self._item, self._kind, self._mark, self._fences = [], "none", "", Fences()
 
     def enter(self, level: int, title: str) -> None:
-        """Opens a topic; those that it ends and that held no rule become rules, so that no word is lost."""
+        """Open a topic; those that it ends and that held no rule become rules, so that no word is lost."""
         self.close()
         while self._topics and self._topics[-1][0] >= level:
             _, old, begun = self._topics.pop()
@@ -170,12 +170,12 @@ class _Items:
             self._topics.append((level, title, len(self.done)))
 
     def finish(self) -> list[Block]:
-        """All blocks in order."""
+        """Return all blocks in order."""
         self.enter(0, "")
         return self.done
 
     def line(self, line: str) -> None:
-        """Takes the next line."""
+        """Take the next line."""
         if self._fences.open:
             self._fences.code(line)
             self._item.append(self._cut(line))
@@ -242,7 +242,7 @@ class _Items:
 
 
 def blocks_of(text: str) -> list[Block]:
-    """The rules in a section's text.
+    """Return the rules in a section's text.
 
     A list item is a rule, with its nested items and further paragraphs; so is a plain paragraph. Headings of any level
     become topics, a sub-heading `Top / Sub`; one without any rule below it becomes a rule itself. A code block goes
@@ -264,19 +264,19 @@ _DIRECTION = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why something cannot be taken. `repeats` where the document has it already, so that nothing is lost."""
+    """Why something is refused. `repeats` if the document has it already, so that nothing is lost."""
 
     reason: str
     repeats: bool = False
 
 
 def mark_of(text: str) -> Mark | None:
-    """The mark that a rule's own text shows: a step where it begins with `1. `, else None."""
+    """Return the mark that a rule's own text shows: a step where it begins with `1. `, else None."""
     return "1." if item_mark(text.lstrip().split("\n")[0]) == "1." else None
 
 
 def rule_text(text: str, mark: Mark = "-") -> str | Refused:
-    """The text of one rule without its list marker, or why it cannot be one.
+    """Return the text of one rule without its list marker, or why it cannot be one.
 
     Args:
         text: as it was written, with or without a marker.
@@ -322,7 +322,7 @@ def _broken(lines: list[str]) -> str | None:
 
 
 def topic_text(topic: str | None) -> str | Refused | None:
-    """A topic on one line without heading marks, None for none, or why it cannot be one."""
+    """Return a topic on one line without heading marks, None for none, or why it cannot be one."""
     if topic is None:
         return None
     hidden = hidden_character(topic)
@@ -342,7 +342,7 @@ def topic_text(topic: str | None) -> str | Refused | None:
 
 
 def hidden_character(text: str) -> str | None:
-    """Names the first character that a reader could not see: controls, lone surrogates, marks of writing direction."""
+    """Name the first character that a reader could not see: controls, lone surrogates, marks of writing direction."""
     for character in text:
         kind = unicodedata.category(character)
         if character in "\n\r\t":
@@ -353,5 +353,5 @@ def hidden_character(text: str) -> str | None:
 
 
 def same_words(text: str) -> str:
-    """What two texts have in common that say the same: case, spaces and the final stop do not count."""
+    """Normalize a text to compare its words: case, spaces and the final stop do not count."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).rstrip(".!;, ")

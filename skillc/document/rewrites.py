@@ -12,7 +12,7 @@ from skillc.document.skill import Document, Rule, Section
 
 @dataclass(frozen=True, slots=True)
 class WantedRule:
-    """A rule as a rewritten section shall hold it.
+    """A rule as the rewritten section must have it.
 
     Attributes:
         text: "" keeps the words of the rule that is named.
@@ -30,7 +30,7 @@ class WantedRule:
 
 
 def edits_to(document: Document, name: str, wanted: Sequence[WantedRule]) -> tuple[Edit, ...] | Refused:
-    """The edits that turn a trainable section into the wanted rules, in their order and under their topics.
+    """Return the edits that turn a trainable section into the wanted rules, in their order and under their topics.
 
     A rule is kept where its words stay or where its id is named. What says the same as a rule before it, or as one of
     another section, is left out. Applied to the document, every edit succeeds, and the section holds what was wanted.
@@ -57,7 +57,7 @@ def edits_to(document: Document, name: str, wanted: Sequence[WantedRule]) -> tup
 
 
 def _target(document: Document, section: Section, wanted: Sequence[WantedRule]) -> list[Rule] | Refused:
-    """The wanted rules in reading order; one that is new has no id."""
+    """Return the wanted rules in reading order; one that is new has no id."""
     old = {rule.id: rule for rule in section.rules}
     by_words = {same_words(rule.text): rule.id for rule in section.rules}
     seen = {same_words(rule.text) for rule in document.rules if rule.id not in old}
@@ -95,7 +95,7 @@ def _target(document: Document, section: Section, wanted: Sequence[WantedRule]) 
 
 
 def _named(section: Section, old: dict[str, Rule], want: WantedRule) -> Rule | Refused | None:
-    """The old rule that a wanted one names; an id that is not there is an error only where there is no text."""
+    """Return the old rule that a wanted one names; an id that is not there is an error only where there is no text."""
     name = (want.rule or "").strip().strip("[]#` ").lower()
     if name in old:
         return old[name]
@@ -119,7 +119,7 @@ class _Walk:
         return section.rules if section else ()
 
     def do(self, *edits: Edit) -> bool:
-        """Applies edits together, or not at all where one is refused."""
+        """Apply edits together, or not at all where one is refused."""
         applied = apply_edits(self._document, edits)
         if not all(report.applied for report in applied.reports):
             return False
@@ -129,7 +129,7 @@ class _Walk:
 
 
 def _edits(document: Document, section: Section, target: Sequence[Rule]) -> tuple[Edit, ...]:
-    """Deletions make room, shorter texts come before longer ones, then place by place from the top."""
+    """Yield the edits: deletions first, then shorter texts before longer ones, then place by place from the top."""
     walk = _Walk(document, section.name)
     kept = {rule.id: rule for rule in target if rule.id}
     for rule in section.rules:
@@ -148,7 +148,7 @@ def _edits(document: Document, section: Section, target: Sequence[Rule]) -> tupl
 
 
 def _as_wanted(rules: Sequence[Rule], target: Sequence[Rule], count: int) -> bool:
-    """Whether the first rules are as wanted."""
+    """Return whether the first rules are as wanted."""
     return [(*_words(r), r.topic) for r in rules[:count]] == [(*_words(r), r.topic) for r in target[:count]]
 
 
@@ -157,7 +157,7 @@ def _words(rule: Rule) -> tuple[str, Mark]:
 
 
 def _placed(walk: _Walk, section: str, target: Sequence[Rule], at: int, want: Rule) -> bool:
-    """Brings the rule of one place there; all before it are in place. False where no move can do it."""
+    """Bring the rule of one place there; all before it are in place. False where no move can do it."""
     rules = walk.rules
     if _as_wanted(rules, target, at + 1):
         return True
@@ -178,7 +178,7 @@ def _put(section: str, want: Rule, after: str | None) -> Edit:
 
 
 def _put_first_of_topic(walk: _Walk, section: str, want: Rule, head: str | None) -> bool:
-    """Nothing can be put in front of a topic's first rule, so that one is put behind the new first."""
+    """Put a rule first in its topic. No edit inserts before a first rule, so that one is moved behind the new first."""
     if head is None or next(rule.topic for rule in walk.rules if rule.id == head) != want.topic:
         return not want.id and walk.do(_put(section, want, None))
     here = next((rule for rule in walk.rules if rule.id == want.id), None)
@@ -189,14 +189,14 @@ def _put_first_of_topic(walk: _Walk, section: str, want: Rule, head: str | None)
 
 
 def _before(walk: _Walk, head: str, own: str) -> tuple[Edit, ...]:
-    """The moves that put the rule `own` in front of the head of its topic."""
+    """Return the moves that put the rule `own` in front of the head of its topic."""
     order = [rule.id for rule in walk.rules]
     closer = () if order.index(own) == order.index(head) + 1 else (Move(own, head),)
     return (*closer, Move(head, own))
 
 
 def _add_rest(walk: _Walk, section: str, target: Sequence[Rule], at: int) -> None:
-    """All from one place on, deleted and added anew in their order."""
+    """Delete and add again all rules from one place on, in their order."""
     for rule in _behind(walk, target, at):
         walk.do(Delete(rule.id, "the rewrite puts it elsewhere"))
     for rule in target[at:]:
@@ -204,6 +204,6 @@ def _add_rest(walk: _Walk, section: str, target: Sequence[Rule], at: int) -> Non
 
 
 def _behind(walk: _Walk, target: Sequence[Rule], at: int) -> list[Rule]:
-    """The rules that do not stand in the first places of the target."""
+    """Return the rules that are not in the first places of the target."""
     done = {rule.text for rule in target[:at]}
     return [rule for rule in walk.rules if rule.text not in done]

@@ -74,7 +74,7 @@ class Section:
 
     @property
     def tokens(self) -> int:
-        """Tokens of the body: what the limit speaks of."""
+        """Tokens of the body, which the limit is about."""
         return count_tokens(self.body)
 
 
@@ -125,21 +125,21 @@ class Document:
         return self._places.keys()
 
     def rule(self, id: str) -> Rule | None:  # noqa: A002
-        """The rule of an id. Text of frozen and slow sections has no ids, so it cannot be named."""
+        """Return the rule of an id. Text of frozen and slow sections has no ids, so it cannot be named."""
         place = self._places.get(id)
         return place[1] if place else None
 
     def section_of(self, id: str) -> Section | None:  # noqa: A002
-        """The section in which a rule stands."""
+        """Return the section that contains a rule."""
         place = self._places.get(id)
         return place[0] if place else None
 
     def section(self, name: str) -> Section | None:
-        """The section of a name."""
+        """Return the section of a name."""
         return self._sections.get(name)
 
     def with_section(self, section: Section) -> Document:
-        """The document with the section of that name replaced."""
+        """Return the document with the section of that name replaced."""
         return replace(self, sections=tuple(section if s.name == section.name else s for s in self.sections))
 
 
@@ -151,7 +151,7 @@ def _by_topic(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
 
 
 def new_id(section: str, text: str, taken: Collection[str]) -> str:
-    """An id for a rule born in a section with a text: six hex digits of their sha256, more where those are taken."""
+    """Return an id for a new rule: six hex digits of the sha256 of section and text, more if those are taken."""
     digits = hashlib.sha256(f"{section}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()
     while True:
         for length in range(_ID_DIGITS, len(digits) + 1):
@@ -161,7 +161,7 @@ def new_id(section: str, text: str, taken: Collection[str]) -> str:
 
 
 def split_rules(text: str, section: str, taken: Collection[str] = ()) -> tuple[Rule, ...]:
-    """The rules in a markdown text. See `markdown.blocks_of` for what becomes a rule.
+    """Return the rules in a markdown text. See `markdown.blocks_of` for what becomes a rule.
 
     Args:
         text: list items, paragraphs, headings as topics.
@@ -180,7 +180,7 @@ def split_rules(text: str, section: str, taken: Collection[str] = ()) -> tuple[R
 def document_of(
     name: str, about: str, parts: Iterable[tuple[str, Mode, str, int | None]], *, task: str = "", lead: str = ""
 ) -> Document:
-    """A document from its declaration. Headings in a text become `###`: the sections' own are `##`.
+    """Return a document from its declaration. Headings in a text become `###`: the sections' own are `##`.
 
     Args:
         name: the artifact's name, `route-tickets`.
@@ -199,18 +199,18 @@ def document_of(
 
 
 def tokens(document: Document) -> int:
-    """Tokens of what the target sees."""
+    """Count the tokens of what the target sees."""
     return count_tokens(for_target(document))
 
 
 def digest(document: Document) -> str:
-    """Sha256 of what the target sees and of `about`. Ids, rationales and limits are not in it."""
+    """Return the sha256 of what the target sees and of `about`, without ids, rationales and limits."""
     seen = json.dumps([document.about, for_target(document)], ensure_ascii=True)
     return hashlib.sha256(seen.encode()).hexdigest()
 
 
 def for_target(document: Document) -> str:
-    """The markdown that the target reads: no ids, no rationales, empty sections left out, one newline at the end."""
+    """Return the markdown that the target reads, without ids, rationales and empty sections."""
     title = title_of(document.name) if document.title is None else document.title
     blocks = [f"# {title}"] if title else []
     blocks += [text for text in _told(document) if text]
@@ -224,7 +224,7 @@ def for_target(document: Document) -> str:
 
 
 def for_optimizer(document: Document, notes: Mapping[str, str] | None = None) -> str:
-    """The same with rule ids, rationales, each section's mode, its limit and the tokens it uses.
+    """Return the same with rule ids, rationales, each section's mode, its limit and the tokens it uses.
 
     Args:
         document: the skill.
@@ -241,23 +241,23 @@ def for_optimizer(document: Document, notes: Mapping[str, str] | None = None) ->
 
 
 def _told(document: Document) -> tuple[str, str]:
-    """What the target reads before the sections: the task, and how to take the rules where there are any."""
+    """Return the text before the sections: the task and, if there are rules, how to take them."""
     return document.task, document.lead if document.rules else ""
 
 
 def title_of(name: str) -> str:
-    """A heading from a name: `route-tickets` becomes `Route tickets`."""
+    """Return a heading from a name: `route-tickets` becomes `Route tickets`."""
     words = name.replace("_", " ").replace("-", " ").strip()
     return words[:1].upper() + words[1:]
 
 
 def section_title(section: Section) -> str:
-    """The heading of a section, "" for none."""
+    """Return the heading of a section, "" for none."""
     return title_of(section.name) if section.title is None else section.title
 
 
 def body(section: Section) -> str:
-    """What the target reads below a section's heading, without a newline at its end."""
+    """Return what the target reads below a section's heading, without a newline at its end."""
     if section.mode != "trainable":
         return section.text
     return _grouped(section, lambda rule, number: block(rule.text, _marker(rule, number)))
@@ -283,7 +283,7 @@ def _marker(rule: Rule, number: int) -> str:
 
 
 def _grouped(section: Section, line: Callable[[Rule, int], str]) -> str:
-    """The rules under their topics; the section keeps them in that order.
+    """Return the rules under their topics; the section keeps them in that order.
 
     `line` is given the rule and its number in its list, counted anew in each, 0 where it is no step. A blank line parts
     paragraphs, and lists of different kinds.

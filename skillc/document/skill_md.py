@@ -17,7 +17,7 @@ _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 def to_skill_md(document: Document) -> str:
-    """The file: frontmatter with `name`, `description` and the further keys, then what the target reads."""
+    """Return the file: frontmatter with `name`, `description` and further keys, then what the target reads."""
     keys = [f"name: {to_yaml(document.name)}", f"description: {to_yaml(document.about)}"]
     if document.frontmatter:
         keys.append(document.frontmatter)
@@ -25,9 +25,9 @@ def to_skill_md(document: Document) -> str:
 
 
 def from_skill_md(text: str) -> Document:
-    """A SKILL.md, or a plain markdown file, as a document of frozen sections.
+    """Return a SKILL.md, or a plain markdown file, as a document of frozen sections.
 
-    A section begins at each `## ` heading; what stands before the first is the section `preamble`, without a heading.
+    A section begins at each `## ` heading; the text before the first is the section `preamble`, without a heading.
     What the target reads is the file's body, with one blank line around `#` and `##` headings. Frontmatter keys other
     than `name` and `description` are kept as they are; without a name the first heading gives one.
 
@@ -50,7 +50,7 @@ def from_skill_md(text: str) -> Document:
 
 
 def as_declared(text: str, declared: Document, *, own: bool) -> Document:
-    """A SKILL.md with the sections of a declared skill: rules and slow texts are the file's, all else is declared.
+    """Fill the sections of a declared skill with the rules and slow texts of a SKILL.md.
 
     Args:
         text: of the file.
@@ -94,7 +94,7 @@ def as_declared(text: str, declared: Document, *, own: bool) -> Document:
 
 
 def sections_of(text: str) -> Mapping[str, str]:
-    """The sections of a SKILL.md by name: `## When to use` is `when_to_use`.
+    """Return the sections of a SKILL.md by name: `## When to use` is `when_to_use`.
 
     Raises:
         SkillcError: the frontmatter is not closed.
@@ -103,7 +103,7 @@ def sections_of(text: str) -> Mapping[str, str]:
 
 
 def validate(name: str, description: str) -> list[str]:
-    """What Agent Skills rules say against a name and a description; empty where all is well."""
+    """Return how a name and a description break the rules of Agent Skills, empty if they do not."""
     problems = []
     if not 1 <= len(name) <= NAME_CHARACTERS:
         problems.append(f"the name has {len(name)} characters; 1 to {NAME_CHARACTERS} are allowed")
@@ -120,7 +120,7 @@ def validate(name: str, description: str) -> list[str]:
 
 
 def _parts(text: str) -> tuple[list[str], str]:
-    """The lines of the frontmatter, and the body."""
+    """Return the lines of the frontmatter, and the body."""
     lines = lines_of(text.removeprefix("\ufeff"))
     if lines[0].rstrip() != "---":
         return [], "\n".join(lines)
@@ -135,7 +135,7 @@ def _parts(text: str) -> tuple[list[str], str]:
 
 
 def _outline(body: str) -> tuple[str | None, list[tuple[str | None, str]]]:
-    """The first heading, and (heading, text) of each section; the preamble's heading is None."""
+    """Return the first heading, and (heading, text) of each section; the preamble's heading is None."""
     lines = trim(lines_of(tidy(body)))
     first = heading(lines[0]) if lines else None
     title = first.title if first and first.level == 1 and first.title else None
@@ -164,7 +164,7 @@ def section_name(heading_text: str, taken: Collection[str] = ()) -> str:
 
 
 def _slug(heading_text: str) -> str:
-    """A name that the language can write: `When to use` becomes `when_to_use`."""
+    """Return a name that the language can write: `When to use` becomes `when_to_use`."""
     plain = unicodedata.normalize("NFKD", heading_text).encode("ascii", "ignore").decode().lower()
     words = re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
     if not words:
@@ -189,7 +189,7 @@ _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0", '"': '\\"', "\\": 
 
 
 def to_yaml(text: str) -> str:
-    """A text as one YAML scalar on one line: plain where nothing can go wrong, else double-quoted.
+    """Return a text as one YAML scalar on one line: plain where nothing can go wrong, else double-quoted.
 
     Three hyphens are escaped: the reference validator, like many readers, ends the frontmatter at any `---`.
     """
@@ -231,7 +231,7 @@ def _key(match: re.Match[str]) -> str:
 
 
 def other_lines(lines: list[str], known: Collection[str]) -> list[str]:
-    """The lines of a YAML mapping without those of some top-level keys."""
+    """Return the lines of a YAML mapping without those of some top-level keys."""
     kept: list[str] = []
     keeps = False
     for line in lines:
@@ -244,7 +244,7 @@ def other_lines(lines: list[str], known: Collection[str]) -> list[str]:
 
 
 def further_keys(text: str) -> set[str] | None:
-    """The top-level keys of a YAML mapping, None where the text is none or would end the frontmatter."""
+    """Return the top-level keys of a YAML mapping, None where the text is none or would end the frontmatter."""
     lines = text.strip("\n").split("\n")
     if "---" in text or not is_mapping(lines):
         return None
@@ -252,7 +252,7 @@ def further_keys(text: str) -> set[str] | None:
 
 
 def is_mapping(lines: list[str]) -> bool:
-    """Whether lines between two `---` can be a YAML mapping, and are not text between thematic breaks."""
+    """Return whether lines between two `---` can be a YAML mapping, and are not text between thematic breaks."""
     outer = [line for line in lines if line.strip() and line[0] not in " \t#" and not line.startswith("- ")]
     keys = [line for line in outer if _KEY.fullmatch(line.rstrip())]
     return not outer or (bool(keys) and outer[0] is keys[0])

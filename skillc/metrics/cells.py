@@ -41,7 +41,7 @@ class Mean:
 
 
 def measured_mean(scores: Iterable[int | None], *, samples: int = 1) -> Mean:
-    """The mean over what was measured: displayed, and never the side of a gate, whose denominator is fixed.
+    """Return the mean over what was measured: displayed, and never the side of a gate, whose denominator is fixed.
 
     Args:
         scores: of each example the sum over its samples, in millionths; None where one of them was not measured.

@@ -56,7 +56,7 @@ class Measured:
 
 
 def unmeasured(plan: Plan, kind: UnmeasuredKind) -> dict[str, Cell]:
-    """Cells for a rollout that could not be made."""
+    """Return the cells of a rollout that failed."""
     return {metric.name: Unmeasured(kind) for metric in plan.metrics}
 
 
@@ -80,7 +80,7 @@ class Meter:
         self._read_by_goal = _read_by(plan, plan.goal)
 
     def measure(self, example: Example, prediction: JsonObject | None, problem: str | None = None) -> Measured:
-        """Each metric's score. An answer that could not be read has the worst value of each, and `problem` as feedback.
+        """Score each metric. An unreadable answer gets the worst value of each, and `problem` as feedback.
 
         Raises:
             MetricError: a metric failed on this example.
@@ -91,7 +91,7 @@ class Meter:
         return self._measured(self._plan.metrics, example, prediction)
 
     def goal(self, example: Example, prediction: JsonObject) -> Cell:
-        """The goal's score alone: no metric is evaluated that the goal does not read.
+        """Return the goal's score alone: no metric is evaluated that the goal does not read.
 
         Raises:
             MetricError: a metric failed on this example.
@@ -109,18 +109,18 @@ class Meter:
         return Measured(cells, "\n".join(dict.fromkeys(line for line in once.feedback if line)))
 
     def named(self, example: Example) -> str:
-        """An example for a message: its id, and its place in the data where that is known."""
+        """Return an example for a message: its id, and its place in the data where that is known."""
         file, line = self._places.get(example.id, ("", 0))
         return f"example `{example.id}`" + (f" (`{file}` line {line})" if file else "")
 
     def shown(self, example: Example) -> str:
-        """The inputs of an example, one short line each."""
+        """Return the inputs of an example, one short line each."""
         return _lines({**example.inputs, **example.fields})
 
     def _failed(
         self, metric: MetricPlan, example: Example, prediction: JsonObject, problem: SkillcError
     ) -> MetricError:
-        """The error of a metric on an example, with the values that it read."""
+        """Return the error of a metric on an example, with the values that it read."""
         terms = list(walk(metric.term))
         names = {term.name for term in terms if isinstance(term, FieldTerm)}
         own = any(isinstance(term, CallTerm) and term.function == "python" for term in terms)
@@ -141,7 +141,7 @@ _LONGEST = 80
 
 
 def _lines(values: JsonObject) -> str:
-    """Values by name, a line each, cut where they are long; as JSON, so that none breaks out of its line."""
+    """Return values by name, one line each, as JSON so that none breaks its line, and cut where they are long."""
     told = ((name, json.dumps(value, ensure_ascii=False)) for name, value in values.items())
     short = ((name, text if len(text) <= _LONGEST else text[:_LONGEST] + "…") for name, text in told)
     return "".join(f"\n  {name} = {text}" for name, text in short)
@@ -229,7 +229,7 @@ class _Once:
         return score
 
     def _measure(self, term: CallTerm) -> tuple[Measure, Fraction, Fraction]:
-        """What a primitive says, and the range that it promises."""
+        """Return the result of a primitive and its declared range."""
         argument, *others = term.arguments
         if term.function in SEARCHES:
             return SEARCHES[term.function](*self._searched(argument, others[0])), Fraction(0), Fraction(1)
@@ -251,7 +251,7 @@ class _Once:
         return PRIMITIVES[term.function](subject), Fraction(0), Fraction(1)
 
     def _searched(self, field: Term, phrases: Term) -> tuple[JsonValue, list[str], bool]:
-        """The text, what is looked for in it, and whether a feedback may say what that is."""
+        """Return the text, the phrases to find in it, and whether the feedback may name them."""
         reveal = "gold" in self._plan.optimize.sees
         if isinstance(phrases, FieldTerm):
             # A column of the data may hold what the right answer is made of.
@@ -280,7 +280,7 @@ class _Once:
 
 
 def _told(term: Term) -> JsonValue:
-    """What a function of the user's own is told: the name of a field, a text, a number."""
+    """Return an argument for a function of the user: the name of a field, a text or a number."""
     if isinstance(term, FieldTerm):
         return term.name
     if isinstance(term, TextConstant):
@@ -290,7 +290,7 @@ def _told(term: Term) -> JsonValue:
 
 
 def _read_by(plan: Plan, metric: MetricPlan) -> tuple[MetricPlan, ...]:
-    """A metric and those that its value is made of, in the plan's order: each after the metrics that it reads."""
+    """Return a metric and those that it reads, in the plan's order: each after the metrics that it reads."""
     wanted = {metric.name}
     for each in reversed(plan.metrics):
         if each.name in wanted:
@@ -299,7 +299,7 @@ def _read_by(plan: Plan, metric: MetricPlan) -> tuple[MetricPlan, ...]:
 
 
 def python_names(plan: Plan) -> list[str]:
-    """The `module:function` names that the plan's metrics call, each once, in order."""
+    """Return the `module:function` names that the plan's metrics call, each once, in order."""
     terms = (part for metric in plan.metrics for part in walk(metric.term))
     calls = (part for part in terms if isinstance(part, CallTerm) and part.function == "python")
     names = (call.arguments[0] for call in calls)
@@ -307,7 +307,7 @@ def python_names(plan: Plan) -> list[str]:
 
 
 def _exact(value: object) -> Fraction:
-    """A number as an exact one; a float counts to the millionth."""
+    """Return a number as an exact one; a float counts to the millionth."""
     if isinstance(value, bool | int | Fraction):
         return Fraction(value)
     if isinstance(value, float) and math.isfinite(value):
@@ -329,12 +329,12 @@ def _fraction(option: object, default: int) -> Fraction:
 
 
 def _micro(value: Fraction) -> int:
-    """In millionths, halves to even."""
+    """Round to millionths, halves to even."""
     return round(value * MICRO)
 
 
 def metric_sources(plan: Plan, root: Path) -> dict[str, str]:
-    """Digest of the source of each metric of the user's own, by `module:function`.
+    """Return the digest of the source of each metric of the user, by `module:function`.
 
     Raises:
         SkillcError: a module or a function is not there.
@@ -348,7 +348,7 @@ def source_digest(name: str, root: Path) -> str:
 
 
 def model_free_means(plan: Plan, dataset: Dataset, examples: Sequence[Example], meter: Meter) -> dict[str, Fraction]:
-    """The goal's mean on some examples of each simple classifier; none where the task has no single label."""
+    """Return the goal's mean on some examples of each simple classifier; none where the task has no single label."""
     means = {}
     for baseline in baseline_scores(plan.task, dataset, examples):
         cells = [

@@ -31,7 +31,7 @@ from skillc.tokens import count_tokens
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A score in the primitive's unit, and what a reflection is told about it."""
+    """A score in the primitive's unit, and feedback on it for the optimizer."""
 
     score: Fraction | int | float
     feedback: str = ""
@@ -39,7 +39,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a primitive judges: one output of one rollout.
+    """The input of a primitive: one output of one rollout.
 
     Attributes:
         name: the output's.
@@ -83,7 +83,7 @@ def primitive(function: Primitive) -> Primitive:
 
 
 def text_of(value: JsonValue) -> str:
-    """A value as the text that is compared or counted; what is missing is empty."""
+    """Return a value as the text to compare or count, empty for None."""
     if value is None:
         return ""
     if isinstance(value, list):
@@ -92,21 +92,21 @@ def text_of(value: JsonValue) -> str:
 
 
 def shown(value: JsonValue) -> str:
-    """A value in a feedback."""
+    """Return a value as feedback shows it."""
     if value is None:
         return "nothing"
     return f"`{value}`" if isinstance(value, str) else f"`{json.dumps(value, ensure_ascii=False)}`"
 
 
 def expected(subject: Subject) -> str:
-    """The right answer, where it may be told, and the one that was given, in words."""
+    """Describe the right answer, if it may be revealed, and the one that was given."""
     if not subject.reveal:
         return f"{shown(subject.value)} is wrong"
     return f"expected {' or '.join(shown(gold) for gold in subject.golds)}, got {shown(subject.value)}"
 
 
 def same(value: JsonValue, gold: JsonValue) -> bool:
-    """Whether two values are equal: texts in Unicode's composed form without outer white space, numbers by value."""
+    """Compare two values: texts in Unicode's composed form without outer white space, numbers by value."""
     if isinstance(value, str) and isinstance(gold, str):
         return tidy(value) == tidy(gold)
     if isinstance(value, bool) or isinstance(gold, bool):
@@ -119,7 +119,7 @@ def same(value: JsonValue, gold: JsonValue) -> bool:
 
 
 def tidy(text: str) -> str:
-    """The text as it is compared."""
+    """Normalize a text for comparison."""
     return unicodedata.normalize("NFC", text).strip()
 
 
@@ -132,7 +132,7 @@ def exact_match(subject: Subject) -> Measure:
 
 @primitive
 def contains(subject: Subject) -> Measure:
-    """1 where a right answer stands within the answer, ignoring case, else 0."""
+    """1 where the answer contains a right one, ignoring case, else 0."""
     text = _folded_value(subject.value)
     golds = [_folded_value(gold) for gold in subject.golds]
     right = any(gold and gold in text for gold in golds)
@@ -165,7 +165,7 @@ _LONGEST = 400
 
 
 def read_number(value: JsonValue) -> Fraction | None:
-    """The number in an answer, None where it is none.
+    """Return the number in an answer, None where it is none.
 
     Commas between thousands, one currency sign (`$`, `€`, `£`) and a trailing `%` are allowed and do not count:
     `$1,200` is 1200, and `5%` is 5.
@@ -265,7 +265,7 @@ def json_fields(subject: Subject) -> Measure:
 
 @primitive
 def valid_json(subject: Subject) -> Measure:
-    """1 where the answer is a JSON object or list and nothing else stands around it, else 0."""
+    """1 where the answer is a JSON object or list and nothing else, else 0."""
     value = subject.value
     if isinstance(value, str):
         try:
@@ -296,7 +296,7 @@ def _told_field(name: str, answer: dict[str, JsonValue], gold: dict[str, JsonVal
 
 
 def read_object(value: JsonValue) -> dict[str, JsonValue] | None:
-    """A JSON object, also from its text."""
+    """Return a JSON object, also from its text."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -310,12 +310,12 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normalise(text: str) -> str:
-    """The text as SQuAD compares it."""
+    """Return the text as SQuAD compares it."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
 def f1_score(ours: Sequence[str], theirs: Sequence[str]) -> Fraction:
-    """F1 of two multisets; 0 where they share nothing, as in the official script, also where both are empty."""
+    """Return F1 of two multisets; 0 where they share nothing, as in the official script, also where both are empty."""
     shared = sum((Counter(ours) & Counter(theirs)).values())
     return Fraction(2 * shared, len(ours) + len(theirs)) if shared else Fraction(0)
 
@@ -370,7 +370,7 @@ _MOST_TOLD = 8
 
 
 def phrases_of(value: JsonValue) -> list[str]:
-    """The texts that are looked for: those of a list, or the one; empty ones are none."""
+    """Return the texts that are looked for: those of a list, or the one; empty ones are none."""
     items = value if isinstance(value, list) else [value]
     return [text for text in map(text_of, items) if text.strip()]
 
@@ -395,12 +395,12 @@ def covers(value: JsonValue, phrases: list[str], reveal: bool = True) -> Measure
 
 
 def words(text: str) -> int:
-    """Runs of characters between white space."""
+    """Count runs of characters between white space."""
     return len(text.split())
 
 
 def lines(text: str) -> int:
-    """Lines that are not blank; a list has one for each item."""
+    """Count lines that are not blank; a list has one for each item."""
     return sum(bool(line.strip()) for line in text.splitlines())
 
 

@@ -20,7 +20,7 @@ from skillc.metrics.primitives import Measure
 
 
 def load_function(name: str, root: Path) -> Callable[..., Any]:
-    """The metric behind `module:function`.
+    """Return the metric behind `module:function`.
 
     Raises:
         SkillcError: the name is not of that form, or there is no such module or function.
@@ -35,7 +35,7 @@ def call(
     told: Sequence[JsonValue] = (),
     root: Path | None = None,
 ) -> Measure:
-    """The measure that a user's function gives: a number, a bool, (score, feedback), or something that holds both.
+    """Call a user's function, which returns a number, a bool, (score, feedback) or an object with both.
 
     The function is called as `function(example, prediction)` with dicts of its own; the example holds the inputs and
     the data fields by name, the right answers under `gold`, and `id`. What stands behind its name in the program comes
@@ -60,7 +60,7 @@ def call(
 
 
 class MetricFailed(SkillcError):  # noqa: N818
-    """A metric of the user's own raised, or gave no number."""
+    """A metric of the user raised an exception or returned no number."""
 
 
 def _measured(result: Any) -> Measure:
@@ -87,6 +87,6 @@ def _number(value: object) -> Fraction | int | float:
 
 
 def _exact(score: Fraction | int | float) -> None:
-    """Refuses a float that is no number."""
+    """Refuse a float that is no number."""
     if isinstance(score, float) and not math.isfinite(score):
         raise MetricFailed(f"`{score}` is no finite number")

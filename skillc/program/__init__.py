@@ -1,1 +1,1 @@
-"""How one rollout runs: the compiled DSPy module, and what is written for others to use."""
+"""Run one rollout, and write the compiled skill and its module."""

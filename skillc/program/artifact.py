@@ -81,7 +81,7 @@ def artifact_texts(paths: ArtifactPaths, plan: Plan, document: Document) -> dict
 
 
 def write_artifact(paths: ArtifactPaths, texts: Mapping[Path, str]) -> None:
-    """Write SKILL.md and the module over what is there; each file is there whole or not at all.
+    """Write SKILL.md and the module over what is there; each file is written atomically.
 
     Raises:
         SkillcError: a file cannot be written.
@@ -139,7 +139,7 @@ def _template() -> Template:
 
 
 def literal(text: str) -> str:
-    """A string literal as formatters write it: double quotes where they cost no more escapes, all oddities escaped."""
+    """Return a string literal as formatters write it: double quotes unless they need more escapes."""
     quote = "'" if text.count('"') > text.count("'") else '"'
     return quote + "".join(_escaped(character, quote) for character in text) + quote
 
@@ -158,7 +158,7 @@ def _escaped(character: str, quote: str) -> str:
 
 
 def _type(type_: TypePlan, *, trailing: str = "") -> list[str]:
-    """The lines of a type's expression."""
+    """Return the lines of a type's expression."""
     end = (" | None" if type_.optional else "") + trailing
     if type_.kind == "labels":
         if len(type_.labels) == 1:

@@ -29,7 +29,7 @@ _PLAIN: dict[str, Any] = {
 
 
 def signature_of(task: TaskPlan, name: str, instructions: str) -> type[dspy.Signature]:
-    """The signature of a task.
+    """Return the signature of a task.
 
     Args:
         task: its inputs and outputs. Their `about` is part of the instructions and is not repeated as a description.
@@ -47,7 +47,7 @@ def signature_of(task: TaskPlan, name: str, instructions: str) -> type[dspy.Sign
 
 
 def annotation(type_: TypePlan) -> Any:
-    """The Python type of a declared type."""
+    """Return the Python type of a declared type."""
     if type_.kind == "labels":
         plain: Any = Literal[tuple(type_.labels)]
     elif type_.kind == "list":
@@ -111,12 +111,12 @@ class Program(dspy.Module):  # type: ignore[misc]  # dspy has no types
         self.answer = _PREDICTORS[kind_of(task)](signature_of(task, name, instructions))
 
     def forward(self, **inputs: Any) -> dspy.Prediction:
-        """Answers one example."""
+        """Answer one example."""
         with self._context():
             return self._outputs(self.answer(**self._inputs(inputs)))
 
     async def aforward(self, **inputs: Any) -> dspy.Prediction:
-        """The same, awaited."""
+        """Answer one example, awaited."""
         with self._context():
             return self._outputs(await self.answer.acall(**self._inputs(inputs)))
 
@@ -137,7 +137,7 @@ class Program(dspy.Module):  # type: ignore[misc]  # dspy has no types
 
 
 def build_module(task: TaskPlan, name: str, instructions: str, *, own: OwnTarget | None = None) -> Program:
-    """The module of a task; `present.instructions` makes the instructions from a skill's text.
+    """Return the module of a task; `names.instructions` makes the instructions from a skill's text.
 
     Args:
         task: inputs, outputs, and how a rollout runs.
@@ -152,5 +152,5 @@ def build_module(task: TaskPlan, name: str, instructions: str, *, own: OwnTarget
 
 
 def _image(place: str) -> dspy.Image:
-    """An address or a data URI as it is; a path is read, which `dspy.Image` never does by itself."""
+    """Return an address or a data URI as it is, and the image at a path, which `dspy.Image` never reads by itself."""
     return dspy.Image(place) if place.startswith(_REMOTE) else dspy.Image.from_path(place)

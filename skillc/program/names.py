@@ -19,7 +19,7 @@ _TAKEN = frozenset({"signature", "new_signature", "demos", "config", "lm", "pred
 
 
 def field_names(task: TaskPlan) -> dict[str, str]:
-    """For each input and output the name of its signature field; mostly the same."""
+    """Return the name of the signature field of each input and output; mostly the same."""
     reserved = _reserved() | ({"reasoning"} if task.rollout.kind == "chain_of_thought" else frozenset())
     names: dict[str, str] = {}
     used = {field.name for field in (*task.inputs, *task.outputs)}
@@ -35,7 +35,7 @@ def field_names(task: TaskPlan) -> dict[str, str]:
 
 
 def class_name(skill: str) -> str:
-    """`RouteTickets` for `route_tickets`: the name of the signature."""
+    """Return the name of the signature: `RouteTickets` for `route_tickets`."""
     words = [word for word in re.split(r"[^0-9A-Za-z]+", skill) if word]
     name = "".join(word[:1].upper() + word[1:] for word in words)
     if not name.isidentifier() or keyword.iskeyword(name) or name in _IN_MODULE or len(name) == 1:
@@ -45,7 +45,7 @@ def class_name(skill: str) -> str:
 
 @cache
 def _reserved() -> frozenset[str]:
-    """Attributes of a signature class, which a field of that name would hide."""
+    """Return the attributes of a signature class, which a field of that name would hide."""
     import dspy
 
     return _TAKEN | frozenset(dir(dspy.Signature)) | frozenset(dir(type(dspy.Signature)))
@@ -55,7 +55,7 @@ KINDS = ("predict", "chain_of_thought")
 
 
 def kind_of(task: TaskPlan) -> str:
-    """The kind of the rollout.
+    """Return the kind of the rollout.
 
     Raises:
         SkillcError: this version does not compile it.
@@ -68,7 +68,7 @@ def kind_of(task: TaskPlan) -> str:
 
 
 def instructions(task: TaskPlan, text: str | None) -> str:
-    """The instructions of the target: the body of SKILL.md as it is, or the task text alone without a skill.
+    """Return the instructions of the target: the body of SKILL.md as it is, or the task text alone without a skill.
 
     What all examples share comes first, so that a server's prefix cache hits.
     """

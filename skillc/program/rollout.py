@@ -36,7 +36,7 @@ _JSON: TypeAdapter[Any] = TypeAdapter(Any)
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """What one rollout gave: a prediction, or a problem with a whole reply, or a failure to get one.
+    """The result of one rollout: a prediction, a problem with a whole reply, or a failure to get one.
 
     Attributes:
         prediction: value by output; None where there is none.
@@ -68,7 +68,7 @@ class Runner:
         self._modules: OrderedDict[str | None, Program] = OrderedDict()
 
     async def __call__(self, text: str | None, example: Example, sample: int, stage: str) -> Rollout:
-        """One rollout of a skill's text, None for no skill, on an example.
+        """Run a skill's text, None for no skill, on an example.
 
         Raises:
             PermanentFailure, BudgetReached: from the models, as they are.
@@ -92,7 +92,7 @@ class Runner:
 async def rollout(
     module: dspy.Module, lm: RoleLM, adapter: dspy.Adapter, plan: Plan, example: Example, *, sample: int, stage: str
 ) -> Rollout:
-    """One example through a module; `Runner` keeps what can be kept between rollouts.
+    """Run one example through a module; `Runner` keeps what can be kept between rollouts.
 
     Raises:
         PermanentFailure, BudgetReached: from the models, as they are.
@@ -129,7 +129,7 @@ def rollout_of(
     problem: str | None = None,
     detail: str = "",
 ) -> Rollout:
-    """A rollout with the tokens and the cost of its calls; its reply is the last call's where none is given."""
+    """Return a rollout with the tokens and the cost of its calls; its reply is the last call's where none is given."""
     if reply is None:
         reply = completions[-1].text if completions else ""
     costs = [completion.cost for completion in completions]
@@ -146,7 +146,7 @@ def rollout_of(
 
 
 def _values(prediction: dspy.Prediction, plan: Plan) -> tuple[dict[str, JsonValue] | None, str | None]:
-    """The outputs as JSON has them."""
+    """Return the outputs as JSON has them."""
     values: dict[str, JsonValue] = {}
     for field in plan.task.outputs:
         value = prediction[field.name]
@@ -159,7 +159,7 @@ def _values(prediction: dspy.Prediction, plan: Plan) -> tuple[dict[str, JsonValu
 
 
 def _finite(value: Any) -> bool:
-    """Whether all numbers in a value are such as JSON can hold."""
+    """Return whether all numbers in a value are such as JSON can hold."""
     if isinstance(value, float):
         return math.isfinite(value)
     if isinstance(value, dict):
@@ -168,7 +168,7 @@ def _finite(value: Any) -> bool:
 
 
 def _unreadable(raised: AdapterParseError) -> str:
-    """One line that says which output is missing or wrong."""
+    """Describe on one line which output is missing or wrong."""
     outputs = list(raised.signature.output_fields)
     parsed = raised.parsed_result
     if isinstance(parsed, dict):

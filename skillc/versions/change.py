@@ -18,7 +18,7 @@ Bearing = Literal["looser", "stricter", "unordered", ""]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a program says something: a declaration by kind and name, and a setting in it."""
+    """A place in a program: a declaration by kind and name, and a setting in it."""
 
     kind: str = ""
     name: str | None = None
@@ -58,7 +58,7 @@ class Change:
 
 
 def label_of(checked: Checked, place: Place, text: str = "") -> Label:
-    """The declaration or the setting that a place names; the program's first line where it says nothing of it."""
+    """Label the declaration or the setting at a place; the program's first line if it has neither."""
     found = _found(checked, place)
     if found is None:
         source = checked.program.source
@@ -67,7 +67,7 @@ def label_of(checked: Checked, place: Place, text: str = "") -> Label:
 
 
 def first_line(source: Source) -> Span:
-    """The first line that says something."""
+    """Return the first line that is not blank or a comment."""
     for number in range(1, len(source.line_starts) + 1):
         line = source.line(number)
         if line.strip() and not line.lstrip().startswith("#"):

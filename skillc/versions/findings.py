@@ -41,7 +41,7 @@ class Compared:
 
 
 def compare(paths: Sequence[Path], against: str) -> list[Compared]:
-    """Each program beside its other version.
+    """Pair each program with its other version and compare them.
 
     Raises:
         SkillcError: as `against.pairs`, or a path is a library.
@@ -100,7 +100,7 @@ _BEARINGS = {"looser": "looser", "stricter": "stricter", "unordered": "neither l
 
 
 def as_text(compared: Sequence[Compared], old: str, new: str, *, color: bool = False) -> str:
-    """All programs, one after the other, without a newline at the end."""
+    """Render all programs, one after the other, without a newline at the end."""
     return "\n\n".join("\n".join(_program(each, old, new, color)) for each in compared)
 
 
@@ -137,7 +137,7 @@ def _paint(text: str, sign: str, color: bool) -> str:
 
 
 def as_json(compared: Sequence[Compared], old: str, new: str) -> dict[str, JsonValue]:
-    """Every change and every finding of each program."""
+    """Return every change and every finding of each program as JSON."""
     return {
         "format_version": FORMAT_VERSION,
         "old": old,

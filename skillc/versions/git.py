@@ -25,7 +25,7 @@ class Repository:
     root: Path
 
     def commit(self, ref: str) -> str:
-        """The commit that a branch, a tag or any other name of git's means.
+        """Return the commit that a branch, a tag or any other name of git's means.
 
         Raises:
             SkillcError: there is none of that name.
@@ -47,7 +47,7 @@ class Repository:
         return f"there is {listed(names[:8])}" if names else None
 
     def programs(self, commit: str | None, folder: str) -> tuple[str, ...]:
-        """The `.skill` files below a folder: of a commit, or of the working tree but for what git is to ignore."""
+        """Return the `.skill` files below a folder: of a commit, or of the working tree without ignored files."""
         below = [folder] if folder else []
         if commit is None:
             every = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *below)
@@ -59,7 +59,7 @@ class Repository:
         return tuple(sorted(there))
 
     def read(self, commit: str, path: str) -> bytes | None:
-        """The content of a file at a commit, links within the repository followed; None where there is no file."""
+        """Return the content of a file at a commit, None if there is none; follow links within the repository."""
         for _ in range(_MOST_LINKS):
             path = posixpath.normpath(path)
             if path.startswith("../") or path in ("..", "."):
@@ -74,7 +74,7 @@ class Repository:
         return None
 
     def _entry(self, commit: str, path: str) -> tuple[str, str]:
-        """Mode and id of what stands at a path, both empty where nothing does."""
+        """Return mode and id of the entry at a path, both empty if there is none."""
         out = _checked(_git(self.root, "ls-tree", "-z", "--full-tree", commit, "--", path)).split(b"\0")
         for line in out:
             head, _, name = line.partition(b"\t")
@@ -84,11 +84,11 @@ class Repository:
         return "", ""
 
     def blob(self, name: str) -> bytes:
-        """A content by its id."""
+        """Return a content by its id."""
         return _checked(_git(self.root, "cat-file", "blob", name))
 
     def unmerged(self, folder: str) -> dict[str, dict[int, str]]:
-        """Files below a folder that a merge left open: the ids of base (1), ours (2) and theirs (3)."""
+        """Return the files below a folder that a merge left open: the ids of base (1), ours (2) and theirs (3)."""
         out = _checked(_git(self.root, "--literal-pathspecs", "ls-files", "-u", "-z", "--", folder or "."))
         found: dict[str, dict[int, str]] = {}
         for line in out.split(b"\0"):
@@ -99,7 +99,7 @@ class Repository:
         return found
 
     def in_index(self, path: str) -> bytes | None:
-        """A file as the index holds it, None where a merge left it open or there is none."""
+        """Return a file from the index, None if a merge left it open or there is none."""
         out = _checked(_git(self.root, "--literal-pathspecs", "ls-files", "-s", "-z", "--", path))
         for line in out.split(b"\0"):
             head, _, name = line.partition(b"\t")
@@ -108,18 +108,18 @@ class Repository:
         return None
 
     def heads(self) -> tuple[str, ...]:
-        """The commits that an open merge, rebase or cherry-pick brings together."""
+        """Return the commits that an open merge, rebase or cherry-pick brings together."""
         names = ("HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD", "REVERT_HEAD")
         found = (_git(self.root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}") for name in names)
         return tuple(each.stdout.decode().strip() for each in found if each.returncode == 0)
 
     def last_change(self, path: str) -> str | None:
-        """The short name of the last commit that changed a file."""
+        """Return the short name of the last commit that changed a file."""
         found = _git(self.root, "--literal-pathspecs", "log", "-1", "--no-show-signature", "--format=%h", "--", path)
         return found.stdout.decode().strip() or None if found.returncode == 0 else None
 
     def inside(self, place: Path) -> str:
-        """The path of a file or folder from the root; a link counts by where it stands.
+        """Return the path of a file or folder from the root; a link is not followed.
 
         Raises:
             SkillcError: it lies outside.
@@ -132,7 +132,7 @@ class Repository:
 
 
 def repository_of(folder: Path) -> Repository | None:
-    """The repository that a folder lies in.
+    """Return the repository of a folder.
 
     Raises:
         SkillcError: git is not there, or does not open it.
@@ -184,13 +184,13 @@ _LONGEST_POINTER = 1024
 
 
 def pointed_at(content: bytes) -> str | None:
-    """The sha256 of the content that a pointer stands for; None where it is no pointer."""
+    """Return the sha256 that a Git LFS pointer names; None if the content is no pointer."""
     match = _POINTER.fullmatch(content) if len(content) <= _LONGEST_POINTER else None
     return match[1].decode() if match else None
 
 
 def lfs_content(oid: str, root: Path, beside: bytes | None) -> bytes | None:
-    """The content of a pointer, as far as it is on this machine.
+    """Return the content of a pointer if it is on this machine.
 
     Args:
         oid: its sha256.

@@ -217,7 +217,7 @@ def digests_of(paths: ArtifactPaths) -> Mapping[Path, str | None]:
 
 
 def _originals(paths: ArtifactPaths, path: Path, digest: str, written: Written) -> Iterator[bytes]:
-    """The content of a digest, from `.skillc` or from git."""
+    """Yield the content of a digest, from `.skillc` or from git."""
     kept = written.content(digest)
     if kept is not None:
         yield kept

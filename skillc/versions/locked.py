@@ -36,7 +36,7 @@ _AGAIN = "compile again, or take back what changed"
 
 
 def with_lock(looked: Looked) -> Looked:
-    """What was found in a file, and what of it no longer fits its lock.
+    """Add to a file's findings what no longer fits its lock.
 
     Raises:
         SkillcError: as `locked_findings`.
@@ -47,7 +47,7 @@ def with_lock(looked: Looked) -> Looked:
 
 
 def locked_findings(path: Path) -> tuple[Diagnostic, ...]:
-    """What of a program no longer fits the lock of its compiled skill, or of each that was written elsewhere below it.
+    """Find what no longer fits the locks of a program's compiled skill, and of those below it.
 
     A library has no skill, and nothing to say.
 
@@ -84,7 +84,7 @@ def compiled_skills(usual: ArtifactPaths, program: Path) -> list[ArtifactPaths]:
 
 
 def _is_searched(folder: Path) -> bool:
-    """Whether a delivered skill may be below: environments, caches and folders of candidates hold none."""
+    """Return whether a delivered skill may be below: environments, caches and folders of candidates hold none."""
     name = folder.name
     return not (name in _SKIPPED or name.endswith(("_cache", CANDIDATE_SUFFIX)) or (folder / "pyvenv.cfg").exists())
 
@@ -127,7 +127,7 @@ def _program(planned: Planned) -> Label:
 
 
 def _at(source: Source, *needles: str) -> Label:
-    """The line of a lock that holds the last of some keys, each behind the one before."""
+    """Return the line of a lock that holds the last of some keys, each behind the one before."""
     start, needle = 0, ""
     for needle in needles:
         start = max(start, source.text.find(needle, start))
@@ -174,7 +174,7 @@ def _of_program(planned: Planned, lock: Lock, source: Source, paths: ArtifactPat
 
 
 def _not_delivered(planned: Planned, plan: Plan, paths: ArtifactPaths) -> str | None:
-    """The hint where this very plan was compiled, and its skill not delivered; None where it was not."""
+    """Return the hint where this very plan was compiled, and its skill not delivered; None where it was not."""
     candidate = find_candidate(planned, paths).lock
     if candidate is None or candidate.program.plan != plan_digest(plan):
         return None
@@ -185,7 +185,7 @@ def _not_delivered(planned: Planned, plan: Plan, paths: ArtifactPaths) -> str | 
 
 
 def _with_names(plan: Plan, lock: Lock) -> Plan:
-    """Models that take their names from an environment which does not say them here, with those of the compile."""
+    """Fill in model names of the compile where the environment does not define them here."""
     models = dict(plan.models)
     for role, model in plan.models.items():
         if model.model_env is not None and role in lock.models:
@@ -203,7 +203,7 @@ def _other_models(plan: Plan, lock: Lock) -> str:
 
 
 def _since(planned: Planned, place: Path) -> str:
-    """Where the lock stands in git, what changed since can be shown."""
+    """Name the command that shows what changed since, if the lock is in git."""
     try:
         repository = repository_of(planned.root)
         commit = repository.last_change(repository.inside(place)) if repository is not None else None

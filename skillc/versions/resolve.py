@@ -75,7 +75,7 @@ class _Merge:
         return self.repository.in_index(path)
 
     def is_open(self, name: str) -> bool:
-        """Whether the merge left a file open."""
+        """Return whether the merge left a file open."""
         return posixpath.join(self.base, name) in self.open
 
     def with_digest(self, name: str, digest: str) -> bytes | None:
@@ -186,7 +186,7 @@ def _better(locks: Mapping[Side, Lock | None]) -> tuple[Side, str]:
 
 
 def _files(merge: _Merge, side: Side, lock: Lock) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """The artifact's files of a side, and those that are not as its lock says."""
+    """Return the artifact's files of a side, and those that differ from its lock."""
     found, edited = dict[str, bytes](), list[str]()
     for name, digest in lock.files.items():
         # An open file is the side's own, with what was edited by hand and committed there.
@@ -249,7 +249,7 @@ def _locked(program: Path) -> tuple[Diagnostic, ...]:
 
 
 def as_text(resolved: Resolved) -> str:
-    """What was done, and what to do next."""
+    """Describe what was done and what to do next."""
     lock = resolved.lock
     lines = [f"kept      {resolved.kept}" + (f": {resolved.why}" if resolved.why else "")]
     lines.append(f"skill     {resolved.paths.folder}, verdict {lock.verdict}")
@@ -270,7 +270,7 @@ def as_text(resolved: Resolved) -> str:
 
 
 def as_json(resolved: Resolved) -> dict[str, object]:
-    """The same for a program to read."""
+    """Return the same as JSON."""
     from skillc.diagnostics.formats import as_json as diagnostics_json
 
     return {

@@ -86,7 +86,7 @@ class _Added:
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """What of a SKILL.md is not in the program yet.
+    """The parts of a SKILL.md that the program lacks.
 
     Attributes:
         about: the new description, None for the old one.
@@ -116,7 +116,7 @@ class _Changes:
 
 
 def is_taken(plan: Plan, paths: ArtifactPaths, edit: HandEdit) -> bool:
-    """Whether a program holds all that was edited in its SKILL.md, so that writing the file again loses nothing."""
+    """Return whether a program has all edits of its SKILL.md, so that writing the file again loses nothing."""
     if edit.path != paths.skill or edit.foreign:
         return False
     try:
@@ -153,7 +153,7 @@ def take_edits(program: Path, paths: ArtifactPaths, edit: HandEdit) -> Taken | N
 
 
 def _prove(program: Path, after: Source, edit: HandEdit) -> None:
-    """Refuse a rewritten program that has errors or does not say what SKILL.md says."""
+    """Refuse a rewritten program that has errors or differs from SKILL.md."""
     checked = check_source(after, program.parent)
     try:
         left = _changes(plan_file(program, checked=checked, complete=False).plan, edit)
@@ -214,14 +214,14 @@ def _refused_keys(frontmatter: str, declared: str) -> list[str]:
 
 
 def _lead_with(plan: Plan, texts: Mapping[str, str], names: Mapping[str, str]) -> str:
-    """What a compile writes above the first section of a skill with other texts."""
+    """Return the text that a compile writes above the first section of a skill with other texts."""
     sections = tuple(each.model_copy(update={"text": texts.get(each.name, "")}) for each in plan.skill.sections)
     other = plan.model_copy(update={"skill": plan.skill.model_copy(update={"sections": sections})})
     return _parts(to_skill_md(initial_document(other)), names).lead
 
 
 def _reads_alike(section: Section, text: str) -> bool:
-    """Whether a text says what a section of the program says already."""
+    """Return whether a section of the program already has this text."""
     return body(Section(section.name, section.mode, below_section(text))) == body(section)
 
 
@@ -317,7 +317,7 @@ def _insert(fixes: list[Fix], end: int, text: str) -> None:
 
 
 def _text_fix(source: Source, section: nodes.Declaration, text: str) -> Fix:
-    """The replacement that gives a declared section a text, or takes its text away."""
+    """Return the replacement that gives a declared section a text, or takes its text away."""
     end = section.words[-1].span.end
     if not text:
         return Fix(Span(end, section.value.span.end if section.value is not None else end), "")
@@ -328,7 +328,7 @@ def _text_fix(source: Source, section: nodes.Declaration, text: str) -> Fix:
 
 
 def _fenced(source: Source, beside: nodes.Node, text: str, deeper: int = 0) -> str:
-    """A text in fences, indented below the line of a node as `fmt` does it."""
+    """Return a text in fences, indented below the line of a node as `fmt` does it."""
     indent = _indent(source, beside.span) + deeper
     margin = " " * (indent + STEP)
     lines = text.replace(FENCE, f"\\{FENCE}").split("\n")

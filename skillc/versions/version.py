@@ -27,7 +27,7 @@ from skillc.versions.git import Repository, lfs_content, pointed_at, repository_
 
 
 class NotComparable(SkillcError):  # noqa: N818
-    """A program with errors in one of the places; the diagnostics say which."""
+    """A program has errors in one of the places; the diagnostics name them."""
 
     def __init__(self, shown: str, label: str, diagnostics: Sequence[Diagnostic]) -> None:
         errors = sum(each.severity is Severity.ERROR for each in diagnostics)
@@ -42,10 +42,10 @@ class Files(Protocol):
 
     @property
     def label(self) -> str:
-        """How messages call the place: `main`, `the working tree`."""
+        """The name of the place in messages: `main`, `the working tree`."""
 
     def read(self, path: str) -> bytes | None:
-        """A file's content, None where there is none."""
+        """Return a file's content, None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class OnDisk:
     label: str
 
     def read(self, path: str) -> bytes | None:
-        """A file's content, None where there is none or it may not be read."""
+        """Return a file's content, None where there is none or it may not be read."""
         try:
             return (self.root / path).read_bytes()
         except (OSError, ValueError):
@@ -65,14 +65,14 @@ class OnDisk:
 
 @dataclass(frozen=True, slots=True)
 class AtCommit:
-    """Files of a commit. Of those that git keeps elsewhere, what is on this machine."""
+    """Files of a commit; Git LFS content only if it is on this machine."""
 
     repository: Repository
     commit: str
     label: str
 
     def read(self, path: str) -> bytes | None:
-        """A file's content, None where there is none, or only a pointer to it."""
+        """Return a file's content, None where there is none, or only a pointer to it."""
         content = self.repository.read(self.commit, path)
         oid = pointed_at(content) if content is not None else None
         if oid is None:
@@ -80,7 +80,7 @@ class AtCommit:
         return lfs_content(oid, self.repository.root, OnDisk(self.repository.root, "").read(path))
 
     def missing(self, path: str) -> bool:
-        """Whether the commit holds a pointer alone."""
+        """Return whether the commit holds a pointer alone."""
         content = self.repository.read(self.commit, path)
         return content is not None and pointed_at(content) is not None
 
@@ -110,12 +110,12 @@ class Version:
         return posixpath.dirname(self.file)
 
     def read(self, path: str) -> bytes | None:
-        """A file by its path from the program."""
+        """Return a file by its path from the program."""
         return self.files.read(posixpath.normpath(posixpath.join(self.folder, path)))
 
 
 def version_of(files: Files, file: str, shown: str, scratch: Path) -> Version | None:
-    """A program in one place; None where there is none, or only a library.
+    """Return a program in one place; None where there is none, or only a library.
 
     Args:
         files: the place.
@@ -156,7 +156,7 @@ def _checked(path: Path, scratch: Path, label: str) -> Checked:
 
 
 def _taken(files: Files, file: str, scratch: Path, done: set[str]) -> bool:
-    """Puts a program and the files that it uses on the disk, each at its path."""
+    """Write a program and the files that it uses to disk, each at its path."""
     content = files.read(file)
     if content is None:
         return False
@@ -177,7 +177,7 @@ def _taken(files: Files, file: str, scratch: Path, done: set[str]) -> bool:
 
 
 def _renamed(found: Sequence[Diagnostic], scratch: Path, label: str) -> tuple[Diagnostic, ...]:
-    """Findings whose files are called by their place in git, not by the one where they lie for a moment."""
+    """Rename the files of findings by their path in git instead of the temporary one."""
 
     def named(each: Label) -> Label:
         return replace(each, source=shown_source(each.source, scratch, label))
@@ -189,7 +189,7 @@ def _renamed(found: Sequence[Diagnostic], scratch: Path, label: str) -> tuple[Di
 
 
 def shown_source(source: Source, scratch: Path, label: str) -> Source:
-    """A text under the name that a user knows it by."""
+    """Return a source under the name that a user knows it by."""
     path = Path(source.name)
     if not path.is_relative_to(scratch):
         return source
@@ -310,7 +310,7 @@ def _programs(root: Path) -> Iterator[str]:
 
 
 def _moves_joined(found: list[Pair]) -> list[Pair]:
-    """A program whose file was moved, found by the name of its skill, as one pair."""
+    """Return a program whose file was moved, found by the name of its skill, as one pair."""
     fresh = {pair.new.plan.skill.name: pair for pair in found if pair.old is None and pair.new is not None}
     gone = [pair for pair in found if pair.new is None and pair.old is not None]
     joined = list(found)

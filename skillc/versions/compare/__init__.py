@@ -26,6 +26,6 @@ _PARTS = (
 
 
 def changes_between(old: Version, new: Version) -> tuple[Change, ...]:
-    """What changed, in the order of `GROUPS`. Layout, comments and defaults that are written out are no change."""
+    """Return all changes in the order of `GROUPS`. Layout, comments and written-out defaults are no change."""
     found = [change for part in _PARTS for change in part(old, new)]
     return tuple(sorted(found, key=lambda change: GROUPS.index(change.group)))

@@ -51,12 +51,12 @@ class Unread:
 
 
 def data_files(data: DataPlan) -> tuple[str, ...]:
-    """The files that a program names."""
+    """Return the files that a program names."""
     return tuple(name for each in FILES if (name := getattr(data, each)) is not None)
 
 
 def sides_of(version: Version, other: Version, inputs: Collection[str] | None = None) -> Sides | Unread:
-    """The examples of a version.
+    """Return the examples of a version.
 
     Args:
         version: the program in one place.
@@ -77,7 +77,7 @@ def sides_of(version: Version, other: Version, inputs: Collection[str] | None = 
 
 
 def _missing(version: Version) -> Unread | None:
-    """Puts the data of a commit on the disk; the first file of it that is not to be had."""
+    """Write the data of a commit to disk; return the first file that is not available."""
     if isinstance(version.files, OnDisk):
         return None
     for name in data_files(version.plan.data):
@@ -116,7 +116,7 @@ _HINT = "keep the test split as it is: a gain on another one does not compare, a
 
 
 def data_changes(old: Version, new: Version) -> Iterator[Change]:
-    """Settings of the data, and which examples they put on test."""
+    """Yield changes of the data's settings, and of the examples on test."""
     before, after = old.plan.data, new.plan.data
     settings = [_setting(name, one, other) for name, one, other in fields_that_differ(before, after, but=("fields",))]
     fields = [*_fields(before, after)]
@@ -137,7 +137,7 @@ def _setting(name: str, before: object, after: object) -> Change:
 
 
 def _fields(old: DataPlan, new: DataPlan) -> Iterator[Change]:
-    """Declared columns that gates and metrics read."""
+    """Yield changes of the declared columns that gates and metrics read."""
     before, after = ({field.name: field for field in data.fields} for data in (old, new))
     for name, one, other in entries_that_differ(before, after):
         subject, place = f"field {name}", Place("field", name) if other is not None else _PLACE
@@ -169,7 +169,7 @@ def _same_task(old: Version, new: Version) -> bool:
 
 
 def _same_files(old: Version, new: Version) -> bool:
-    """Whether the data files are the same bytes, so that nothing has to be read."""
+    """Return whether the data files are the same bytes, so that nothing has to be read."""
     for name in data_files(new.plan.data):
         content = new.read(name)
         if content is None or content != old.read(name):
@@ -239,7 +239,7 @@ def _resized(side: str, was: int, is_: int, fresh: int, left: int, *, told: bool
 
 
 def _by_lock(old: Version, before: Sides | Unread, after: Sides | Unread, causes: list[str]) -> Iterator[Change]:
-    """Where the data cannot be read: what the lock of the old version says of it, else that nothing can be said."""
+    """Compare by the lock of the old version when the data cannot be read; otherwise report that it is unknown."""
     lock = old.lock
     if isinstance(after, Sides) and lock is not None:
         if lock.data.digest == after.digest:

@@ -14,7 +14,7 @@ from skillc.versions.version import Version
 
 
 def metric_changes(old: Version, new: Version) -> Iterator[Change]:
-    """What is measured. An expression that is written as a gate's argument is a part of that gate."""
+    """Yield changes of the metrics. An expression that is a gate's argument belongs to that gate."""
     before, after = meanings(old), meanings(new)
     names = renamed_metrics(old, new)
     plans = {metric.name: metric for metric in old.plan.metrics}
@@ -42,7 +42,7 @@ def metric_changes(old: Version, new: Version) -> Iterator[Change]:
 
 
 def deciding(plan: Plan) -> frozenset[str]:
-    """The metrics that the goal, a gate or a require reads, directly or by others."""
+    """Return the metrics that the goal, a gate or a require reads, directly or by others."""
     terms = {metric.name: metric.term for metric in plan.metrics}
     waiting = [plan.goal.name]
     for term in (*(gate.term for gate in plan.gates), *(each.term for each in plan.requires)):

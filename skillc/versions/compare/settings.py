@@ -139,7 +139,7 @@ _UNITS = {each.name: each.unit for each in BUDGET}
 
 
 def budget_changes(old: Version, new: Version) -> Iterator[Change]:
-    """What may be spent."""
+    """Yield changes of the budget."""
     for name, before, after in fields_that_differ(old.plan.budget, new.plan.budget):
         yield _cap(name, before, after)
 
@@ -171,7 +171,7 @@ def _ruled(name: str, before: str, after: str, *, raised: bool, message: str, pl
 
 
 def optimize_changes(old: Version, new: Version) -> Iterator[Change]:
-    """The loop. Only what decides with less, or sees more, is of `breaking`'s business."""
+    """Yield changes of the loop. `breaking` reports only what decides with less or sees more."""
     before, after = old.plan.optimize, new.plan.optimize
     for name, one, other in fields_that_differ(before, after):
         bearing, rule, message = _weaker(name, before, after)
@@ -209,7 +209,7 @@ _DURATIONS = ("timeout",)
 
 
 def model_changes(old: Version, new: Version) -> Iterator[Change]:
-    """Each role's model with its settings."""
+    """Yield changes of each role's model and its settings."""
     before, after = without_secrets(old.plan).models, without_secrets(new.plan).models
     for role in sorted(before.keys() | after.keys()):
         one, other = before.get(role), after.get(role)

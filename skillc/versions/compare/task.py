@@ -14,7 +14,7 @@ from skillc.versions.version import Version
 
 
 def task_changes(old: Version, new: Version) -> Iterator[Change]:
-    """What goes in, what comes out, and how."""
+    """Yield changes of inputs, outputs and the rollout."""
     before, after = old.plan.task, new.plan.task
     yield from _fields("input", before.inputs, after.inputs)
     yield from _fields("output", before.outputs, after.outputs)
@@ -88,7 +88,7 @@ def _output_rule(name: str, old: TypePlan, new: TypePlan) -> tuple[str | None, s
 
 
 def _fits(narrow: TypePlan, wide: TypePlan) -> bool:
-    """Whether every value of one type is one of the other."""
+    """Return whether every value of one type is one of the other."""
     if narrow.optional and not wide.optional:
         return False
     if narrow.kind == "labels":
@@ -104,7 +104,7 @@ _FREEDOM = {"frozen": 0, "slow": 1, "trainable": 2}
 
 
 def skill_changes(old: Version, new: Version) -> Iterator[Change]:
-    """Name, description and sections."""
+    """Yield changes of name, description and sections."""
     before, after = old.plan.skill, new.plan.skill
     for name in ("name", "title", "frontmatter", "load", "present"):
         one, other = getattr(before, name), getattr(after, name)
@@ -184,6 +184,6 @@ def _limit(old: SectionPlan, new: SectionPlan) -> Change:
 
 
 def _lines(old: str, new: str, labels: Collection[str] = ()) -> tuple[str, ...]:
-    """Both texts line by line, without what is the same but for a line on either side; opposites are pointed out."""
+    """Diff two texts by line with one line of context, and point out opposites."""
     found = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=1)
     return marked([f"{line[:1]} {line[1:]}" for line in list(found)[2:] if not line.startswith("@@")], labels)
