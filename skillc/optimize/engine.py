@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import JsonValue
 
@@ -23,6 +23,10 @@ from skillc.optimize.schedule import Patience
 from skillc.optimize.strategies.ahead import NOTHING_AHEAD, Ahead
 from skillc.plan.schema import Plan
 from skillc.tokens import count_tokens
+
+if TYPE_CHECKING:
+    from skillc.optimize.gate.acceptance import Acceptance
+    from skillc.optimize.strategies.mechanism import Mechanism
 
 
 class Reserve(Protocol):
@@ -46,6 +50,8 @@ class Engine:
         admits: whether so many more rollouts surely fit under the caps.
         ahead: rolls out the next batch ahead of need, where that is on.
         near: finds training examples that read alike.
+        mechanisms: the optional mechanisms that the plan turns on.
+        acceptance: how candidates are decided.
     """
 
     plan: Plan
@@ -60,9 +66,17 @@ class Engine:
     admits: Callable[[int], bool] = lambda rollouts: True
     ahead: Ahead = NOTHING_AHEAD
     near: Near = field(init=False, repr=False, compare=False)
+    mechanisms: tuple[Mechanism, ...] = field(init=False, repr=False, compare=False)
+    acceptance: Acceptance = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        # Strategies work with an engine, so their modules import this one.
+        from skillc.optimize.gate.acceptance import acceptance_of
+        from skillc.optimize.strategies.registry import mechanisms_of
+
         object.__setattr__(self, "near", Near(self.dataset.train))
+        object.__setattr__(self, "mechanisms", mechanisms_of(self.plan))
+        object.__setattr__(self, "acceptance", acceptance_of(self.plan))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +154,6 @@ class State:
         best: the accepted skill with the highest goal, then fewer tokens, then the earlier one.
         screened: how often each text was screened, by a digest of its edits.
         failures: training examples that the incumbent of their step failed, the latest first.
-        counts: by a rule's id and its text, the training examples on which it helped (True) or misled (False).
         shelf: proposals that wait for the next step, with the evidence that they had.
         lost: by maker of candidates (`draft`, `edits`), the steps it had since one of its candidates was accepted.
         unexplained: by training example, how often an author found no rule for it.
@@ -150,7 +163,7 @@ class State:
         again: what changed on the cases of this step's batch that an earlier incumbent met.
         proven: ids of rules that cured a training failure which their author had not seen.
         whole: the last accepted skill that was written as a whole; None for the initial one.
-        tidied: digests of the skills that were tidied, or that nothing could be taken from.
+        own: what each optional mechanism keeps, by its name.
     """
 
     initial: Document
@@ -164,7 +177,6 @@ class State:
     undecided: tuple[Undecided, ...] = ()
     screened: Mapping[str, int] = field(default_factory=dict)
     failures: tuple[Example, ...] = ()
-    counts: Mapping[tuple[str, str], Mapping[str, bool]] = field(default_factory=dict)
     decided: Mapping[tuple[str, str], Mapping[str, JsonValue]] = field(default_factory=dict)
     shelf: tuple[Proposal, ...] = ()
     lost: Mapping[str, int] = field(default_factory=dict)
@@ -175,7 +187,11 @@ class State:
     again: Effect | None = None
     proven: frozenset[str] = frozenset()
     whole: Document | None = None
-    tidied: frozenset[str] = frozenset()
+    own: Mapping[str, Any] = field(default_factory=dict)
+
+    def with_own(self, name: str, value: Any) -> State:
+        """Return the state with what a mechanism keeps."""
+        return replace(self, own={**self.own, name: value})
 
 
 def entry(state: State, place: Place, **told: JsonValue) -> dict[str, JsonValue]:

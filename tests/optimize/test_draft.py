@@ -10,12 +10,13 @@ from workshop import KIND_OF, PLACE, Workshop, rows, word_of
 from skillc.data.starter import Choice, start
 from skillc.document.skill import digest
 from skillc.metrics.cells import Scored
-from skillc.optimize.loop.step import maker_of, step, with_maker
+from skillc.optimize.loop.step import step, with_maker
 from skillc.optimize.propose.contrast import replayed
 from skillc.optimize.propose.draft import draft
 from skillc.optimize.propose.proposals import without_tags
+from skillc.optimize.strategies.makers import DRAFTS, EDITS, maker_of
 
-DRAFTS = ("optimize.drafts=2", "optimize.speculate=off", "optimize.batch=30")
+ON = ("optimize.drafts=2", "optimize.speculate=off", "optimize.batch=30")
 
 
 def reply(words, **more):
@@ -25,7 +26,7 @@ def reply(words, **more):
 
 
 def shop(folder, make, **more):
-    made = Workshop(folder, make, settings=DRAFTS, **more)
+    made = Workshop(folder, make, settings=ON, **more)
     made.measure_validation()
     return made
 
@@ -80,7 +81,7 @@ def test_a_prompt_holds_contrast_and_further_cases_with_their_answers(tmp_path):
 
 
 def test_where_gold_is_withheld_no_right_answer_is_shown(tmp_path):
-    made = Workshop(tmp_path, lambda call: reply(KIND_OF), settings=(*DRAFTS, "optimize.sees=[feedback]"))
+    made = Workshop(tmp_path, lambda call: reply(KIND_OF), settings=(*ON, "optimize.sees=[feedback]"))
     made.measure_validation()
     stepped(made)
     prompt = made.script.calls[0].messages[1].content
@@ -127,7 +128,7 @@ def test_without_a_readable_draft_the_step_is_lost(tmp_path):
     assert heard.records[0]["result"] == "empty"
     assert after.lost == {"draft": 1}
     measured = made.measured(made.train[:30])
-    assert maker_of(made.engine, after, measured) == "edits"
+    assert maker_of(made.engine, after, measured) is EDITS
 
 
 def test_the_maker_that_lost_less_has_the_step_and_the_share_of_failures_breaks_ties(tmp_path):
@@ -135,11 +136,11 @@ def test_the_maker_that_lost_less_has_the_step_and_the_share_of_failures_breaks_
     measured = made.measured(made.train[:30])
     won = stepped(made)
     right = [pair for pair in measured if KIND_OF[word_of(pair[0])] == "fruit"]
-    assert maker_of(made.engine, won, measured) == "draft"
-    assert maker_of(made.engine, won, right) == "edits"
-    lost = with_maker(won, won, "draft")
-    assert lost.lost == {"draft": 1} and maker_of(made.engine, lost, measured) == "edits"
-    assert maker_of(made.engine, with_maker(lost, lost, "edits"), measured) == "draft"
+    assert maker_of(made.engine, won, measured) is DRAFTS
+    assert maker_of(made.engine, won, right) is EDITS
+    lost = with_maker(won, won, DRAFTS)
+    assert lost.lost == {"draft": 1} and maker_of(made.engine, lost, measured) is EDITS
+    assert maker_of(made.engine, with_maker(lost, lost, EDITS), measured) is DRAFTS
 
 
 def test_a_case_that_no_author_can_explain_comes_back_once_only(tmp_path):

@@ -7,6 +7,7 @@ import jinja2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prompt_parts import prompt
 
 from skillc.document.skill import document_of
 from skillc.models.rulebook.briefs import plain, read_brief
@@ -34,7 +35,6 @@ from skillc.optimize.propose.prompting import (
     slow_update_messages,
     tidy_messages,
     type_text,
-    unfence,
 )
 from skillc.optimize.propose.replies import ProposedEdit
 from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan
@@ -64,30 +64,33 @@ def trajectory(tag: str = "t1", **changes: object) -> TrajectoryView:
 
 
 def all_prompts() -> dict[str, tuple[dict[str, str], ...]]:
+    shared = {**SHARED, "meta": "m"}
     pair = PairView("c1", "regressed", {"ticket": "x"}, "a", "b", "a", "no")
-    reflect = {"trajectories": [trajectory()], "edit_budget": 4, "meta": "m"}
+    reflect = {"trajectories": [trajectory()], "edit_budget": 4}
     return {
-        "failures": reflect_messages(kind="failures", **reflect, **SHARED),
-        "successes": reflect_messages(kind="successes", **reflect, **SHARED),
-        "aggregate": aggregate_messages(
+        "failures": prompt(reflect_messages, kind="failures", **reflect, **shared),
+        "successes": prompt(reflect_messages, kind="successes", **reflect, **shared),
+        "aggregate": prompt(
+            aggregate_messages,
             patches=[PatchView("failures", "s", [EDIT])] * 2,
             most=2,
             edit_budget=4,
             cases=[trajectory()],
-            meta="m",
-            **SHARED,
+            **shared,
         ),
-        "budget": budget_messages(edits=[EditView(EDIT)], most=4, meta="m", **SHARED),
-        "asking": reflect_messages(kind="failures", lapses=True, rule_counts=True, lookups=2, **reflect, **SHARED),
-        "rewrite": rewrite_messages(edits=[EditView(EDIT, 2, 3, 1, 2)], rewritten=["rules"], meta="m", **SHARED),
-        "rewrite all": rewrite_messages(edits=[EditView(EDIT)], rewritten=["rules", "more"], meta="m", **SHARED),
-        "tidy": tidy_messages(written=["rules"], confusion=[Answered("a", 3, (("b", 2),))], meta="m", **SHARED),
-        "slow": slow_update_messages(section="guidance", limit=30, pairs=[pair], meta="m", **SHARED),
-        "meta": meta_skill_messages(
+        "budget": prompt(budget_messages, edits=[EditView(EDIT)], most=4, **shared),
+        "asking": prompt(
+            reflect_messages, kind="failures", lapses=True, rule_counts=True, lookups=2, **reflect, **shared
+        ),
+        "rewrite": prompt(rewrite_messages, edits=[EditView(EDIT, 2, 3, 1, 2)], rewritten=["rules"], **shared),
+        "rewrite all": prompt(rewrite_messages, edits=[EditView(EDIT)], rewritten=["rules", "more"], **shared),
+        "tidy": prompt(tidy_messages, written=["rules"], confusion=[Answered("a", 3, (("b", 2),))], **shared),
+        "slow": prompt(slow_update_messages, section="guidance", limit=30, pairs=[pair], **shared),
+        "meta": prompt(
+            meta_skill_messages,
             decisions=[DecisionView(3, True, [("add: x", "accepted")], "all gates hold")],
-            meta="m",
             pairs=[pair],
-            **SHARED,
+            **shared,
         ),
     }
 
@@ -139,7 +142,9 @@ def test_a_reflection_asks_only_for_what_is_on() -> None:
 
 @pytest.mark.parametrize("first", [True, False])
 def test_order_decides_only_where_the_target_is_told_so(first: bool) -> None:
-    made = draft_messages(written=["rules"], wrong=[trajectory()], right=[], cases=[], first_decides=first, **SHARED)
+    made = prompt(
+        draft_messages, written=["rules"], wrong=[trajectory()], right=[], cases=[], first_decides=first, **SHARED
+    )
     single = one_shot_messages(
         task=TASK, document=document_of("x", "y", []), trajectories=[], best="1", first_decides=first
     )
@@ -170,14 +175,16 @@ def test_the_answer_to_a_lookup_goes_on_with_the_conversation() -> None:
 
 def test_what_is_withheld_is_not_there() -> None:
     view = trajectory(gold=None, feedback=None, trajectory=None)
-    content = reflect_messages(kind="failures", trajectories=[view], edit_budget=4, **SHARED)[1]["content"]
+    content = prompt(reflect_messages, kind="failures", trajectories=[view], edit_budget=4, **SHARED)[1]["content"]
     for tag in ("<gold>b", "<feedback>", "<steps>"):
         assert tag not in content
     assert "withheld" in content
 
 
 def test_empty_memory_sections_and_buffer_leave_no_trace() -> None:
-    content = reflect_messages(kind="failures", skill=SKILL, task=TASK, trajectories=[], edit_budget=2)[1]["content"]
+    content = prompt(reflect_messages, kind="failures", skill=SKILL, task=TASK, trajectories=[], edit_budget=2)[1][
+        "content"
+    ]
     for tag in ("<memory>", "<rejected>", "<sections>"):
         assert tag not in content
     assert "\n\n\n" not in content
@@ -191,7 +198,7 @@ HOSTILE = (
 
 def test_hostile_data_cannot_forge_the_structure() -> None:
     views = [trajectory("t1", inputs={"ticket": HOSTILE}, answer=HOSTILE, feedback=HOSTILE), trajectory("t2")]
-    content = reflect_messages(kind="failures", trajectories=views, edit_budget=4, **SHARED)[1]["content"]
+    content = prompt(reflect_messages, kind="failures", trajectories=views, edit_budget=4, **SHARED)[1]["content"]
     assert content.count("</trajectory>") == 2
     assert content.count("<request ") == 1
     assert "{{ 7 * 7 }}" in content
@@ -204,7 +211,6 @@ def test_hostile_data_cannot_forge_the_structure() -> None:
 @given(st.text(alphabet=st.sampled_from(list("<>/&;ltampgod skilGOLD\n")), max_size=80))
 def test_fence_can_be_undone_and_lets_no_tag_through(text: str) -> None:
     fenced = fence(text)
-    assert unfence(fenced) == text
     assert plain(fenced) == text
     assert not re.search(rf"<\s*/?\s*(?:{'|'.join(TAGS)})\b", fenced, re.IGNORECASE)
 

@@ -10,15 +10,18 @@ from workshop import KIND_OF, PLACE, PROGRAM, Workshop, rows, word_of
 from skillc.document.edits import Add, Replace, apply_edits
 from skillc.errors import SkillcError
 from skillc.models.failures import CallFailed
-from skillc.optimize.loop.step import learn, roll_out, step
+from skillc.optimize.loop.step import roll_out, step
 from skillc.optimize.loop.train import train
 from skillc.optimize.propose.aggregate import aggregate
 from skillc.optimize.propose.cases import trajectory_view
 from skillc.optimize.propose.contrast import failures_of, held_out
 from skillc.optimize.propose.proposals import Proposal
-from skillc.optimize.propose.reflect import Library, Reflection, reflect
-from skillc.optimize.propose.replies import Lookup
-from skillc.optimize.strategies.rule_counts import Mark, counted, harmful, notes, to_json
+from skillc.optimize.propose.reflect import Reflection, reflect
+from skillc.optimize.propose.replies import Lookup, MarkReply, ReflectReply
+from skillc.optimize.strategies.lapses import lapsed
+from skillc.optimize.strategies.lookups import Library
+from skillc.optimize.strategies.makers import learn
+from skillc.optimize.strategies.rule_counts import RuleCounts
 from skillc.program.rollout import Rollout
 
 
@@ -275,7 +278,7 @@ def test_a_lapse_becomes_a_reminder_and_not_an_edit_of_the_rule(tmp_path):
     failures = failures_of(shop.plan, measured)
     failed = [pair[0].id for pair in failures if pair not in held_out(failures)]
     (reflection,) = asyncio.run(reflect(shop.engine, shop.state, measured, PLACE, 4))
-    assert reflection.lapses == 1
+    assert lapsed(reflection) == 1
     mended, reminded = reflection.proposals
     assert (mended.edit.section, mended.cures) == ("rules", (failed[0],))
     assert (reminded.edit.section, reminded.cures) == ("reminders", (failed[1],))
@@ -302,7 +305,7 @@ def test_reminders_pass_the_same_screen_and_gates_and_stand_in_the_skill(tmp_pat
 
 def test_without_lapses_nobody_is_asked_for_them_and_none_is_taken(tmp_path):
     shop = Workshop(tmp_path, lambda call: {"edits": [], "lapses": [LAPSE]}, settings=("optimize.batch=36",))
-    assert not any(reflection.proposals or reflection.lapses for reflection in learnt(shop))
+    assert not any(reflection.proposals for reflection in learnt(shop))
     assert not any("lapses" in prompt for _, prompt in shop.script.prompts)
     assert shop.state.incumbent.section("reminders") is None
 
@@ -386,20 +389,26 @@ def with_rules(shop, *texts):
     return [rule.id for rule in skill.rules]
 
 
+def marked(state, *marks):
+    """The state after one reflection on the cases e0 to e3 with these marks."""
+    reply = ReflectReply(edits=(), marks=marks)
+    ids = {f"e{i}": f"e{i}" for i in range(4)}
+    return RuleCounts().learned(state, [Reflection("failures", reply=reply, ids=ids)])
+
+
+def told(state):
+    return RuleCounts().told(state, ())["rule_counts"]
+
+
 def test_marks_are_counted_by_example_and_start_anew_with_other_words(tmp_path):
     shop = Workshop(tmp_path, nothing)
     one, two = with_rules(shop, "first rule", "second rule")
-    marks = [
-        Mark(one, "first rule", "e1", True),
-        Mark(one, "first rule", "e2", False),
-        Mark(two, "second rule", "e1", False),
-    ]
-    state = counted(counted(shop.state, marks), [Mark(one, "first rule", "e2", True), marks[0]])
-    assert to_json(state) == {one: {"helped": 2, "misled": 0}, two: {"helped": 0, "misled": 1}}
-    assert notes(state)[two] == "count: helped 0, misled 1"
-    assert shop.state.counts == {}
+    first = MarkReply(rule=one, helped=("e1",), misled=("e2",)), MarkReply(rule=two, misled=("e1",))
+    state = marked(marked(shop.state, *first), MarkReply(rule=one, helped=("e1", "e2")))
+    assert told(state) == {one: {"helped": 2, "misled": 0}, two: {"helped": 0, "misled": 1}}
+    assert RuleCounts().notes(state)[two] == "count: helped 0, misled 1"
     other = replace(state, incumbent=apply_edits(state.incumbent, [Replace(one, "other words")]).document)
-    assert list(to_json(other)) == [two]
+    assert list(told(other)) == [two]
 
 
 def test_counts_stand_beside_the_rules_and_in_the_history(tmp_path):
@@ -420,20 +429,20 @@ def test_counts_stand_beside_the_rules_and_in_the_history(tmp_path):
 def test_rules_with_more_harm_than_help_are_proposed_for_deletion_by_their_harm(tmp_path):
     shop = Workshop(tmp_path, nothing)
     bad, worse, good, once = with_rules(shop, "bad rule", "worse rule", "good rule", "once wrong")
-    marks = [
-        *(Mark(bad, "bad rule", f"e{i}", i == 0) for i in range(3)),
-        *(Mark(worse, "worse rule", f"e{i}", False) for i in range(4)),
-        *(Mark(good, "good rule", f"e{i}", i > 1) for i in range(4)),
-        Mark(once, "once wrong", "e1", False),
-    ]
-    state = counted(shop.state, marks)
-    found = harmful(state, [], 4)
+    state = marked(
+        shop.state,
+        MarkReply(rule=bad, helped=("e0",), misled=("e1", "e2")),
+        MarkReply(rule=worse, misled=("e0", "e1", "e2", "e3")),
+        MarkReply(rule=good, helped=("e2", "e3"), misled=("e0", "e1")),
+        MarkReply(rule=once, misled=("e1",)),
+    )
+    found = RuleCounts().proposals(state, [], 4)
     assert [(p.edit.rule, p.support, p.cures) for p in found] == [
         (worse, 4, ("e0", "e1", "e2", "e3")),
         (bad, 1, ("e1", "e2")),
     ]
-    assert [p.edit.rule for p in harmful(state, [], 1)] == [worse]
-    assert harmful(shop.state, [], 4) == []
+    assert [p.edit.rule for p in RuleCounts().proposals(state, [], 1)] == [worse]
+    assert RuleCounts().proposals(shop.state, [], 4) == []
 
 
 def test_a_harmful_rule_is_screened_and_deleted_through_the_gates(tmp_path):

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from prompt_parts import prompt
+
 from skillc.document.edits import apply_edits
 from skillc.document.skill import Document, document_of, for_optimizer, for_target
 from skillc.language.loop import SchedulePlan
@@ -82,7 +84,7 @@ def proposals(world: World, document: Document, batch: Sequence[Row], budget: in
         for at in range(0, len(rows), 8):
             part = {f"t{i}": row for i, row in enumerate(rows[at : at + 8])}
             views = [TrajectoryView(t, {world.field: r.text}, of(r), r.gold, None, None, "0") for t, r in part.items()]
-            asked = reflect_messages(kind=kind, trajectories=views, edit_budget=budget, **shared)
+            asked = prompt(reflect_messages, kind=kind, trajectories=views, edit_budget=budget, **shared)
             ids = {tag: row.id for tag, row in part.items()}
             found = read_proposals(read_reply("reflect", answer(asked)).edits, ids)
             tags = {row.id: row.id for row in part.values()}
@@ -90,8 +92,12 @@ def proposals(world: World, document: Document, batch: Sequence[Row], budget: in
     while len(patches) > 1:
         groups = [patches[i : i + 8] for i in range(0, len(patches), 8)]
         asked_all = [
-            aggregate_messages(
-                patches=[PatchView("failures", "", p) for p in g], most=2 * budget, edit_budget=budget, **shared
+            prompt(
+                aggregate_messages,
+                patches=[PatchView("failures", "", p) for p in g],
+                most=2 * budget,
+                edit_budget=budget,
+                **shared,
             )
             for g in groups
         ]

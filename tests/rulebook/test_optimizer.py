@@ -4,6 +4,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from prompt_parts import prompt
+
 from skillc.document.edits import Edit, apply_edits, rewrite
 from skillc.document.skill import Document, Rule, Section, for_optimizer, for_target
 from skillc.models.rulebook.induce import MAJORITY
@@ -63,8 +65,14 @@ def reflect(
     rejected: Sequence[str] = (),
     task: TaskPlan = TASK,
 ) -> tuple[ProposedEdit, ...]:
-    messages = reflect_messages(
-        kind=kind, skill=for_optimizer(document), task=task, trajectories=cases, edit_budget=budget, rejected=rejected
+    messages = prompt(
+        reflect_messages,
+        kind=kind,
+        skill=for_optimizer(document),
+        task=task,
+        trajectories=cases,
+        edit_budget=budget,
+        rejected=rejected,
     )
     return read_reply("reflect", answer(messages)).edits
 
@@ -226,7 +234,8 @@ def test_forms_of_free_text() -> None:
 
 
 def aggregate(document: Document, *patches: Sequence[ProposedEdit], budget: int = 8) -> tuple[ProposedEdit, ...]:
-    messages = aggregate_messages(
+    messages = prompt(
+        aggregate_messages,
         skill=for_optimizer(document),
         task=TASK,
         patches=[PatchView("failures", "", patch) for patch in patches],
@@ -271,7 +280,7 @@ def test_the_budget_leaves_out_what_cured_nothing() -> None:
     edit = ProposedEdit(op="add", section="rules", text="x")
     views = [EditView(edit, 0, 3), EditView(edit, 2, 3), EditView(edit.model_copy(update={"support": 4}), 2, 2)]
     shared = {"skill": for_optimizer(skill()), "task": TASK, "edits": views}
-    assert read_reply("budget", answer(budget_messages(most=4, **shared))).edits == 2
+    assert read_reply("budget", answer(prompt(budget_messages, most=4, **shared))).edits == 2
 
 
 def test_slow_update_writes_a_default_for_what_no_rule_decides() -> None:
@@ -279,7 +288,8 @@ def test_slow_update_writes_a_default_for_what_no_rule_decides() -> None:
         PairView("c1", "still_failing", {"note": "what"}, "red", "red", "blue", None),
         PairView("c2", "still_right", {"note": "who"}, "red", "red", "red", None),
     ]
-    messages = slow_update_messages(
+    messages = prompt(
+        slow_update_messages,
         skill=for_optimizer(with_tips("Keep calm.\n- Otherwise, answer red.")),
         task=TASK,
         section="tips",
@@ -287,8 +297,13 @@ def test_slow_update_writes_a_default_for_what_no_rule_decides() -> None:
         pairs=pairs,
     )
     assert read_reply("slow_update", answer(messages)).guidance == "Keep calm.\nOtherwise, answer blue."
-    unchanged = slow_update_messages(
-        skill=for_optimizer(with_tips("Keep calm.")), task=TASK, section="tips", limit=90, pairs=pairs[1:]
+    unchanged = prompt(
+        slow_update_messages,
+        skill=for_optimizer(with_tips("Keep calm.")),
+        task=TASK,
+        section="tips",
+        limit=90,
+        pairs=pairs[1:],
     )
     assert read_reply("slow_update", answer(unchanged)).guidance == "Keep calm."
 
@@ -298,7 +313,7 @@ def test_meta_skill_counts_decisions() -> None:
         DecisionView(1, True, [("add: x", ""), ("move: y", "")], "ok"),
         DecisionView(2, False, [("add: z", "")], "gate"),
     ]
-    messages = meta_skill_messages(skill=for_optimizer(skill()), task=TASK, decisions=decisions)
+    messages = prompt(meta_skill_messages, skill=for_optimizer(skill()), task=TASK, decisions=decisions)
     memory = read_reply("meta_skill", answer(messages)).memory
     assert memory.splitlines() == [
         "1 of 2 patches were accepted in the last epoch.",
@@ -318,7 +333,7 @@ def asked(document: Document, cases: Sequence[TrajectoryView], **options: object
     """The whole reply to a reflection with a mechanism on."""
     kind = str(options.pop("kind", "failures"))
     shared = {"skill": for_optimizer(document), "task": TASK, "trajectories": cases, "edit_budget": 8}
-    return dict(json.loads(answer(reflect_messages(kind=kind, **shared, **options))))
+    return dict(json.loads(answer(prompt(reflect_messages, kind=kind, **shared, **options))))
 
 
 def test_a_failure_to_follow_a_right_rule_is_a_lapse_and_no_reason_for_an_edit() -> None:
@@ -354,7 +369,7 @@ def test_rules_are_marked_where_they_helped_and_where_they_misled() -> None:
 def test_signs_are_looked_up_and_given_up_where_right_cases_speak_against_them() -> None:
     cases = [case("t1", "a toaster hums", "blue"), case("t2", "toaster hums", "blue")]
     shared = {"skill": for_optimizer(skill()), "task": TASK, "trajectories": cases, "edit_budget": 8}
-    messages = reflect_messages(kind="failures", lookups=2, others=9, **shared)
+    messages = prompt(reflect_messages, kind="failures", lookups=2, others=9, **shared)
     first = json.loads(answer(messages))
     word = first["lookup"]["text"]
     assert first["lookup"]["op"] == "search"
@@ -371,7 +386,8 @@ def test_signs_are_looked_up_and_given_up_where_right_cases_speak_against_them()
 
 
 def rewritten(document: Document, *edits: ProposedEdit, limit: int = 900) -> list[dict[str, Any]]:
-    messages = rewrite_messages(
+    messages = prompt(
+        rewrite_messages,
         skill=for_optimizer(document),
         task=TASK,
         edits=[EditView(edit) for edit in edits],
@@ -408,7 +424,8 @@ def test_a_tidying_leaves_out_what_nothing_supports_and_joins_rules_of_one_answe
     )
     none, some = "support: cured 0 and broke 2 on validation", "support: cured 3 and broke 0 on validation"
     unseen = "support: cured 0 and broke 0 on validation; it cured unseen training failures"
-    messages = tidy_messages(
+    messages = prompt(
+        tidy_messages,
         skill=for_optimizer(document, {"a1": some, "a2": some, "a3": none, "a4": unseen}),
         task=TASK,
         written=["rules"],
@@ -435,7 +452,8 @@ def test_its_memory_of_what_was_never_accepted_puts_such_edits_last() -> None:
 
     def ops(memory: str) -> list[str]:
         return [
-            edit["op"] for edit in json.loads(answer(reflect_messages(kind="failures", meta=memory, **shared)))["edits"]
+            edit["op"]
+            for edit in json.loads(answer(prompt(reflect_messages, kind="failures", meta=memory, **shared)))["edits"]
         ]
 
     assert ops("")[0] == "replace"

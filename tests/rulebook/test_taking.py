@@ -9,6 +9,7 @@ import dspy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prompt_parts import prompt
 
 from skillc.document.skill import Document, Rule, Section, for_optimizer
 from skillc.models.rulebook.model import answer
@@ -151,8 +152,8 @@ def learned(plan: TaskPlan, cases: Sequence[tuple[str, str]], *rules: str) -> li
     held = tuple(Rule(f"a{i}", text) for i, text in enumerate(rules, 1))
     document = Document("s", "about", (Section("rules", "trainable", rules=held, limit=900),))
     views = [TrajectoryView(f"t{i}", {"note": n}, "?", gold, None, None, "0") for i, (n, gold) in enumerate(cases, 1)]
-    messages = reflect_messages(
-        kind="failures", skill=for_optimizer(document), task=plan, trajectories=views, edit_budget=8
+    messages = prompt(
+        reflect_messages, kind="failures", skill=for_optimizer(document), task=plan, trajectories=views, edit_budget=8
     )
     return list(read_reply("reflect", answer(messages)).edits)
 

@@ -14,13 +14,12 @@ from skillc.data.examples import Example
 from skillc.document.edits import Edit, apply_edits
 from skillc.document.skill import Document, digest, tokens
 from skillc.gates.intervals import Interval
-from skillc.gates.stages import gates_for, reads_batch
+from skillc.gates.stages import gates_for
 from skillc.models.failures import BudgetReached, EndpointAway
 from skillc.optimize import memory
 from skillc.optimize.engine import Engine, Place, Rejected, State, Undecided, entry
 from skillc.optimize.gate.credit import Flips, associated, counted, credit, kept
 from skillc.optimize.gate.gate import Decision, complete, goal_of, shown
-from skillc.optimize.gate.pool import race, take
 from skillc.optimize.memory import with_effect
 from skillc.optimize.observer import cut_by
 from skillc.optimize.propose.proposals import Proposal, wording
@@ -230,7 +229,7 @@ async def _incumbent_on_batch(
     engine: Engine, state: State, batch: Sequence[Example], gates: Sequence[GatePlan]
 ) -> None:
     """Measure the incumbent again where gates read the batch and a rollout of it came to nothing."""
-    if not batch or engine.plan.optimize.accept != "gates" or not any(reads_batch(gate.term) for gate in gates):
+    if not batch or not engine.acceptance.reads_batch(gates):
         return
     known = engine.rollouts.known
     todo = [e for e in batch if (outcome := known(state.incumbent, e)) is None or not outcome.measured]
@@ -257,9 +256,7 @@ async def _decide(
             decided.append(_Decided(patch, known, None))
             continue
         decision = next(decisions)
-        told = {**decision.to_json(), "reason": reason(decision)}
-        if decision.result == "accept" and engine.plan.optimize.accept == "always":
-            told["reason"] = "taken, as each candidate is"
+        told = {**decision.to_json(), "reason": reason(engine, decision)}
         decided.append(_Decided(patch, told, decision.flips))
     return decided
 
@@ -275,9 +272,7 @@ async def _raced(
 ) -> list[Decision]:
     if not racing:
         return []
-    if engine.plan.optimize.accept == "always":
-        return await take(engine, state, racing, batch, gates=gates)
-    return await race(engine, state, racing, batch, gates=gates, first_wave=first_wave)
+    return await engine.acceptance.decide(engine, state, racing, batch, gates=gates, first_wave=first_wave)
 
 
 def _pair(state: State, patch: Patch) -> tuple[str, str]:
@@ -329,10 +324,10 @@ def _with_fates(
     return with_rejected(state, entries), told
 
 
-def reason(decision: Decision) -> str:
+def reason(engine: Engine, decision: Decision) -> str:
     """A decision in a few words, for the rejected-edit buffer and the history."""
     if decision.result == "accept":
-        return "all gates hold"
+        return engine.acceptance.why
     if decision.result == "undecided":
         return "the gates could not be decided: rollouts stayed unmeasured"
     if decision.result == "beaten":

@@ -12,24 +12,21 @@ from pydantic import JsonValue
 from skillc.budget.steps import epochs_of, open_ended, step_size, steps_of
 from skillc.data.examples import Example
 from skillc.document.edits import apply_edits
-from skillc.document.skill import Document, digest
+from skillc.document.skill import Document
 from skillc.models.failures import BudgetReached, EndpointAway
-from skillc.optimize.engine import Engine, Place, State, is_right, mean
+from skillc.optimize.engine import Engine, Place, State, mean
 from skillc.optimize.gate.decide import ENDS, Patch, cut_off, settle, standing
-from skillc.optimize.gate.gate import check_requires, goal_of, hopeless, shown
+from skillc.optimize.gate.gate import check_requires, goal_of, shown
 from skillc.optimize.loop.baseline import baseline
 from skillc.optimize.loop.step import step
 from skillc.optimize.observer import Observer, Passing, cut_by
 from skillc.optimize.propose.proposals import wording
 from skillc.optimize.schedule import Patience, batches
-from skillc.optimize.strategies.ahead import Ahead
-from skillc.optimize.strategies.meta_skill import meta_skill
-from skillc.optimize.strategies.rollback import roll_back
-from skillc.optimize.strategies.slow_update import longitudinal, slow_sections, slow_update
-from skillc.optimize.strategies.tidy import tidy
+from skillc.optimize.strategies.ahead import ahead_of
+from skillc.optimize.strategies.mechanism import Epoch, after_decision
 
-_TIDIED = ("epochs", "steps", "patience", "perfect", "exhausted")
-_OF_ITSELF = (*_TIDIED, "undecided")
+_FINISHED = ("epochs", "steps", "patience", "perfect", "exhausted")
+_OF_ITSELF = (*_FINISHED, "undecided")
 # Epochs in a row without anything to try, after which nothing new is to be expected of the same examples.
 _IDLE_EPOCHS = 2
 
@@ -78,9 +75,7 @@ async def train(engine: Engine, initial: Document) -> Trained:
     state = first_state(engine, initial)
     check_requires(engine, state)
     engine.reserve.set_aside()
-    optimize = engine.plan.optimize
-    if optimize.speculate and optimize.accept == "gates":
-        engine = replace(engine, ahead=Ahead(engine.rollouts, engine.admits))
+    engine = replace(engine, ahead=ahead_of(engine))
     try:
         state, stopped = await _epochs(engine, state, listener)
         if stopped in _OF_ITSELF:
@@ -108,27 +103,32 @@ async def _epochs(engine: Engine, state: State, listener: _Listener) -> tuple[St
         first, listener.decisions = state.incumbent, []
         state, reason = await _epoch(engine, state, epoch, total)
         if reason is None:
-            state, reason = await _epoch_end(engine, state, first, listener.decisions, epoch, total)
+            place = Place(epoch, epoch * len(batches_of(engine, epoch)), _shown(engine, total))
+            state, reason = await _epoch_end(engine, state, Epoch(place, first, listener.decisions))
         idle = idle + 1 if all(record["result"] == "empty" for record in listener.decisions) else 0
         if reason is None and idle == _IDLE_EPOCHS and epoch < epochs_of(engine.plan):
             reason = "exhausted"
         if reason is not None:
             break
-    return await _tidied(engine, state, reason or "epochs", epoch, total)
+    return await _run_end(engine, state, reason or "epochs", epoch, total)
 
 
-async def _tidied(engine: Engine, state: State, reason: str, epoch: int, total: int) -> tuple[State, str]:
-    """The best skill tidied before the final test, and what ended the run; a cap, where one cut the tidying off."""
-    if reason not in _TIDIED:
+async def _run_end(engine: Engine, state: State, reason: str, epoch: int, total: int) -> tuple[State, str]:
+    """What the mechanisms do with the best skill before the final test, and what ended the run.
+
+    That is a cap, if one cut them off.
+    """
+    if reason not in _FINISHED:
         return state, reason
-    best = replace(state, incumbent=state.best)
-    place = Place(epoch, epoch * len(batches_of(engine, epoch)), _shown(engine, total), kind="tidy")
+    best = after = replace(state, incumbent=state.best)
+    place = Place(epoch, epoch * len(batches_of(engine, epoch)), _shown(engine, total))
     try:
-        after = await tidy(engine, best, place)
-        return (state if after is best else after), reason
+        for mechanism in engine.mechanisms:
+            after = await mechanism.run_end(engine, after, place)
     except ENDS as end:
         cut = cut_off(engine, state, end)
         return cut.state, cut.reason
+    return (state if after is best else after), reason
 
 
 def _shown(engine: Engine, total: int) -> int | None:
@@ -170,14 +170,7 @@ async def _epoch(engine: Engine, state: State, epoch: int, total: int) -> tuple[
 def _end(engine: Engine, state: State) -> str | None:
     """Why the run ends before another step, or None."""
     reason = engine.observer.stop_wanted() or state.patience.reason
-    return reason or ("perfect" if _perfect(engine, state) else None)
-
-
-def _perfect(engine: Engine, state: State) -> bool:
-    """Whether no candidate could pass the gates against the best; where they do not decide: whether all is right."""
-    if engine.plan.optimize.accept == "always":
-        return all(is_right(engine, state.best, example) for example in engine.dataset.validation)
-    return hopeless(engine, state)
+    return reason or ("perfect" if engine.acceptance.perfect(engine, state) else None)
 
 
 async def _one_step(engine: Engine, state: State, batch: Sequence[Example], place: Place) -> tuple[State, str | None]:
@@ -189,24 +182,16 @@ async def _one_step(engine: Engine, state: State, batch: Sequence[Example], plac
     except ENDS as end:
         cut = cut_off(engine, state, end)
         return cut.state, cut.reason
-    return roll_back(engine, after, place), None
+    return after_decision(engine, after, place), None
 
 
 # ---- its end --------------------------------------------------------------------------------------
 
 
-async def _epoch_end(
-    engine: Engine,
-    state: State,
-    first: Document,
-    decisions: list[Mapping[str, JsonValue]],
-    epoch: int,
-    total: int,
-) -> tuple[State, str | None]:
+async def _epoch_end(engine: Engine, state: State, epoch: Epoch) -> tuple[State, str | None]:
     """The state after the last decision that the budget admits, and the cap that ended it."""
-    place = Place(epoch, epoch * len(batches_of(engine, epoch)), _shown(engine, total))
     try:
-        async for after in _ends(engine, state, first, decisions, place):
+        async for after in _ends(engine, state, epoch):
             state = after
     except ENDS as end:
         cut = cut_off(engine, state, end)
@@ -214,29 +199,12 @@ async def _epoch_end(
     return state, None
 
 
-async def _ends(
-    engine: Engine, state: State, first: Document, decisions: list[Mapping[str, JsonValue]], place: Place
-) -> AsyncIterator[State]:
-    """The states after each decision: undecided patches once more, slow updates, tidying, the meta skill."""
-    yield (state := await _retry(engine, state, replace(place, kind="retry")))
-    if _compares(engine, state, first, decisions):
-        at = replace(place, kind="slow update")
-        engine.observer.step(at, shown(goal_of(engine, state.incumbent)))
-        compared = await longitudinal(engine, first, state.incumbent, place.epoch)
-        for ordinal, section in enumerate(slow_sections(state)):
-            state = await slow_update(engine, state, section, compared, at, ordinal)
-            yield (state := roll_back(engine, state, place))
-    yield (state := await tidy(engine, state, replace(place, kind="tidy")))
-    if engine.plan.optimize.meta_skill and decisions and place.epoch < epochs_of(engine.plan):
-        yield await meta_skill(engine, state, decisions, place)
-
-
-def _compares(engine: Engine, state: State, first: Document, decisions: Sequence[Mapping[str, JsonValue]]) -> bool:
-    """Whether a slow update has something to compare: a slow section, and an epoch that changed the skill."""
-    if not (engine.plan.optimize.slow_update and slow_sections(state)):
-        return False
-    accepted = any(record["result"] == "accept" for record in decisions)
-    return accepted and digest(first) != digest(state.incumbent)
+async def _ends(engine: Engine, state: State, epoch: Epoch) -> AsyncIterator[State]:
+    """The states after each decision: undecided patches once more, then the mechanisms."""
+    yield (state := await _retry(engine, state, replace(epoch.place, kind="retry")))
+    for mechanism in engine.mechanisms:
+        async for after in mechanism.epoch_end(engine, state, epoch):
+            yield (state := after)
 
 
 async def _retry(engine: Engine, state: State, place: Place) -> State:
@@ -249,5 +217,5 @@ async def _retry(engine: Engine, state: State, place: Place) -> State:
             again = Patch(patch.edits, applied.document, shown, proposals=patch.proposals)
             with standing(engine, state):
                 state = await settle(engine, state, again, (), place)
-            state = roll_back(engine, state, place)
+            state = after_decision(engine, state, place)
     return state

@@ -110,6 +110,7 @@ async def _merge(engine: Engine, state: State, group: Sequence[_List], place: Pl
     cited = _cited(together)
     tags = {example: f"t{i}" for i, example in enumerate(cited, 1)}
     messages = aggregate_messages(
+        briefing(engine, state),
         patches=[
             PatchView(part.kind, part.summary, [as_proposed(proposal, tags) for proposal in part.proposals])
             for part in group
@@ -117,7 +118,6 @@ async def _merge(engine: Engine, state: State, group: Sequence[_List], place: Pl
         cases=_views(engine, state, {example: tags[example] for example in cited[:MOST_CITED]}),
         most=len(together),
         edit_budget=edits,
-        **briefing(engine, state),
     )
     reply = await engine.optimizer.ask(
         AggregateReply,

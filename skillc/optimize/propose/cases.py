@@ -18,7 +18,6 @@ from skillc.metrics.cells import MICRO, Scored
 from skillc.optimize.engine import Effect, Engine, Rejected, State
 from skillc.optimize.propose.prompting import Briefing, SectionView, TrajectoryView
 from skillc.optimize.rollouts import Outcome
-from skillc.optimize.strategies.rule_counts import notes
 from skillc.plan.initial import first_decides
 from skillc.plan.schema import Plan
 from skillc.tokens import count_tokens
@@ -146,8 +145,11 @@ def briefing(engine: Engine, state: State) -> Briefing:
         for section in state.incumbent.sections
         if section.mode != "frozen"
     ]
+    notes: dict[str, str] = {}
+    for mechanism in engine.mechanisms:
+        notes |= mechanism.notes(state)
     return Briefing(
-        skill=for_optimizer(state.incumbent, notes(state)),
+        skill=for_optimizer(state.incumbent, notes),
         task=engine.plan.task,
         sections=sections,
         meta=state.meta,

@@ -34,7 +34,7 @@ from skillc.optimize.propose.contrast import (
     right_otherwise,
     rights_of,
 )
-from skillc.optimize.propose.prompting import CaseView, TrajectoryView, draft_messages
+from skillc.optimize.propose.prompting import CaseView, DraftRequest, TrajectoryView, draft_messages
 from skillc.optimize.propose.replies import RewriteReply
 from skillc.optimize.rollouts import Outcome, gather, is_failure
 from skillc.optimize.screen.judges import moved
@@ -206,7 +206,7 @@ class _Writer:
         shown = [*self._seen, *self._right]
         beside = [*hidden, *(e.id for e, _ in shown), *self._state.unexplained]
         cases = self._by_answer(further(self._engine, beside, FURTHER_LIMIT))
-        messages = draft_messages(
+        request = DraftRequest(
             written=self._sections,
             wrong=wrong,
             right=right,
@@ -214,8 +214,8 @@ class _Writer:
             confusion=confusion(plan, self._measured),
             kept_back=bool(self._held),
             mostly_right=self._mostly_right,
-            **briefing(self._engine, self._state),
         )
+        messages = draft_messages(briefing(self._engine, self._state), request)
         reply = await self._ask(messages, self._state.incumbent, self._ordinal)
         if reply is None:
             return None
@@ -244,15 +244,15 @@ class _Writer:
         beside = [*there, *(example.id for example in cases), *self._state.unexplained]
         cases = self._by_answer([*cases, *further(engine, beside, FURTHER_LIMIT)])
         cases = cases if "gold" in plan.optimize.sees else []
-        messages = draft_messages(
+        request = DraftRequest(
             written=self._sections,
             wrong=self._views("t", failed),
             right=self._views("k", right),
             cases=self._cases(cases, best.text),
             tried=True,
             mostly_right=self._mostly_right,
-            **briefing(engine, replace(self._state, incumbent=best.text)),
         )
+        messages = draft_messages(briefing(engine, replace(self._state, incumbent=best.text)), request)
         reply = await self._ask(messages, best.text, engine.plan.optimize.drafts)
         if reply is None:
             return best

@@ -13,10 +13,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -50,11 +50,6 @@ def fence(text: str) -> str:
     A literal `&lt;` becomes `&amp;lt;`, so that the map can be undone.
     """
     return _TAG.sub("&lt;", _ESCAPED.sub(r"&amp;\1lt;", text))
-
-
-def unfence(text: str) -> str:
-    """The text that was fenced."""
-    return _ESCAPED.sub(lambda m: f"&{m[1][4:]}lt;" if m[1] else "<", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +173,8 @@ class DecisionView:
     outcome: str
 
 
-class Briefing(TypedDict):
+@dataclass(frozen=True, slots=True)
+class Briefing:
     """What all prompts share.
 
     Attributes:
@@ -194,31 +190,19 @@ class Briefing(TypedDict):
 
     skill: str
     task: TaskPlan
-    sections: NotRequired[Sequence[SectionView]]
-    meta: NotRequired[str]
-    rejected: NotRequired[Sequence[str]]
-    knowledge: NotRequired[Knowledge]
-    last: NotRequired[Sequence[Effect]]
-    first_decides: NotRequired[bool]
+    sections: Sequence[SectionView] = ()
+    meta: str = ""
+    rejected: Sequence[str] = ()
+    knowledge: Knowledge = "open"
+    last: Sequence[Effect] = ()
+    first_decides: bool = False
 
 
-def reflect_messages(
-    *,
-    kind: Kind,
-    trajectories: Sequence[TrajectoryView],
-    edit_budget: int,
-    right: Sequence[TrajectoryView] = (),
-    confusion: Sequence[Answered] = (),
-    kept_back: bool = False,
-    lapses: bool = False,
-    rule_counts: bool = False,
-    lookups: int = 0,
-    others: int = 0,
-    **brief: Unpack[Briefing],
-) -> Messages:
-    """Ask for edits that cure failures, or keep what works.
+@dataclass(frozen=True, slots=True)
+class ReflectRequest:
+    """What one reflection is asked.
 
-    Args:
+    Attributes:
         kind: which trajectories these are.
         trajectories: one minibatch.
         edit_budget: the most edits that the reply may hold.
@@ -230,83 +214,24 @@ def reflect_messages(
         lookups: how many questions may be asked of the trajectories; then their steps are not shown.
         others: how many more trajectories of the batch may be looked up.
     """
-    return _render(
-        "reflect",
-        kind=kind,
-        trajectories=trajectories,
-        right=right,
-        confusion=confusion,
-        kept_back=kept_back,
-        edit_budget=edit_budget,
-        lapses=lapses,
-        rule_counts=rule_counts,
-        lookups=lookups,
-        others=others,
-        **_shared(**brief),
-    )
+
+    kind: Kind
+    trajectories: Sequence[TrajectoryView]
+    edit_budget: int
+    right: Sequence[TrajectoryView] = ()
+    confusion: Sequence[Answered] = ()
+    kept_back: bool = False
+    lapses: bool = False
+    rule_counts: bool = False
+    lookups: int = 0
+    others: int = 0
 
 
-def aggregate_messages(
-    *,
-    patches: Sequence[PatchView],
-    most: int,
-    edit_budget: int,
-    cases: Sequence[TrajectoryView] = (),
-    **brief: Unpack[Briefing],
-) -> Messages:
-    """Ask for one patch out of several.
+@dataclass(frozen=True, slots=True)
+class DraftRequest:
+    """What the author of a draft is asked, from cases rather than from edits.
 
-    Args:
-        patches: in the order of the minibatches; `cures` hold tags of cases.
-        most: the most edits that the reply may hold.
-        edit_budget: the most edits that the step will make.
-        cases: what the edits cite, as many as fit.
-    """
-    rows = [(each.kind, each.summary, [_edit_json(EditView(edit)) for edit in each.edits]) for each in patches]
-    return _render(
-        "aggregate", patches=rows, most=most, edit_budget=edit_budget, trajectories=cases, **_shared(**brief)
-    )
-
-
-def budget_messages(
-    *,
-    edits: Sequence[EditView],
-    most: int,
-    **brief: Unpack[Briefing],
-) -> Messages:
-    """Ask how many of the edits to make in this step, at most `most`."""
-    rows = [_edit_json(view) for view in edits]
-    return _render("budget", edits=rows, edit_budget=most, **_shared(**brief))
-
-
-def rewrite_messages(
-    *,
-    edits: Sequence[EditView],
-    rewritten: Sequence[str],
-    **brief: Unpack[Briefing],
-) -> Messages:
-    """Ask for the sections `rewritten` written anew, so that they do what the chosen edits suggest."""
-    shared = _shared(**brief)
-    limits = {section.name: section.limit for section in shared["sections"]}
-    named = [(name, limits.get(name)) for name in rewritten]
-    return _render("rewrite", edits=[_edit_json(view) for view in edits], rewritten=named, **shared)
-
-
-def draft_messages(
-    *,
-    written: Sequence[str],
-    wrong: Sequence[TrajectoryView],
-    right: Sequence[TrajectoryView],
-    cases: Sequence[CaseView],
-    confusion: Sequence[Answered] = (),
-    kept_back: bool = False,
-    mostly_right: bool = False,
-    tried: bool = False,
-    **brief: Unpack[Briefing],
-) -> Messages:
-    """Ask for the sections `written` anew, from cases rather than from edits.
-
-    Args:
+    Attributes:
         written: names of the sections that the reply shall hold.
         wrong: cases that came out wrong, related ones together.
         right: cases that came out right.
@@ -316,56 +241,85 @@ def draft_messages(
         mostly_right: whether the target got most cases of the batch right.
         tried: whether the skill is a draft, and `wrong` and `right` are cases on which it was tried.
     """
-    shared = _shared(**brief)
-    limits = {section.name: section.limit for section in shared["sections"]}
-    return _render(
-        "draft",
-        sections_to_write=[(name, limits.get(name)) for name in written],
-        wrong=wrong,
-        right=right,
-        cases=cases,
-        confusion=confusion,
-        kept_back=kept_back,
-        mostly_right=mostly_right,
-        tried=tried,
-        has_rules=any(section.name in written and section.used for section in shared["sections"]),
-        **shared,
-    )
+
+    written: Sequence[str]
+    wrong: Sequence[TrajectoryView]
+    right: Sequence[TrajectoryView]
+    cases: Sequence[CaseView]
+    confusion: Sequence[Answered] = ()
+    kept_back: bool = False
+    mostly_right: bool = False
+    tried: bool = False
 
 
-def tidy_messages(*, written: Sequence[str], confusion: Sequence[Answered] = (), **brief: Unpack[Briefing]) -> Messages:
-    """Ask for the sections `written` anew, shorter and in order; a line below each rule says what supports it."""
-    shared = _shared(**brief)
-    limits = {section.name: section.limit for section in shared["sections"]}
-    return _render("tidy", tidied=[(name, limits.get(name)) for name in written], confusion=confusion, **shared)
+def reflect_messages(brief: Briefing, request: ReflectRequest) -> Messages:
+    """Ask for edits that cure failures, or keep what works."""
+    return _render("reflect", brief, **_values(request))
 
 
-def slow_update_messages(
+def aggregate_messages(
+    brief: Briefing,
     *,
-    section: str,
-    limit: int | None,
-    pairs: Sequence[PairView],
-    **brief: Unpack[Briefing],
+    patches: Sequence[PatchView],
+    most: int,
+    edit_budget: int,
+    cases: Sequence[TrajectoryView] = (),
 ) -> Messages:
+    """Ask for one patch out of several.
+
+    Args:
+        brief: what all prompts share.
+        patches: in the order of the minibatches; `cures` hold tags of cases.
+        most: the most edits that the reply may hold.
+        edit_budget: the most edits that the step will make.
+        cases: what the edits cite, as many as fit.
+    """
+    rows = [(each.kind, each.summary, [_edit_json(EditView(edit)) for edit in each.edits]) for each in patches]
+    return _render("aggregate", brief, patches=rows, most=most, edit_budget=edit_budget, trajectories=cases)
+
+
+def budget_messages(brief: Briefing, *, edits: Sequence[EditView], most: int) -> Messages:
+    """Ask how many of the edits to make in this step, at most `most`."""
+    rows = [_edit_json(view) for view in edits]
+    return _render("budget", brief, edits=rows, edit_budget=most)
+
+
+def rewrite_messages(brief: Briefing, *, edits: Sequence[EditView], rewritten: Sequence[str]) -> Messages:
+    """Ask for the sections `rewritten` written anew, so that they do what the chosen edits suggest."""
+    named = _with_limits(brief, rewritten)
+    return _render("rewrite", brief, edits=[_edit_json(view) for view in edits], rewritten=named)
+
+
+def draft_messages(brief: Briefing, request: DraftRequest) -> Messages:
+    """Ask for whole sections anew."""
+    values = _values(request)
+    named = _with_limits(brief, values.pop("written"))
+    has_rules = any(section.name in request.written and section.used for section in brief.sections)
+    return _render("draft", brief, sections_to_write=named, has_rules=has_rules, **values)
+
+
+def tidy_messages(brief: Briefing, *, written: Sequence[str], confusion: Sequence[Answered] = ()) -> Messages:
+    """Ask for the sections `written` anew, shorter and in order; a line below each rule says what supports it."""
+    return _render("tidy", brief, tidied=_with_limits(brief, written), confusion=confusion)
+
+
+def slow_update_messages(brief: Briefing, *, section: str, limit: int | None, pairs: Sequence[PairView]) -> Messages:
     """Ask for a new text of the slow section `section`, whose text the skill shows, from pairs of answers."""
-    return _render("slow_update", section=section, limit=limit, pairs=pairs, **_shared(**brief))
+    return _render("slow_update", brief, section=section, limit=limit, pairs=pairs)
 
 
 def meta_skill_messages(
-    *,
-    decisions: Sequence[DecisionView],
-    in_vain: bool = False,
-    pairs: Sequence[PairView] = (),
-    **brief: Unpack[Briefing],
+    brief: Briefing, *, decisions: Sequence[DecisionView], in_vain: bool = False, pairs: Sequence[PairView] = ()
 ) -> Messages:
     """Ask what the optimizer wants to remember about which edits helped; `meta` is what it wrote before.
 
     Args:
+        brief: what all prompts share.
         decisions: of the epoch.
         in_vain: whether none of them changed the skill.
         pairs: cases under the skill of the epoch's beginning and that of its end.
     """
-    return _render("meta_skill", decisions=decisions, in_vain=in_vain, pairs=pairs, **_shared(**brief))
+    return _render("meta_skill", brief, decisions=decisions, in_vain=in_vain, pairs=pairs)
 
 
 def lookup_messages(
@@ -382,32 +336,41 @@ def reask_messages(messages: Sequence[Mapping[str, str]], reply: str, problem: s
     return (*(dict(m) for m in messages), {"role": "assistant", "content": reply or "(empty)"}, _user(again))
 
 
-def _render(name: str, **values: Any) -> Messages:
+def _render(name: str, brief: Briefing, **values: Any) -> Messages:
     return (
-        {"role": "system", "content": _template("system").render(first_decides=values["first_decides"]).strip()},
-        _user(_template(name).render(**values).strip()),
+        {"role": "system", "content": _template("system").render(first_decides=brief.first_decides).strip()},
+        _user(_template(name).render(**values, **_shared(brief)).strip()),
     )
+
+
+def _values(request: ReflectRequest | DraftRequest) -> dict[str, Any]:
+    return {each.name: getattr(request, each.name) for each in fields(request)}
+
+
+def _with_limits(brief: Briefing, names: Sequence[str]) -> list[tuple[str, int | None]]:
+    limits = {section.name: section.limit for section in brief.sections}
+    return [(name, limits.get(name)) for name in names]
 
 
 def _user(content: str) -> Message:
     return {"role": "user", "content": content}
 
 
-def _shared(**brief: Unpack[Briefing]) -> dict[str, Any]:
-    task = brief["task"]
+def _shared(brief: Briefing) -> dict[str, Any]:
+    task = brief.task
     return {
-        "skill": brief["skill"],
+        "skill": brief.skill,
         "task": {
             "inputs": field_views(task.inputs),
             "outputs": field_views(task.outputs),
             "rollout": task.rollout.kind,
         },
-        "sections": brief.get("sections", ()),
-        "meta": brief.get("meta", ""),
-        "rejected": list(brief.get("rejected", ())),
-        "knowledge": brief.get("knowledge", "open"),
-        "last": list(brief.get("last", ())),
-        "first_decides": brief.get("first_decides", False),
+        "sections": brief.sections,
+        "meta": brief.meta,
+        "rejected": list(brief.rejected),
+        "knowledge": brief.knowledge,
+        "last": list(brief.last),
+        "first_decides": brief.first_decides,
     }
 
 

@@ -22,8 +22,21 @@ from skillc.optimize.propose.cases import briefing
 from skillc.optimize.propose.prompting import rewrite_messages
 from skillc.optimize.propose.proposals import Proposal, edit_view, without_tags
 from skillc.optimize.propose.replies import MalformedReply, RewriteReply
-from skillc.plan.initial import REMINDERS
+from skillc.optimize.rollouts import gather
 from skillc.text import listed
+
+
+async def write_patches(
+    engine: Engine,
+    state: State,
+    pool: Sequence[Sequence[Proposal]],
+    place: Place,
+    shown: Mapping[str, JsonValue],
+) -> list[Patch]:
+    """Write the candidates of a step, all at once; `shown` is what the history tells besides."""
+    if engine.plan.optimize.update != "edits":
+        engine.observer.stage("rewrite", len(pool))
+    return await gather([write_patch(engine, state, each, place, shown, ordinal=i) for i, each in enumerate(pool)])
 
 
 async def write_patch(
@@ -46,7 +59,7 @@ async def write_patch(
         ordinal: of the candidate, where a step has several.
     """
     if engine.plan.optimize.update != "edits":
-        reminding = [p for p in chosen if engine.plan.optimize.lapses and section_of(state.incumbent, p) == REMINDERS]
+        reminding = [p for p in chosen if _alone(engine, section_of(state.incumbent, p))]
         suggested = [p for p in chosen if p not in reminding]
         edits = await _rewritten(engine, state, suggested, place, ordinal) if suggested else None
         if edits is not None:
@@ -111,7 +124,7 @@ async def _rewritten(
     """The edits of a rewrite, None where the optimizer gave none that fits."""
     sections = sections_to_rewrite(engine, state.incumbent, suggested)
     views = [edit_view(proposal) for proposal in suggested]
-    messages = rewrite_messages(edits=views, rewritten=sections, **briefing(engine, state))
+    messages = rewrite_messages(briefing(engine, state), edits=views, rewritten=sections)
     sample = (place.epoch, place.step, ordinal)
     asked = await ask_for_sections(engine, state.incumbent, sections, messages, stage="rewrite", sample=sample)
     if asked is None:
@@ -157,9 +170,13 @@ async def ask_for_sections(
 
 
 def written_sections(engine: Engine, skill: Document) -> list[str]:
-    """The sections that may be written anew: the trainable ones but that of reminders, which edits alone fill."""
+    """The sections that may be written anew: the trainable ones but those that edits of a mechanism alone fill."""
     trainable = [section.name for section in skill.sections if section.mode == "trainable"]
-    return [name for name in trainable if not (engine.plan.optimize.lapses and name == REMINDERS)]
+    return [name for name in trainable if not _alone(engine, name)]
+
+
+def _alone(engine: Engine, section: str | None) -> bool:
+    return section is not None and any(mechanism.writes_alone(section) for mechanism in engine.mechanisms)
 
 
 def sections_to_rewrite(engine: Engine, skill: Document, suggested: Sequence[Proposal]) -> list[str]:

@@ -150,7 +150,7 @@ async def choose_budget(engine: Engine, state: State, proposals: Sequence[Propos
         return budget
     engine.observer.stage("edit budget", 1)
     messages = budget_messages(
-        edits=[edit_view(proposal) for proposal in proposals], most=budget, **briefing(engine, state)
+        briefing(engine, state), edits=[edit_view(proposal) for proposal in proposals], most=budget
     )
     reply = await engine.optimizer.ask(BudgetReply, messages, stage="select", sample=(place.epoch, place.step, 0))
     return budget if reply is None else max(0, min(budget, reply.edits))

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from skillc.data.examples import Example
 from skillc.document.skill import Document, digest
 from skillc.models.pacing.slots import ahead
 from skillc.optimize.rollouts import Outcome, Rollouts
+
+if TYPE_CHECKING:
+    from skillc.optimize.engine import Engine
 
 
 class Ahead:
@@ -71,3 +75,10 @@ class Ahead:
 
 
 NOTHING_AHEAD = Ahead(None, lambda rollouts: False)
+
+
+def ahead_of(engine: Engine) -> Ahead:
+    """Return what sends rollouts ahead in a run: nothing unless `speculate` is on and the gates decide."""
+    optimize = engine.plan.optimize
+    on = optimize.speculate and optimize.accept == "gates"
+    return Ahead(engine.rollouts, engine.admits) if on else NOTHING_AHEAD

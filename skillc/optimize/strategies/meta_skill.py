@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 
 from pydantic import JsonValue
 
 from skillc.budget.call_sizes import DECISIONS_LIMIT, MEMORY_LIMIT
+from skillc.budget.steps import epochs_of
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.propose.cases import briefing, fitting, shortened, trimmed
 from skillc.optimize.propose.prompting import DecisionView, meta_skill_messages
 from skillc.optimize.propose.replies import MetaSkillReply
+from skillc.optimize.strategies.mechanism import Epoch, Mechanism
+from skillc.plan.schema import Plan
 from skillc.tokens import count_tokens
 
 # Characters of an edit: the memory is about kinds of edits, so that the first words do.
 _EDIT = 160
+
+
+class MetaSkill(Mechanism):
+    """Let the optimizer keep a memory of what helped, across epochs."""
+
+    name = "meta_skill"
+
+    @classmethod
+    def of(cls, plan: Plan) -> MetaSkill | None:
+        """Return the mechanism if `meta_skill` is on."""
+        return cls() if plan.optimize.meta_skill else None
+
+    async def epoch_end(self, engine: Engine, state: State, epoch: Epoch) -> AsyncIterator[State]:
+        """Yield the state with a new memory; after the last epoch nothing would read it."""
+        if epoch.decisions and epoch.place.epoch < epochs_of(engine.plan):
+            yield await meta_skill(engine, state, epoch.decisions, epoch.place)
 
 
 async def meta_skill(engine: Engine, state: State, decisions: Sequence[Mapping[str, JsonValue]], place: Place) -> State:
@@ -29,7 +48,7 @@ async def meta_skill(engine: Engine, state: State, decisions: Sequence[Mapping[s
     engine.observer.stage("meta skill", 1)
     newest = fitting(views[::-1], _tokens, DECISIONS_LIMIT)[::-1]
     messages = meta_skill_messages(
-        decisions=newest, in_vain=not any(each.accepted for each in views), **briefing(engine, state)
+        briefing(engine, state), decisions=newest, in_vain=not any(each.accepted for each in views)
     )
     reply = await engine.optimizer.ask(MetaSkillReply, messages, stage="meta skill", sample=(place.epoch, place.step))
     return state if reply is None else replace(state, meta=trimmed(reply.memory.strip(), MEMORY_LIMIT))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 from pydantic import JsonValue
 
@@ -12,27 +13,44 @@ from skillc.optimize.engine import Engine, Place, Rejected, State, entry, mean
 from skillc.optimize.gate.decide import with_rejected
 from skillc.optimize.gate.gate import shown
 from skillc.optimize.propose.proposals import wording
+from skillc.optimize.strategies.mechanism import Mechanism
+from skillc.plan.schema import Plan
 
 
-def roll_back(engine: Engine, state: State, place: Place) -> State:
-    """The state with the best skill as its incumbent, where the goal fell by more than `rollback` of its range.
+class Rollback(Mechanism):
+    """Return to the best skill if the goal has fallen too far below it.
 
-    It is told to the observer as a decision of its own, counts for nothing else, and what led away from the best goes
-    to the rejected-edit buffer.
+    Args:
+        limit: how far it may fall, as a share of the goal's range.
     """
-    optimize, goal = engine.plan.optimize, engine.plan.goal
-    if optimize.accept != "always" or optimize.rollback is None:
-        return state
-    now, best = mean(engine, state.incumbent, goal.name), mean(engine, state.best, goal.name)
-    if now is None or best is None or best - now <= optimize.rollback * (goal.high - goal.low):
-        return state
-    reason = f"the goal fell from {shown(best)} to {shown(now)}"
-    goals: dict[str, JsonValue] = {"incumbent": shown(now), "candidate": shown(best)}
-    told = entry(state, place, result="rollback", reason=reason, goal=goals, candidate=digest(state.best))
-    engine.observer.decided({**told, "kind": "rollback", "tokens": tokens(state.best)})
-    text = "; ".join(wording(edit) for edit in differences(state.best, state.incumbent))
-    entries = [Rejected(text, f"taken back: {reason}")] if text else []
-    return replace(with_rejected(state, entries), incumbent=state.best, decisions=state.decisions + 1)
+
+    name = "rollback"
+
+    def __init__(self, limit: Fraction) -> None:
+        self._limit = limit
+
+    @classmethod
+    def of(cls, plan: Plan) -> Rollback | None:
+        """Return the mechanism if `rollback` is set and each candidate is accepted."""
+        optimize = plan.optimize
+        return cls(optimize.rollback) if optimize.accept == "always" and optimize.rollback is not None else None
+
+    def decided(self, engine: Engine, state: State, place: Place) -> State:
+        """Return to the best skill, as a decision that counts for nothing else.
+
+        What led away from the best goes to the rejected-edit buffer.
+        """
+        goal = engine.plan.goal
+        now, best = mean(engine, state.incumbent, goal.name), mean(engine, state.best, goal.name)
+        if now is None or best is None or best - now <= self._limit * (goal.high - goal.low):
+            return state
+        reason = f"the goal fell from {shown(best)} to {shown(now)}"
+        goals: dict[str, JsonValue] = {"incumbent": shown(now), "candidate": shown(best)}
+        told = entry(state, place, result="rollback", reason=reason, goal=goals, candidate=digest(state.best))
+        engine.observer.decided({**told, "kind": "rollback", "tokens": tokens(state.best)})
+        text = "; ".join(wording(edit) for edit in differences(state.best, state.incumbent))
+        entries = [Rejected(text, f"taken back: {reason}")] if text else []
+        return replace(with_rejected(state, entries), incumbent=state.best, decisions=state.decisions + 1)
 
 
 def differences(before: Document, after: Document) -> list[Edit]:

@@ -6,19 +6,28 @@ for a rule with its very words: a rule that is replaced starts anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from pydantic import JsonValue
 
 from skillc.document.edits import Add, Delete
 from skillc.document.skill import Document
 from skillc.optimize.engine import State
+from skillc.optimize.propose.prompting import ReflectRequest
 from skillc.optimize.propose.proposals import Proposal, wording
+from skillc.optimize.propose.reflect import Reflection
 from skillc.optimize.propose.replies import MarkReply
+from skillc.optimize.strategies.mechanism import Mechanism
+from skillc.plan.schema import Plan
 
 # A rule that misled fewer examples than this is not proposed for deletion.
 ENOUGH_HARM = 2
+
+
+# By a rule's id and its text, the training examples on which it helped (True) or misled (False).
+Counts: TypeAlias = Mapping[tuple[str, str], Mapping[str, bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,31 +51,61 @@ def read_marks(marks: Sequence[MarkReply], skill: Document, examples: Mapping[st
     return tuple(found)
 
 
-def counted(state: State, marks: Iterable[Mark]) -> State:
-    """The state with more marks; of two on one example the later counts."""
-    counts = {key: dict(seen) for key, seen in state.counts.items()}
-    for mark in marks:
-        counts.setdefault((mark.rule, mark.text), {})[mark.example] = mark.helped
-    return replace(state, counts=counts)
+class RuleCounts(Mechanism):
+    """Ask which rules helped and misled, show the counts, and propose to delete rules that do harm."""
+
+    name = "rule_counts"
+
+    @classmethod
+    def of(cls, plan: Plan) -> RuleCounts | None:
+        """Return the mechanism if `rule_counts` is on."""
+        return cls() if plan.optimize.rule_counts else None
+
+    def notes(self, state: State) -> Mapping[str, str]:
+        """Write the counts beside each marked rule."""
+        return {rule: _note(*counts) for rule, counts in tallies(state, state.incumbent).items()}
+
+    def request(self, request: ReflectRequest) -> ReflectRequest:
+        """Ask for marks."""
+        return replace(request, rule_counts=True)
+
+    def learned(self, state: State, reflections: Sequence[Reflection]) -> State:
+        """Count the marks; of two on one example the later counts."""
+        counts = {key: dict(seen) for key, seen in _counts(state).items()}
+        for reflection in reflections:
+            marks = reflection.reply.marks if reflection.reply is not None else ()
+            for mark in read_marks(marks, state.incumbent, reflection.ids):
+                counts.setdefault((mark.rule, mark.text), {})[mark.example] = mark.helped
+        return state.with_own(self.name, counts)
+
+    def proposals(self, state: State, proposals: Sequence[Proposal], most: int) -> Sequence[Proposal]:
+        """Propose to delete harmful rules."""
+        return harmful(state, proposals, most)
+
+    def told(self, state: State, reflections: Sequence[Reflection]) -> Mapping[str, JsonValue]:
+        """Record the counts of the incumbent's rules: `{"3fa2c1": {"helped": 4, "misled": 1}}`."""
+        found = tallies(state, state.incumbent)
+        return {self.name: {rule: {"helped": helped, "misled": misled} for rule, (helped, misled) in found.items()}}
+
+
+def _counts(state: State) -> Counts:
+    found: Counts = state.own.get(RuleCounts.name, {})
+    return found
 
 
 def tallies(state: State, skill: Document) -> dict[str, tuple[int, int]]:
     """(helped, misled) of each rule of a skill that has been marked, by id, in the skill's order."""
     found = {}
     for rule in skill.rules:
-        seen = state.counts.get((rule.id, rule.text))
+        seen = _counts(state).get((rule.id, rule.text))
         if seen:
             helped = sum(seen.values())
             found[rule.id] = (helped, len(seen) - helped)
     return found
 
 
-def notes(state: State) -> dict[str, str]:
-    """What stands beside each marked rule in a prompt."""
-    return {
-        rule: f"count: helped {helped}, misled {misled}"
-        for rule, (helped, misled) in tallies(state, state.incumbent).items()
-    }
+def _note(helped: int, misled: int) -> str:
+    return f"count: helped {helped}, misled {misled}"
 
 
 def harmful(state: State, proposals: Sequence[Proposal], most: int) -> list[Proposal]:
@@ -79,11 +118,11 @@ def harmful(state: State, proposals: Sequence[Proposal], most: int) -> list[Prop
     tried = {part for entry in state.rejected for part in entry.text.split("; ")}
     found = []
     for rule, (helped, misled) in tallies(state, state.incumbent).items():
-        edit = Delete(rule, f"count: helped {helped}, misled {misled}")
+        edit = Delete(rule, _note(helped, misled))
         if rule in mended or wording(edit) in tried:
             continue
         if misled > helped and misled >= ENOUGH_HARM:
-            seen = state.counts[rule, _text(state.incumbent, rule)]
+            seen = _counts(state)[rule, _text(state.incumbent, rule)]
             cures = tuple(sorted(example for example, good in seen.items() if not good))
             found.append(Proposal(edit, cures, support=misled - helped))
     return sorted(found, key=lambda proposal: -proposal.support)[:most]
@@ -92,10 +131,3 @@ def harmful(state: State, proposals: Sequence[Proposal], most: int) -> list[Prop
 def _text(skill: Document, rule: str) -> str:
     found = skill.rule(rule)
     return found.text if found else ""
-
-
-def to_json(state: State) -> dict[str, JsonValue]:
-    """The counts of the incumbent's rules for the history: `{"3fa2c1": {"helped": 4, "misled": 1}}`."""
-    return {
-        rule: {"helped": helped, "misled": misled} for rule, (helped, misled) in tallies(state, state.incumbent).items()
-    }

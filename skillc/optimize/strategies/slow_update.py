@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pydantic import JsonValue
@@ -10,15 +11,18 @@ from pydantic import JsonValue
 from skillc.budget.steps import SCAN
 from skillc.data.examples import Example
 from skillc.document.edits import rewrite
-from skillc.document.skill import Document, Section
+from skillc.document.skill import Document, Section, digest
 from skillc.gates.stages import gates_for
 from skillc.metrics.cells import MICRO
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.gate.decide import Patch, settle
+from skillc.optimize.gate.gate import goal_of, shown
 from skillc.optimize.propose.cases import briefing, shown_answer, shown_feedback, shown_gold, shown_inputs
 from skillc.optimize.propose.prompting import PairView, slow_update_messages
 from skillc.optimize.propose.replies import MalformedReply, SlowUpdateReply
 from skillc.optimize.schedule import seed_for, shuffled
+from skillc.optimize.strategies.mechanism import Epoch, Mechanism, after_decision
+from skillc.plan.schema import Plan
 
 Change = Literal["regressed", "still_failing", "improved", "still_right"]
 
@@ -79,6 +83,29 @@ def _change(engine: Engine, first: Document, last: Document, example: Example) -
     return "still_right" if after == goal.high * MICRO else "still_failing"
 
 
+class SlowUpdate(Mechanism):
+    """Rewrite each slow section at an epoch's end, from the same examples before and after the epoch."""
+
+    name = "slow_update"
+
+    @classmethod
+    def of(cls, plan: Plan) -> SlowUpdate | None:
+        """Return the mechanism if `slow_update` is on."""
+        return cls() if plan.optimize.slow_update else None
+
+    async def epoch_end(self, engine: Engine, state: State, epoch: Epoch) -> AsyncIterator[State]:
+        """Yield the state after each slow section, if the epoch has changed the skill."""
+        accepted = any(record["result"] == "accept" for record in epoch.decisions)
+        if not (slow_sections(state) and accepted and digest(epoch.first) != digest(state.incumbent)):
+            return
+        place = replace(epoch.place, kind="slow update")
+        engine.observer.step(place, shown(goal_of(engine, state.incumbent)))
+        compared = await longitudinal(engine, epoch.first, state.incumbent, place.epoch)
+        for ordinal, section in enumerate(slow_sections(state)):
+            state = await slow_update(engine, state, section, compared, place, ordinal)
+            yield (state := after_decision(engine, state, epoch.place))
+
+
 def slow_sections(state: State) -> list[Section]:
     """The sections that a slow update rewrites, one after the other."""
     return [section for section in state.incumbent.sections if section.mode == "slow"]
@@ -98,10 +125,7 @@ async def slow_update(
         return state
     engine.observer.stage("slow update", 1)
     messages = slow_update_messages(
-        section=section.name,
-        limit=section.limit,
-        pairs=pair_views(engine, compared),
-        **briefing(engine, state),
+        briefing(engine, state), section=section.name, limit=section.limit, pairs=pair_views(engine, compared)
     )
     sample = (place.epoch, place.step, ordinal)
 
@@ -117,8 +141,8 @@ async def slow_update(
     if not written.reports[-1].applied:
         engine.observer.note(f"slow update: {written.reports[-1].message}")
         return state
-    shown: dict[str, JsonValue] = {"guidance": reply.guidance, "section": section.name}
-    patch = Patch((), written.document, shown, f"guidance of {section.name}: {reply.guidance.strip()}")
+    told: dict[str, JsonValue] = {"guidance": reply.guidance, "section": section.name}
+    patch = Patch((), written.document, told, f"guidance of {section.name}: {reply.guidance.strip()}")
     return await settle(
         engine,
         state,

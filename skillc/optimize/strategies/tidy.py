@@ -8,7 +8,7 @@ own gates hold too, except those that a skill fails against itself: they ask for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -33,8 +33,9 @@ from skillc.optimize.propose.cases import briefing
 from skillc.optimize.propose.contrast import confusion
 from skillc.optimize.propose.prompting import tidy_messages
 from skillc.optimize.screen.rewrite import ask_for_sections, reported, written_sections
+from skillc.optimize.strategies.mechanism import Epoch, Mechanism
 from skillc.optimize.strategies.rollback import differences
-from skillc.plan.schema import GatePlan
+from skillc.plan.schema import GatePlan, Plan
 
 # More rules than this that single edits have written since the last whole text are worth a tidying.
 HANDFUL = 5
@@ -64,21 +65,33 @@ class Support:
         return f"cured {len(self.moved.cured)} and broke {len(self.moved.broke)} on validation{unseen}"
 
 
-async def tidy(engine: Engine, state: State, place: Place) -> State:
-    """The state after the loop's own tidying: nothing is tried twice on one skill, nor where there is little to tidy.
+class Tidy(Mechanism):
+    """Take out rules without support at epoch ends and before the final test, and write the rest shorter.
 
-    It never counts for patience.
-
-    Raises:
-        BudgetReached: a cap does not admit a call.
+    Nothing is tried twice on one skill, nor if there is little to tidy. It never counts for patience.
     """
-    optimize = engine.plan.optimize
-    if not optimize.tidy or optimize.accept == "always" or digest(state.incumbent) in state.tidied:
-        return state
-    found = supports(engine, state, state.initial)
-    if any(support.missing for support in found.values()) or len(_single(state)) > HANDFUL:
-        return await tidied(engine, state, found, place)
-    return state
+
+    name = "tidy"
+
+    @classmethod
+    def of(cls, plan: Plan) -> Tidy | None:
+        """Return the mechanism if `tidy` is on and the gates decide: without them it would take whatever is shorter."""
+        return cls() if plan.optimize.tidy and plan.optimize.accept == "gates" else None
+
+    async def epoch_end(self, engine: Engine, state: State, epoch: Epoch) -> AsyncIterator[State]:
+        """Yield the state with the incumbent tidied."""
+        yield await self.run_end(engine, state, epoch.place)
+
+    async def run_end(self, engine: Engine, state: State, place: Place) -> State:
+        """Return the state with the incumbent tidied."""
+        tried: frozenset[str] = state.own.get(self.name, frozenset())
+        if digest(state.incumbent) in tried:
+            return state
+        found = supports(engine, state, state.initial)
+        if not (any(support.missing for support in found.values()) or len(_single(state)) > HANDFUL):
+            return state
+        after = await tidied(engine, state, found, replace(place, kind="tidy"))
+        return after.with_own(self.name, tried | {digest(after.incumbent)})
 
 
 def _single(state: State) -> list[Rule]:
@@ -136,7 +149,7 @@ async def tidied(engine: Engine, state: State, found: Mapping[str, Support], pla
         state = replace(after, decided=state.decided)
         if digest(state.incumbent) != before:
             break
-    return replace(state, tidied=state.tidied | {digest(state.incumbent)})
+    return state
 
 
 async def _candidates(
@@ -205,9 +218,9 @@ async def _rewritten(engine: Engine, state: State, found: Mapping[str, Support],
         return ()
     engine.observer.stage("tidy", 1)
     measured = [(e, o) for e in engine.dataset.train if (o := engine.rollouts.known(skill, e)) and o.measured]
-    shared = briefing(engine, state)
-    shared["skill"] = for_optimizer(skill, {rule: f"support: {support}" for rule, support in found.items()})
-    messages = tidy_messages(written=sections, confusion=confusion(engine.plan, measured), **shared)
+    notes = {rule: f"support: {support}" for rule, support in found.items()}
+    brief = replace(briefing(engine, state), skill=for_optimizer(skill, notes))
+    messages = tidy_messages(brief, written=sections, confusion=confusion(engine.plan, measured))
     sample = (place.epoch, place.step, 0)
     asked = await ask_for_sections(engine, skill, sections, messages, stage="tidy", sample=sample)
     if asked is None:

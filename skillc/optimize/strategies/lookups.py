@@ -1,0 +1,157 @@
+"""Lookups (`lookups = n`): a reflection may list, read and search the trajectories of its batch before it answers.
+
+The protocol is part of the prompt, so any model can follow it: a reply `{"lookup": ...}` is a question, and each turn
+is an ordinary question to the optimizer with its own sample, under the same ledger and cache.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from skillc.optimize.ask import Messages, Optimizer
+from skillc.optimize.engine import Engine
+from skillc.optimize.propose.prompting import HitView, ReflectRequest, TrajectoryView, lookup_messages
+from skillc.optimize.propose.replies import LookReply, Lookup, ReflectReply
+from skillc.optimize.strategies.mechanism import Ask, Mechanism, Question
+from skillc.plan.schema import Plan
+from skillc.text import counted
+from skillc.tokens import count_tokens
+
+# Tokens of an input that a prompt shows of its own trajectories where the rest can be looked up.
+GLANCE = 200
+MOST_HITS = 12
+_AROUND_HIT = 80
+
+
+class Lookups(Mechanism):
+    """Let a reflection ask up to `most` questions."""
+
+    name = "lookups"
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+
+    @classmethod
+    def of(cls, plan: Plan) -> Lookups | None:
+        """Return the mechanism if `lookups` is at least 1."""
+        return cls(plan.optimize.lookups) if plan.optimize.lookups else None
+
+    def shown_tokens(self, limit: int) -> int:
+        """Show only the beginning of a trajectory."""
+        return min(GLANCE, limit)
+
+    def request(self, request: ReflectRequest) -> ReflectRequest:
+        """Explain how to look up."""
+        return replace(request, lookups=self._most)
+
+    def asking(self, ask: Ask) -> Ask:
+        """Answer questions before the reply."""
+
+        async def ask_(engine: Engine, question: Question) -> ReflectReply | None:
+            library = Library(question.views(), engine.plan.optimize.trajectory_limit)
+            return await ask_with_lookups(
+                engine.optimizer, question.messages, library, self._most, sample=question.sample, check=question.check
+            )
+
+        return ask_
+
+
+@dataclass(frozen=True)
+class Library:
+    """The trajectories of a batch, whole, as far as the program lets the optimizer see them.
+
+    Attributes:
+        views: by tag, in order.
+        part: tokens of one part.
+    """
+
+    views: Mapping[str, TrajectoryView]
+    part: int
+
+    def parts(self, tag: str) -> list[str]:
+        """One trajectory in parts of about `part` tokens each."""
+        text = _whole(self.views[tag])
+        size = self._size(text)
+        return [text[i : i + size] for i in range(0, len(text), size)]
+
+    def _size(self, text: str) -> int:
+        """Characters of one part."""
+        return max(1, len(text) * self.part // max(1, count_tokens(text)))
+
+    def listed(self) -> list[HitView]:
+        """Every trajectory with its score, its number of parts and how it begins."""
+        return [
+            HitView(tag, len(self.parts(tag)), view.score, view.gold, _beginning(view))
+            for tag, view in self.views.items()
+        ]
+
+    def found(self, text: str) -> list[HitView]:
+        """Where a text first stands in each trajectory that holds it, ignoring case: the part, and what is around."""
+        wanted, hits = re.compile(re.escape(text.strip()), re.IGNORECASE), []
+        for tag, view in self.views.items():
+            whole = _whole(view)
+            place = wanted.search(whole)
+            if place:
+                excerpt = whole[max(0, place.start() - _AROUND_HIT) : place.end() + _AROUND_HIT]
+                number = place.start() // self._size(whole) + 1
+                hits.append(HitView(tag, number, view.score, view.gold, " ".join(excerpt.split())))
+        return hits
+
+    def answer(self, lookup: Lookup) -> tuple[list[HitView], str]:
+        """What a question gives: trajectories, and a text beside them or instead of them."""
+        if lookup.op == "list":
+            return self.listed(), f"{len(self.views)} trajectories"
+        if lookup.op == "search":
+            hits = self.found(lookup.text)
+            more = f", the first {MOST_HITS} are shown" if len(hits) > MOST_HITS else ""
+            return hits[:MOST_HITS], f"{len(hits)} of {len(self.views)} trajectories hold this text{more}"
+        tag = lookup.tag or ""
+        if tag not in self.views:
+            return [], f"there is no trajectory `{tag}`; `list` names them"
+        parts = self.parts(tag)
+        if lookup.part > len(parts):
+            return [], f"`{tag}` has {counted(len(parts), 'part')}"
+        return [], f"`{tag}`, part {lookup.part} of {len(parts)}:\n{parts[lookup.part - 1]}"
+
+
+def _whole(view: TrajectoryView) -> str:
+    """A trajectory as one text; what the program withholds is not in it."""
+    parts = [f"input {name}:\n{value}" for name, value in view.inputs.items()]
+    named = (("steps", view.trajectory), ("answer", view.answer), ("gold", view.gold), ("feedback", view.feedback))
+    return "\n\n".join([*parts, *(f"{name}:\n{text}" for name, text in named if text is not None)])
+
+
+def _beginning(view: TrajectoryView) -> str:
+    text = " ".join(" ".join(view.inputs.values()).split())
+    return text[: 2 * _AROUND_HIT]
+
+
+async def ask_with_lookups(
+    optimizer: Optimizer,
+    messages: Messages,
+    library: Library,
+    most: int,
+    *,
+    sample: tuple[int, ...],
+    check: Callable[[ReflectReply], None],
+) -> ReflectReply | None:
+    """A reflection that may ask up to `most` questions first; None where no reply can be read."""
+    for turn in range(most):
+        reply = await optimizer.ask(
+            LookReply,
+            messages,
+            stage="reflect",
+            sample=(*sample, turn),
+            check=lambda r: None if r.lookup else check(r),
+            done=False,
+        )
+        if reply is None or reply.lookup is None:
+            optimizer.advance()
+            return reply
+        hits, text = library.answer(reply.lookup)
+        asked = json.dumps({"lookup": reply.lookup.model_dump(mode="json", exclude_defaults=True)}, ensure_ascii=False)
+        messages = lookup_messages(messages, asked=asked, hits=hits, text=text, left=most - turn - 1)
+    return await optimizer.ask(ReflectReply, messages, stage="reflect", sample=(*sample, most), check=check)

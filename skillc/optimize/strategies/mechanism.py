@@ -1,0 +1,143 @@
+"""The interface of an optional mechanism of the loop.
+
+A mechanism is one class in one file and one entry in `registry.py`. Every hook returns what it was given, or nothing,
+unless the mechanism overrides it, so the loop calls all hooks and never asks whether a mechanism is on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self, TypeAlias
+
+from pydantic import JsonValue
+
+if TYPE_CHECKING:
+    from skillc.document.skill import Document
+    from skillc.optimize.engine import Engine, Place, State
+    from skillc.optimize.propose.prompting import Kind, Messages, ReflectRequest, TrajectoryView
+    from skillc.optimize.propose.proposals import Proposal
+    from skillc.optimize.propose.reflect import Reflection
+    from skillc.optimize.propose.replies import ProposedEdit, ReflectReply
+    from skillc.plan.schema import Plan
+
+
+@dataclass(frozen=True)
+class Question:
+    """A reflection that is about to be asked.
+
+    Attributes:
+        messages: its prompt.
+        views: gives the trajectories of the batch, whole, by tag.
+        sample: (epoch, step, ordinal).
+        check: raises `MalformedReply` if a reply does not fit the document.
+    """
+
+    messages: Messages
+    views: Callable[[], Mapping[str, TrajectoryView]]
+    sample: tuple[int, ...]
+    check: Callable[[ReflectReply], None]
+
+
+Ask: TypeAlias = "Callable[[Engine, Question], Awaitable[ReflectReply | None]]"
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """An epoch that has ended.
+
+    Attributes:
+        place: of its last step.
+        first: the skill that it started with.
+        decisions: its records so far; further decisions at its end are appended.
+    """
+
+    place: Place
+    first: Document
+    decisions: Sequence[Mapping[str, JsonValue]]
+
+
+class Mechanism:
+    """An optional part of the loop; `name` is the key of its own state in `State.own`."""
+
+    name = ""
+
+    @classmethod
+    def of(cls, plan: Plan) -> Self | None:
+        """Return the mechanism as the plan sets it, or None if it is off."""
+        raise NotImplementedError
+
+    # ---- prompts and reflections ----
+
+    def notes(self, state: State) -> Mapping[str, str]:
+        """Return notes on rules of the incumbent for every prompt, by rule id."""
+        return {}
+
+    def shown_tokens(self, limit: int) -> int:
+        """Return how many tokens of a trajectory a reflection shows."""
+        return limit
+
+    def request(self, request: ReflectRequest) -> ReflectRequest:
+        """Return the request with what the mechanism asks besides."""
+        return request
+
+    def asking(self, ask: Ask) -> Ask:
+        """Return how a reflection is asked."""
+        return ask
+
+    def edits(self, kind: Kind, reply: ReflectReply, edits: Sequence[ProposedEdit]) -> Sequence[ProposedEdit]:
+        """Return the edits that a reply proposes, the most important first."""
+        return edits
+
+    def writes_alone(self, section: str) -> bool:
+        """Return whether only edits of this mechanism may write a section."""
+        return False
+
+    # ---- a step ----
+
+    def learned(self, state: State, reflections: Sequence[Reflection]) -> State:
+        """Return the state after the reflections of a step."""
+        return state
+
+    def proposals(self, state: State, proposals: Sequence[Proposal], most: int) -> Sequence[Proposal]:
+        """Return at most `most` further proposals, which are screened like those of the optimizer."""
+        return ()
+
+    def told(self, state: State, reflections: Sequence[Reflection]) -> Mapping[str, JsonValue]:
+        """Return what the history records of a step."""
+        return {}
+
+    # ---- after decisions and at the ends ----
+
+    def decided(self, engine: Engine, state: State, place: Place) -> State:
+        """Return the state after a decision."""
+        return state
+
+    def epoch_end(self, engine: Engine, state: State, epoch: Epoch) -> AsyncIterator[State]:
+        """Yield the state after each decision that the mechanism makes at an epoch's end.
+
+        Raises:
+            BudgetReached: a cap does not admit a call.
+        """
+        return _nothing()
+
+    async def run_end(self, engine: Engine, state: State, place: Place) -> State:
+        """Return the state before the final test; the incumbent is the best skill.
+
+        Raises:
+            BudgetReached: a cap does not admit a call.
+        """
+        return state
+
+
+def after_decision(engine: Engine, state: State, place: Place) -> State:
+    """Return the state after every mechanism has seen a decision."""
+    for mechanism in engine.mechanisms:
+        state = mechanism.decided(engine, state, place)
+    return state
+
+
+async def _nothing() -> AsyncIterator[State]:
+    states: tuple[State, ...] = ()
+    for state in states:
+        yield state
