@@ -200,7 +200,7 @@ def overuse(usage: Usage, reserved: Amount, role: Role) -> PermanentFailure | No
         return None
     return PermanentFailure(
         f"model `{role.plan.role}` (`{role.plan.model}` at `{role.endpoint.id}`) {much}",
-        hint="raise `max_tokens` in its block, so that a reply's whole length is reserved",
+        hint=failures.FIXES["overuse"],
     )
 
 

@@ -69,15 +69,6 @@ _Fetched = tuple[dict[str, Any], bool]
 _CHARGES: ContextVar[list[Charge] | None] = ContextVar("skillc_charges", default=None)
 
 
-def check_roles(plan: Plan, *, offline: bool = False, root: Path | None = None) -> None:
-    """Checks before the first call that every key, address, command and needed price is there. Opens no socket.
-
-    Raises:
-        SkillcError: one of them is missing; the message names the role and the fix.
-    """
-    resolve_roles(plan, offline=offline, root=root)
-
-
 class Client:
     """Calls of all roles under one budget.
 
@@ -96,7 +87,7 @@ class Client:
         preflight: whether every model is tried, and every server started, before the first call is sent.
 
     Raises:
-        SkillcError: as `check_roles`, or the cache folder cannot be used.
+        SkillcError: as `resolve_roles`, or the cache folder cannot be used.
     """
 
     def __init__(

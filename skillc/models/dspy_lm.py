@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import dspy
 from dspy.clients.engines.base import validate_request
@@ -59,12 +59,19 @@ def scope(stage: str, sample: int | tuple[int, ...] = 0) -> Iterator[Scope]:
         _SCOPE.reset(token)
 
 
-class RoleEngine:
-    """Answers requests with the model of one role, from any thread without an event loop."""
+class _Engine:
+    """Answers requests with the model of one role; the client is its owner's to close."""
 
     def __init__(self, client: Client, role: str) -> None:
         self._client = client
         self._role = role
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+
+class RoleEngine(_Engine):
+    """The engine for threads without an event loop."""
 
     def complete(self, request: Request) -> Response:
         """One reply."""
@@ -74,18 +81,11 @@ class RoleEngine:
         return _response(completion)
 
     def close(self) -> None:
-        """The client is its owner's to close."""
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> RoleEngine:
-        return self
+        """Leave the client open."""
 
 
-class AsyncRoleEngine:
-    """The same for callers on an event loop."""
-
-    def __init__(self, client: Client, role: str) -> None:
-        self._client = client
-        self._role = role
+class AsyncRoleEngine(_Engine):
+    """The engine for callers on an event loop."""
 
     async def complete(self, request: Request) -> Response:
         """One reply."""
@@ -95,10 +95,7 @@ class AsyncRoleEngine:
         return _response(completion)
 
     async def aclose(self) -> None:
-        """The client is its owner's to close."""
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> AsyncRoleEngine:
-        return self
+        """Leave the client open."""
 
 
 class RoleLM(dspy.LM):  # type: ignore[misc]  # dspy has no types

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from skillc.errors import SkillcError
+from skillc.models.failures import OFFLINE
 from skillc.models.serving.launch import Launch
 from skillc.models.serving.options import PROVIDER
 from skillc.plan.digest import SECRET_NAME
@@ -112,7 +113,7 @@ def key_of(model: ModelPlan, environ: Mapping[str, str], key_env: str | None) ->
     if not environ.get(key_env):
         raise SkillcError(
             f"model `{model.role}` is `{model.model}`, and its key is missing: `{key_env}` is not set",
-            hint=f"export {key_env}=..., or run with `--offline`",
+            hint=f"export {key_env}=..., or {OFFLINE}",
         )
     return environ[key_env]
 
@@ -128,7 +129,7 @@ def declared_url(model: ModelPlan, environ: Mapping[str, str]) -> str | None:
     if not environ.get(model.base_url_env):
         raise SkillcError(
             f"model `{model.role}` takes its address from `{model.base_url_env}`, which is not set",
-            hint=f"export {model.base_url_env}=http://..., or run with `--offline`",
+            hint=f"export {model.base_url_env}=http://..., or {OFFLINE}",
         )
     return environ[model.base_url_env]
 

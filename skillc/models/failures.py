@@ -16,6 +16,8 @@ from skillc.text import cut
 
 FailureKind = Literal["transient", "empty", "cut", "malformed"]
 WireKind = Literal["unreachable", "late", "broken", "redirected", "refused", "malformed"]
+# What an attempt's end shows of its endpoint: `answered` is an error of a server that is there, `other` shows nothing.
+End = Literal["served", "strained", "refused", "unreachable", "answered", "other"]
 
 _RETRIED_STATUS = frozenset({408, 409, 425, 429, 499})
 _RETRIED_NAMES = frozenset(
@@ -29,6 +31,7 @@ _RETRIED_NAMES = frozenset(
         "Timeout",
     }
 )
+_REFUSALS = frozenset({429, 503, 529})
 _REFUSAL_CODES = frozenset({"content_filter", "content_policy_violation"})
 _TOO_LONG = re.compile(
     r"context.{0,20}(?:length|window|size)|prompt is too long|too many (?:input )?tokens|exceeds? the (?:max|limit)",
@@ -247,27 +250,6 @@ def retry_after(problem: Exception, now: float) -> float | None:
     return None
 
 
-def fix_for(problem: Exception, key_env: str | None) -> str:
-    """What to do about a permanent error, in one line."""
-    name, status = _name(problem), status_of(problem)
-    wire = problem.kind if isinstance(problem, WireFailure) else None
-    if wire == "redirected":
-        return "if that is where the model is, name that address in `base_url`"
-    if wire == "malformed":
-        return "check `base_url`: what answers there does not speak this provider's protocol"
-    if is_used_up(problem):
-        return "the provider's account is used up; top it up, then run the same command again"
-    if name == "ContextWindowExceededError" or (status in {400, 413} and _TOO_LONG.search(str(problem))):
-        return "the prompt is too long for this model: lower the sections' limits, or the limit of an input"
-    if name in {"AuthenticationError", "PermissionDeniedError"} or status in {401, 403}:
-        return f"check the key in `{key_env}`" if key_env else 'declare the key: `key = env("NAME")`'
-    if name == "NotFoundError" or status == 404:
-        return "check the model's name and `base_url`"
-    if is_unreachable(problem):
-        return "check `base_url`, and that the server runs"
-    return "check the model's parameters in the program; they are sent as they are"
-
-
 def _name(problem: Exception) -> str:
     return problem.name if isinstance(problem, WireFailure) else type(problem).__name__
 
@@ -285,12 +267,6 @@ def _headers(problem: Exception) -> dict[str, str]:
     return {str(k).lower(): str(v) for k, v in dict(found).items()} if found else {}
 
 
-# What an attempt's end shows of its endpoint: `answered` is an error of a server that is there, `other` shows nothing.
-End = Literal["served", "strained", "refused", "unreachable", "answered", "other"]
-
-_REFUSALS = frozenset({429, 503, 529})
-
-
 def is_overload(problem: Exception) -> bool:
     """Whether the server sent an attempt away unserved, for want of capacity: 429, 503, 529, or in words."""
     if not is_transient(problem):
@@ -300,7 +276,7 @@ def is_overload(problem: Exception) -> bool:
 
 
 def end_of(problem: Exception) -> End:
-    """Returns what an exception shows of the endpoint.
+    """Return what an exception shows of the endpoint.
 
     `refused`; `unreachable` where there was no connection; `strained` where one gave no answer, as after a timeout or
     a reset; `answered` where the answer was an error; else `other`.
@@ -312,3 +288,49 @@ def end_of(problem: Exception) -> End:
     if is_transient(problem) and not was_refused(problem):
         return "strained"
     return "other" if status_of(problem) is None else "answered"
+
+
+# ---- what the user can fix: the hints of failed calls ----
+
+OFFLINE = "run with `--offline`"
+OFFLINE_INSTEAD = f"{OFFLINE}, which uses the embedded rulebook instead"
+FIXES = {
+    "redirected": "if that is where the model is, name that address in `base_url`",
+    "malformed": "check `base_url`: what answers there does not speak this provider's protocol",
+    "used up": "the provider's account is used up; top it up, then run the same command again",
+    "too long": "the prompt is too long for this model: lower the sections' limits, or the limit of an input",
+    "key": "check the key in `{key}`",
+    "no key": 'declare the key: `key = env("NAME")`',
+    "name": "check the model's name and `base_url`",
+    "late": "if its server is still starting, wait until it is ready and run the same command again",
+    "unreachable": "check `base_url`, and that the server runs",
+    "parameters": "check the model's parameters in the program; they are sent as they are",
+    "overuse": "raise `max_tokens` in its block, so that a reply's whole length is reserved",
+    "away": "start it again, then run the same command, which goes on from here; "
+    "`down = {longer}` in the model's block waits longer",
+    "backend": "where another attempt may help, raise `TimeoutError` or `ConnectionError`",
+}
+
+
+def fix_for(problem: Exception, key_env: str | None) -> str:
+    """What to do about an error that no retry fixes, in one line."""
+    return FIXES[_cause(problem, key_env)].format(key=key_env)
+
+
+def _cause(problem: Exception, key_env: str | None) -> str:
+    """The key of `FIXES` that an error calls for."""
+    name, status = _name(problem), status_of(problem)
+    kind = problem.kind if isinstance(problem, WireFailure | CallFailed) else None
+    if kind in ("redirected", "malformed"):
+        return kind
+    if is_used_up(problem):
+        return "used up"
+    if name == "ContextWindowExceededError" or (status in {400, 413} and _TOO_LONG.search(str(problem))):
+        return "too long"
+    if name in {"AuthenticationError", "PermissionDeniedError"} or status in {401, 403}:
+        return "key" if key_env else "no key"
+    if name == "NotFoundError" or status == 404:
+        return "name"
+    if is_unreachable(problem):
+        return "unreachable"
+    return "late" if is_late(problem) else "parameters"

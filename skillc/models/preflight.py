@@ -14,7 +14,7 @@ from skillc.models.attempts import overuse, read_reply, to_send
 from skillc.models.calls import Call, Message, Usage
 from skillc.models.concurrency import SingleFlight
 from skillc.models.endpoint import Transport
-from skillc.models.failures import CallFailed, PermanentFailure
+from skillc.models.failures import OFFLINE_INSTEAD, CallFailed, PermanentFailure
 from skillc.models.ledger import Account, Amount
 from skillc.models.receipts import Receipts
 from skillc.models.roles import Role, roles_named
@@ -24,7 +24,6 @@ QUESTION = "Reply with the word ok."
 TIMEOUT = 20.0
 # Seconds that the others still have when one model has failed, so that the message can name them too.
 _GRACE = 1.0
-_OFFLINE = "run with `--offline`, which uses the embedded rulebook instead"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class NotReached(PermanentFailure):
     """
 
     def __init__(self, role: Role, detail: str, fix: str, usage: Usage) -> None:
-        super().__init__(f"{roles_named([role])} cannot be used: {detail}", hint=f"{fix}, or {_OFFLINE}")
+        super().__init__(f"{roles_named([role])} cannot be used: {detail}", hint=f"{fix}, or {OFFLINE_INSTEAD}")
         self.detail = detail
         self.fix = fix
         self.usage = usage
@@ -91,7 +90,7 @@ async def reach(role: Role, transport: Transport | None = None, *, timeout: floa
         name, usage = answered or name, reported or most
     except CallFailed as problem:
         if problem.kind == "malformed":
-            raise NotReached(role, problem.detail, _malformed(), most) from None
+            raise NotReached(role, problem.detail, failures.fix_for(problem, None), most) from None
         note, usage = problem.detail, problem.usage or most
     except SkillcError:
         raise
@@ -99,8 +98,8 @@ async def reach(role: Role, transport: Transport | None = None, *, timeout: floa
         usage = Usage() if failures.was_refused(problem) else most
         note = failures.scrub(failures.told(problem), role.endpoint.secrets)
         if failures.is_late(problem):
-            fix = "if its server is still starting, wait until it is ready and run the same command again"
-            raise NotReached(role, f"no reply of one word within {timeout:g} s", fix, usage) from None
+            detail = f"no reply of one word within {timeout:g} s"
+            raise NotReached(role, detail, failures.FIXES["late"], usage) from None
         if failures.is_unreachable(problem) or not (failures.is_transient(problem) or failures.is_refusal(problem)):
             raise NotReached(role, note, failures.fix_for(problem, role.endpoint.key_env), usage) from None
     cost = role.price.cost(usage) if role.price else None
@@ -235,11 +234,7 @@ def _told(failed: Sequence[tuple[list[Role], NotReached]]) -> PermanentFailure:
     if len(failed) == 1:
         group, problem = failed[0]
         return PermanentFailure(
-            f"{roles_named(group)} cannot be used: {problem.detail}", hint=f"{problem.fix}, or {_OFFLINE}"
+            f"{roles_named(group)} cannot be used: {problem.detail}", hint=f"{problem.fix}, or {OFFLINE_INSTEAD}"
         )
     lines = [f"\n  {roles_named(group)}: {problem.detail}; {problem.fix}" for group, problem in failed]
-    return PermanentFailure(f"{len(failed)} models cannot be used:{''.join(lines)}", hint=_OFFLINE)
-
-
-def _malformed() -> str:
-    return failures.fix_for(failures.WireFailure("malformed", ""), None)
+    return PermanentFailure(f"{len(failed)} models cannot be used:{''.join(lines)}", hint=OFFLINE_INSTEAD)

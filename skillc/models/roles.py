@@ -87,7 +87,7 @@ def seed_of(declared: int, sample: int | tuple[int, ...]) -> int:
 def resolve_roles(
     plan: Plan,
     *,
-    offline: bool,
+    offline: bool = False,
     environ: Mapping[str, str] | None = None,
     root: Path | None = None,
     transport: Transport | None = None,

@@ -11,9 +11,10 @@ from model_plans import Scripted, model, plan_of, reply
 from skillc.errors import SkillcError
 from skillc.models import concurrency
 from skillc.models.calls import Call, Message, Usage
-from skillc.models.client import Client, check_roles
+from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, CallFailed, PermanentFailure
 from skillc.models.pacing.outage import Retries
+from skillc.models.roles import resolve_roles
 from skillc.plan.schema import PricePlan
 
 
@@ -337,19 +338,19 @@ def test_a_missing_key_is_an_error_before_the_first_call(monkeypatch: pytest.Mon
     monkeypatch.delenv("TEAM_KEY", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(SkillcError, match="`TEAM_KEY` is not set"):
-        check_roles(plan_of(model(key_env="TEAM_KEY")))
+        resolve_roles(plan_of(model(key_env="TEAM_KEY")))
     with pytest.raises(SkillcError, match="`OPENAI_API_KEY` is not set"):
-        check_roles(plan_of(model(base_url=None)))
-    check_roles(plan_of(model(key_env="TEAM_KEY")), offline=True)
+        resolve_roles(plan_of(model(base_url=None)))
+    resolve_roles(plan_of(model(key_env="TEAM_KEY")), offline=True)
     with pytest.raises(SkillcError, match="where its server is"):
-        check_roles(plan_of(model(name="hosted_vllm/Qwen/Qwen3.5-4B", base_url=None)))
+        resolve_roles(plan_of(model(name="hosted_vllm/Qwen/Qwen3.5-4B", base_url=None)))
 
 
 def test_a_cost_cap_needs_a_known_price() -> None:
     with pytest.raises(SkillcError, match="price of `openai/never-heard-of`") as missing:
-        check_roles(plan_of(model(name="openai/never-heard-of"), cost=Fraction(1)))
+        resolve_roles(plan_of(model(name="openai/never-heard-of"), cost=Fraction(1)))
     assert missing.value.hint
-    check_roles(plan_of(model(name="openai/never-heard-of")))
+    resolve_roles(plan_of(model(name="openai/never-heard-of")))
 
 
 def test_a_key_for_a_providers_own_address_never_goes_to_another(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,10 +19,11 @@ from skillc.language.loop import BudgetPlan
 from skillc.models import concurrency
 from skillc.models.backends.function import backend
 from skillc.models.calls import Call, Completion, Message
-from skillc.models.client import Client, check_roles
+from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, PermanentFailure
 from skillc.models.ledger import Amount, Caps
 from skillc.models.preflight import QUESTION, TIMEOUT, NotReached, reach
+from skillc.models.roles import resolve_roles
 from skillc.plan.schema import PacingPlan, Plan, PricePlan
 from skillc.store.run_store import RunStore
 
@@ -415,4 +416,4 @@ def test_one_role_is_reached_with_its_time_its_tokens_and_its_price() -> None:
 )
 def test_what_needs_no_socket_is_checked_without_one(plan: Callable[[], Plan], words: str) -> None:
     with pytest.raises(Exception, match=words):
-        check_roles(plan())
+        resolve_roles(plan())

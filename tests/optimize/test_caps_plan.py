@@ -17,7 +17,8 @@ from whole_runs import PROGRAM, STRICT, Models, compiled, no_wait, planned_job, 
 from skillc.diagnostics.diagnostic import Severity
 from skillc.errors import SkillcError
 from skillc.models.calls import Call, Message
-from skillc.models.client import Client, check_roles
+from skillc.models.client import Client
+from skillc.models.roles import resolve_roles
 
 STEPS = ("budget.steps=4",)
 
@@ -62,7 +63,7 @@ def test_a_price_that_nobody_knows_is_an_error_under_a_cap_on_cost_alone(tmp_pat
     assert "SK651" not in codes(tmp_path, "budget.tokens=9M", program=unknown)
     job = planned_job(tmp_path, examples=80, program=unknown, settings=("budget.cost=$5",))
     with pytest.raises(SkillcError, match="the budget caps the cost, and the price of `openai/stub`") as refused:
-        check_roles(job.planned.plan)
+        resolve_roles(job.planned.plan)
     assert "price { input" in str(refused.value.hint)
 
 

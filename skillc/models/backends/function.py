@@ -21,7 +21,7 @@ from skillc.models.backends.litellm import litellm_providers
 from skillc.models.backends.rulebook import PROVIDER as RULEBOOK
 from skillc.models.calls import Usage, well_formed
 from skillc.models.endpoint import Backend, Endpoint, Transport, declared_url, key_of, normalised, provider_of
-from skillc.models.failures import BackendFailed, CallFailed, is_malformed, is_refusal, is_transient, scrub
+from skillc.models.failures import FIXES, BackendFailed, CallFailed, is_malformed, is_refusal, is_transient, scrub
 from skillc.plan.schema import ModelPlan
 from skillc.text import listed
 from skillc.user_code import defined_at, is_theirs, load_function, source_digest, told
@@ -121,7 +121,7 @@ class Function:
         message = f"model `{model.role}` (`{model.model}`): the backend `{self._backend.shown}` {what}"
         return BackendFailed(
             scrub(message, self._endpoint.secrets),
-            hint="where another attempt may help, raise `TimeoutError` or `ConnectionError`",
+            hint=FIXES["backend"],
         )
 
 

@@ -40,7 +40,7 @@ from skillc.models.endpoint import (
     normalised_or_error,
     provider_of,
 )
-from skillc.models.failures import WireFailure
+from skillc.models.failures import OFFLINE, WireFailure
 from skillc.plan.schema import ModelPlan
 from skillc.text import shown
 
@@ -110,7 +110,7 @@ def _connect(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[
         raise SkillcError(
             f"model `{model.role}` is `{model.model}`, and nobody says where its server is",
             hint='add `base_url = "http://localhost:8000/v1"` to its block, or `serve = vllm {}`, with which skillc '
-            "starts one, or run with `--offline`",
+            f"starts one, or {OFFLINE}",
         )
     declared = model.base_url is not None or model.base_url_env is not None
     key_env = model.key_env or (None if declared else KEYS.get(provider))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
-from skillc.models.failures import EndpointAway
+from skillc.models.failures import FIXES, EndpointAway
 from skillc.models.pacing.outage import Outage, Retries
 from skillc.models.pacing.pace import Pace, Quota
 from skillc.models.pacing.slots import Sleep, Slots
@@ -58,9 +59,19 @@ class Pacing:
         for outage in self._outages.values():
             outage.forget()
         self._slots = {
-            at: Slots(pace, self._outages[at], _Reports(self, at), self._quotas[at], self.sleep)
+            at: Slots(
+                pace, self._outages[at], self._quotas[at], self.sleep, partial(self._left, at), partial(self._back, at)
+            )
             for at, pace in self._paces.items()
         }
+
+    def _left(self, at: str, told: str) -> None:
+        wait = self._outages[at].patience
+        until = "" if math.isinf(wait) else f", for {_time(wait)} at most"
+        self.hear(f"{roles_named(self._roles[at])} cannot be reached: {told}; its calls wait{until}")
+
+    def _back(self, at: str, seconds: float) -> None:
+        self.hear(f"{roles_named(self._roles[at])} answers again after {_time(seconds)}")
 
     def slots(self, role: str) -> Slots:
         """The queue in front of a role's endpoint."""
@@ -70,22 +81,13 @@ class Pacing:
         """Notes that a role's endpoint answered: from here on it is one that can go away."""
         self._outages[self._endpoint[role]].known = True
 
-    def named(self, at: str) -> str:
-        """The roles of an endpoint with its address."""
-        return roles_named(self._roles[at])
-
-    def patience(self, at: str) -> float:
-        """Seconds for which an endpoint may stay away."""
-        return self._outages[at].patience
-
     def away(self, role: str, told: str) -> EndpointAway:
         """The error that ends a run whose endpoint stays away."""
         at = self._endpoint[role]
         seconds = self._outages[at].patience
         self.lost = self.lost or EndpointAway(
-            f"{self.named(at)} could not be reached for {_time(seconds)}: {told}",
-            hint="start it again, then run the same command, which goes on from here; "
-            f"`down = {_time(2 * seconds)}` in the model's block waits longer",
+            f"{roles_named(self._roles[at])} could not be reached for {_time(seconds)}: {told}",
+            hint=FIXES["away"].format(longer=_time(2 * seconds)),
         )
         return self.lost
 
@@ -106,24 +108,6 @@ class Pacing:
             rate = pace.rate.value
             found[at] = PaceNow(pace.limit, rate if rate != float("inf") else None, pace.refusals)
         return found
-
-
-class _Reports:
-    """Reports outages of one endpoint in a user's words."""
-
-    def __init__(self, pacing: Pacing, at: str) -> None:
-        self._pacing = pacing
-        self._at = at
-
-    def away(self, told: str) -> None:
-        """Says who cannot be reached, why, and what happens next."""
-        wait = self._pacing.patience(self._at)
-        until = "" if math.isinf(wait) else f", for {_time(wait)} at most"
-        self._pacing.hear(f"{self._pacing.named(self._at)} cannot be reached: {told}; its calls wait{until}")
-
-    def back(self, seconds: float) -> None:
-        """Says who is back, and how long that took."""
-        self._pacing.hear(f"{self._pacing.named(self._at)} answers again after {_time(seconds)}")
 
 
 def _patience(roles: list[Role]) -> float:

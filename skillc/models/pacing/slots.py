@@ -10,7 +10,6 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Protocol
 
 from skillc.models.failures import End
 from skillc.models.pacing.outage import Outage
@@ -39,16 +38,6 @@ class Unanswered(Exception):  # noqa: N818
 
 class Away(Exception):  # noqa: N818
     """The endpoint could not be reached for longer than its roles wait."""
-
-
-class Hearer(Protocol):
-    """Hears when an endpoint goes away and when it is back."""
-
-    def away(self, told: str) -> None:
-        """The endpoint cannot be reached; `told` is the error."""
-
-    def back(self, seconds: float) -> None:
-        """The endpoint answers again, after so many seconds."""
 
 
 @dataclass(slots=True, eq=False)
@@ -92,18 +81,28 @@ class Slots:
     Args:
         pace: what the endpoint takes.
         outage: whether it can be reached.
-        hearer: hears when that changes.
         quotas: what each of its roles may send.
         sleep: how a pause is waited for. Where it returns early, as in tests, the time counts as gone by.
+        went_away: is given the error when the endpoint can no longer be reached.
+        came_back: is given the seconds that it was away.
 
     Attributes:
         in_flight: attempts that hold a slot.
     """
 
-    def __init__(self, pace: Pace, outage: Outage, hearer: Hearer, quotas: Mapping[str, Quota], sleep: Sleep) -> None:
+    def __init__(
+        self,
+        pace: Pace,
+        outage: Outage,
+        quotas: Mapping[str, Quota],
+        sleep: Sleep,
+        went_away: Callable[[str], None],
+        came_back: Callable[[float], None],
+    ) -> None:
         self._pace = pace
         self._outage = outage
-        self._hearer = hearer
+        self._went_away = went_away
+        self._came_back = came_back
         self._quotas = quotas
         self._sleep = sleep
         self._flying = dict.fromkeys(quotas, 0)
@@ -166,12 +165,12 @@ class Slots:
         outage.ended(slot.probe)
         if slot.end == "unreachable" and outage.known and not self._pace.held:
             if outage.missed(self._now(), slot.told):
-                self._hearer.away(slot.told)
+                self._went_away(slot.told)
         elif slot.end in ("served", "refused", "answered"):
             seconds = outage.answered(self._now())
             if seconds is not None:
                 self._pace.recovered()
-                self._hearer.back(seconds)
+                self._came_back(seconds)
 
     @property
     def awaited(self) -> bool:

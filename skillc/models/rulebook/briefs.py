@@ -108,6 +108,11 @@ class Brief:
         return self.texts.get(self.request.get("section", ""), "")
 
     @property
+    def is_structured(self) -> bool:
+        """Whether an answer has several parts, so that a sentence must name the one it is about."""
+        return len(self.outputs) > 1 or any(kind == "json" for _, kind in self.outputs)
+
+    @property
     def budget(self) -> int:
         """The edits that the reply may hold."""
         value = self.request.get("edits", "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from skillc.models.rulebook.briefs import Brief, Case, SkillRule
@@ -24,6 +24,7 @@ from skillc.models.rulebook.induce import (
     single_signs,
 )
 from skillc.models.rulebook.sentences import applies, fired, read_sentence
+from skillc.models.rulebook.target import Format, formatted
 
 Edit = dict[str, object]
 
@@ -275,26 +276,15 @@ def marks_of(brief: Brief) -> list[dict[str, object]]:
     return [{"rule": rule, "helped": helped.get(rule, []), "misled": misled.get(rule, [])} for rule in rules]
 
 
-_WORDS = ("one", "two", "three")
-_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)*")
-
-
-def _number(text: str) -> str:
-    found = _NUMBER.search(text)
-    return found[0] if found else text
-
-
-def _first_words(count: int) -> Callable[[str], str]:
-    return lambda text: " ".join(text.split()[:count])
-
-
-FORMS: tuple[tuple[str, Callable[[str], str]], ...] = (
-    ("Answer in lower case.", str.lower),
-    ("Answer in upper case.", str.upper),
-    ("Answer without a full stop.", lambda text: text.rstrip(". ")),
-    ("Answer without an article.", lambda text: re.sub(r"^(?:the|an|a)\s+", "", text, flags=re.IGNORECASE)),
-    ("Answer with the number only.", _number),
-    *((f"Answer with at most {w} word{'s' if i else ''}.", _first_words(i + 1)) for i, w in enumerate(_WORDS)),
+_WORDS = ("one word", "two words", "three words")
+# Sentences about the form of an answer, as `target.py` reads them.
+FORMS: tuple[tuple[str, Format], ...] = (
+    ("Answer in lower case.", ("lower", 0)),
+    ("Answer in upper case.", ("upper", 0)),
+    ("Answer without a full stop.", ("no_stop", 0)),
+    ("Answer without an article.", ("no_article", 0)),
+    ("Answer with the number only.", ("number", 0)),
+    *((f"Answer with at most {words}.", ("words", count)) for count, words in enumerate(_WORDS, 1)),
 )
 
 
@@ -303,7 +293,7 @@ def format_edits(brief: Brief, cases: list[Case]) -> list[Edit]:
     present = {rule.text for rule in brief.rules}
     edits: list[tuple[int, Edit]] = []
     for text, form in FORMS:
-        cured = [case.tag for case in cases if case.answer != case.gold and form(case.answer) == case.gold]
+        cured = [case.tag for case in cases if case.answer != case.gold and formatted(case.answer, [form]) == case.gold]
         add: Edit = {"op": "add", "section": brief.sections[0], "text": text, "topic": "form", "after": "end"}
         if cured and text not in present and not is_rejected(brief, add):
             why = f"{len(cured)} of {len(cases)} wrong answers were right but for this"

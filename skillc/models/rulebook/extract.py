@@ -231,11 +231,6 @@ class Slot:
     kind: str
 
 
-def is_structured(brief: Brief) -> bool:
-    """Whether an answer has several parts, so that a sentence must name the one it is about."""
-    return len(brief.outputs) > 1 or any(kind == "json" for _, kind in brief.outputs)
-
-
 def slots_of(brief: Brief) -> list[Slot]:
     """The parts of an answer: the outputs, and the keys that right answers have in place of a JSON output."""
     kinds = dict(brief.outputs)
@@ -248,7 +243,7 @@ def slots_of(brief: Brief) -> list[Slot]:
 
 def label_view(brief: Brief, slot: Slot, cases: Sequence[Case]) -> Brief | None:
     """The prompt as one about labels, for an output or key that has few values; None where it has many."""
-    named = is_structured(brief)
+    named = brief.is_structured
     viewed = []
     for case in cases:
         gold = _label(values_of(case.right, brief).get(slot.name), slot, named=named)

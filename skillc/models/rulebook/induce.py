@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from skillc.models.rulebook.briefs import Brief, Case, SkillRule
-from skillc.models.rulebook.sentences import NO_SIGNS, Group, Rule, decide, needs_quotes, normal, words
+from skillc.models.rulebook.sentences import NO_SIGNS, Rule, decide, needs_quotes, normal, words
 
 _BARE = re.compile(r"[^\W_](?:[\w /&+-]*[^\W_])?")
 
@@ -153,7 +153,7 @@ def book_of(brief: Brief) -> Book:
     signs: dict[str, tuple[str, ...]] = {}
     evidence: dict[Key, dict[str, Seen]] = {}
     for rule in brief.rules:
-        group = list_group(rule)
+        group = rule.read.signs if rule.read else None
         if group is None or rule.read is None:
             continue
         key = (group.field or brief.inputs[0], rule.read.answer)
@@ -163,16 +163,7 @@ def book_of(brief: Brief) -> Book:
         rules.setdefault(key, rule)
         for sign in (*group.triggers, *noted):
             merged[sign] = max(merged.get(sign, Seen()), noted.get(sign, Seen(ENOUGH, ENOUGH)), key=lambda s: s.total)
-    structured = len(brief.outputs) > 1 or any(kind == "json" for _, kind in brief.outputs)
-    return Book(rules, signs, evidence, structured)
-
-
-def list_group(rule: SkillRule) -> Group | None:
-    """The signs of a rule that is nothing but a list of them."""
-    read = rule.read
-    if read is None or len(read.groups) != 1 or read.groups[0].negated or read.groups[0].kind != "mentions":
-        return None
-    return read.groups[0]
+    return Book(rules, signs, evidence, brief.is_structured)
 
 
 def is_sign(word: str) -> bool:

@@ -39,7 +39,7 @@ from skillc.models.rulebook.induce import (
     rule_text,
 )
 from skillc.models.rulebook.reading import texts
-from skillc.models.rulebook.sentences import Group, Rule, normal, read_sentence
+from skillc.models.rulebook.sentences import Rule, normal, read_sentence
 
 RIGHT = "right where "
 _SHOWN = 4
@@ -189,30 +189,25 @@ def _read(brief: Brief, book: Book, edit: Mapping[str, object], heard: _Heard) -
     why = str(edit.get("rationale", ""))
     read = read_sentence(str(edit.get("text", "")), brief.inputs)
     cures = tuple(names(edit.get("cures")))
-    key = _key(brief, read)
-    if key is None or read is None or edit.get("op") not in ("add", "replace"):
+    group = read.signs if read else None
+    if group is None or read is None or edit.get("op") not in ("add", "replace"):
         heard.others.append(dict(edit))
-    elif why.startswith(RIGHT):
+        return
+    key = (group.field or brief.inputs[0], read.answer)
+    if why.startswith(RIGHT):
         heard.tags.update(dict.fromkeys(cures))
         for label, counts in _right(why).items():
             heard.right[key[0]][label].update(counts)
             heard.items.append(Item((key[0], label), counts))
     else:
-        stated = {sign: Seen(1, 1) for sign in read.groups[0].triggers} | read_evidence(why)
+        stated = {sign: Seen(1, 1) for sign in group.triggers} | read_evidence(why)
         known = book.evidence.get(key, {})
         new = {sign: seen.own - known.get(sign, Seen()).own for sign, seen in stated.items()}
         counts = {sign: count for sign, count in new.items() if count > 0}
         if counts:
             heard.items.append(Item(key, counts, cures))
-        if set(known) - set(read.groups[0].triggers):
+        if set(known) - set(group.triggers):
             heard.misled[key] += cures
-
-
-def _key(brief: Brief, read: Rule | None) -> Key | None:
-    """What a rule that is a plain list of signs is about."""
-    if read is None or len(read.groups) != 1 or read.groups[0].negated or read.groups[0].kind != "mentions":
-        return None
-    return read.groups[0].field or brief.inputs[0], read.answer
 
 
 def _right(why: str) -> dict[str, dict[str, int]]:
@@ -308,20 +303,20 @@ def with_lookups(brief: Brief, messages: Sequence[Mapping[str, object]], reply: 
 
 def _signs(brief: Brief, edit: Mapping[str, object]) -> tuple[str, ...]:
     """The signs of a new rule that is a plain list of them."""
-    group = _group(brief, edit)
-    return group.triggers if group is not None else ()
+    rule = _added(brief, edit)
+    return rule.signs.triggers if rule is not None and rule.signs else ()
 
 
-def _group(brief: Brief, edit: Mapping[str, object]) -> Group | None:
+def _added(brief: Brief, edit: Mapping[str, object]) -> Rule | None:
+    """A new rule that is a plain list of signs."""
     rule = read_sentence(str(edit.get("text", "")), brief.inputs)
-    if edit.get("op") != "add" or rule is None or len(rule.groups) != 1 or rule.groups[0].negated:
-        return None
-    return rule.groups[0]
+    return rule if edit.get("op") == "add" and rule is not None and rule.signs else None
 
 
 def _checked(brief: Brief, edit: Edit, done: Sequence[Answered]) -> Edit | None:
     """The edit without the signs that right cases of other answers hold too often; None where no sign is left."""
-    group, rule = _group(brief, edit), read_sentence(str(edit.get("text", "")), brief.inputs)
+    rule = _added(brief, edit)
+    group = rule.signs if rule else None
     if group is None or rule is None:
         return edit
     seen = read_evidence(str(edit.get("rationale", "")))

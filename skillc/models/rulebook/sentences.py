@@ -79,6 +79,12 @@ class Rule:
         """Whether it applies where no other does."""
         return not self.groups
 
+    @property
+    def signs(self) -> Group | None:
+        """The signs of a rule that is nothing but a list of them."""
+        one = self.groups[0] if len(self.groups) == 1 else None
+        return one if one is not None and not one.negated and one.kind == "mentions" else None
+
 
 @lru_cache(maxsize=4096)
 def normal(text: str) -> str:

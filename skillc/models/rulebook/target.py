@@ -34,6 +34,8 @@ _FORMATS = (
         "words",
     ),
 )
+# The name of a form, and a number of words.
+Format = tuple[str, int]
 _COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 _FORMAT_LINE = re.compile(
     r"^(?:always\s+|please\s+)?(?:answer|reply|respond|write|give|keep|use|copy)\b", re.IGNORECASE
@@ -47,7 +49,7 @@ class Skill:
     """What rulebook understands of a skill's text."""
 
     rules: tuple[Rule, ...]
-    formats: tuple[tuple[str, int], ...]
+    formats: tuple[Format, ...]
     majority: bool
     takes: tuple[Take, ...] = ()
 
@@ -169,7 +171,7 @@ def _value(
     if kind in _NUMBERS:
         number = number_of(text if text is not None else " ".join(inputs.values())) or 0.0
         return str(int(number)) if number == int(number) else str(int(number) if "int" in kind else number)
-    return _formatted(guess_text(inputs) if text is None else text, skill.formats)
+    return formatted(guess_text(inputs) if text is None else text, skill.formats)
 
 
 def _is_json(output: Output) -> bool:
@@ -204,8 +206,7 @@ def _object(skill: Skill, inputs: Mapping[str, str], normals: Mapping[str, str],
         if at is not None and (not own[at].default or take is None):
             values[key] = _plain(own[at].answer.partition(" with ")[2])
         elif take is not None:
-            number = number_of(found[0]) if take.kind == "number" else None
-            one = found[0] if number is None else int(number) if number == int(number) else number
+            one = _number_or_text(found[0]) if take.kind == "number" else found[0]
             values[key] = found if take.ordinal == "every" else one
     return values
 
@@ -217,7 +218,11 @@ def _taken(skill: Skill, name: str, inputs: Mapping[str, str]) -> list[str]:
 
 
 def _item(text: str, kind: str) -> object:
-    number = number_of(text) if "int" in kind or "float" in kind else None
+    return _number_or_text(text) if "int" in kind or "float" in kind else text
+
+
+def _number_or_text(text: str) -> object:
+    number = number_of(text)
     return text if number is None else int(number) if number == int(number) else number
 
 
@@ -255,7 +260,8 @@ def _without_function_words(phrase: str) -> str:
     return " ".join(words)
 
 
-def _formatted(text: str, formats: Sequence[tuple[str, int]]) -> str:
+def formatted(text: str, formats: Sequence[Format]) -> str:
+    """The text in the forms that a skill asks for."""
     for name, count in formats:
         if name == "number":
             found = _NUMBER.search(text)
