@@ -1,1 +1,1 @@
-"""The one door to language models: client, cache, ledger, and the embedded `rulebook` model."""
+"""All calls to language models: client, backends, pacing, cache, ledger."""

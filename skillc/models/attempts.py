@@ -132,7 +132,7 @@ class Attempts:
         slot.end, slot.used = "served", usage.total
         passed = overuse(usage, reserved, role)
         if passed is not None:
-            # Before the reservation is given back, so that nobody is let in by it.
+            # Before the reservation is released, so that it admits no other call.
             self._account.refuse(passed)
         book(usage)
         if passed is not None:
@@ -159,8 +159,8 @@ class _Again(Exception):  # noqa: N818
 
     Attributes:
         after: seconds that the server asks to wait.
-        refused: whether the endpoint had no room for it.
-        waits: whether nobody was reached, so that the next attempt waits until the endpoint is back.
+        refused: whether the endpoint had no capacity for it.
+        waits: whether there was no connection, so that the next attempt waits until the endpoint is back.
     """
 
     def __init__(self, kind: FailureKind, detail: str, after: float | None) -> None:
@@ -173,7 +173,7 @@ class _Again(Exception):  # noqa: N818
 
 
 def to_send(role: Role, arguments: dict[str, Any], call: Call) -> dict[str, Any]:
-    """The arguments with what is in no cache key: address, key, timeout. Only an embedded model gets the sample."""
+    """Add what is in no cache key: address, key, timeout. Only an embedded model gets the sample."""
     sent = {"timeout": float(role.plan.pacing.timeout), **arguments}
     if role.backend.embedded:
         sent["sample"] = list(call.sample) if isinstance(call.sample, tuple) else call.sample
@@ -190,7 +190,7 @@ def _most(role: Role, arguments: dict[str, Any]) -> Usage:
 
 
 def overuse(usage: Usage, reserved: Amount, role: Role) -> PermanentFailure | None:
-    """What ends the run where a call used more tokens, or cost more at list price, than it had reserved; else None."""
+    """The error of a call that used more tokens, or cost more at list price, than it had reserved; else None."""
     cost = role.price.cost(usage) if role.price else 0
     if usage.total > reserved.tokens:
         much = f"used {usage.total:,} tokens in one call, where at most {reserved.tokens:,} were reserved"
@@ -205,7 +205,7 @@ def overuse(usage: Usage, reserved: Amount, role: Role) -> PermanentFailure | No
 
 
 def _classified(problem: Exception, role: Role) -> Exception:
-    """What an attempt's exception means to us; the original is dropped, because its text may hold the key."""
+    """Classify an attempt's exception; the original is dropped, because its text may hold the key."""
     if isinstance(problem, SkillcError | CallFailed):
         return problem
     detail = failures.scrub(failures.told(problem), role.endpoint.secrets)
@@ -223,7 +223,7 @@ def _classified(problem: Exception, role: Role) -> Exception:
 
 
 def read_reply(raw: Any) -> tuple[str, str, Usage | None, str, tuple[dict[str, Any], ...]]:
-    """Text, finish reason, usage (None where the reply does not say), model, and tool calls.
+    """Text, finish reason, usage (None where it is not reported), model, and tool calls of a reply.
 
     Raises:
         CallFailed: `malformed`: it is no reply in the chat format.

@@ -1,4 +1,4 @@
-"""One call to a model, and what came back."""
+"""One call to a model, and its reply."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Call:
         role: whose model answers: `target`, `optimizer`, or a judge's name.
         stage: what asks, for the ledger: `baseline`, `rollout`, `reflect`, ...
         messages: the prompt, in order.
-        sample: tells repeated calls with one prompt apart; part of the cache key, never sent to a language model.
+        sample: the index of a repeated call; part of the cache key, never sent to a language model.
         response_format: as the OpenAI chat format has it.
         tools: likewise.
         parameters: settings of this very call; they win over those of the role.
@@ -50,7 +50,7 @@ class Usage:
     """Tokens of one reply. `cached` is a part of `prompt`, `reasoning` a part of `completion`.
 
     Attributes:
-        bound: whether nobody reported what was used, so that these are the most that can have been.
+        bound: whether the usage was not reported, so that these are upper bounds.
     """
 
     prompt: int = 0

@@ -1,4 +1,4 @@
-"""The one door to language models: reserve, look in the cache, send, classify, settle."""
+"""The client: every call to a model is reserved, looked up in the cache, sent, classified and settled here."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _NoClock:
 
 
 class Charge(NamedTuple):
-    """What one logical call was charged: by role and stage, its reservation, its tokens, nano-dollars if known."""
+    """The charge of one logical call: role and stage, reservation, tokens, nano-dollars if known."""
 
     where: Where
     reserved: Amount
@@ -143,7 +143,7 @@ class Client:
         self.servers.holds(self.hold, self.free)
 
     def report_to(self, hear: Callable[[str], None]) -> None:
-        """Reports endpoints that go out of reach and come back, from any thread."""
+        """Report endpoints that go out of reach and come back, from any thread."""
         self.pacing.hear = hear
 
     async def complete(self, call: Call) -> Completion:
@@ -151,7 +151,7 @@ class Client:
 
         Raises:
             CallFailed: no whole reply came, retries included.
-            PermanentFailure: nothing that a retry mends.
+            PermanentFailure: no retry can fix it.
             BudgetReached: a cap does not admit the call.
             EndpointAway: the endpoint has answered before, and stays out of reach.
         """
@@ -162,7 +162,7 @@ class Client:
         return self._loop.run_sync(lambda: self._complete(call))
 
     def time_by(self, clock: Clock) -> None:
-        """Starts a clock with the first call; what servers take to start, and models to be tried, does not count."""
+        """Start a clock with the first call; what servers take to start, and models to be tried, does not count."""
         self._clock = clock
 
     @property
@@ -184,21 +184,21 @@ class Client:
             self._loop.post(lambda: queue.leave(ticket))
 
     def hold(self, role: str) -> None:
-        """Sends nothing more to a role's endpoint until `free`, from any thread: its calls wait."""
+        """Send nothing more to a role's endpoint until `free`, from any thread: its calls wait."""
         self._loop.post(lambda: self.pacing.hold(role))
 
     def free(self, role: str) -> None:
-        """Opens a held endpoint, from any thread, as one of which nothing is known yet."""
+        """Open a held endpoint, from any thread, as one of which nothing is known yet."""
         self._loop.post(lambda: self.pacing.free(role))
 
     def make_ready(self) -> None:
-        """Loads what the first call would load, which takes seconds in which an event loop could do nothing else."""
+        """Load what the first call would load, which takes seconds in which an event loop could do nothing else."""
         if self._sends:
             for role in self.roles.values():
                 role.backend.load()
 
     def keep_receipts(self, store: RunStore | None, salt: str) -> None:
-        """Binds the client to one run: what is paid is kept in its store, and added to what earlier sessions paid.
+        """Bind the client to one run: what is paid is kept in its store, and added to what earlier sessions paid.
 
         Args:
             store: of the run; it must stay open while calls are made. None keeps no receipts from here on.
@@ -212,7 +212,7 @@ class Client:
 
     @contextmanager
     def recorded(self) -> Iterator[list[Charge]]:
-        """Keeps what is charged for the calls made inside; travels with the context, tasks included."""
+        """Keep what is charged for the calls made inside; travels with the context, tasks included."""
         charges: list[Charge] = []
         token = _CHARGES.set(charges)
         try:
@@ -221,7 +221,7 @@ class Client:
             _CHARGES.reset(token)
 
     async def charge(self, charges: Sequence[Charge]) -> None:
-        """Charges again what was charged before, in the order of the turns, and sends nothing.
+        """Charge again what was charged before, in the order of the tickets; send nothing.
 
         Raises:
             BudgetReached: a cap does not admit it.
@@ -236,7 +236,7 @@ class Client:
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[None]:
-        """Closes the connections that calls made inside have opened, at the end, where no other client uses them."""
+        """Close the connections that calls made inside have opened, at the end, where no other client uses them."""
         await self._loop.run(begin)
         try:
             yield
@@ -244,7 +244,7 @@ class Client:
             await self._loop.run(end)
 
     def close(self) -> None:
-        """Stops the servers that were started for it, and closes the cache."""
+        """Stop the servers that were started for it, and close the cache."""
         self.servers.close()
         self._cache.close()
         self._claims.close()
@@ -296,7 +296,7 @@ class Client:
             charges.append(charge)
 
     async def _admit(self, reserved: Amount) -> None:
-        """Reserves in the order of the turns."""
+        """Reserve in the order of the tickets."""
         ticket = _TICKET.get()
         if ticket is None or ticket.left:
             ticket = self._tickets.take()
@@ -318,7 +318,7 @@ class Client:
     async def _fetch(self, key: str, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount) -> _Fetched:
         claim = await self._claims.take(key, float(role.plan.pacing.timeout))
         try:
-            # Whoever had the key before may have fetched it, or did so between our look and our claim.
+            # The last holder of the claim may have fetched it, or another between our look and our claim.
             known = await self._known(key) if self._claims.shared else None
             if known is not None:
                 return known, True
@@ -334,7 +334,7 @@ class Client:
                 claim.free()
 
     async def _made_ready(self, role: Role) -> None:
-        """Returns once every model was tried and every server answers, and keeps that time from the clock, once."""
+        """Wait until every model was tried and every server answers; keep that time from the clock."""
         self._readying = self._readying or time.monotonic()
         if not role.backend.embedded:
             await self._preflight.passed()

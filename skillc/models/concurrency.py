@@ -1,4 +1,4 @@
-"""The one event loop on which a client's calls run, reachable from every thread and from other loops."""
+"""Where and in which order calls run: the event loop, the queue of tickets, single flight, prefix warm-up."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CallLoop:
         self._lock = threading.Lock()
 
     async def run(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Runs on the home loop, whichever loop asks."""
+        """Run on the chosen loop, from any loop."""
         here = asyncio.get_running_loop()
         home = self._choose(here)
         if home is here:
@@ -37,10 +37,10 @@ class CallLoop:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(start(), home))
 
     def run_sync(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Runs on the home loop and waits.
+        """Run on the chosen loop and wait.
 
         Raises:
-            RuntimeError: called on the home loop itself, where waiting would stop the loop for ever.
+            RuntimeError: called on that loop itself, where waiting would be a deadlock.
         """
         home = self._choose(None)
         if home is _running():
@@ -48,11 +48,11 @@ class CallLoop:
         return asyncio.run_coroutine_threadsafe(start(), home).result()
 
     def bind(self) -> None:
-        """Chooses the home loop now, the running one where it is free to."""
+        """Choose the loop now: the running one if none is chosen."""
         self._choose(_running())
 
     def post(self, action: Callable[[], None]) -> None:
-        """Does something on the home loop: at once where it is the running one, else soon."""
+        """Run an action on the chosen loop: at once where it is the running one, else soon."""
         home = self._loop
         if home is None or home.is_closed() or home is _running():
             action()
@@ -69,7 +69,7 @@ class CallLoop:
 
 
 class BackgroundLoop:
-    """A loop on a thread of its own. One for the process: litellm's own worker complains when loops take turns."""
+    """A loop on a background thread. One for the process: litellm's worker complains when loops alternate."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -169,7 +169,7 @@ K = TypeVar("K")
 
 
 class SingleFlight(Generic[K, T]):
-    """Runs each key once at a time; all on one event loop. A flight that nobody waits for any more is cancelled."""
+    """Runs each key once at a time; all on one event loop. A flight without waiting callers is cancelled."""
 
     def __init__(self) -> None:
         self._tasks: dict[K, asyncio.Task[T]] = {}
@@ -189,7 +189,7 @@ class SingleFlight(Generic[K, T]):
             if self._tasks.get(key) is task and self._waiting[key] == 1:
                 self._forget(key)
                 task.cancel()
-                # Whoever is cancelled has to know that nothing of it runs on.
+                # A cancelled caller may rely on nothing of it running on.
                 await asyncio.wait({task})
             raise
         finally:
@@ -223,7 +223,7 @@ class PrefixWarmup:
 
     @asynccontextmanager
     async def warmed(self, endpoint: str, arguments: Mapping[str, Any]) -> AsyncIterator[None]:
-        """Waits until the first call of the same prefix has ended, well or not, or is that first call."""
+        """Wait until the first call of the same prefix has ended, well or not, or is that first call."""
         prefix = _prefix(endpoint, arguments)
         if prefix is None:
             yield
@@ -244,7 +244,7 @@ class PrefixWarmup:
 
 
 def _prefix(endpoint: str, arguments: Mapping[str, Any]) -> bytes | None:
-    """Names the system message of a call; None where it is too short to be kept."""
+    """Name the system message of a call; None where it is too short to be kept."""
     first = arguments["messages"][0] if arguments["messages"] else None
     text = first.get("content") if first is not None and first.get("role") == "system" else None
     if not isinstance(text, str) or len(text) < SHORTEST:

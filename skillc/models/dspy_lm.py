@@ -1,4 +1,4 @@
-"""DSPy's way to the client: an engine pair that turns a DSPy request into a call of a role.
+"""DSPy LMs on the client: an engine pair that turns a DSPy request into a call of a role.
 
 This module imports dspy; nothing imports it before a program runs.
 """
@@ -31,7 +31,7 @@ _NOT_PARAMETERS = ("messages", "tools", "response_format")
 
 @dataclass(slots=True)
 class Scope:
-    """What the engines need to know of their caller, and what it wants to know of them.
+    """Context of the DSPy calls made inside `scope`, and their replies.
 
     Attributes:
         stage: for the ledger.
@@ -50,7 +50,7 @@ _REPEAT: ContextVar[int | None] = ContextVar("skillc_repeat", default=None)
 
 @contextmanager
 def scope(stage: str, sample: int | tuple[int, ...] = 0) -> Iterator[Scope]:
-    """Says for which stage and sample the DSPy calls inside are made; travels with the context, tasks included."""
+    """Set stage and sample of the DSPy calls made inside; travels with the context, tasks included."""
     inside = Scope(stage, sample)
     token = _SCOPE.set(inside)
     try:

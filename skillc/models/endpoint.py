@@ -62,7 +62,7 @@ class Endpoint:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What no text may hold: the key, and user, password and query of the address, in whatever coding."""
+        """What must be redacted: the key, and user, password and query of the address, in any encoding."""
         url = self.url or ""
         parts = urlsplit(url if "://" in url else f"//{url}")
         signs = [unquote(sign) for sign in (parts.username or "", parts.password or "") if sign]
@@ -82,7 +82,7 @@ class Backend:
             and the fix where a key, an address, a command or a function is missing.
         networked: another party must be reachable, so that the preflight tries it.
         keeps_prefixes: it may cache the beginning of a prompt for the next call.
-        embedded: part of skillc: never retried, told the sample's index, and no other model has to be reachable first.
+        embedded: part of skillc: never retried, given the sample's index, and does not wait for the preflight.
         users: runs the user's own code.
         load: imports what the first call needs.
     """
@@ -142,7 +142,7 @@ def secret_names(models: Iterable[ModelPlan]) -> frozenset[str]:
 def normalised(url: str) -> str:
     """One spelling for one address: no default port, no closing slash, no user, password or fragment.
 
-    Of a query stands a digest, because two queries may be two models; what looks like a key in it is left out.
+    A query is replaced by a digest, because two queries may be two models; what looks like a key in it is left out.
     """
     parts = urlsplit(url if "://" in url else f"http://{url}")
     host = (parts.hostname or "").lower()

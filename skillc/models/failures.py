@@ -1,4 +1,4 @@
-"""What can go wrong with a call. No text in here ever holds a secret."""
+"""Failures of calls: their classification, their redaction, and the fixes that a user is offered."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _TOO_LONG = re.compile(
     re.I,
 )
 _USED_UP = re.compile(r"insufficient_quota|credit balance is too low|billing hard limit", re.I)
-# What is shorter is a part of common words, and guessed at once.
+# A shorter secret is part of common words, and easily guessed.
 _SHORTEST = 4
 # No server is waited for longer; it is asked again instead.
 _LONGEST_WAIT = 3600.0
@@ -68,7 +68,7 @@ class CallFailed(Exception):  # noqa: N818
 
 
 class WireFailure(Exception):  # noqa: N818
-    """What one attempt met on the wire.
+    """The failure of one attempt on the wire.
 
     Attributes:
         kind: `unreachable`: there was no connection; `late`: no whole reply in time; `broken`: the connection ended
@@ -101,7 +101,7 @@ class WireFailure(Exception):  # noqa: N818
 
 
 class PermanentFailure(SkillcError):  # noqa: N818
-    """An error that no retry mends: it stops the run, and names role, model, endpoint and the fix."""
+    """An error that no retry fixes: it stops the run, and names role, model, endpoint and the fix."""
 
     kind = "permanent"
 
@@ -184,13 +184,13 @@ def is_malformed(problem: Exception) -> bool:
 
 
 def is_used_up(problem: Exception) -> bool:
-    """Whether there is no money left in the provider's account, which it says with several statuses."""
+    """Whether the provider's account is used up, which has several statuses."""
     text = f"{_code(problem)} {problem}"
     return status_of(problem) == 402 or _name(problem) == "BudgetExceededError" or bool(_USED_UP.search(text))
 
 
 def is_unreachable(problem: Exception) -> bool:
-    """Whether there was no connection, so that nobody was asked."""
+    """Whether there was no connection."""
     if isinstance(problem, WireFailure):
         return problem.kind == "unreachable"
     return isinstance(problem, ConnectionError) or _name(problem) == "APIConnectionError"
@@ -211,7 +211,7 @@ def is_late(problem: Exception) -> bool:
 
 
 def was_refused(problem: Exception) -> bool:
-    """Whether nothing was generated and nothing is billed: an answer with an error's status, or nobody was asked."""
+    """Whether nothing was generated or billed: an answer with an error's status, or no connection."""
     if isinstance(problem, WireFailure):
         return problem.kind in ("unreachable", "redirected", "refused")
     status = status_of(problem)
@@ -220,7 +220,7 @@ def was_refused(problem: Exception) -> bool:
 
 
 def told(problem: Exception) -> str:
-    """What an exception says, once: without the names that litellm puts in front, with the server's status."""
+    """The message of an exception, without the names that litellm puts in front, with the server's status."""
     text = _PREFIX.sub("", str(problem)).strip().rstrip(".") or _name(problem)
     return f"status {status_of(problem)}: {text}" if was_refused(problem) and status_of(problem) else text
 
@@ -290,7 +290,7 @@ def end_of(problem: Exception) -> End:
     return "other" if status_of(problem) is None else "answered"
 
 
-# ---- what the user can fix: the hints of failed calls ----
+# ---- fixes that a user is offered ----
 
 OFFLINE = "run with `--offline`"
 OFFLINE_INSTEAD = f"{OFFLINE}, which uses the embedded rulebook instead"
@@ -313,7 +313,7 @@ FIXES = {
 
 
 def fix_for(problem: Exception, key_env: str | None) -> str:
-    """What to do about an error that no retry fixes, in one line."""
+    """The fix of an error that no retry fixes, in one line."""
     return FIXES[_cause(problem, key_env)].format(key=key_env)
 
 

@@ -198,7 +198,7 @@ def _run_server(grace: float, command: list[str]) -> int:
 
     Prints the server's process id first. The server is ended at SIGTERM, SIGINT and SIGHUP, and when standard input
     closes: only skillc holds the other end, so it closes however skillc ends. A byte on standard input releases the
-    server, which then survives skillc. When the server ends by itself, what is left of its group is ended too.
+    server, which then survives skillc. When the server ends, what is left of its group is ended too.
     """
     woken, wake = os.pipe()
     for pipe in (woken, wake):

@@ -1,4 +1,9 @@
-"""An account with caps: what is not reserved is not sent, and no cap is passed, not by one call (ENGINE section 4)."""
+"""What calls cost: accounts with caps, the books of a run, and the reserve for its final test.
+
+Nothing is sent without a reservation, and no cap is exceeded, not by one call. `charged` counts every logical call
+once, from the network or the cache: it is pure, and decides where a run stops. `paid` counts what the network took,
+retries and orphaned attempts included. The invariants are in docs/design/budgets.md.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +92,7 @@ class Account:
         self._refusal: SkillcError | None = None
 
     def ask(self, amount: Amount) -> asyncio.Future[None]:
-        """Takes a place in the queue; the future is done when the amount is reserved, or raises.
+        """Take a place in the queue; the future is done when the amount is reserved, or raises.
 
         It raises `BudgetReached`, or what `refuse` was given.
         """
@@ -98,7 +103,7 @@ class Account:
         return granted
 
     async def reserve(self, amount: Amount) -> None:
-        """Waits until the amount is reserved.
+        """Wait until the amount is reserved.
 
         Raises:
             BudgetReached: a cap does not admit it.
@@ -106,7 +111,7 @@ class Account:
         await self.granted(amount, self.ask(amount))
 
     def try_reserve(self, amount: Amount) -> bool:
-        """Reserves an amount now where it fits and nobody waits; closes nothing where it does not."""
+        """Reserve an amount now if it fits and the queue is empty; close nothing where it does not."""
         self._advance()
         if self._queue or self.closed_by or self._refusal is not None or self._passed(amount):
             return False
@@ -114,7 +119,7 @@ class Account:
         return True
 
     async def granted(self, amount: Amount, place: asyncio.Future[None]) -> None:
-        """Waits for a place that `ask` gave; a caller that is cancelled leaves the queue and holds nothing."""
+        """Wait for a place that `ask` gave; a caller that is cancelled leaves the queue and holds nothing."""
         try:
             await place
         except asyncio.CancelledError:
@@ -126,21 +131,21 @@ class Account:
             raise
 
     def settle(self, reserved: Amount, actual: Amount) -> None:
-        """Replaces a reservation by what was used."""
+        """Replace a reservation by what was used."""
         self.spent = self.spent.plus(actual)
         self.release(reserved)
 
     def release(self, reserved: Amount) -> None:
-        """Gives a reservation back."""
+        """Give a reservation back."""
         self.reserved = self.reserved.minus(reserved)
         self._advance()
 
     def set_aside(self, amount: Amount) -> None:
-        """Keeps an amount from all calls until `open_reserve`: what the final test will need."""
+        """Keep an amount from all calls until `open_reserve`: what the final test will need."""
         self._aside = amount
 
     def open_reserve(self) -> None:
-        """Frees what was set aside, and opens an account that its caps had closed."""
+        """Free what was set aside, and reopen an account that its caps had closed."""
         self._aside = Amount()
         self.closed_by = None
 
@@ -149,12 +154,12 @@ class Account:
         return self._passed(self.largest.times(calls)) is None
 
     def refuse(self, problem: SkillcError) -> None:
-        """Refuses all calls from here on, those that wait included: what one call used passed what it had reserved."""
+        """Refuse all calls from here on, those that wait included: what one call used passed what it had reserved."""
         self._refusal = self._refusal or problem
         self._advance()
 
     def check(self) -> None:
-        """Raises what `refuse` was given: for a call that has reserved and waits to be sent."""
+        """Raise what `refuse` was given: for a call that has reserved and waits to be sent."""
         if self._refusal is not None:
             raise self._refusal
 
@@ -205,7 +210,7 @@ class Tally:
     bound_tokens: int = 0
 
     def add(self, usage: Usage, cost: int | None) -> None:
-        """Counts one call."""
+        """Count one call."""
         self.calls += 1
         self.prompt += usage.prompt
         self.cached += usage.cached
@@ -242,7 +247,7 @@ class Book:
     lines: dict[Where, Tally] = field(default_factory=dict)
 
     def settle(self, where: Where, reserved: Amount, usage: Usage, cost: int | None) -> None:
-        """Replaces a reservation by what one call used."""
+        """Replace a reservation by what one call used."""
         self.lines.setdefault(where, Tally()).add(usage, cost)
         self.account.settle(reserved, Amount(1, usage.total, cost or 0))
 
@@ -271,12 +276,12 @@ class Ledger:
         return self.charged.account.closed_by or self.paid.account.closed_by
 
     def set_aside(self, amount: Amount) -> None:
-        """Keeps an amount for the final test."""
+        """Keep an amount for the final test."""
         self.charged.account.set_aside(amount)
         self.paid.account.set_aside(amount)
 
     def open_reserve(self) -> None:
-        """Frees what was set aside, for the final test."""
+        """Free what was set aside, for the final test."""
         self.charged.account.open_reserve()
         self.paid.account.open_reserve()
 
@@ -306,14 +311,14 @@ class ClosingReserve:
         self._held = max(held, key=lambda spend: spend.tokens, default=Spend())
 
     def set_aside(self) -> None:
-        """Keeps it back from here on; to be called once the baseline is done."""
+        """Set the reserve aside; call it once the baseline is done."""
         if not self._test.calls:
             return
         for book in (self._ledger.charged, self._ledger.paid):
             book.account.set_aside(self._amount(book))
 
     def open_reserve(self) -> None:
-        """Frees it, for the final test."""
+        """Free it, for the final test."""
         self._ledger.open_reserve()
 
     def _amount(self, book: Book) -> Amount:
@@ -330,7 +335,7 @@ class ClosingReserve:
 
 
 def _of_baseline(book: Book) -> Tally:
-    """What the baseline took, all roles together."""
+    """The baseline's totals, all roles together."""
     total = Tally()
     for (_, stage), tally in book.lines.items():
         if stage == _BASELINE:
@@ -346,5 +351,5 @@ def _nano(spend: Spend) -> Fraction:
 
 
 def _excess(taken: int, expected: Fraction | int) -> Fraction:
-    """How many times as much was taken as was expected, at least 1."""
+    """The ratio of taken to expected, at least 1."""
     return max(Fraction(1), Fraction(taken) / expected) if expected else Fraction(1)

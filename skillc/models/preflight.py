@@ -34,9 +34,9 @@ class Reached:
         role: the role that was tried.
         model: the name that the reply gave its model; the plan's where it gave none.
         seconds: from question to reply.
-        usage: tokens that it took; the most that it can have taken where nobody says so.
+        usage: tokens that it took; an upper bound where it is not reported.
         cost: nano-dollars at list price; None where the price is not known.
-        note: what it said in place of a reply, where it was there but too busy.
+        note: the error of a server that answered but was too busy.
     """
 
     role: str
@@ -64,9 +64,9 @@ class NotReached(PermanentFailure):
 
 
 async def reach(role: Role, transport: Transport | None = None, *, timeout: float = TIMEOUT) -> Reached:
-    """Asks a role's model for one word, with all settings of the role, and without retries.
+    """Ask a role's model for one word, with all settings of the role, and without retries.
 
-    A reply that is cut or empty will do, and so will a refusal for want of capacity: somebody is there, and the key was
+    A reply that is cut or empty will do, and so will a refusal for want of capacity: a server is there, and the key was
     not turned away. Nothing is reserved and nothing booked: that is the caller's.
 
     Args:
@@ -75,7 +75,7 @@ async def reach(role: Role, transport: Transport | None = None, *, timeout: floa
         timeout: seconds; how long the role lets a real attempt take does not count here.
 
     Raises:
-        NotReached: the model cannot be used; the message says which, where, why, and the fix.
+        NotReached: the model cannot be used; the message has model, address, reason and fix.
     """
     call = _question(role)
     arguments = role.arguments(call)
@@ -145,11 +145,11 @@ class Preflight:
         self.move()
 
     def move(self) -> None:
-        """Forgets the event loop, because another one takes over."""
+        """Forget the event loop, because another one takes over."""
         self._flights: SingleFlight[str, None] = SingleFlight()
 
     async def passed(self) -> None:
-        """Returns once all models have been reached; whoever asks in the meantime waits for the same tries.
+        """Wait until all models have been reached; concurrent callers wait for the same tries.
 
         Raises:
             PermanentFailure: some cannot be used; the message names every one of them.
@@ -179,7 +179,7 @@ class Preflight:
         return admitted
 
     async def _ended(self, tries: Mapping[asyncio.Task[None], list[Role]]) -> None:
-        """Waits for tries under way.
+        """Wait for tries under way.
 
         Raises:
             SkillcError: what went wrong in them.

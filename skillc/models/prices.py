@@ -1,4 +1,4 @@
-"""What a token costs: as declared, nothing on this machine, else by litellm's table. An unknown price is not zero."""
+"""Prices of tokens: as declared, nothing on this machine, else from litellm's list. An unknown price is not zero."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ FREE = Price(Fraction(0), Fraction(0), Fraction(0), Fraction(0), Fraction(0))
 
 
 def price_of(model: ModelPlan) -> Price | None:
-    """The price of a role's model, None where nobody says it. Opens no socket and imports no litellm."""
+    """The price of a role's model, None where it is not known. Opens no socket and imports no litellm."""
     if model.price is not None:
         # Dollars per million tokens are thousands of nano-dollars per token.
         entry, exit_, cached = model.price.input, model.price.output, model.price.cached
@@ -96,13 +96,13 @@ def price_of(model: ModelPlan) -> Price | None:
 
 
 def price_table(plan: Plan) -> dict[str, PricePlan | None]:
-    """For each role the most that its tokens cost, in dollars per million; None where nobody says it."""
+    """For each role the most that its tokens cost, in dollars per million; None where it is not known."""
     prices = {role: price_of(model) for role, model in plan.models.items()}
     return {role: price.in_dollars() if price is not None else None for role, price in prices.items()}
 
 
 def _is_here(model: ModelPlan) -> bool:
-    """Whether nobody sends a bill: a local provider, at no address but skillc's own server or this machine."""
+    """Whether the model is free: a local provider at skillc's own server or an address of this machine."""
     if provider_of(model.model) not in LOCAL_PROVIDERS or model.base_url_env is not None:
         return False
     if model.base_url is None:

@@ -1,4 +1,4 @@
-"""What the client needs to know of each role, worked out once, before the first call."""
+"""Roles, resolved once before the first call: plan, backend, endpoint, price; and what depends on them alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from skillc.plan.models import named, put_offline, require_names
 from skillc.plan.schema import ModelPlan, Plan
 from skillc.text import listed
 
-# What providers add around a prompt: per call, per message, and for the tools' own system prompt.
+# Tokens that providers add: per call, per message, and for the system prompt of tools.
 _TOKENS_A_CALL, _TOKENS_A_MESSAGE, _TOKENS_FOR_TOOLS = 64, 16, 1024
 _LIMITS = ("max_tokens", "max_completion_tokens")
 
@@ -38,7 +38,7 @@ class Role:
     send: Transport
 
     def arguments(self, call: Call) -> dict[str, Any]:
-        """What goes to litellm, without the address and the key; the reply's limit is always said.
+        """The arguments of a call, without the address and the key; they always limit the reply.
 
         Each sample has its own seed: sample 0 the declared one, every other one that is derived from it.
         """
@@ -96,7 +96,7 @@ def resolve_roles(
 
     Args:
         plan: the program.
-        offline: the rulebook stands in for every model.
+        offline: replace every model by the rulebook.
         environ: where names, keys and addresses are looked up.
         root: the program's folder, where commands and functions of the user's own are looked for.
         transport: sends every role's attempts in place of its backend; no code of the user's own is run then.
@@ -140,7 +140,7 @@ def call_key(role: Role, arguments: Mapping[str, Any], sample: int | tuple[int, 
     """sha256 over all that decides a reply, the key of the account excepted (ENGINE section 5).
 
     Raises:
-        SkillcError: something in the call is no JSON, so that it can neither be told from another nor be sent.
+        SkillcError: a value in the call is not JSON.
     """
     told = {"endpoint": role.endpoint.id, "sample": sample, "salt": salt, "sent": arguments}
     return hashlib.sha256(canonical_ascii(told, _refused).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""A conversation as plain text, for what reads nothing else."""
+"""`exec = "command {prompt}"`: a command that answers for a model, one run for each attempt of a call."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class NotPlain(ValueError):  # noqa: N818
 
 
 def system_text(messages: Messages) -> str:
-    """What the system messages say.
+    """The system messages as one text.
 
     Raises:
         NotPlain: a message holds an image, a sound or a file.
@@ -53,7 +53,7 @@ def user_text(messages: Messages) -> str:
 
 
 def prompt_text(messages: Messages) -> str:
-    """The whole conversation: what the system messages say, and the rest below it.
+    """The whole conversation: the system messages, and the rest below them.
 
     Raises:
         NotPlain: a message holds an image, a sound or a file.
@@ -73,7 +73,7 @@ def _text(message: Mapping[str, Any]) -> str:
 
 PROVIDER = "exec"
 
-# What a command is given besides the program's declaration: where programs and the user are, language and time zone.
+# Variables that every command gets: paths of programs and the user, language and time zone.
 _GIVEN = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR")
 # Linux takes no argument of more bytes, the zero behind it included.
 _LONGEST = 128 * 1024 - 1 if sys.platform == "linux" else None
@@ -89,7 +89,7 @@ class CommandFailed(ConnectionError):  # noqa: N818
 
 
 def command_endpoint(model: ModelPlan, environ: Mapping[str, str]) -> Endpoint:
-    """What the replies of a command are kept under: its words as written, the way to its answer, folder, variables.
+    """The endpoint in cache keys: a digest of the command as written, how its answer is found, folder and variables.
 
     Neither its path nor its version, so that the same program is the same run on another machine.
 
@@ -176,7 +176,7 @@ class Command:
     # ---- one run ----
 
     def _words(self, given: _Given) -> tuple[list[str], bytes | None]:
-        """The arguments and what stands on standard input."""
+        """The arguments and the standard input."""
         try:
             words = [self._program, *self._exec.filled(given.value)[1:]]
             rest = given.left_over()
@@ -232,7 +232,7 @@ class Command:
         return text
 
     def _said(self, ended: Ended) -> str:
-        """What it said on standard error, else at the end of its output; the last of it."""
+        """The end of standard error, else of the output."""
         for raw in (ended.stderr, ended.stdout[-_TOLD * 4 :] if ended.status else b""):
             text = " ".join(raw.decode(errors="replace").split())
             if text:
@@ -240,7 +240,7 @@ class Command:
         return ""
 
     def _astray(self) -> str:
-        """Says where a file beside the program was meant, which an empty working folder does not hold."""
+        """Point out an argument that names a file beside the program, which the empty working folder lacks."""
         for word in self._exec.command[1:]:
             if (
                 self._folder is None
@@ -262,7 +262,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What one run is given: values for the places, and a folder of its own outside the working folder."""
+    """Values for the placeholders of one run, and a private folder outside the working folder."""
 
     plan: ExecPlan
     messages: Messages
@@ -292,7 +292,7 @@ class _Given:
         return f" {text}" if text.startswith("-") else text
 
     def left_over(self) -> str | None:
-        """What stands on standard input: what no place in the command holds.
+        """The standard input: what no placeholder of the command holds.
 
         Raises:
             NotPlain: a message holds more than text.

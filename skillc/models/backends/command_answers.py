@@ -1,4 +1,4 @@
-"""Where the answer stands in what a command gives."""
+"""Extracts the answer from what a command printed or wrote."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from skillc.plan.schema import AnswerPlan
 
 
 class AnswerMissing(ValueError):  # noqa: N818
-    """What a command gave holds no answer in the declared place: it is malformed."""
+    """The output of a command has no answer in the declared place: it is malformed."""
 
 
 def prepare(answer: AnswerPlan, folder: Path) -> None:
-    """Makes sure that a file of an earlier call is not taken for this one's: its time is set to the epoch.
+    """Make sure that a file of an earlier call is not taken for this one's: its time is set to the epoch.
 
     Raises:
-        OSError: the file is somebody else's.
+        OSError: the file belongs to another user.
     """
     if answer.kind == "file" and (folder / answer.text).exists():
         os.utime(folder / answer.text, ns=(0, 0))
@@ -32,7 +32,7 @@ def take(answer: AnswerPlan, output: bytes, folder: Path) -> str:
     """The answer, without the blanks around it; empty where the command printed nothing.
 
     Args:
-        answer: where it stands.
+        answer: where it is.
         output: all that the command printed.
         folder: the working folder.
 
@@ -112,7 +112,7 @@ def _file(folder: Path, name: str) -> bytes:
     """The file's content, if this call wrote it.
 
     Raises:
-        AnswerMissing: it did not, or the file lies elsewhere, or is too large.
+        AnswerMissing: it did not, or the file is outside the folder, or too large.
     """
     path = folder / name
     try:

@@ -1,4 +1,4 @@
-"""One command: run in a session of its own, fed, read within bounds, and ended with all that it started."""
+"""Runs one command in its own session, with bounded output, and ends it with all that it started."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_OUTPUT = 16 * 2**20
 
 _TAIL = 4096
 _CHUNK = 65536
-# How often to look whether a command has ended whose output something else still holds open, and how long that may.
+# Seconds between looks at whether a command has ended, and for how long another process may hold its output open.
 _LOOK, _LINGER = 0.1, 0.5
 
 
@@ -26,10 +26,10 @@ class Ended:
     """A command that has ended, or was.
 
     Attributes:
-        why: `ended` by itself, at the `timeout`, or because it printed too `much`.
+        why: it `ended`, or was ended at the `timeout` or because it printed too `much`.
         status: its exit status, negative for the signal that ended it.
         stdout: all of its output.
-        stderr: the end of what it said on standard error.
+        stderr: the end of its standard error.
     """
 
     why: Literal["ended", "timeout", "much"]
@@ -48,7 +48,7 @@ async def run(
     most: int = MOST_OUTPUT,
     grace: float = guard.GRACE,
 ) -> Ended:
-    """Runs a command to its end. Whatever ends the wait for it, nothing of it is left running.
+    """Run a command to its end. Whatever ends the wait for it, nothing of it is left running.
 
     Args:
         words: the program and its arguments.
@@ -96,7 +96,7 @@ class _TooMuch(Exception):  # noqa: N818
 async def _talk(
     process: asyncio.subprocess.Process, stdin: bytes | None, out: bytearray, err: bytearray, most: int
 ) -> None:
-    """Until the command has ended and its output is read; what holds the output open after it is not waited for."""
+    """Feed and read the command until it ends; do not wait for others that hold its output open."""
     gone = asyncio.create_task(_outlived(process))
     talk = {
         asyncio.create_task(each) for each in (_read(process, out, most), _tail(process, err), _feed(process, stdin))
@@ -148,7 +148,7 @@ async def _outlived(process: asyncio.subprocess.Process) -> None:
 
 
 async def _end(process: asyncio.subprocess.Process, mark: str, grace: float) -> None:
-    """Ends what is left of the command; by its mark too, unless it came to its end by itself."""
+    """End what is left of the command; by its mark too, unless it ended normally."""
     for step in guard.ending({process.pid}, mark, grace) if mark or guard.is_there(process.pid) else ():
         await asyncio.sleep(step)
     GUARD.forget(process.pid)
@@ -159,7 +159,7 @@ async def _end(process: asyncio.subprocess.Process, mark: str, grace: float) -> 
 
 
 async def _surely(work: Coroutine[None, None, None]) -> None:
-    """Does the work to its end, however often this task is cancelled meanwhile."""
+    """Do the work to its end, however often this task is cancelled meanwhile."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

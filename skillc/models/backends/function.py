@@ -1,4 +1,8 @@
-"""A function of the user's own that answers for a model: how it is called, and what it may give and raise."""
+"""Functions of the user's that answer for a model.
+
+A function is found by the program, `backend = python("module:function")`, else by the provider's name: registered with
+`@skillc.backend("name")`, or by an installed package in the entry-point group `skillc.backends`.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ from skillc.user_code import defined_at, is_theirs, load_function, source_digest
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a backend may give where it has more to say than a text.
+    """A reply of a backend that reports more than a text.
 
     Attributes:
         text: what the model wrote; empty only where it called tools.
@@ -68,8 +72,8 @@ class Function:
         """One attempt; the reply in the chat format.
 
         Raises:
-            PermanentFailure: the function failed in a way that no retry mends.
-            Exception: what it raised, where a retry may help, or where it says already what is the matter.
+            PermanentFailure: the function failed in a way that no retry fixes.
+            Exception: what it raised, where a retry may help or the error is meant for the user.
         """
         seconds = float(arguments["timeout"])
         sent = copy.deepcopy({name: value for name, value in arguments.items() if name not in ("model", "messages")})
@@ -95,7 +99,7 @@ class Function:
         return self._chat(given)
 
     def _chat(self, given: Any) -> dict[str, Any]:
-        """What a function gave, in the chat format."""
+        """The result of a function in the chat format."""
         reply = Reply(given) if isinstance(given, str) else given
         dump = getattr(reply, "model_dump", None)
         if isinstance(text := getattr(reply, "text", None), str):
@@ -126,7 +130,7 @@ class Function:
 
 
 async def _called(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function gives: a coroutine function on this loop, any other on a thread."""
+    """Call a coroutine function on this loop, any other on a thread."""
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
         return await function(*arguments)
     given = await _on_thread(function, *arguments)
@@ -134,7 +138,7 @@ async def _called(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 async def _on_thread(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls on a thread of its own: one that hangs keeps neither the others nor the end of the process waiting."""
+    """Call on a new thread: one that hangs blocks neither other calls nor the end of the process."""
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
     context = contextvars.copy_context()
@@ -162,7 +166,7 @@ async def _on_thread(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 class _Left(Exception):  # noqa: N818
-    """A function on a thread raised what is no `Exception`: it called `sys.exit`, say."""
+    """A function on a thread raised something other than an `Exception`, as `sys.exit` does."""
 
     def __init__(self, problem: BaseException) -> None:
         super().__init__(str(problem))
@@ -192,7 +196,7 @@ _REGISTERED: dict[str, Callable[..., Any]] = {}
 
 
 def backend(name: str) -> Callable[[F], F]:
-    """Registers a function that answers for the models `name/...`; the function itself stays as it is.
+    """Register a function that answers for the models `name/...`; the function itself stays as it is.
 
     It is called as `function(messages, model, parameters)`: the messages in the OpenAI chat format, the model's name
     behind the slash, and what else is sent with the call, as litellm calls it (`max_tokens`, `temperature`, `tools`,
@@ -251,7 +255,7 @@ FUNCTION = Backend("function", _connect, users=True)
 
 
 def own_sources(endpoints: Mapping[str, Endpoint]) -> dict[str, str]:
-    """What tells each backend's source from another, by role, for the name of a run."""
+    """The identity of each function's source by role, for the name of a run."""
     return {role: endpoint.id for role, endpoint in endpoints.items() if endpoint.id.startswith(_PREFIX)}
 
 

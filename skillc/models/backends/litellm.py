@@ -70,7 +70,7 @@ async def send(arguments: Mapping[str, Any]) -> Any:
 
     Raises:
         WireFailure: what it met on the wire.
-        Exception: litellm's own, where nothing was sent or the provider has a way of its own.
+        Exception: litellm's own, where nothing was sent or the provider uses another transport.
     """
     litellm = load_litellm()
     seconds = arguments.get("timeout")
@@ -89,7 +89,7 @@ async def send(arguments: Mapping[str, Any]) -> Any:
 
 
 def _signed(address: str | None) -> tuple[str | None, str | None]:
-    """An address without user and password, which libraries would log, and the header that says them."""
+    """Move user and password from an address, which libraries would log, into a header."""
     scheme, found, rest = (address or "").partition("://")
     signs, at, _ = rest.partition("/")[0].rpartition("@")
     if not (found and at):
@@ -194,7 +194,7 @@ class Told(NamedTuple):
 
 
 class Wire:
-    """What the last request of an attempt met.
+    """The last request of an attempt: its answer or failure.
 
     Args:
         authorization: a header that takes the place of the provider's own, for an address with user and password.
@@ -216,7 +216,7 @@ class Wire:
         self.failure: Exception | None = None
 
     def told(self, problem: Exception) -> Exception:
-        """The error behind one of litellm's: its own where nothing was sent."""
+        """The error behind one of litellm's; litellm's where nothing was sent."""
         if isinstance(self.failure, WireFailure):
             return self.failure
         if self.status is None:
@@ -239,7 +239,7 @@ _USED: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakSet[Any]] = WeakKeyDicti
 
 @contextmanager
 def watched(authorization: str | None = None) -> Iterator[Wire]:
-    """Watches the requests that are sent inside; travels with the context, tasks included."""
+    """Watch the requests that are sent inside; travels with the context, tasks included."""
     wire = Wire(authorization)
     token = _WIRE.set(wire)
     try:
@@ -249,7 +249,7 @@ def watched(authorization: str | None = None) -> Iterator[Wire]:
 
 
 def watch(transport: Any) -> None:
-    """Has a class of httpx transports pass its requests through here. Those that nobody watches stay as they are."""
+    """Patch a class of httpx transports to pass watched requests through here; others are unchanged."""
     original = transport.handle_async_request
     if getattr(original, "watched", False):
         return
@@ -259,7 +259,7 @@ def watch(transport: Any) -> None:
         if wire is None:
             return await original(self, request)
         if wire.failure is not None:
-            # Litellm sends a request again over a new connection: one that nobody has reserved.
+            # litellm sends a request again over a new connection: one without a reservation.
             raise wire.failure
         if wire.authorization is not None:
             request.headers["authorization"] = wire.authorization
@@ -275,13 +275,13 @@ def watch(transport: Any) -> None:
 
 
 async def begin() -> None:
-    """Notes a user of the running loop's connections, which `end` counts off again."""
+    """Note a user of the running loop's connections, which `end` counts off again."""
     loop = asyncio.get_running_loop()
     _USERS[loop] = _USERS.get(loop, 0) + 1
 
 
 async def end() -> None:
-    """Closes the running loop's connections where nobody else uses them."""
+    """Close the running loop's connections if they have no other user."""
     loop = asyncio.get_running_loop()
     _USERS[loop] = _USERS.get(loop, 0) - 1
     if _USERS[loop] <= 0:
@@ -290,11 +290,11 @@ async def end() -> None:
 
 
 async def disconnect() -> None:
-    """Closes the connections that watched requests opened on the running loop; later requests open new ones."""
+    """Close the connections that watched requests opened on the running loop; later requests open new ones."""
     for transport in list(_USED.pop(asyncio.get_running_loop(), ())):
         with suppress(Exception):
             await transport.aclose()
-    # Sockets are closed in the turn after.
+    # Sockets are closed in the next iteration of the loop.
     await asyncio.sleep(0)
 
 
@@ -327,7 +327,7 @@ async def _answer(wire: Wire, request: Any, response: Any) -> Any:
 
 
 def _failure(problem: Exception, host: str) -> WireFailure:
-    """What an error of httpx, or of aiohttp under it, means."""
+    """Classify an error of httpx, or of aiohttp under it."""
     import aiohttp
     import httpx
 
@@ -384,13 +384,13 @@ def error_in(body: bytes) -> Told | None:
 
 
 def excerpt(body: bytes) -> str:
-    """The beginning of what stands in a body, as one line and without the tags of a page."""
+    """The beginning of a body as one line, without HTML tags."""
     text = _TAG.sub(" ", body[:4096].decode("utf-8", "replace")).strip()
     return shown(text, 120) if text else "nothing"
 
 
 def _shown(request: Any, location: str) -> str:
-    """Where a redirect leads, without user, password and query."""
+    """The target of a redirect, without user, password and query."""
     import httpx
 
     try:

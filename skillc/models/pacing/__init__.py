@@ -1,1 +1,1 @@
-"""How fast endpoints are called."""
+"""Pacing: concurrency, rate, quotas and outages of each endpoint."""

@@ -16,7 +16,7 @@ from skillc.models.roles import Role, roles_named
 
 @dataclass(frozen=True, slots=True)
 class PaceNow:
-    """How one endpoint fares: attempts in flight at most, requests a second if they are spaced, refusals so far."""
+    """The pace of one endpoint: attempts in flight at most, requests a second if they are spaced, refusals so far."""
 
     concurrency: int
     rate: float | None
@@ -24,7 +24,7 @@ class PaceNow:
 
 
 class Pacing:
-    """What was learned of each endpoint, and the queue in front of it, which belongs to an event loop.
+    """The learned pace of each endpoint, and the queue in front of it, which belongs to an event loop.
 
     Args:
         roles: all that may call.
@@ -55,7 +55,7 @@ class Pacing:
         self.move()
 
     def move(self) -> None:
-        """Forgets the event loop, because another one takes over; what was learned stays."""
+        """Forget the event loop, because another one takes over; what was learned stays."""
         for outage in self._outages.values():
             outage.forget()
         self._slots = {
@@ -78,7 +78,7 @@ class Pacing:
         return self._slots[self._endpoint[role]]
 
     def answered(self, role: str) -> None:
-        """Notes that a role's endpoint answered: from here on it is one that can go away."""
+        """Note that a role's endpoint answered: from here on a lost connection is an outage."""
         self._outages[self._endpoint[role]].known = True
 
     def away(self, role: str, told: str) -> EndpointAway:
@@ -92,17 +92,17 @@ class Pacing:
         return self.lost
 
     def hold(self, role: str) -> None:
-        """Sends nothing more to a role's endpoint until `free`; what is in flight goes on, all else waits."""
+        """Send nothing more to a role's endpoint until `free`; what is in flight goes on, all else waits."""
         self._paces[self._endpoint[role]].held = True
 
     def free(self, role: str) -> None:
-        """Opens the endpoint again, as one of which nothing is known."""
+        """Open the endpoint again, as one of which nothing is known."""
         self._paces[self._endpoint[role]].reopen()
         self._outages[self._endpoint[role]].forget()
         self.slots(role).wake()
 
     def now(self) -> dict[str, PaceNow]:
-        """How each endpoint fares, by its id."""
+        """The present pace of each endpoint, by its id."""
         found = {}
         for at, pace in self._paces.items():
             rate = pace.rate.value

@@ -1,4 +1,4 @@
-"""How attempts that failed are tried again."""
+"""Retries, and the circuit breaker of one endpoint, without a clock."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Outage:
 
     Attributes:
         known: whether the endpoint has answered before; one that never did is none that went away.
-        told: why the last attempt reached nobody.
+        told: the error of the last attempt that could not connect.
         over: whether the endpoint stayed away for longer than the patience.
     """
 
@@ -86,7 +86,7 @@ class Outage:
             self._probing = False
 
     def missed(self, now: float, told: str) -> bool:
-        """An attempt reached nobody; returns whether the outage begins with it."""
+        """Note that an attempt could not connect; return whether the outage begins with it."""
         self.told = told
         begins = self._since is None
         if self._since is None:
@@ -100,13 +100,13 @@ class Outage:
         return begins
 
     def answered(self, now: float) -> float | None:
-        """Somebody answered; returns the seconds that the endpoint was away, None where it was not."""
+        """Note an answer; return the seconds that the endpoint was away, None where it was not."""
         self.known = True
         since, self._since, self.over = self._since, None, False
         self._next = -math.inf
         return None if since is None else now - since
 
     def forget(self) -> None:
-        """Closes without a report: another server answers at the same address, or another event loop takes over."""
+        """Close without a report: another server answers at the same address, or another event loop takes over."""
         self._since, self.over, self._probing = None, False, False
         self._next = -math.inf

@@ -1,4 +1,4 @@
-"""The requests a second that an endpoint admits, learned from its refusals."""
+"""How fast one endpoint takes calls: learned concurrency and rate, declared quotas. State machines without a clock."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INSTANT = 5e-3
 
 
 class Rate:
-    """Spaces requests once a second refusal has told how many there may be.
+    """Spaces requests once a second refusal has shown how many the endpoint admits.
 
     Between two refusals a server's bucket of admissions goes from empty to empty, so its rate is at least what it let
     through over that time; more, where the bucket overflowed meanwhile, as in a pause. And it is less than the rate at
@@ -87,9 +87,9 @@ class Pace:
 
     The concurrency doubles while as many calls are served as are in flight (slow start), is halved by a sign of
     overload, doubles again to a little below where that came, and grows slowly on. A refusal also pauses the endpoint,
-    for as long as the server asks or for a backoff that grows while nothing is let through. Once refusals have told a
+    for as long as the server asks or for a backoff that grows while nothing is let through. Once refusals have shown a
     rate, requests are spaced: further refusals slow the spacing, and the concurrency is only kept from running ahead of
-    it. Attempts that were sent before the last cut tell nothing new, and cut nothing.
+    it. Attempts that were sent before the last cut show nothing new, and cut nothing.
 
     Attributes:
         held: whether nothing is sent until further notice.
@@ -131,7 +131,7 @@ class Pace:
         return max(0.0, self._paused_until - now, self.rate.next - now)
 
     def sent(self, now: float) -> int:
-        """An attempt goes out; what is returned belongs to it."""
+        """Note that an attempt is sent; return its epoch."""
         self.rate.sent(now)
         return self._epoch
 
@@ -171,12 +171,12 @@ class Pace:
         """Seconds; while nothing is let through they grow, whatever the server asks."""
         pause = self._retries.delay(self._streak, asked)
         if asked is None:
-            # Where the rate is known, so is about how long a first pause is worth.
+            # A known rate bounds how long a first pause is useful.
             return min(pause, _PAUSE * 2.0 ** min(self._streak, 64) / self.rate.value) if self._spaced else pause
         return max(pause, self._retries.delay(self._streak - 2, None)) if self._streak > 1 else pause
 
     def reopen(self) -> None:
-        """Forgets pauses and failures: another server answers at the same address."""
+        """Forget pauses and failures: another server answers at the same address."""
         self.held = False
         self._paused_until = -math.inf
         self.rate = Rate()
@@ -223,12 +223,12 @@ class Bucket:
         return 0.0 if self._level >= needed * (1 - 1e-6) else (needed - self._level) / self._a_second
 
     def take(self, now: float, amount: float) -> None:
-        """Takes the amount out."""
+        """Take the amount out."""
         self._fill(now)
         self._level -= amount
 
     def give(self, amount: float) -> None:
-        """Puts back what was not used."""
+        """Put back what was not used."""
         self._level = min(self._full, self._level + amount)
 
     def _fill(self, now: float) -> None:

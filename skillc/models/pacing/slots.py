@@ -1,4 +1,4 @@
-"""The queue in front of one endpoint: who may send now, and work that may turn out useless only behind all else."""
+"""The queue in front of one endpoint; prefetched calls wait behind all others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AHEAD: ContextVar[bool] = ContextVar("skillc_ahead", default=False)
 
 @contextmanager
 def ahead() -> Iterator[None]:
-    """Calls made inside are made ahead of need: they wait for a slot behind all others. Travels with the context."""
+    """Mark the calls made inside as prefetched: they wait for a slot behind all others. Travels with the context."""
     token = _AHEAD.set(True)
     try:
         yield
@@ -33,7 +33,7 @@ def ahead() -> Iterator[None]:
 
 
 class Unanswered(Exception):  # noqa: N818
-    """The endpoint has let nothing through for longer than anybody waits."""
+    """The endpoint has let nothing through for longer than its calls wait."""
 
 
 class Away(Exception):  # noqa: N818
@@ -48,11 +48,11 @@ class Slot:
         role: whose.
         tokens: as reserved.
         epoch: the endpoint's, when it was sent.
-        end: what its end tells.
-        asked: seconds for which a server that refused wants to be left alone, if it said so.
-        told: what such a server said, or why nobody was reached.
-        used: tokens; all that were reserved, unless somebody knows better.
-        probe: whether it finds out if the endpoint is back.
+        end: what it showed of the endpoint.
+        asked: seconds to wait that a refusing server asked for, if it did.
+        told: the error of a refusal or of a failed connection.
+        used: tokens; None counts all that were reserved.
+        probe: whether it tests if the endpoint is back.
     """
 
     role: str
@@ -76,7 +76,7 @@ class _Waiting:
 class Slots:
     """Slots of one endpoint on one event loop; first come, first served within a rank.
 
-    A call that was refused comes again behind those that wait, so that one which is always refused keeps nobody back.
+    A refused call rejoins at the end, so that one that is always refused holds up no others.
 
     Args:
         pace: what the endpoint takes.
@@ -114,7 +114,7 @@ class Slots:
         self._due = math.inf
 
     async def take(self, role: str, tokens: int) -> Slot:
-        """Waits for a slot, which has to be given back.
+        """Wait for a slot, which has to be given back.
 
         Raises:
             Unanswered: the endpoint lets nothing through.
@@ -140,7 +140,7 @@ class Slots:
             raise
 
     def give(self, slot: Slot) -> None:
-        """Gives a slot back."""
+        """Give a slot back."""
         pace, flying = self._pace, self.in_flight
         if slot.end == "served":
             pace.served(slot.epoch, flying)
@@ -160,7 +160,7 @@ class Slots:
         self.advance()
 
     def _note_outage(self, slot: Slot) -> None:
-        """Opens or closes the outage by what an attempt met, and reports it."""
+        """Open or close the outage by what an attempt met, and report it."""
         outage = self._outage
         outage.ended(slot.probe)
         if slot.end == "unreachable" and outage.known and not self._pace.held:
@@ -189,12 +189,12 @@ class Slots:
 
     @property
     def waiting(self) -> int:
-        """How many wait for a slot."""
+        """Number of calls that wait for a slot."""
         return sum(not waiting.place.done() for queue in self._queues.values() for waiting in queue)
 
     @property
     def served(self) -> int:
-        """How many attempts came back whole so far."""
+        """Number of attempts that came back whole so far."""
         return self._pace.admitted
 
     @property
@@ -203,13 +203,13 @@ class Slots:
         return self._pace.dead
 
     def wake(self) -> None:
-        """Looks again who may go, after the endpoint was opened from outside."""
+        """Check again which calls may go, after the endpoint was opened from outside."""
         if any(self._queues.values()):
             with suppress(RuntimeError):  # without a running loop nobody waits any more
                 self.advance()
 
     def advance(self) -> None:
-        """Lets go whoever may go now, and sets the clock for the next one."""
+        """Release the calls that may go now, and set the timer for the next one."""
         now = self._now()
         while True:
             best, soonest = self._next(now)
@@ -220,7 +220,7 @@ class Slots:
         self._arm(now, soonest)
 
     def _next(self, now: float) -> tuple[str | None, float]:
-        """The role whose first in line may go, else how long until one may."""
+        """The role whose first waiting call may go, else the seconds until one may."""
         first: _Waiting | None = None
         best, soonest = None, math.inf
         for role, queue in self._queues.items():

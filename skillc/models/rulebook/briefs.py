@@ -1,4 +1,4 @@
-"""What an optimizer's prompt says: the structure that `skillc/optimize/propose/prompts` write, read back."""
+"""Reads an optimizer's prompt: the structure that `skillc/optimize/propose/prompts` write."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SkillRule:
 
     Attributes:
         read: what rulebook understands of it, None for nothing.
-        support: what speaks for it, where the prompt says so.
+        support: its evidence, where the prompt has it.
     """
 
     id: str
@@ -72,7 +72,7 @@ class Brief:
         majority: whether the skill says that the answer with the most signs wins.
         rejected: the texts in the rejected-edit buffer.
         cases: trajectories or pairs that the request is about.
-        beside: right cases that stand beside failures.
+        beside: right cases shown beside failures.
         further: training examples with their right answers.
         edits: proposed edits by patch, as JSON objects.
         kinds: of the patches.
@@ -125,7 +125,7 @@ def plain(text: str) -> str:
 
 
 def read_brief(prompt: str) -> Brief:
-    """Reads a prompt; what is missing is empty."""
+    """Read a prompt; what is missing is empty."""
     task = _inside(prompt, "task")
     fields = [(m[1], m[2], m[3]) for m in _FIELD.finditer(task)]
     inputs = tuple(name for kind, name, _ in fields if kind == "input")

@@ -1,4 +1,4 @@
-"""Edits from evidence: one rule for each answer, rewritten where its signs change."""
+"""Edits for failures: from evidence, as repairs of how rules decide together, and of an answer's form."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _cited(failing: Sequence[Item], new: set[str]) -> list[str]:
 
 
 def is_rejected(brief: Brief, edit: Mapping[str, object]) -> bool:
-    """Whether the rejected-edit buffer holds this edit by itself; a patch that failed says little of its parts."""
+    """Whether the rejected-edit buffer holds this edit alone; a failed patch is weak evidence on its parts."""
     text = str(edit.get("text") or "")
     head = {
         "add": f"add to {edit.get('section')}: {text}",
@@ -135,7 +135,7 @@ def first_edits(brief: Brief, edits: Sequence[Edit], budget: int) -> list[Edit]:
 
 
 def ops_in_vain(memory: str) -> frozenset[str]:
-    """What edits did that was tried often enough and never accepted, by the memory that `meta_skill` writes."""
+    """The operations that were tried often enough and never accepted, by the memory that `meta_skill` writes."""
     counts = ((m[1], int(m[2]), int(m[3])) for m in _REMEMBERED.finditer(memory))
     return frozenset(op for op, accepted, tried in counts if accepted == 0 and tried >= _TRIED_OFTEN)
 

@@ -1,4 +1,4 @@
-"""Where right answers are in the inputs: sentences that copy them, by how many cases they get right."""
+"""Sentences that copy right answers from the inputs, and structured answers one part at a time."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def take_edits(brief: Brief, cases: Sequence[Case], name: str, kind: str) -> lis
 
 
 def copied(brief: Brief, cases: Sequence[Case], name: str, kind: str) -> int:
-    """How many cases hold the right value of an output word for word."""
+    """Number of cases that hold the right value of an output verbatim."""
     return sum(
         _typed(values_of(case.right, brief).get(name), kind) is not None
         and any(str(values_of(case.right, brief).get(name)) in text for text in case.inputs.values())
@@ -139,7 +139,7 @@ def _best(
 
 
 def _accident(take: Take) -> int:
-    """How likely a place is right by accident: least by its looks, then by its surroundings, then by number."""
+    """Rank how likely a place is right by accident: least by its shape, then by its context, then by number."""
     if take.kind == "shape":
         return 0
     return 1 if take.anchor else 2

@@ -1,4 +1,4 @@
-"""How the rulebook writes its rules, and the evidence that it notes beside them."""
+"""Rules from cases: which words are signs of which answer, how rules are worded, and the evidence noted beside them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ONCE = re.compile(r"(?:^|; )once: ([^;]+)")
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """How many cases with a sign were seen: `own` of `total` had the answer of the rule."""
+    """Cases seen with a sign: `own` of `total` had the answer of the rule."""
 
     own: int = 0
     total: int = 0
@@ -116,12 +116,12 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """What the skill's rules that are plain lists of signs hold.
+    """The skill's rules that are plain lists of signs.
 
     Attributes:
         rules: by field and answer, the first of them.
         signs: by rule id.
-        evidence: by field and answer. A sign without evidence was written by somebody else and counts as enough.
+        evidence: by field and answer. A sign without evidence was written by another author and counts as enough.
         structured: whether an answer has several parts; then it begins with the name of its part.
     """
 
@@ -131,11 +131,11 @@ class Book:
     structured: bool = False
 
     def part(self, label: str) -> str:
-        """What part of an answer a label is about: `priority` for `priority with high`."""
+        """The part of an answer that a label is about: `priority` for `priority with high`."""
         return label.partition(" with ")[0] if self.structured else ""
 
     def known(self, key: Key, sign: str) -> Seen:
-        """What is known of a sign; where the rule holds nothing, what other rules saw counts against it."""
+        """The evidence on a sign; where the rule has none, what other rules saw counts against it."""
         own = self.evidence.get(key, {}).get(sign)
         if own is not None:
             return own
@@ -148,7 +148,7 @@ class Book:
 
 
 def book_of(brief: Brief) -> Book:
-    """What the skill holds."""
+    """Collect the skill's lists of signs."""
     rules: dict[Key, SkillRule] = {}
     signs: dict[str, tuple[str, ...]] = {}
     evidence: dict[Key, dict[str, Seen]] = {}
@@ -214,7 +214,7 @@ def items_of(book: Book, cases: Sequence[Case], *, failed: bool) -> list[Item]:
 
 
 def gathered(book: Book, items: Sequence[Item]) -> dict[Key, dict[str, Seen]]:
-    """What is known of every sign of every answer, by the skill's rules and the items together."""
+    """The evidence on every sign of every answer, from the skill's rules and the items together."""
     own: dict[Key, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     total: dict[tuple[str, str, str], int] = defaultdict(int)
     for item in items:

@@ -65,7 +65,7 @@ def _is_default(line: str) -> bool:
 
 
 def meta_skill(brief: Brief) -> dict[str, object]:
-    """How many patches were accepted, by what they did; what was tried in vain is then proposed last."""
+    """Count accepted patches by operation; operations without success are then proposed last."""
     if not brief.decisions:
         return {"memory": brief.memory}
     accepted = sum(ok for ok, _ in brief.decisions)
@@ -147,7 +147,7 @@ _QUESTIONS: tuple[tuple[set[str], str, Callable[[Mapping[str, str], object], str
 
 
 def _lines(text: str) -> tuple[Line, ...]:
-    """The rules of an instruction; a text in parentheses says that there is none."""
+    """The rules of an instruction; a text in parentheses means that there is none."""
     if text.startswith("(") and text.endswith(")"):
         return ()
     found: list[Line] = []
@@ -162,7 +162,7 @@ def _lines(text: str) -> tuple[Line, ...]:
 
 
 def _brief(fields: Sequence[str], lines: Sequence[Line]) -> Brief:
-    """What skillc's own prompt would say of an instruction."""
+    """The brief that skillc's own prompt would give of an instruction."""
     rows = [f"## {_SECTION} (trainable, 0 tokens)"]
     topic = ""
     for line in lines:

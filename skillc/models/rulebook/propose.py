@@ -1,4 +1,4 @@
-"""The reply to a reflection: edits for failures, and from successes the evidence that they add."""
+"""Replies to a reflection and an aggregation: edits for failures, evidence from successes, lookups, merged patches."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _for_slots(brief: Brief, cases: list[Case]) -> list[Edit]:
 
 
 def _default(view: Brief, slot: Slot, cases: Sequence[Case]) -> list[Edit]:
-    """What to answer for a key where no rule applies: its most frequent value."""
+    """A default for a key where no rule applies: its most frequent value."""
     if slot.kind != "json" or any(rule.default for _, rule in view.lines) or not cases:
         return []
     label, _ = Counter(case.gold or "" for case in cases).most_common(1)[0]
@@ -114,7 +114,7 @@ def _misled(brief: Brief, book: Book, cases: Sequence[Case]) -> dict[Key, list[s
 
 
 def _protecting(brief: Brief) -> list[Edit]:
-    """What right answers had in common: evidence for the merge, one edit for each field."""
+    """The signs that right answers share: evidence for the merge, one edit for each field."""
     if len(brief.outputs) < 2 and brief.labels:
         return _shared(brief)[: brief.budget]
     views = (
@@ -142,14 +142,14 @@ def _shared(brief: Brief) -> list[Edit]:
 
 
 def right_text(counts: Mapping[str, Mapping[str, int]]) -> str:
-    """How many right cases of each answer hold each sign, as a merge reads it."""
+    """Counts of right cases by answer and sign, as a merge reads them."""
     told = {label: {sign.strip(): n for sign, n in found.items()} for label, found in counts.items()}
     return RIGHT + json.dumps(told, ensure_ascii=False)
 
 
 @dataclass(slots=True)
 class _Heard:
-    """What the patches say.
+    """Evidence and edits collected from the patches.
 
     Attributes:
         items: evidence of all patches.
@@ -263,7 +263,7 @@ class Answered:
 
 
 def answered_lookups(messages: Sequence[Mapping[str, object]], brief: Brief) -> list[Answered]:
-    """What was searched for so far in a conversation, and what was found."""
+    """The searches of a conversation so far, with their results."""
     found = [m[1] for text in texts(messages, "user")[1:] if (m := _FOUND.search(text))]
     asked = [query for text in texts(messages, "assistant") if (query := _query(text)) is not None]
     return [Answered(query, _right_answers(body, brief)) for query, body in zip(asked, found, strict=False)]
@@ -288,7 +288,7 @@ def _right_answers(body: str, brief: Brief) -> tuple[str, ...]:
 
 
 def with_lookups(brief: Brief, messages: Sequence[Mapping[str, object]], reply: dict[str, object]) -> dict[str, object]:
-    """The reply to a reflection: a search for the first sign not looked up yet, or what is left of the edits."""
+    """The reply to a reflection: a search for the first sign not looked up yet, or the remaining edits."""
     most = int(brief.request.get("lookups", "0"))
     done = answered_lookups(messages, brief)
     looked_up = {normal(each.text) for each in done}

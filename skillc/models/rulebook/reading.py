@@ -1,4 +1,4 @@
-"""What a target's prompt says: which inputs, which outputs with which labels, and the skill's text."""
+"""Reads a target's prompt: inputs, outputs with their labels, and the skill's text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a system message asks for.
+    """The form that a system message asks for.
 
     Attributes:
         style: `fields` is DSPy's `[[ ## name ## ]]`, `json` its JSON form, `plain` anything else.

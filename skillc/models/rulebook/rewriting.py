@@ -50,7 +50,7 @@ def tidy(brief: Brief) -> dict[str, object]:
 
 
 def draft(brief: Brief) -> dict[str, object]:
-    """Write each section with the edits for its failures and for the further cases, which nobody has answered."""
+    """Write each section with the edits for its failures and for the further cases, which have no answer yet."""
     edits = edits_for(brief, tuple(case for case in brief.further if case.gold is not None))
     sections = [_section(name, edited(_lines(old), edits, name), old) for name, old in _requested(brief)]
     return {"sections": [section for section in sections if section["rules"]]}
@@ -68,7 +68,7 @@ def one_shot(brief: Brief) -> dict[str, object]:
 
 
 def edits_for(brief: Brief, further: Sequence[Case] = ()) -> list[Mapping[str, object]]:
-    """What a reflection on the wrong answers alone would propose, with further cases taken for wrong ones."""
+    """The edits of a reflection on the wrong answers alone, with further cases taken for wrong ones."""
     wrong = [case for case in brief.cases if case.gold is not None and case.answer != case.gold]
     request = {"kind": "failures", "edits": str(_MOST_EDITS)}
     edits = reflect(replace(brief, cases=(*wrong, *further), request=request))["edits"]

@@ -48,7 +48,7 @@ _MAJORITY = re.compile(
     r"\b(?:rules?|answers?|labels?)\b[^.]*\bmost\s+(?:of\s+(?:its|their)\s+)?(?:signs|words|matches)\b",
     re.IGNORECASE,
 )
-# What `taking.py` reads names a place in an input, which is no answer.
+# The sentences of `taking.py` name a place in an input, which is no answer.
 _TAKING = re.compile(
     r"\b(?:with|from|to|as)\s+the\s+(?:\w+\s+)?(?:number|word|name|line|text\s+(?:between|that)|rest\s+of)\b",
     re.IGNORECASE,
@@ -68,7 +68,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A condition and an answer. No groups: the default. `line` is the line of the text that it stands on."""
+    """A condition and an answer. No groups: the default. `line` is its line in the text."""
 
     answer: str
     groups: tuple[Group, ...]
@@ -132,7 +132,7 @@ def fired(rule: Rule, inputs: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def reads_majority(text: str) -> bool:
-    """Whether a text says that of several rules that apply the answer with the most signs wins."""
+    """Whether a text makes the answer with the most signs win where several rules apply."""
     return any(_MAJORITY.match(sentence) for line in text.splitlines() for sentence in sentences_of(line))
 
 
@@ -259,7 +259,7 @@ def _field(subject: str | None, fields: tuple[str, ...]) -> str | None:
 
 
 def _objects(text: str, strings: list[str], negated: bool, kind: Kind, field: str | None) -> list[Group] | None:
-    """`"a" or "b" and not "c"` as groups; bare words are taken as they stand."""
+    """`"a" or "b" and not "c"` as groups; bare words are taken verbatim."""
     groups: list[tuple[list[str], bool]] = [([], negated)]
     at = 0
     for found in [*_JOIN.finditer(text), None]:
@@ -280,7 +280,7 @@ def _objects(text: str, strings: list[str], negated: bool, kind: Kind, field: st
 
 
 def _take(piece: str, strings: list[str], into: list[str]) -> bool:
-    """Adds the triggers of one piece; False where the piece is a phrase too long to be a trigger."""
+    """Add the triggers of one piece; False where the piece is a phrase too long to be a trigger."""
     quoted = re.findall("\ue000(\\d+)\ue001", piece)
     found = [strings[int(number)][1:-1] for number in quoted] if quoted else [piece]
     if not quoted and len(piece.split()) > 3:

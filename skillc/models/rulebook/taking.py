@@ -1,4 +1,4 @@
-"""The sentences that say where in an input an answer is: `Answer total with the number after "Total:".`"""
+"""Sentences that name the place of an answer in an input: `Answer total with the number after "Total:".`"""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _CONDITION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """Where an answer is.
+    """The place of an answer.
 
     Attributes:
         name: of the output, or of a key of a JSON output.
@@ -52,7 +52,7 @@ class Take:
         where: `after` or `before` the anchor, or empty.
         anchor: a text next to the answer; the start for `between` and `rest`.
         end: where `between` ends.
-        shape: an example for `shape`: a run of digits stands for any digits, a run of letters for any of their case.
+        shape: an example for `shape`: a run of digits matches any digits, a run of letters any of their case.
         field: the input, None for all of them.
         groups: the condition.
     """
@@ -123,7 +123,7 @@ def read_take(sentence: str, fields: tuple[str, ...] = ()) -> Take | None:
 
 @lru_cache(maxsize=1024)
 def pattern_of(kind: str, shape: str) -> re.Pattern[str]:
-    """What a text of a kind looks like."""
+    """The pattern of texts of a kind."""
     if kind != "shape":
         return PATTERNS[kind]
     runs = _RUN.findall(shape)

@@ -46,7 +46,7 @@ _REASONING = ("reasoning", "rationale", "thought")
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """What rulebook understands of a skill's text."""
+    """The parts of a skill's text that rulebook understands."""
 
     rules: tuple[Rule, ...]
     formats: tuple[Format, ...]
@@ -212,7 +212,7 @@ def _object(skill: Skill, inputs: Mapping[str, str], normals: Mapping[str, str],
 
 
 def _taken(skill: Skill, name: str, inputs: Mapping[str, str]) -> list[str]:
-    """What the first sentence for an output that finds something copies."""
+    """The texts copied by the first sentence for an output that finds any."""
     takes = (take for take in skill.takes if named(take.name) == named(name))
     return next((found for take in takes if (found := taken(take, inputs))), [])
 

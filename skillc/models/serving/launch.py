@@ -1,4 +1,4 @@
-"""What one server is, before it runs: where its weights lie, what it is told, and the name of its replies."""
+"""One server before it runs: its weights, options, identity in cache keys, command line and environment."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def launch_of(model: ModelPlan, root: Path, address: str | None) -> Launch:
 
 
 def lora_rank(launch: Launch) -> int | None:
-    """The least rank that vLLM admits and that holds all adapters; None where no adapter says its rank."""
+    """The least rank that vLLM admits and that holds all adapters; None where no adapter declares its rank."""
     found = [rank for _, folder in launch.lora if (rank := _rank(Path(folder))) is not None]
     if not found:
         return None

@@ -1,4 +1,4 @@
-"""What a program says about a server that skillc starts, as typed values: `serve = vllm { max_len = 8192 }`."""
+"""The options of a server that skillc starts, as typed values: `serve = vllm { max_len = 8192 }`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skillc.text import listed
 
 PROVIDER = "hosted_vllm"
 DTYPES = ("auto", "half", "float16", "bfloat16", "float", "float32")
-# What skillc says itself, so that it may not be said twice.
+# Flags that skillc sets itself, so that a program may not.
 _OURS = ("--model", "--host", "--port", "--served-model-name", "--api-key", "--lora-modules", "--uds", "--root-path")
 
 

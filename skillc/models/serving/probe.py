@@ -1,4 +1,4 @@
-"""TCP ports of this machine: whether one is free, and which process listens on it."""
+"""TCP ports of this machine, and direct requests to a server: no proxy, short timeouts."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a server answers, as litellm takes it: `http://127.0.0.1:8000/v1`, and the key that it wants."""
+    """The address of a server as litellm takes it, `http://127.0.0.1:8000/v1`, and its key."""
 
     url: str
     key: str = field(repr=False)
@@ -144,7 +144,7 @@ class PrefixCache:
     hits: int = 0
 
     def since(self, before: PrefixCache) -> PrefixCache:
-        """What came after a reading; of a server that began to count anew, all."""
+        """The counts since an earlier reading; all of them if the server has restarted its counters."""
         if self.queries < before.queries:
             return self
         return PrefixCache(self.queries - before.queries, self.hits - before.hits)
@@ -155,7 +155,7 @@ class PrefixCache:
 
 
 def is_healthy(address: Address) -> bool:
-    """Whether `/health` says yes."""
+    """Whether `/health` answers with status 200."""
     status, _ = _get(address, "/health", beside=True)
     return status == 200
 
@@ -175,7 +175,7 @@ def verdict(address: Address, names: Iterable[str]) -> Literal["silent", "ours",
 
 
 def served_names(address: Address) -> tuple[int | None, tuple[str, ...]]:
-    """The status of `/v1/models`, None where nobody answers, and the names of the models there."""
+    """The status of `/v1/models`, None without an answer, and the names of the models there."""
     status, body = _get(address, "/models")
     try:
         names = tuple(str(model["id"]) for model in json.loads(body)["data"]) if status == 200 else ()
@@ -185,7 +185,7 @@ def served_names(address: Address) -> tuple[int | None, tuple[str, ...]]:
 
 
 def prefix_cache(address: Address) -> PrefixCache | None:
-    """What `/metrics` counts, over all engines; None where it counts nothing, as a server that is no vLLM."""
+    """The counters of `/metrics` over all engines; None where it has none, as for a server other than vLLM."""
     status, body = _get(address, "/metrics", beside=True)
     if status != 200:
         return None
@@ -209,7 +209,7 @@ def port_of(url: str) -> int:
 
 
 def _get(address: Address, path: str, *, beside: bool = False) -> tuple[int | None, bytes]:
-    """Status and body; `beside` asks for a path that stands beside `/v1`, not under it."""
+    """Status and body; `beside` asks for a path beside `/v1`, not under it."""
     parts = urlsplit(address.url)
     base = parts.path.rstrip("/")
     base = base.removesuffix("/v1") if beside else base

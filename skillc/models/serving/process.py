@@ -1,4 +1,4 @@
-"""A server's process, behind the guard that ends it."""
+"""A server's process under its guard, and its log."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class ServerProcess:
             self._guard.stdin.close()
 
     def stop(self) -> None:
-        """Ends it and waits until nothing of it runs."""
+        """End it and wait until nothing of it runs."""
         assert self._guard.stdin is not None
         with contextlib.suppress(OSError):
             self._guard.stdin.close()
@@ -100,7 +100,7 @@ class ServerProcess:
 
 
 def stop_by_identity(server: Identity, guard: Identity) -> None:
-    """Ends a server that another process started, and waits until it is gone."""
+    """End a server that another process started, and wait until it is gone."""
     if guard.lives:
         with contextlib.suppress(ProcessLookupError):
             os.kill(guard.pid, signal.SIGTERM)
@@ -111,7 +111,7 @@ def stop_by_identity(server: Identity, guard: Identity) -> None:
 
 
 def kill_group(server: Identity) -> None:
-    """Kills a server and its children, if it is still there."""
+    """Kill a server and its children, if it is still there."""
     if server.lives:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(server.pid, signal.SIGKILL)
@@ -123,7 +123,7 @@ def identify(pid: int) -> Identity:
 
 
 def born(pid: int) -> str | None:
-    """When a process began, as the system counts; None where there is none, or where only its status is left."""
+    """The start time of a process as the system counts; None for one that is gone or a zombie."""
     fields = stat_of(pid)
     if fields is None:
         return None if Path("/proc/self/stat").exists() else _born_by_ps(pid)
@@ -205,7 +205,7 @@ def tail(path: Path, secrets: Sequence[str]) -> str:
 
 
 def latest(path: Path) -> str:
-    """The last line that says something, for a line of progress."""
+    """The last line with words, for a line of progress."""
     for line in reversed(_lines(path)):
         told = _HEAD.sub("", line).strip()
         if sum(letter.isalpha() for letter in told) > 3:

@@ -1,4 +1,7 @@
-"""Servers that other runs may use: a file for each under `.skillc/serve/`, believed only after it was checked."""
+"""What others see of a server: its file under `.skillc/serve/`, the lock for starting one, and its reports.
+
+A file is believed only after its server was checked.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +26,14 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A running server as its file tells of it.
+    """A running server as its file describes it.
 
     Attributes:
         server, guard: its processes.
         address: with the key, which is the server's own and opens nothing else; the file is for this user alone.
         names: models that it serves.
         log: its log.
-        keeper: the `skillc serve` that restarts it; None where whoever uses it restarts it.
+        keeper: the `skillc serve` that restarts it; None where its users restart it.
     """
 
     server: Identity
@@ -42,7 +45,7 @@ class Published:
 
 
 def publish(path: Path, running: Published, *, with_key: bool) -> None:
-    """Writes the file; `with_key` only where the key is the server's own: one of the user's stands in no file.
+    """Write the file; `with_key` only where the key is the server's own: a user's key is in no file.
 
     Raises:
         OSError: it cannot be written.
@@ -68,7 +71,7 @@ def publish(path: Path, running: Published, *, with_key: bool) -> None:
 
 
 def read_published(path: Path) -> Published | None:
-    """What a file tells, None where there is none or it is not whole."""
+    """Read a file; None where there is none or it is incomplete."""
     try:
         told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if told["format"] != _FORMAT:
@@ -129,13 +132,13 @@ def _to_json(identity: Identity) -> dict[str, int | str]:
 
 
 def all_published(home: Path) -> list[tuple[Path, Published]]:
-    """All servers that a folder tells of and that still run."""
+    """All servers that a folder lists and that still run."""
     read = [(path, read_published(path)) for path in sorted(home.glob("*.json"))]
     return [(path, told) for path, told in read if told is not None and told.server.lives]
 
 
 def stop_published(state: Path, running: Published) -> None:
-    """Ends a server that its file tells of, and removes the file, first: so its owner knows that it was meant."""
+    """End a published server; remove its file first, so that its owner does not restart it."""
     state.unlink(missing_ok=True)
     stop_by_identity(running.server, running.guard)
 
@@ -176,17 +179,17 @@ class StartLock:
 
 
 class Watcher(Protocol):
-    """Whom a server tells what it does. Called from any thread."""
+    """Receives a server's reports, from any thread."""
 
     def note(self, message: str) -> None:
         """Something that the user should know."""
 
     def waiting(self, text: str | None) -> None:
-        """What is waited for just now; None when that is over."""
+        """What the server is waiting for now; None when that is over."""
 
 
 class Silent:
-    """Tells nobody."""
+    """Drops all reports."""
 
     def note(self, message: str) -> None:
         """Nothing."""
@@ -197,7 +200,7 @@ class Silent:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What is to be said of a server at the end of a run.
+    """Summary of a server at the end of a run.
 
     Attributes:
         roles: whose models it served.

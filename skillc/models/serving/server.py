@@ -77,12 +77,12 @@ class Server:
         launch: what is served.
         roles: whose models it serves, for messages.
         names: what callers call the base model; empty where they want its adapters alone.
-        key: what callers have to show; None makes one that nobody knows.
+        key: what callers have to show; None makes a random one.
         secret_names: variables that the server's environment does not get.
         home: the folder of logs and of the files of running servers.
         foreground: `skillc serve` runs it: other runs may use it, this process restarts it for all of them, and it ends
             with this process even where `keep` is on.
-        environ: the process's variables, unless a test says otherwise.
+        environ: the process's variables by default.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Server:
         self._home = home
         self.tied = foreground or not launch.options.keep
         self._foreground = foreground
-        # A server that was shared once stays so: whoever restarts it, restarts it for all of its users.
+        # A server that was shared once stays shared: a restart is for all of its users.
         self._shared = foreground or launch.options.keep
         self._environ = dict(os.environ) if environ is None else environ
         self._lock = threading.Lock()
@@ -134,12 +134,12 @@ class Server:
 
     @property
     def state(self) -> Path:
-        """The file that tells other runs of it."""
+        """The file that publishes it to other runs."""
         return self._home / f"{self._name}.json"
 
     @property
     def _alike(self) -> str:
-        """How the names of all servers begin that are told the same."""
+        """The common prefix of the names of servers with equal options."""
         short = "".join(each if each.isalnum() else "-" for each in Path(self.launch.source).name)[:32]
         return f"{short}-{self.launch.server[:12]}"
 
@@ -148,7 +148,7 @@ class Server:
         return f"{self._alike}-{digest(self._base_names)[:6]}"
 
     def begin(self) -> Future[Address]:
-        """Starts it where it does not run yet, or no more; the address when it answers.
+        """Start it where it does not run yet, or no more; the address when it answers.
 
         The future's error is a `PermanentFailure` where it cannot be started.
         """
@@ -167,14 +167,14 @@ class Server:
             return future
 
     def look(self) -> None:
-        """Starts it again at once where it died; to be called when a call failed."""
+        """Start it again at once where it died; to be called when a call failed."""
         with self._lock:
             began = self._future is not None and self._future.done()
         if began and not self._closed.is_set():
             self.begin()
 
     def served(self) -> Served | None:
-        """What is to be said of it; None where nothing was asked of it."""
+        """Its summary; None where it was not used."""
         future = self._future
         if future is None or not future.done() or future.exception() is not None:
             return None
@@ -194,11 +194,11 @@ class Server:
 
     @property
     def stopped(self) -> bool:
-        """Whether somebody stopped it from outside, by removing its file first."""
+        """Whether it was stopped from outside, by removing its file first."""
         return self._shared and (self.owned or self._foreground) and not self.state.exists()
 
     def close(self) -> None:
-        """Stops what was started here, unless it is kept. Waits until nothing of it runs."""
+        """Stop what was started here, unless it is kept. Waits until nothing of it runs."""
         self._closed.set()
         if self._thread is not None:
             self._thread.join()
@@ -237,7 +237,7 @@ class Server:
         future.set_exception(problem)
 
     def _restart(self) -> Address:
-        """Starts it again, a bounded number of times in a run."""
+        """Start it again, a bounded number of times in a run."""
         self.lost()
         status = self._process.ended() if self._process is not None else None
         died = _Died(status if status is not None else -1, self._tail())
@@ -298,7 +298,7 @@ class Server:
         return address
 
     def _declared(self) -> Address | None:
-        """The declared address, if somebody answers there with the right models."""
+        """The declared address, if a server answers there with the right models."""
         url = self.launch.address
         if url is None or self._process is not None:
             return None

@@ -1,4 +1,4 @@
-"""The servers of a plan, and the way of a call through them: what waits for a start, what tells of a death."""
+"""The servers of a plan: they start when first needed, calls wait for them, and a failed call checks on them."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ class Servers:
         return tuple(self.all.values())
 
     def watched(self, watcher: Watcher) -> None:
-        """Tells somebody what the servers do."""
+        """Report what the servers do to a watcher."""
         for server in self.each:
             server.watcher = watcher
 
     def holds(self, hold: Callable[[str], None], free: Callable[[str], None]) -> None:
-        """What is done with a role's calls while its server is started again, and after."""
+        """Set how a role's calls are held while its server restarts, and freed after."""
         for server in self.each:
             server.lost = lambda server=server: _for_all(hold, server.roles)  # type: ignore[misc]
             server.back = lambda server=server: _for_all(free, server.roles)  # type: ignore[misc]
@@ -88,7 +88,7 @@ class Servers:
         return await asyncio.wrap_future(server.begin())
 
     async def all_ready(self) -> None:
-        """Returns once all servers answer. They start one after the other, because each looks for memory that is free.
+        """Return once all servers answer. They start one after the other, because each looks for memory that is free.
 
         Raises:
             SkillcError: one cannot be started, or not again.
@@ -115,11 +115,11 @@ class Servers:
         return sending
 
     def served(self) -> tuple[Served, ...]:
-        """What is to be said of those that were asked."""
+        """The summaries of the servers that were used."""
         return tuple(told for server in self.each if (told := server.served()) is not None)
 
     def close(self) -> None:
-        """Stops what was started and is not kept."""
+        """Stop what was started and is not kept."""
         for server in self.each:
             server.close()
 
