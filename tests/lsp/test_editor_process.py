@@ -58,7 +58,7 @@ def test_nothing_but_the_protocol_reaches_standard_output():
         "def loud(*arguments):\n"
         "    print('printed'); os.write(1, b'written'); subprocess.run(['echo', 'shouted'])\n"
         "    raise RuntimeError('a handler that fails')\n"
-        "server.definitions.highlights = loud\n"
+        "server.names.highlights = loud\n"
         "server.serve()\n"
     )
     text = "language 1\n"
