@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from pygments.lexer import Lexer, RegexLexer, bygroups, default, include, words
+from pygments.lexer import Lexer
 from pygments.lexers.shell import BashLexer
 from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, Punctuation, String, Text, Whitespace
 
-from skillc.language.highlighting import CONSTANTS, OPERATORS
+from skillc.language.highlighting import CONSTANTS
 from skillc.language.highlighting import words as known_words
-from skillc.syntax.tokens import terminals
+from skillc.syntax.tokens import WORDS, Token, tokenize
 
-_WORDS = known_words()
-_TERMINALS = terminals()
-_NAME = _TERMINALS["NAME"]
-_ALONE = tuple(word for word in _WORDS.kinds if word not in _WORDS.settings)
+_KNOWN = known_words()
+_ALONE = {word for word in _KNOWN.kinds if word not in _KNOWN.settings}
+_NAMES = frozenset(("NAME", *WORDS.values()))
+_BY_KIND = {
+    **dict.fromkeys(("NUMBER", "MONEY"), Number),
+    **dict.fromkeys(("COMPARE", "SIGN", "SCALE", "VBAR", "EQUAL"), Operator),
+    **dict.fromkeys(("LBRACE", "RBRACE", "LPAR", "RPAR", "LSQB", "RSQB", "COMMA", "COLON", "DOT", "_END"), Punctuation),
+    **dict.fromkeys(("AND", "OR", "NOT"), Operator.Word),
+    **dict.fromkeys(("STRING", "UNCLOSED"), String.Double),
+    "TEXT": String.Heredoc,
+    "PERCENT": Keyword.Type,
+}
 
 
-class SkillLexer(RegexLexer):  # type: ignore[misc]
+class SkillLexer(Lexer):  # type: ignore[misc]
     """Colours programs; any text has tokens, also one that is no program."""
 
     name = "skill"
@@ -28,71 +36,115 @@ class SkillLexer(RegexLexer):  # type: ignore[misc]
     filenames: ClassVar[list[str]] = ["*.skill"]
     url = "https://pypi.org/project/skillc/"
 
-    # The state `root` is the beginning of a statement, `rest` what follows its first words.
-    tokens: ClassVar = {
-        "trivia": [
-            (r"\s+", Whitespace),
-            (r"///[^\n]*", String.Doc),
-            (r"#[^\n]*", Comment.Single),
-        ],
-        "root": [
-            include("trivia"),
-            (words(_WORDS.modifiers, r"\b", r"\b(?=[ \t]+[^\W\d])"), Keyword.Declaration),
-            (
-                rf"(use)([ \t]+)({_NAME}(?:\.{_NAME})*)",
-                bygroups(Keyword.Namespace, Whitespace, Name.Namespace),
-                "rest",
-            ),
-            (r"use(?=[ \t]*\")", Keyword.Namespace, "rest"),
-            (r"language\b(?=[ \t]+\d)", Keyword.Declaration, "rest"),
-            (words(_WORDS.kinds, "", r"\b(?=[ \t]*\{)"), Keyword.Declaration, "rest"),
-            (words(_ALONE, "", r"\b(?=[ \t]*=)"), Keyword.Declaration, "rest"),
-            (words(_WORDS.kinds, "", r"\b(?=[ \t]+[^\W\d])"), Keyword.Declaration, ("rest", "named")),
-            (
-                rf"({_NAME})([ \t]*)(=)([ \t]*)({'|'.join(_WORDS.values)})\b",
-                bygroups(Name.Attribute, Whitespace, Operator, Whitespace, Keyword.Constant),
-                "rest",
-            ),
-            (rf"{_NAME}(?=\s*[={{])", Name.Attribute, "rest"),
-            default("rest"),
-        ],
-        "named": [
-            (r"[ \t]+", Whitespace),
-            (_NAME, Name.Variable, "#pop"),
-            default("#pop"),
-        ],
-        "rest": [
-            (r"\n", Whitespace, "#pop"),
-            (r"[;{}]", Punctuation, "#pop"),
-            include("trivia"),
-            (_TERMINALS["TEXT"].replace("(?s)", "").replace(r"\\.", r"\\[\s\S]"), String.Heredoc),
-            (r'"""[\s\S]*', String.Heredoc),
-            (_TERMINALS["STRING"], String.Double),
-            (r'"(?:[^"\\\n]|\\[^\n])*', String.Double),
-            (_TERMINALS["MONEY"], Number),
-            (
-                rf"({_TERMINALS['NUMBER']})([ \t]*)(%|(?:{'|'.join(_WORDS.units)})\b)",
-                bygroups(Number, Whitespace, Keyword.Type),
-            ),
-            (_TERMINALS["NUMBER"], Number),
-            (words(OPERATORS, r"\b", r"\b"), Operator.Word),
-            (r"as\b(?=[ \t]+[^\W\d])", Keyword.Namespace),
-            (words(_WORDS.states, r"\b", r"\b"), Name.Builtin.Pseudo),
-            (words(_WORDS.functions, r"(?<!\.)\b", r"\b(?=[ \t]*\()"), Name.Builtin),
-            (rf"{_NAME}(?=[ \t]*\()", Name.Function),
-            (rf"(:)([ \t]*)({'|'.join(_WORDS.types)})\b", bygroups(Punctuation, Whitespace, Keyword.Type)),
-            (
-                rf"(\[)([ \t]*)({'|'.join(_WORDS.types)})([ \t]*)(\])",
-                bygroups(Punctuation, Whitespace, Keyword.Type, Whitespace, Punctuation),
-            ),
-            (words(CONSTANTS, r"\b", r"\b"), Keyword.Constant),
-            (rf"(for)([ \t]+)({'|'.join(_WORDS.modifiers)})\b", bygroups(Keyword, Whitespace, Keyword)),
-            (_NAME, Name),
-            (rf"{_TERMINALS['COMPARE']}|[-+*/|=]", Operator),
-            (r"[()\[\],:.]", Punctuation),
-            (r".", Text),
-        ],
-    }
+    def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, Any, str]]:
+        """Yield index, token type and text of each token."""
+        lexed = tokenize(text)
+        found = [
+            (fault.span.start, fault.span.end, String.Heredoc) for fault in lexed.faults if fault.kind == "unclosed"
+        ]
+        found += [
+            (each.span.start, each.span.end, String.Doc if each.documents else Comment.Single)
+            for each in lexed.comments
+        ]
+        found += _coloured(lexed.found)
+        at = 0
+        for start, end, colour in sorted(found, key=lambda each: (each[0], -each[1])):
+            # The empty string in place of a text that is never closed is part of that text.
+            if start >= at and end > start:
+                if start > at:
+                    yield at, Whitespace, text[at:start]
+                yield start, colour, text[start:end]
+                at = end
+        if at < len(text):
+            yield at, Whitespace, text[at:]
+
+
+def _coloured(tokens: Sequence[Token]) -> Iterator[tuple[int, int, Any]]:
+    """The places of the tokens, each with its colour; the path of a `use` is one."""
+    words: list[Token] = []
+    for token in tokens:
+        words.append(token)
+        if token.kind in ("_END", "LBRACE", "RBRACE", "$END"):
+            yield from _statement(words)
+            words = []
+
+
+def _statement(words: list[Token]) -> Iterator[tuple[int, int, Any]]:
+    """A statement up to its block, its end, or the end of the block that it is in; that token is the last."""
+    shown = _beginning(words)
+    yield from shown
+    done = shown[-1][1] if shown else 0
+    for i, word in enumerate(words):
+        if word.start >= done and (word.kind != "_END" or word.text == ";"):
+            yield word.start, word.end, _colour(words, i)
+
+
+def _beginning(words: list[Token]) -> list[tuple[int, int, Any]]:
+    """The first words of a statement: modifiers, its kind, its name; or a setting with its value."""
+
+    def is_name(at: int) -> bool:
+        return at < len(words) and words[at].kind in _NAMES
+
+    def shown(word: Token, colour: Any) -> tuple[int, int, Any]:
+        return word.start, word.end, colour
+
+    found = []
+    i = 0
+    while is_name(i) and words[i].text in _KNOWN.modifiers and is_name(i + 1):
+        found.append(shown(words[i], Keyword.Declaration))
+        i += 1
+    if not is_name(i):
+        return found
+    word, following = words[i], words[i + 1].kind if i + 1 < len(words) else ""
+    if word.kind == "USE" and (is_name(i + 1) or following == "STRING"):
+        found.append(shown(word, Keyword.Namespace))
+        if is_name(i + 1):
+            last = i + 1
+            while words[last + 1].kind == "DOT" and is_name(last + 2):
+                last += 2
+            found.append((words[i + 1].start, words[last].end, Name.Namespace))
+    elif (word.text == "language" and following == "NUMBER") or (
+        word.text in _KNOWN.kinds and (following == "LBRACE" or (following == "EQUAL" and word.text in _ALONE))
+    ):
+        found.append(shown(word, Keyword.Declaration))
+    elif word.text in _KNOWN.kinds and is_name(i + 1):
+        found += shown(word, Keyword.Declaration), shown(words[i + 1], Name.Variable)
+    elif following == "EQUAL" and is_name(i + 2) and words[i + 2].text in _KNOWN.values:
+        found += (
+            shown(word, Name.Attribute),
+            shown(words[i + 1], Operator),
+            shown(words[i + 2], Keyword.Constant),
+        )
+    elif following in ("EQUAL", "LBRACE"):
+        found.append(shown(word, Name.Attribute))
+    return found
+
+
+def _colour(words: list[Token], i: int) -> Any:
+    """The colour of a word behind the first ones."""
+    word = words[i]
+    before, behind = words[i - 1].kind if i else "", words[i + 1] if i + 1 < len(words) else words[-1]
+    if word.kind in _BY_KIND:
+        return _BY_KIND[word.kind]
+    if word.kind not in _NAMES:
+        return Text
+    if word.kind == "AS" and behind.kind in _NAMES:
+        return Keyword.Namespace
+    if before == "NUMBER" and word.text in _KNOWN.units:
+        return Keyword.Type
+    if word.text in _KNOWN.states:
+        return Name.Builtin.Pseudo
+    if behind.kind == "LPAR":
+        return Name.Builtin if word.text in _KNOWN.functions and before != "DOT" else Name.Function
+    if word.text in _KNOWN.types and (before == "COLON" or (before == "LSQB" and behind.kind == "RSQB")):
+        return Keyword.Type
+    if word.text in CONSTANTS:
+        return Keyword.Constant
+    if (word.text == "for" and behind.text in _KNOWN.modifiers) or (
+        word.text in _KNOWN.modifiers and i and words[i - 1].text == "for"
+    ):
+        return Keyword
+    return Name
 
 
 class ConsoleLexer(Lexer):  # type: ignore[misc]
