@@ -67,13 +67,13 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What a compile gives back.
+    """The result of a compile.
 
     Attributes:
         baselines: the goal's mean of simple classifiers on test, by name.
         artifact: SKILL.md as this compile wrote it, delivered or not.
         kept: files that were edited while the compile ran; the skill was written to another folder because of them.
-        served: what is to be said of the servers that skillc ran.
+        served: reports of the servers that skillc ran.
         interrupted: whether the user ended it, in the loop or in the final test.
         lost: the error of a model that stayed out of reach, in the loop or in the final test; None where none did.
         withheld: why the skill was not delivered; None if it was.
@@ -145,10 +145,10 @@ class Run:
 
 
 def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None = None) -> Compiled:
-    """Compiles a job under a client's budget, until `stop` is asked to.
+    """Compile a job under a client's budget until it is finished or `stop` is asked.
 
     Raises:
-        SkillcError: what the user can mend: models, data, metrics, files.
+        SkillcError: models, data, metrics or files cannot be used.
         BudgetReached: the caps do not even admit the baseline.
         EndpointAway: a model stayed out of reach before the initial skill was measured.
     """
@@ -167,10 +167,10 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
 def opened(
     job: Job, observer: Observer, client: Client, stop: Stop | None, start: Document | None = None
 ) -> Iterator[Run]:
-    """The run of a job, in its folder; `start` is the skill that it begins with, where that is not the program's.
+    """Open the run of a job in its folder; `start` is the skill that it begins with, by default the program's.
 
     Raises:
-        SkillcError: what the user can mend: data, metrics, files.
+        SkillcError: data, metrics or files cannot be used.
     """
     plan, dataset = job.planned.plan, job.estimated.dataset
     before = protect(job.planned, job.paths, job.home, force=job.force)
@@ -206,7 +206,7 @@ def _left_unfinished(changed: Sequence[str]) -> str:
 async def search_and_test(
     run: Run, search: Callable[[Engine, Document], Awaitable[Trained]], *, unless: Document | None = None
 ) -> tuple[Trained, Tested | None]:
-    """What a search found, and its final test; no test where it found no other skill than `unless`.
+    """Search and run the final test; no test where the search found no other skill than `unless`.
 
     Raises:
         StoppedEarly: the user or the clock ended the run before the initial skill was measured.

@@ -21,7 +21,7 @@ from rich.text import Text
 from skillc.artifact_paths import OUTPUT
 from skillc.cli.arguments import ANY_VERDICT
 from skillc.errors import SkillcError
-from skillc.evaluate.job import Job as EvalJob
+from skillc.evaluate.job import EvalJob
 from skillc.evaluate.report import ahead
 from skillc.evaluate.run import Evaluation, evaluate
 from skillc.frontend import Estimated, Planned, ProgramError, plan_file, refuse_folders

@@ -40,7 +40,7 @@ _SERVED = frozenset({"hosted_vllm", "vllm"})
 
 
 def chosen_models(plan: Plan, texts: Sequence[str], *, offline: bool) -> tuple[ModelPlan, ...]:
-    """The models by what the user wrote, each once; the program's target where nothing was written.
+    """Return the models that the user named, each once; by default the program's target.
 
     A role is taken with its settings, and so is a model that a role has. Any other model takes a role's place as
     `compile --model` puts it there: that of the target, or of the role in `role=provider/name`.
@@ -81,13 +81,13 @@ def _chosen(plan: Plan, text: str) -> ModelPlan:
 
 
 def _in_place(plan: Plan, role: str, name: str) -> ModelPlan:
-    """Another model in a role's place, under its own name; the role itself where it has that model already."""
+    """Return another model in a role's place, under its own name; the role itself if it has that model already."""
     model = override_models(plan, {role: name}).models[role]
     return model if model == plan.models[role] else model.model_copy(update={"role": name})
 
 
 def _apart(models: tuple[ModelPlan, ...]) -> tuple[ModelPlan, ...]:
-    """The models under roles of which no two are the same."""
+    """Return the models with roles of which no two are the same."""
     taken: Counter[str] = Counter()
     apart = []
     for model in models:
@@ -98,7 +98,7 @@ def _apart(models: tuple[ModelPlan, ...]) -> tuple[ModelPlan, ...]:
 
 
 def plan_with(plan: Plan, models: Sequence[ModelPlan], *, samples: int | None = None) -> Plan:
-    """The plan with these models and the judges alone, so that no other has to be there."""
+    """Return the plan with only these models and the judges, so that no other needs to be configured."""
     kept = {role: plan.models[role] for role in judges(plan) if role in plan.models}
     roles = {**kept, **{model.role: model for model in models}}
     changes: dict[str, object] = {"models": roles}
@@ -108,16 +108,16 @@ def plan_with(plan: Plan, models: Sequence[ModelPlan], *, samples: int | None = 
 
 
 def as_target(plan: Plan, model: ModelPlan) -> Plan:
-    """The plan with a model in the target's place, as a compile of it would have it."""
+    """Return the plan with a model as the target, as a compile with it would have it."""
     models = {**plan.models, TARGET: model.model_copy(update={"role": TARGET})}
     return asked(plan.model_copy(update={"models": models}))
 
 
 def check_places(plan: Plan, models: Sequence[ModelPlan], environ: Mapping[str, str], root: Path) -> None:
-    """Says how a server's model gets its address, where the program does not declare the model.
+    """Refuse a server's model without an address that the program does not declare.
 
     Raises:
-        SkillcError: nobody says where its server is.
+        SkillcError: no server address is configured for it.
     """
     for model in models:
         if model.role in plan.models or provider_of(model.model) not in _SERVED:
@@ -131,13 +131,13 @@ def check_places(plan: Plan, models: Sequence[ModelPlan], environ: Mapping[str, 
 
 
 def labels_of(models: Sequence[ModelPlan]) -> dict[str, str]:
-    """How each role's model is called in a table: by its name, and by its role too where two share the name."""
+    """Return each role's label in a table: the model's name, with the role where two share the name."""
     names = Counter(model.model for model in models)
     return {model.role: model.model if names[model.model] == 1 else f"{model.model} ({model.role})" for model in models}
 
 
 def is_same(model: ModelPlan, locked: ModelLock) -> bool:
-    """Whether a model is the one that a lock names, parameters included."""
+    """Return whether a model is the one in a lock, parameters included."""
     return (model.model, model.parameters) == (locked.model, locked.parameters)
 
 
@@ -149,7 +149,7 @@ def bound_of(
     sizes: Sizes,
     prices: dict[str, PricePlan | None],
 ) -> Bound:
-    """Every arm under every model on all samples of all examples, as if no reply were known yet.
+    """Return the bound of every arm under every model on all samples of all examples, with an empty cache.
 
     Args:
         plan: of the evaluation, with its samples.
@@ -157,7 +157,7 @@ def bound_of(
         arms: the skills.
         examples: of the split.
         sizes: of the data.
-        prices: None where nobody says it.
+        prices: None where it is unknown.
     """
     whole, count = Bound(), examples * plan.optimize.samples
     for model in models:
@@ -169,13 +169,13 @@ def bound_of(
 
 
 def preflight_of(plan: Plan, prices: dict[str, PricePlan | None]) -> int:
-    """How many models are tried with one call before the first."""
+    """Return how many models preflight asks, one call each."""
     stage = preflight_stage(plan.models, prices)
     return stage.bound.most.calls if stage is not None else 0
 
 
 def check_caps(plan: Plan, bound: Bound) -> None:
-    """Refuses an evaluation that the caps surely end before it is whole.
+    """Refuse an evaluation that the caps surely end before it is complete.
 
     Raises:
         SkillcError: with the setting that would do.
@@ -203,7 +203,7 @@ Split = Literal["validation", "train", "test"]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a user asks for.
+    """The user's options.
 
     Attributes:
         models: `role`, `provider/name` or `role=provider/name`; none for the program's target.
@@ -223,18 +223,18 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """What will be measured, with everything looked up and nothing sent.
+class EvalJob:
+    """What to measure, with everything looked up and nothing sent.
 
     Attributes:
         program: the program's own plan.
-        plan: that of the evaluation: its models and judges, its samples.
-        models: those that are tried, in order.
+        plan: the evaluation's plan: its models and judges, its samples.
+        models: the models to evaluate, in order.
         paths: of the compiled skill and its lock.
-        bound: what it takes at most.
-        tried: models that preflight asks, one call each.
+        bound: the most that it may cost.
+        tried: number of models that preflight asks, one call each.
         looks: at the test split, one for each pair that is tested; empty on another split.
-        notes: what the user should know before anything is sent.
+        notes: what to report before anything is sent.
     """
 
     program: Plan
@@ -252,11 +252,11 @@ class Job:
     notes: tuple[str, ...]
 
 
-def prepared(planned: Planned, wanted: Wanted) -> Job:
-    """Looks up models, skills and data, and what they take.
+def prepared(planned: Planned, wanted: Wanted) -> EvalJob:
+    """Look up models, skills and data, and bound the cost.
 
     Raises:
-        SkillcError: whatever of it the user can mend, caps that cannot pay for it included.
+        SkillcError: an option, file or model cannot be used, or the caps cannot pay for the evaluation.
     """
     program, root = planned.plan, planned.root
     models = chosen_models(program, wanted.models, offline=wanted.offline)
@@ -273,7 +273,7 @@ def prepared(planned: Planned, wanted: Wanted) -> Job:
     bound = bound_of(plan, models, arms.each, len(examples), sizes_of(plan, dataset), prices)
     check_caps(plan, bound)
     sampled = program.model_copy(update={"optimize": plan.optimize})
-    return Job(
+    return EvalJob(
         program=program,
         plan=plan,
         root=root,
@@ -304,7 +304,7 @@ def _notes(wanted: Wanted, models: Sequence[ModelPlan]) -> list[str]:
 def _looks(
     program: Plan, root: Path, dataset: Dataset, models: Sequence[ModelPlan], arms: Arms
 ) -> dict[tuple[str, str], LookLock]:
-    """One look for each pair, in the order in which they are judged: skills first, then no skill."""
+    """Return one look for each pair, in the order in which they are judged: skills first, then no skill."""
     reference, test = arms.reference, split_digest(dataset.test)
     if reference is None:
         return {}
@@ -317,12 +317,12 @@ def _looks(
 
 
 def _run(plan: Plan, root: Path, dataset: Dataset) -> str:
-    """The name of the run that a compile of this plan is, so that a pair which it tested is the same look."""
+    """Return the id of the run that compiles this plan, so that a pair which it tested is the same look."""
     return run_id(parts_of_run(plan, root, dataset, _own_endpoints(plan, root)))
 
 
 def _own_endpoints(plan: Plan, root: Path) -> dict[str, Endpoint]:
-    """Of the models that functions answer for; a model that is not asked may lack its key."""
+    """Return the endpoints of models that Python functions answer for; a model that is not asked may lack its key."""
     found = {}
     for role, model in plan.models.items():
         try:
@@ -334,6 +334,6 @@ def _own_endpoints(plan: Plan, root: Path) -> dict[str, Endpoint]:
     return found
 
 
-def new_looks(job: Job) -> int:
-    """How many looks the evaluation adds to those that the lock knows."""
+def new_looks(job: EvalJob) -> int:
+    """Return how many looks the evaluation adds to those in the lock."""
     return unknown_looks(job.arms.lock.looks if job.arms.lock else (), list(job.looks.values()))

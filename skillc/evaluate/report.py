@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from skillc.evaluate.job import Job, new_looks
+from skillc.evaluate.job import EvalJob, new_looks
 from skillc.evaluate.run import Evaluation
 from skillc.evaluate.scores import Gain, ModelScores, Score
 from skillc.gates.units import written
@@ -21,7 +21,7 @@ from skillc.text import counted
 
 
 def summary(found: Evaluation) -> dict[str, JsonValue]:
-    """All figures, as numbers of the goal's own unit with six digits; money in nano-dollars, null if unknown."""
+    """Return the JSON of an evaluation: six digits in the goal's unit; money in nano-dollars, null if unknown."""
     job, made_with = found.job, found.made_with
     reference = job.arms.reference
     return {
@@ -81,7 +81,7 @@ def _mean(mean: Mean) -> JsonValue:
 
 
 def _pair(gain: Gain) -> JsonValue:
-    """`verdict` is null where none may be claimed: the split is not the test split."""
+    """Return the JSON of a pair; `verdict` is null unless the split is the test split."""
     verdict = gain.verdict
     low, high = verdict.interval or (None, None)
     return {
@@ -100,7 +100,7 @@ def _pair(gain: Gain) -> JsonValue:
 
 
 def _described(gain: Gain, split: str) -> JsonValue:
-    """A pair that is not judged; on the test split, where it is no look, without interval and p-value."""
+    """Return the JSON of a pair that is not judged; on the test split it has no interval and no p-value."""
     interval = gain.verdict.interval if split != "test" else None
     return {
         "gain": _number(gain.verdict.gain),
@@ -122,8 +122,8 @@ _HINTS = {
 }
 
 
-def ahead(job: Job) -> list[str]:
-    """What is said before anything is sent: the worst case, and what a look costs."""
+def ahead(job: EvalJob) -> list[str]:
+    """Return the lines to print before anything is sent: the worst case, and the cost of a look."""
     most, about = job.bound.most, job.bound.estimate
     samples = job.plan.optimize.samples
     parts = [
@@ -149,7 +149,7 @@ def ahead(job: Job) -> list[str]:
 
 
 def table(found: Evaluation) -> RenderableType:
-    """The end of an evaluation."""
+    """Return the report of an evaluation for a terminal of 80 columns."""
     job = found.job
     parts: list[RenderableType] = [Text()]
     if found.models:
@@ -221,7 +221,7 @@ def _p(p: Fraction | None) -> str:
 
 
 def _metrics(found: Evaluation, others: list[MetricPlan]) -> Table:
-    """Means of the metrics beside the goal."""
+    """Return the table of the other metrics' means."""
     rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     rows.add_column("other metrics", overflow="fold", min_width=14)
     for metric in others:
@@ -248,7 +248,7 @@ def _value(mean: Mean, metric: MetricPlan) -> str:
 
 
 def _below(found: Evaluation) -> Text:
-    """What the figures may be taken for, and what is missing."""
+    """Return the lines below the table: claims, origin, missing cells."""
     lines = Text()
     for claim in _claims(found):
         lines.append_text(claim).append("\n")
@@ -259,7 +259,7 @@ def _below(found: Evaluation) -> Text:
 
 
 def _claims(found: Evaluation) -> list[Text]:
-    """On test a verdict for each pair; elsewhere why there is none."""
+    """Return a verdict for each pair on test; elsewhere why there is none."""
     split, compiled = found.job.split, found.job.arms.compiled is not None
     if split == "validation" and compiled:
         return [
@@ -293,7 +293,7 @@ def _claim(found: Evaluation, model: ModelScores, gain: Gain) -> Text:
 
 
 def _over_none(found: Evaluation) -> list[str]:
-    """What the compiled skill adds to no skill, on the same cells; nothing is claimed by it."""
+    """Return the gain of the compiled skill over no skill, on the same cells; it is not a claim."""
     lines = []
     for model in found.models:
         if model.over_none is None or model.over_none.verdict.gain is None:
@@ -311,7 +311,7 @@ def _over_none(found: Evaluation) -> list[str]:
 
 
 def _origin(found: Evaluation) -> list[str]:
-    """Which model the compiled skill came from, where that is not plain from the head."""
+    """Return which model the compiled skill was made with, unless the head shows it."""
     if found.made_with is None:
         return []
     here = any(model.made_here for model in found.models)
@@ -325,7 +325,7 @@ def _origin(found: Evaluation) -> list[str]:
 
 
 def _missing(found: Evaluation) -> list[str]:
-    """Cells that are no scores: what failed, what was not reached, and what to do."""
+    """Return the cells without a score: failures, what was not reached, and the fix."""
     lines, several = [], len(found.models) > 1
     for model in found.models:
         for score in model.scores:

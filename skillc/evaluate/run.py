@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from pydantic import JsonValue
 
-from skillc.evaluate.job import Job, is_same, labels_of
+from skillc.evaluate.job import EvalJob, is_same, labels_of
 from skillc.evaluate.scores import Gain, ModelScores, Pair, gain_of, pair_of, score_of
 from skillc.evaluate.skills import NONE, Arm, count_looks
 from skillc.metrics.meter import Meter, model_free_means
@@ -29,21 +29,21 @@ from skillc.session import Session
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What an evaluation gives back.
+    """The result of an evaluation.
 
     Attributes:
-        job: what was asked for.
-        models: the figures; none where the test split was not measured as a whole.
+        job: what was measured.
+        models: scores by model; none where the test split was not measured completely.
         baselines: the goal's mean of simple classifiers, by name.
         stopped: what ended it early: `interrupted`, `time`, a cap's name, or `down` where a model stayed out of reach;
             None where it is whole.
         made_with: the model that the compiled skill was made with; None where none is scored.
         spent: the ledger's two books.
-        served: what is to be said of the servers that skillc ran.
+        served: reports of the servers that skillc ran.
         lost: the error of a model that stayed out of reach; None where none did.
     """
 
-    job: Job
+    job: EvalJob
     models: tuple[ModelScores, ...]
     baselines: dict[str, Fraction]
     stopped: str | None
@@ -53,11 +53,11 @@ class Evaluation:
     lost: EndpointAway | None = None
 
 
-def evaluate(job: Job, observer: Observer, client: Client, stop: Stop | None = None) -> Evaluation:
-    """Measures under a client's budget, until `stop` is asked to. On the test split it is all or nothing.
+def evaluate(job: EvalJob, observer: Observer, client: Client, stop: Stop | None = None) -> Evaluation:
+    """Measure under a client's budget until it is complete or `stop` is asked. On the test split it is all or nothing.
 
     Raises:
-        SkillcError: what the user can mend: models, metrics, the lock.
+        SkillcError: models, metrics or the lock cannot be used.
     """
     session, meter = Session(job.plan, client, observer, stop), Meter(job.plan, job.root, job.dataset.places)
     table = {model.role: _columns(job, model, session, meter) for model in job.models}
@@ -75,7 +75,7 @@ def evaluate(job: Job, observer: Observer, client: Client, stop: Stop | None = N
     )
 
 
-async def _measured(job: Job, arms: Sequence[Compared], session: Session) -> tuple[bool, str | None]:
+async def _measured(job: EvalJob, arms: Sequence[Compared], session: Session) -> tuple[bool, str | None]:
     """Measure side by side; return whether every example was tried under every arm, and what ended it early."""
     stop, watch = session.stop, session.watch
     samples, todo, whole = job.plan.optimize.samples, list(job.examples), False
@@ -101,17 +101,17 @@ async def _measured(job: Job, arms: Sequence[Compared], session: Session) -> tup
     return whole, None
 
 
-def _made_with(job: Job) -> ModelLock | None:
+def _made_with(job: EvalJob) -> ModelLock | None:
     return job.arms.lock.models.get(TARGET) if job.arms.lock and job.arms.compiled else None
 
 
-def _columns(job: Job, model: ModelPlan, session: Session, meter: Meter) -> list[Compared]:
+def _columns(job: EvalJob, model: ModelPlan, session: Session, meter: Meter) -> list[Compared]:
     rollouts = session.rollouts(meter, model.role)
     return [Compared(rollouts, arm.skill, arm.name) for arm in job.arms.each]
 
 
-def _figures(job: Job, table: Mapping[str, Sequence[Compared]], client: Client) -> tuple[ModelScores, ...]:
-    """The figures of every model; what is tested on the test split is counted in the lock before anybody sees it."""
+def _figures(job: EvalJob, table: Mapping[str, Sequence[Compared]], client: Client) -> tuple[ModelScores, ...]:
+    """Score every model. Looks at the test split are counted in the lock before any figure is returned."""
     pairs = {model.role: _pairs(job, table[model.role]) for model in job.models}
     numbers = _numbers(job, {(role, pair.arm.name) for role, row in pairs.items() for pair in row if pair.tested})
     labels, made_with = labels_of(job.models), _made_with(job)
@@ -133,14 +133,14 @@ def _figures(job: Job, table: Mapping[str, Sequence[Compared]], client: Client) 
     )
 
 
-def _numbers(job: Job, tested: set[tuple[str, str]]) -> dict[tuple[str, str], int]:
-    """The number of each pair's look, by role and arm; none where the split is not the test split."""
+def _numbers(job: EvalJob, tested: set[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    """Count the looks at the test split; return the number of each, by role and arm."""
     looks = {place: look for place, look in job.looks.items() if place in tested}
     return dict(zip(looks, count_looks(job.paths, list(looks.values())), strict=True)) if looks else {}
 
 
-def _pairs(job: Job, row: Sequence[Compared]) -> list[Pair]:
-    """Each skill beside the reference, in the order of the table."""
+def _pairs(job: EvalJob, row: Sequence[Compared]) -> list[Pair]:
+    """Pair each skill with the reference, in the order of the table."""
     reference = job.arms.reference
     if reference is None:
         return []
@@ -152,8 +152,8 @@ def _pairs(job: Job, row: Sequence[Compared]) -> list[Pair]:
     ]
 
 
-def _over_none(job: Job, row: Sequence[Compared]) -> Gain | None:
-    """The compiled skill against no skill, on the same cells."""
+def _over_none(job: EvalJob, row: Sequence[Compared]) -> Gain | None:
+    """Compare the compiled skill with no skill, on the same cells."""
     bare, compiled, reference = job.arms.named(NONE), job.arms.compiled, job.arms.reference
     if bare is None or compiled is None or reference in (bare, compiled):
         return None

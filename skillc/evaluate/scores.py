@@ -23,7 +23,7 @@ _DONE, _NOT_RUN = "measured", "not run"
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One skill under one model on the split.
+    """The score of one skill under one model on the split.
 
     Attributes:
         goal: the goal's mean over the `n` examples whose every sample was measured.
@@ -45,7 +45,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """One skill against the reference under one model, paired by example.
+    """The gain of one skill over the reference under one model, paired by example.
 
     Attributes:
         look: how often the test split was looked at, with this pair; 0 on another split, or without a test.
@@ -67,13 +67,13 @@ class Pair:
 
     @property
     def tested(self) -> bool:
-        """Whether there is anything to judge."""
+        """Return whether there is anything to judge."""
         return not self.same and any(None not in (pair.initial, pair.best) for pair in self.scores)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelScores:
-    """All skills under one model.
+    """The scores of all skills under one model.
 
     Attributes:
         label: the model's name in a table.
@@ -92,7 +92,7 @@ class ModelScores:
 
 
 def score_of(plan: Plan, arm: Arm, compared: Compared, examples: Sequence[Example], tally: Tally) -> Score:
-    """The figures of one skill."""
+    """Score one skill."""
     goal, samples = plan.goal, plan.optimize.samples
     totals = {
         metric.name: [compared.rollouts.total(compared.skill, e, metric.name, samples=samples) for e in examples]
@@ -128,13 +128,13 @@ def _fate(compared: Compared, example: Example, metric: str, samples: int) -> st
 def pair_of(
     plan: Plan, reference: Arm, of_reference: Compared, arm: Arm, compared: Compared, examples: Sequence[Example]
 ) -> Pair:
-    """The scores of a skill beside those of the reference."""
+    """Pair the scores of a skill with those of the reference."""
     scores = paired(of_reference, compared, examples, plan.goal.name, samples=plan.optimize.samples)
     return Pair(arm, tuple(scores), arm.digest == reference.digest)
 
 
 def gain_of(plan: Plan, pair: Pair, look: int) -> Gain:
-    """What may be said of a pair; `look` is 0 where it is not judged as a look at the test split."""
+    """Judge a pair; `look` is 0 where it is no look at the test split."""
     goal = plan.goal
     if pair.same:
         return Gain(pair.arm, 0, without_test("the two skills are the same", same=True))

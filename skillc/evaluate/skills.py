@@ -28,7 +28,7 @@ _NO_SKILL = hashlib.sha256(b"").hexdigest()
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One skill among those that are compared.
+    """One of the compared skills.
 
     Attributes:
         name: `none`, `initial`, `compiled`, or the file as the user named it.
@@ -42,12 +42,12 @@ class Arm:
 
     @property
     def label(self) -> str:
-        """The name in a table; of a file's name what can be shown."""
+        """The name in a table; of a file name the printable characters."""
         return _LABELS.get(self.name) or "".join(c if c.isprintable() else "?" for c in self.name)
 
     @property
     def digest(self) -> str:
-        """Hex sha256 of the skill."""
+        """The hex sha256 of the skill."""
         return _NO_SKILL if self.skill is None else digest(self.skill)
 
 
@@ -68,18 +68,18 @@ class Arms:
 
     @property
     def compiled(self) -> Arm | None:
-        """The compiled skill, where it is among them."""
+        """The compiled skill, if it is among them."""
         return self.named(COMPILED)
 
     def named(self, name: str) -> Arm | None:
-        """The arm of a name, None where it is not among them."""
+        """Return the arm with a name, or None."""
         return next((arm for arm in self.each if arm.name == name), None)
 
 
 def arms_of(
     plan: Plan, paths: ArtifactPaths, files: Sequence[Path], without: Collection[str], against: str | None = None
 ) -> Arms:
-    """The skills to compare.
+    """Collect the skills to compare.
 
     Args:
         plan: the program.
@@ -109,7 +109,7 @@ def arms_of(
 
 
 def _reference(arms: Sequence[Arm], against: str | None, notes: Sequence[str]) -> Arm | None:
-    """The arm that the others are compared with.
+    """Return the arm that the others are compared with.
 
     Raises:
         SkillcError: the one that was asked for is not among them.
@@ -158,7 +158,7 @@ def _from_file(file: Path) -> Arm:
 
 
 def _file_name(file: Path) -> str:
-    """The name of a file's arm, which is that of no other arm."""
+    """Return the name of a file's arm, which no other arm has."""
     return str(file) if str(file) not in ARMS else f"./{file}"
 
 
@@ -177,7 +177,7 @@ def _read(path: Path) -> Document:
 
 
 def check_test(arms: Arms, dataset: Dataset, paths: ArtifactPaths) -> None:
-    """Refuses to look at a test split where no lock counts it, or where a skill was made from it.
+    """Refuse the test split if no lock counts looks at it, or if a skill was made from it.
 
     Raises:
         SkillcError: as it says.
@@ -196,7 +196,7 @@ def check_test(arms: Arms, dataset: Dataset, paths: ArtifactPaths) -> None:
 
 
 def look_at(run: str, reference: Arm, arm: Arm, test: str) -> LookLock:
-    """One pair on the test split.
+    """Return the look of one pair at the test split.
 
     Args:
         run: names what else the scores depend on: the run that a compile with this model is.
@@ -208,12 +208,12 @@ def look_at(run: str, reference: Arm, arm: Arm, test: str) -> LookLock:
 
 
 def unknown_looks(known: tuple[LookLock, ...], looks: Sequence[LookLock]) -> int:
-    """How many of the looks are not in the lock yet."""
+    """Return how many of the looks are not in the lock yet."""
     return len(_numbered(known, looks)[0]) - len(known)
 
 
 def _numbered(known: tuple[LookLock, ...], looks: Sequence[LookLock]) -> tuple[tuple[LookLock, ...], list[int]]:
-    """All looks with these among them, and the number of each of these."""
+    """Add looks to those known; return all, and the number of each added one."""
     numbers = []
     for look in looks:
         known, number = look_of(known, look)
@@ -222,7 +222,7 @@ def _numbered(known: tuple[LookLock, ...], looks: Sequence[LookLock]) -> tuple[t
 
 
 def count_looks(paths: ArtifactPaths, looks: Sequence[LookLock]) -> list[int]:
-    """Writes looks into the lock of a skill, and gives the number of each, which an identical one keeps.
+    """Write looks into the lock of a skill and return the number of each; an identical look keeps its number.
 
     Raises:
         SkillcError: the lock cannot be read or written.

@@ -42,12 +42,12 @@ class RunFolder:
 
     @property
     def about(self) -> Path:
-        """What the run is of."""
+        """The file that describes the run."""
         return self.path / "run.json"
 
     @contextmanager
     def opened(self) -> Iterator[RunStore]:
-        """Opens the run's store, which holds the run for this process.
+        """Open the run's store, which locks the run for this process.
 
         Raises:
             SkillcError: another process compiles this very run, the folder cannot be made, or the store is damaged.
@@ -61,7 +61,7 @@ class RunFolder:
             yield store
 
     def forget_other_format(self, store: RunStore) -> bool:
-        """Removes what an earlier version of skillc kept in files of another format; returns whether there was any."""
+        """Remove the files of an earlier version's format; return whether the run was recorded in one."""
         found = [path for name in _EARLIER if (path := self.path / name).exists()]
         for path in found:
             path.unlink(missing_ok=True)
@@ -69,7 +69,7 @@ class RunFolder:
 
 
 def make_home(home: Path) -> None:
-    """Makes the `.skillc` folder, which git is to pass over.
+    """Make the `.skillc` folder, which git ignores.
 
     Raises:
         OSError: it cannot be written.
@@ -80,13 +80,13 @@ def make_home(home: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """One run.
+    """What a run is a run of.
 
     Attributes:
         program: the program's file name.
-        parts: digest of each thing that its decisions depend on, by the name that a user knows it under.
+        parts: digest of each thing that its decisions depend on, by the name that messages use.
         salt: part of every cache key; empty where earlier replies may be used.
-        finished: whether it came to its end.
+        finished: whether the run is finished.
     """
 
     program: str
@@ -96,7 +96,7 @@ class About:
 
 
 def begin(folder: RunFolder, store: RunStore, program: str, parts: Mapping[str, str], *, fresh: bool) -> About:
-    """Resumes the run in a folder, or begins it; `fresh` throws away what its store knows.
+    """Resume the run in a folder, or begin it; `fresh` clears its store.
 
     Raises:
         SkillcError: the folder cannot be written.
@@ -112,7 +112,7 @@ def begin(folder: RunFolder, store: RunStore, program: str, parts: Mapping[str, 
 
 
 def changed_since_unfinished(folder: RunFolder, program: str, parts: Mapping[str, str]) -> tuple[str, ...] | None:
-    """Which parts differ from the newest run of a program that was left unfinished; None where this run is known."""
+    """Return the parts that differ from the newest unfinished run of a program; None where this run is known."""
     if folder.about.exists():
         return None
     runs = [path for path in (folder.home / "runs").glob("*/run.json") if path != folder.about]
@@ -126,7 +126,7 @@ def changed_since_unfinished(folder: RunFolder, program: str, parts: Mapping[str
 
 
 def finish(folder: RunFolder, about: About) -> None:
-    """Notes that the run came to its end.
+    """Record that the run is finished.
 
     Raises:
         SkillcError: the folder cannot be written.

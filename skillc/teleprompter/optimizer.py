@@ -31,11 +31,11 @@ from skillc.teleprompter.lms import UserLMs
 from skillc.teleprompter.predictors import Instruction, field_plans, instructions_of, put_in, skill_plan, texts_for
 from skillc.teleprompter.rollouts import (
     Answer,
-    Job,
     Metric,
     ModuleMeter,
     ModuleRollouts,
     ModuleRunner,
+    ModuleTask,
     arguments_of,
     as_json,
     scored,
@@ -218,7 +218,7 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
     ) -> tuple[Trained, Tested, tuple[Mapping[str, JsonValue], ...]]:
         observer = _Logged()
         session = Session(plan, client, observer, Stop(None if plan.budget.time is None else float(plan.budget.time)))
-        job = Job(
+        job = ModuleTask(
             student=student,
             texts=lambda document: _texts(document, student, plan, instructions),
             examples=material.originals,

@@ -120,8 +120,8 @@ _JSON: TypeAdapter[Any] = TypeAdapter(Any)
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """What does not change between rollouts.
+class ModuleTask:
+    """What all rollouts of a module have in common.
 
     Attributes:
         student: the user's module.
@@ -146,7 +146,7 @@ class ModuleRunner:
     charged in the order of the asking, later ones as they come.
     """
 
-    def __init__(self, job: Job, client: Client, threads: int) -> None:
+    def __init__(self, job: ModuleTask, client: Client, threads: int) -> None:
         self._job = job
         self._client = client
         self._lms: dict[str, RoleLM] = {role: make_lm(client, role) for role in client.roles}

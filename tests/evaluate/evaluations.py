@@ -11,7 +11,7 @@ from typing import Any
 from conftest_cli import PROGRAM
 from rich.console import Console
 
-from skillc.evaluate.job import Job, Wanted, prepared
+from skillc.evaluate.job import EvalJob, Wanted, prepared
 from skillc.evaluate.report import table
 from skillc.evaluate.run import Evaluation, evaluate
 from skillc.evaluate.scores import ModelScores, Score
@@ -33,7 +33,7 @@ def copied(compiled: tuple[Path, Any, Any], folder: Path, program: str = PROGRAM
     return folder
 
 
-def job_of(folder: Path, *settings: str, **wanted: Any) -> Job:
+def job_of(folder: Path, *settings: str, **wanted: Any) -> EvalJob:
     planned = plan_file(
         folder / "things.skill",
         settings=settings,

@@ -1,4 +1,4 @@
-"""Claims on cache keys: of all threads and processes that share a cache folder, one fetches a key, the others wait.
+"""Single flight between processes: of all that share a cache folder, one fetches a key and the others wait.
 
 A claim is a POSIX record lock on one byte of a file in the cache folder, at an offset taken from the key. The system
 drops it with the process that holds it, however that ends. Two keys share a byte once in 2^60 pairs; then one of them
@@ -23,7 +23,7 @@ _SHORTEST, _LONGEST = 0.002, 0.25
 
 
 class Claim:
-    """A key that is claimed."""
+    """A claimed key."""
 
     __slots__ = ("_file", "_place")
 
@@ -32,7 +32,7 @@ class Claim:
         self._place = place
 
     def free(self) -> None:
-        """Gives the key back."""
+        """Release the key."""
         self._file.free(self._place)
 
 
@@ -51,11 +51,11 @@ class Claims:
 
     @property
     def shared(self) -> bool:
-        """Whether anybody else may fetch the same keys, so that a claimed key has to be looked up once more."""
+        """Whether other processes may fetch the same keys, so that a claimed key must be looked up again."""
         return self._folder is not None
 
     async def take(self, key: str, patience: float) -> Claim | None:
-        """Claims a key, once nobody else does.
+        """Claim a key as soon as no other claims it.
 
         Args:
             key: hex digest.
@@ -80,7 +80,7 @@ class Claims:
         return Claim(file, place)
 
     def close(self) -> None:
-        """Lets go of the lock file, which stays."""
+        """Close the lock file, which is kept."""
         file, self._file = self._file, None
         if file is not None:
             _closed(file)
@@ -99,7 +99,7 @@ class _LockFile:
         self.forget()
 
     def forget(self) -> None:
-        """Forgets the claims of the process that this one was forked from."""
+        """Forget the claims of the parent process."""
         self._guard = threading.Lock()
         self._taken: set[int] = set()
 
@@ -142,7 +142,7 @@ _GUARD = threading.Lock()
 
 
 def _opened(folder: Path) -> _LockFile:
-    """The lock file of a folder; one that cannot be opened leaves the claims within the process."""
+    """Open the lock file of a folder; if that fails, claims hold within the process only."""
     with _GUARD:
         name = _identity(folder / _NAME)
         file = _FILES.get(name)
@@ -182,7 +182,7 @@ def _handle(path: Path) -> int | None:
 
 
 def _forked() -> None:
-    """Locks are not inherited, and a guard that another thread held would be held for ever."""
+    """Reset after a fork: locks are not inherited, and a guard that another thread held would never be released."""
     global _GUARD
     _GUARD = threading.Lock()
     for file in _FILES.values():

@@ -38,7 +38,7 @@ class Entry:
 
     @property
     def size(self) -> int:
-        """Bytes of its text."""
+        """The bytes of its text."""
         return len(self.text.encode()) if self.text is not None else 0
 
 
@@ -89,7 +89,7 @@ class Wanted:
 
 
 def find_folder(path: Path, *, new: bool = False) -> Path:
-    """The cache folder that a path means: itself, or the one beside a program, in a program's folder or in `.skillc`.
+    """Find the cache folder of a path: itself, or the one beside a program, in a program's folder or in `.skillc`.
 
     Args:
         path: what the user named.
@@ -172,7 +172,7 @@ def prune(folder: Path, wanted: Callable[[Entry], bool], *, dry: bool = False) -
 
 
 def disk_used(folder: Path) -> int:
-    """Bytes that the folder's files take."""
+    """Return the bytes of the folder's files."""
     total = 0
     for file in folder.rglob("*"):
         with contextlib.suppress(OSError):

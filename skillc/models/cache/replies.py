@@ -116,14 +116,14 @@ def _require_text(value: Any) -> None:
 
 
 class ReplyCache:
-    """Texts by key. Trouble in mid-run is warned about once and costs money, never the run.
+    """Texts by key. An error during the run is warned about once; it costs replies, never the run.
 
     Args:
         folder: where the replies are kept; None keeps the latest of them in memory.
         sleep: how a wait for another process passes, in seconds.
 
     Raises:
-        SkillcError: the folder cannot be made or written, or what stands in it is damaged.
+        SkillcError: the folder cannot be made or written, or it is damaged.
     """
 
     def __init__(self, folder: Path | None, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
@@ -134,7 +134,7 @@ class ReplyCache:
         self._warned = False
 
     async def get(self, key: str) -> str | None:
-        """The text, or None."""
+        """Return the text, or None."""
         if self._disk is None:
             return self._memory.get(key)
         try:
@@ -160,12 +160,12 @@ class ReplyCache:
                 self._disk.close()
 
     def close(self) -> None:
-        """Closes the files."""
+        """Close the files."""
         if self._disk is not None:
             self._disk.close()
 
     async def _patiently(self, act: Callable[[], T]) -> T:
-        """Tries again while another process holds the database, and lets the event loop run in between."""
+        """Retry while another process holds the database, with the event loop running in between."""
         waited = 0.0
         while True:
             try:
@@ -185,7 +185,7 @@ class ReplyCache:
 
 
 def _is_busy(problem: Exception) -> bool:
-    """Whether another process has the lock; diskcache calls all that hinders a transaction a timeout."""
+    """Return whether another process has the lock; diskcache reports every error of a transaction as a timeout."""
     cause = problem.__context__ if isinstance(problem, diskcache.Timeout) else problem
     return isinstance(cause, sqlite3.OperationalError) and ("locked" in str(cause) or "busy" in str(cause))
 
