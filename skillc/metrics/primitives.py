@@ -179,13 +179,17 @@ def read_number(value: JsonValue) -> Fraction | None:
     return Fraction(f"{found['sign']}{found['digits'].replace(',', '')}{found['power'] or ''}")
 
 
-@primitive
-def numeric(subject: Subject) -> Measure:
-    """1 where the answer is a right number within `within`, or within the share `tolerance` of it, else 0."""
+def _gold_numbers(subject: Subject) -> list[Fraction]:
     golds = [gold for gold in map(read_number, subject.golds) if gold is not None]
     if not golds:
         raise SkillcError(f"the right answer for `{subject.name}`, {shown(subject.gold)}, is no number")
-    answer = read_number(subject.value)
+    return golds
+
+
+@primitive
+def numeric(subject: Subject) -> Measure:
+    """1 where the answer is a right number within `within`, or within the share `tolerance` of it, else 0."""
+    golds, answer = _gold_numbers(subject), read_number(subject.value)
     if answer is None:
         return Measure(0, f"{shown(subject.value)} is no number")
     share, within = (_option(subject.options.get(name)) for name in ("tolerance", "within"))
@@ -206,10 +210,7 @@ def relative_error(subject: Subject) -> Measure:
 
     An answer that is no number is 1 off, and so is any other answer where the right one is 0 and no `scale` is given.
     """
-    golds = [gold for gold in map(read_number, subject.golds) if gold is not None]
-    if not golds:
-        raise SkillcError(f"the right answer for `{subject.name}`, {shown(subject.gold)}, is no number")
-    answer = read_number(subject.value)
+    golds, answer = _gold_numbers(subject), read_number(subject.value)
     if answer is None:
         return Measure(_WORST, f"{shown(subject.value)} is no number")
     error = min(_share(abs(answer - gold), _positive(subject.options.get("scale")) or abs(gold)) for gold in golds)

@@ -13,7 +13,7 @@ from skillc.gates.stages import gates_for
 from skillc.gates.terms import Term, show_term
 from skillc.plan.schema import GatePlan, Plan, RequirePlan
 from skillc.versions.change import Change, Place
-from skillc.versions.compare.meaning import renamed, renamed_metrics
+from skillc.versions.compare.metrics import renamed, renamed_metrics
 from skillc.versions.version import Version
 
 Kind = Literal["gate", "require"]
