@@ -21,7 +21,7 @@ from skillc.plan.advice import LEAST_GROUPS, plan_advice
 from skillc.plan.digest import plan_digest, shown_address, without_secrets
 from skillc.plan.initial import sections_of
 from skillc.plan.models import rulebook_limits
-from skillc.plan.schema import FieldPlan, ModelPlan, Plan, PricePlan, TypePlan
+from skillc.plan.schema import FieldPlan, ModelPlan, Plan, PricePlan
 from skillc.stats.power import DIFFERING, smallest_gain
 from skillc.text import counted, joined
 
@@ -136,18 +136,7 @@ def _task(plan: Plan) -> list[Row]:
 
 def _type(field: FieldPlan) -> str:
     limit = f", at most {figures.count(field.limit)} tokens" if field.limit is not None else ""
-    return type_text(field.type) + limit
-
-
-def type_text(type_: TypePlan) -> str:
-    """A type as a program writes it."""
-    if type_.kind == "labels":
-        text = " | ".join(f'"{label}"' for label in type_.labels)
-    elif type_.item is not None:
-        text = f"list[{type_text(type_.item)}]"
-    else:
-        text = type_.kind
-    return f"{text} | none" if type_.optional else text
+    return field.type.text + limit
 
 
 def _skill(plan: Plan) -> list[Row]:

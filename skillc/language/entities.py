@@ -104,7 +104,6 @@ class _Reader:
         raise Broken
 
 
-EXPRESSIONS = ("metric", "goal", "gate", "require")
 _CHAIN = 40
 _LISTED = 8
 

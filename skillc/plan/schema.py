@@ -5,6 +5,7 @@ Quantities are exact (`Fraction`) and in base units: tokens, seconds, dollars, s
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Callable
@@ -35,6 +36,15 @@ class TypePlan(Frozen):
     labels: tuple[str, ...] = ()
     item: TypePlan | None = None
     optional: bool = False
+
+    @property
+    def text(self) -> str:
+        """The type as a program writes it: `"billing" | "shipping"`, `list[text]`, `number | none`."""
+        if self.kind == "labels":
+            text = " | ".join(json.dumps(label, ensure_ascii=False) for label in self.labels)
+        else:
+            text = f"list[{self.item.text}]" if self.item is not None else self.kind
+        return f"{text} | none" if self.optional else text
 
 
 class FieldPlan(Frozen):

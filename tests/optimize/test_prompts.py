@@ -34,7 +34,6 @@ from skillc.optimize.propose.prompting import (
     rewrite_messages,
     slow_update_messages,
     tidy_messages,
-    type_text,
 )
 from skillc.optimize.propose.replies import ProposedEdit
 from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan
@@ -252,6 +251,6 @@ def test_a_reask_keeps_the_conversation_and_says_what_was_wrong() -> None:
 
 
 def test_types_are_written_as_the_language_writes_them() -> None:
-    assert type_text(TASK.outputs[0].type) == '"a" | "b \\"x\\""'
-    assert type_text(TypePlan(kind="list", item=TypePlan(kind="number", optional=True))) == "list of number | none"
+    assert TASK.outputs[0].type.text == '"a" | "b \\"x\\""'
+    assert TypePlan(kind="list", item=TypePlan(kind="number", optional=True)).text == "list[number | none]"
     assert read_brief(all_prompts()["failures"][1]["content"]).labels == ("a", 'b "x"')

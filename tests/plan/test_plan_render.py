@@ -109,9 +109,7 @@ def test_tables_line_up():
 
 
 def test_types_are_written_as_in_a_program():
-    from skillc.budget.render import type_text
-
-    assert type_text(TypePlan(kind="list", item=TypePlan(kind="text"), optional=True)) == "list[text] | none"
+    assert TypePlan(kind="list", item=TypePlan(kind="text"), optional=True).text == "list[text] | none"
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from skillc.metrics.cells import MICRO, Scored
 from skillc.models.failures import BudgetReached, EndpointAway
 from skillc.optimize.engine import Engine
 from skillc.optimize.gate.decide import DOWN
-from skillc.optimize.propose.prompting import type_text
 from skillc.optimize.rollouts import Outcome
 from skillc.plan.schema import FieldPlan, TaskPlan
 
@@ -273,4 +272,4 @@ def guidance(task: TaskPlan, document: Document, section: Section) -> str:
 
 def _field(kind: str, field: FieldPlan) -> str:
     about = f" ({field.about})" if field.about else ""
-    return f"{kind} {field.name}: {type_text(field.type)}{about}"
+    return f"{kind} {field.name}: {field.type.text}{about}"

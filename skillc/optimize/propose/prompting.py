@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from skillc.optimize.propose.replies import ProposedEdit
-from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan
+from skillc.plan.schema import FieldPlan, TaskPlan
 
 if TYPE_CHECKING:
     from skillc.optimize.engine import Effect
@@ -376,18 +376,7 @@ def _shared(brief: Briefing) -> dict[str, Any]:
 
 def field_views(fields: Sequence[FieldPlan]) -> list[dict[str, str]]:
     """Inputs or outputs as a prompt names them."""
-    return [{"name": f.name, "type": type_text(f.type), "about": f.about or ""} for f in fields]
-
-
-def type_text(kind: TypePlan) -> str:
-    """A type as the language writes it: `"billing" | "shipping"`, `list of text`, `number | none`."""
-    if kind.kind == "labels":
-        text = " | ".join(json.dumps(label, ensure_ascii=False) for label in kind.labels)
-    elif kind.kind == "list" and kind.item is not None:
-        text = f"list of {type_text(kind.item)}"
-    else:
-        text = kind.kind
-    return f"{text} | none" if kind.optional else text
+    return [{"name": f.name, "type": f.type.text, "about": f.about or ""} for f in fields]
 
 
 def _edit_json(view: EditView) -> str:

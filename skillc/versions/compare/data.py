@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from skillc.budget.render import type_text
 from skillc.data.dataset import Dataset, load
 from skillc.data.examples import Example, Side, split_digest
 from skillc.errors import SkillcError
@@ -149,7 +148,7 @@ def _field(field: object, name: str) -> str | None:
     if not isinstance(field, FieldPlan):
         return None
     column = f' {{ column = "{field.column}" }}' if field.column != name else ""
-    return f"{type_text(field.type)}{column}"
+    return f"{field.type.text}{column}"
 
 
 def _group(before: str, after: str | None) -> Change:

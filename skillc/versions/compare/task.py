@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterator
 
-from skillc.budget.render import type_text
 from skillc.document.change import marked
 from skillc.plan.schema import FieldPlan, SectionPlan, TypePlan
 from skillc.versions.change import Bearing, Change, Place
@@ -40,7 +39,7 @@ def _fields(kind: str, old: tuple[FieldPlan, ...], new: tuple[FieldPlan, ...]) -
 
 
 def _added(kind: str, field: FieldPlan) -> Change:
-    text, place = type_text(field.type), Place(kind, field.name)
+    text, place = field.type.text, Place(kind, field.name)
     if kind == "output" or field.type.optional:
         return Change("task", f"{kind} {field.name}", None, text, place=place)
     message = f"the input `{field.name}` is new, and every caller has to give it"
@@ -49,7 +48,7 @@ def _added(kind: str, field: FieldPlan) -> Change:
 
 
 def _removed(kind: str, field: FieldPlan) -> Change:
-    text = type_text(field.type)
+    text = field.type.text
     if kind == "input":
         return Change("task", f"{kind} {field.name}", text, None, place=Place("task"))
     message = f"the output `{field.name}` is gone, and every caller that reads it fails"
@@ -61,7 +60,7 @@ def _removed(kind: str, field: FieldPlan) -> Change:
 def _changed(kind: str, old: FieldPlan, new: FieldPlan) -> Iterator[Change]:
     subject, place = f"{kind} {new.name}", Place(kind, new.name)
     if old.type != new.type:
-        before, after = type_text(old.type), type_text(new.type)
+        before, after = old.type.text, new.type.text
         if kind == "input":
             wider = _fits(old.type, new.type)
             message = f"the input `{new.name}` no longer takes all that it took: `{before}` became `{after}`"
@@ -84,7 +83,7 @@ def _output_rule(name: str, old: TypePlan, new: TypePlan) -> tuple[str | None, s
         return "labels-added", f"the output `{name}` can be {listed} now, which callers may not know"
     if _fits(new, old):
         return None, ""
-    return "output-changed", f"the output `{name}` was `{type_text(old)}` and is `{type_text(new)}`"
+    return "output-changed", f"the output `{name}` was `{old.text}` and is `{new.text}`"
 
 
 def _fits(narrow: TypePlan, wide: TypePlan) -> bool:

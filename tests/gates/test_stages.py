@@ -3,11 +3,27 @@
 from fractions import Fraction
 
 import pytest
-from plan_samples import BETTER, COMPACT, SAFE
 
 from skillc.gates.stages import stage_of
-from skillc.gates.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm, conjuncts, walk
+from skillc.gates.terms import (
+    CallTerm,
+    Constant,
+    FieldTerm,
+    MeanTerm,
+    MetricTerm,
+    Operation,
+    StateTerm,
+    WordTerm,
+    conjuncts,
+    walk,
+)
 
+BETTER = Operation(">", (MeanTerm("candidate", "correct"), MeanTerm("incumbent", "correct")))
+SAFE = Operation(
+    "<=",
+    (CallTerm("regressed", (MetricTerm("correct"),), (("by", FieldTerm("product")),)), Constant(Fraction(1, 10))),
+)
+COMPACT = Operation("<=", (CallTerm("tokens", (StateTerm("candidate"),)), Constant(Fraction(2000), "tokens")))
 ZERO = Constant(Fraction(0))
 CURES = Operation(">", (CallTerm("improved", (MetricTerm("soft"),), (("on", WordTerm("batch")),)), ZERO))
 STEADY = Operation("<=", (CallTerm("change", (StateTerm("candidate"),)), Constant(Fraction(3, 10))))
