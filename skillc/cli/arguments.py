@@ -27,74 +27,65 @@ ANY_VERDICT = "none"
 _VERDICTS = ("improved", ANY_VERDICT)
 
 
-def settings(command: Command) -> Command:
-    """`--set` and `--offline`: a program's plan, changed for one call."""
-    for option in (
-        click.option(
-            "--offline", is_flag=True, help="Use the embedded `rulebook` model for every role; open no socket."
-        ),
-        click.option(
-            "--set", "settings", multiple=True, metavar="BLOCK.NAME=VALUE", help="Change a setting: budget.cost=1."
-        ),
-    ):
-        command = option(command)
-    return command
+def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Return a decorator that gives a verb several options."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
 
 
-def changes(command: Command) -> Command:
-    """`--model`, `--set` and `--offline`."""
-    option = click.option(
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+# `--set` and `--offline`: a program's plan, changed for one call.
+settings = _options(
+    click.option(
+        "--set", "settings", multiple=True, metavar="BLOCK.NAME=VALUE", help="Change a setting: budget.cost=1."
+    ),
+    click.option("--offline", is_flag=True, help="Use the embedded `rulebook` model for every role; open no socket."),
+)
+# `--model`, `--set` and `--offline`.
+changes = _options(
+    click.option(
         "--model", "models", multiple=True, metavar="ROLE=NAME", help="Change a model: target=openai/gpt-5.5-mini."
-    )
-    return option(settings(command))
-
-
-def delivery(command: Command) -> Command:
-    """`--output`, `--require`, `--fresh` and `--force`: where a skill is written, and whether."""
-    for option in (
-        click.option(
-            "--force",
-            is_flag=True,
-            help="Overwrite files that were edited by hand, that skillc did not write or that are another program's.",
-        ),
-        click.option("--fresh", is_flag=True, help="Ask the models anew, whatever earlier runs were answered."),
-        click.option(
-            "--require",
-            type=click.Choice(_VERDICTS),
-            help="Deliver the skill only with this verdict; `none` delivers it with any, whatever the program says.",
-        ),
-        click.option("--output", "-o", type=click.Path(path_type=Path), help="Write the skill's folder into this one."),
-    ):
-        command = option(command)
-    return command
-
-
-def findings_format(command: Command) -> Command:
-    """`--format` and `--json` of a verb that prints findings, as its arguments `style` and `as_json`."""
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help="The same as --format json."),
-        click.option(
-            "--format",
-            "style",
-            type=click.Choice(("text", "concise", "json", "sarif", "github")),
-            default="text",
-            show_default=True,
-            help="How findings are printed; sarif and github are for code scanning and workflows.",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-def progress_output(command: Command) -> Command:
-    """`--json`, `--json-lines` and `--quiet` of a verb that runs for long."""
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object; progress goes to standard error."),
-        click.option("--json-lines", is_flag=True, help="Print one JSON object for each event, the result last."),
-        click.option("--quiet", "-q", is_flag=True, help="Print the result and errors, but no progress and no notes."),
-    ):
-        command = option(command)
-    return command
+    ),
+    settings,
+)
+# Where a skill is written, and whether.
+delivery = _options(
+    click.option("--output", "-o", type=click.Path(path_type=Path), help="Write the skill's folder into this one."),
+    click.option(
+        "--require",
+        type=click.Choice(_VERDICTS),
+        help="Deliver the skill only with this verdict; `none` delivers it with any, whatever the program says.",
+    ),
+    click.option("--fresh", is_flag=True, help="Ask the models anew, whatever earlier runs were answered."),
+    click.option(
+        "--force",
+        is_flag=True,
+        help="Overwrite files that were edited by hand, that skillc did not write or that are another program's.",
+    ),
+)
+# The arguments `style` and `as_json` of a verb that prints findings.
+findings_format = _options(
+    click.option(
+        "--format",
+        "style",
+        type=click.Choice(("text", "concise", "json", "sarif", "github")),
+        default="text",
+        show_default=True,
+        help="How findings are printed; sarif and github are for code scanning and workflows.",
+    ),
+    click.option("--json", "as_json", is_flag=True, help="The same as --format json."),
+)
+# The output of a verb that runs for long.
+progress_output = _options(
+    click.option("--quiet", "-q", is_flag=True, help="Print the result and errors, but no progress and no notes."),
+    click.option("--json-lines", is_flag=True, help="Print one JSON object for each event, the result last."),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object; progress goes to standard error."),
+)
 
 
 def shown_on(console: Console, *, quiet: bool, as_json: bool, json_lines: bool) -> Shown:

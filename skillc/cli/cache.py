@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from skillc.cli.arguments import json_option
 from skillc.cli.output import print_json
 from skillc.errors import SkillcError
 from skillc.text import counted
@@ -33,7 +34,6 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> f
 
 
 _folder = click.argument("folder", type=click.Path(path_type=Path), default=Path())
-_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
 @click.group(
@@ -52,7 +52,7 @@ def cache() -> None:
 
 @cache.command(short_help="what is kept, by endpoint and model", epilog="Example: skillc cache show tickets.skill")
 @_folder
-@_json
+@json_option
 def show(folder: Path, as_json: bool) -> None:
     """Show what is kept in FOLDER: replies and bytes, by endpoint and model, with the oldest and the newest.
 
@@ -82,7 +82,7 @@ def show(folder: Path, as_json: bool) -> None:
 @click.option("--endpoint", help="Only replies of this endpoint, as `show` names it.")
 @click.option("--all", "everything", is_flag=True, help="All replies.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be taken out.")
-@_json
+@json_option
 def prune(
     folder: Path,
     older_than: float | None,
@@ -130,7 +130,7 @@ def prune(
 )
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @_folder
-@_json
+@json_option
 def export(file: Path, folder: Path, as_json: bool) -> None:
     """Write the replies of FOLDER into FILE, one JSON object a line: key, endpoint, model, stored, reply.
 
@@ -151,7 +151,7 @@ def export(file: Path, folder: Path, as_json: bool) -> None:
 )
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @_folder
-@_json
+@json_option
 def take_in(file: Path, folder: Path, as_json: bool) -> None:
     """Add the replies of FILE, as `export` wrote it, to FOLDER. A reply that is there already stays.
 

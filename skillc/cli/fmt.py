@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillc.cli.arguments import ProgramPath
+from skillc.cli.arguments import ProgramPath, json_option
 from skillc.cli.output import print_json
 from skillc.errors import SkillcError
 from skillc.text import counted
@@ -26,7 +26,7 @@ _STDIN = Path("-")
 @click.argument("paths", nargs=-1, required=True, type=ProgramPath())
 @click.option("--check", is_flag=True, help="Write nothing; print the names of the files that would change.")
 @click.option("--diff", is_flag=True, help="Write nothing; print what would change.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def fmt(paths: tuple[Path, ...], check: bool, diff: bool, as_json: bool) -> int:
     """Lay PATHS out anew: files, all .skill files below folders, or `-` for standard input to standard output.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from skillc.cli.arguments import json_option
 from skillc.cli.output import print_json
 from skillc.errors import SkillcError
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 )
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="The program to write; beside DATA by default.")
 @click.option("--force", is_flag=True, help="Overwrite the program.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def new(
     data: Path,
     answers: tuple[str, ...],

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from skillc.cli.arguments import complete_codes, complete_library
+from skillc.cli.arguments import complete_codes, complete_library, json_option
 from skillc.cli.output import print_json
 from skillc.errors import SkillcError
 
 
 @click.command(short_help="tell what a diagnostic code means", epilog="Example: skillc explain SK409")
 @click.argument("code", required=False, shell_complete=complete_codes)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def explain(code: str | None, as_json: bool) -> None:
     """Tell what CODE means, with an example that shows it and the mended one. Without CODE: list all codes.
 
@@ -63,7 +63,7 @@ def explain(code: str | None, as_json: bool) -> None:
     epilog="Example: skillc std gates.strict",
 )
 @click.argument("name", required=False, shell_complete=complete_library)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def std(name: str | None, as_json: bool) -> None:
     """Show what NAME declares: a module such as `gates`, or a declaration such as `gates.strict`.
 

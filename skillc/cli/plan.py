@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillc.cli.arguments import ProgramPath, changes
+from skillc.cli.arguments import ProgramPath, changes, json_option
 from skillc.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 )
 @click.argument("program", type=ProgramPath())
 @changes
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def plan(program: Path, models: tuple[str, ...], settings: tuple[str, ...], offline: bool, as_json: bool) -> int:
     """Show models, data, gates and the bounds of calls, tokens and money of PROGRAM, stage by stage.
 
@@ -55,7 +55,7 @@ def plan(program: Path, models: tuple[str, ...], settings: tuple[str, ...], offl
 @click.argument("program", type=ProgramPath(), required=False)
 @changes
 @click.option("--no-calls", is_flag=True, help="Ask no model anything; only look for keys and addresses.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def doctor(
     program: Path | None,
     models: tuple[str, ...],

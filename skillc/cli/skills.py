@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from skillc.cli.arguments import ProgramPath
+from skillc.cli.arguments import ProgramPath, json_option
 from skillc.cli.output import print_json
 
 _AGENTS = ("claude-code", "codex", "opencode", "hermes")
@@ -22,7 +22,7 @@ _AGENTS = ("claude-code", "codex", "opencode", "hermes")
 @click.option("--user", is_flag=True, help="Into your own folder of the agent, for all projects.")
 @click.option("--force", is_flag=True, help="Overwrite what was changed there.")
 @click.option("--dry-run", is_flag=True, help="Print what would be done.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def install(
     skill: Path, agents: tuple[str, ...], project: Path | None, user: bool, force: bool, dry_run: bool, as_json: bool
 ) -> int:
@@ -58,7 +58,7 @@ def install(
 )
 @click.argument("skill", type=ProgramPath())
 @click.option("--last", is_flag=True, help="Only the last compile.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def history(skill: Path, last: bool, as_json: bool) -> int:
     """Show the compiles of SKILL (a program, or the folder of a skill): each step, candidate, gate result and edit.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from skillc.cli.arguments import ProgramPath, findings_format
+from skillc.cli.arguments import ProgramPath, findings_format, json_option
 from skillc.cli.output import colored, print_json
 
 
@@ -17,7 +17,7 @@ from skillc.cli.output import colored, print_json
 @click.argument("new", required=False, type=ProgramPath())
 @click.option("--against", metavar="REF", help="A branch, tag or commit; HEAD by default.")
 @click.option("--exit-code", is_flag=True, help="Exit with status 1 where something changed.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def diff(program: Path, new: Path | None, against: str | None, exit_code: bool, as_json: bool) -> int:
     """Show what changed in meaning in PROGRAM since REF, or between the two programs PROGRAM and NEW.
 
@@ -89,7 +89,7 @@ def breaking(programs: tuple[Path, ...], against: str, style: str, as_json: bool
     help="The side to keep: `better` is the one with the higher goal on validation.",
 )
 @click.option("--force", is_flag=True, help="Overwrite files that were edited by hand since the merge.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def resolve(program: Path, keep: str, force: bool, as_json: bool) -> int:
     """Put the compiled skill of PROGRAM (or of a skill's folder) together after two branches compiled it.
 
