@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from skillc.language.check import check
+from skillc.frontend import check
 from skillc.syntax.source import Source
 
 RUNS = 9

@@ -14,7 +14,7 @@ from pathlib import Path
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
-from skillc.language.check import check
+from skillc.frontend import check
 from skillc.lsp.server import QUIET
 from skillc.syntax.source import Source
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from skillc.language.check import check
+from skillc.frontend import check
 from skillc.syntax.source import Source
 
 HEAD = "language 1\nmetric right = exact_match(team)\n"

@@ -69,9 +69,9 @@ def with_data(looked: Looked) -> Looked:
     """The same with what the plan and the examples give reason to say; reads the file again, as it is now."""
     if not looked.readable:
         return looked
-    from skillc.frontend import look_at_data
+    from skillc.frontend import check_data
 
-    found = look_at_data(looked.path)
+    found = check_data(looked.path)
     return replace(looked, diagnostics=found.kept, suppressed=found.suppressed)
 
 

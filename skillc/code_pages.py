@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from skillc.diagnostics.codes import CODES, Code
+from skillc.diagnostics.codes import CODES, RETIRED, Code
 from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.diagnostics.render import printable, text
 
@@ -93,7 +93,7 @@ def _run(code: Code, folder: Path, *, mended: bool = False) -> tuple[Diagnostic,
     if code.found_by == "check" or checked.failed:
         return checked.diagnostics
     if code.found_by == "data":
-        return check_data(folder / _PROGRAM)
+        return check_data(folder / _PROGRAM).kept
     try:
         planned = plan_file(folder / _PROGRAM, runnable=code.found_by == "compile")
         return (*planned.diagnostics, *estimate(planned).diagnostics)
@@ -120,6 +120,8 @@ def _parsed(path: Path) -> tuple[Diagnostic, ...]:
 def pages() -> dict[str, str]:
     """The text of each page and of their index, by its path from the root of the repository."""
     found = {f"{FOLDER}/{code.code}.md": _page(code) for code in CODES.values()}
+    for old, new in RETIRED.items():
+        found[f"{FOLDER}/{old}.md"] = f"# {old}\n\nThis is now [{new}]({new}.md): {CODES[new].title}.\n"
     return {f"{FOLDER}/index.md": _index(), **dict(sorted(found.items()))}
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillc.artifact_paths import ArtifactPaths
-from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity, Suppressed
+from skillc.diagnostics.diagnostic import Diagnostic, Label, Report, Severity, Suppressed
 from skillc.errors import SkillcError
-from skillc.language.check import check
+from skillc.language.check import Work, analyse
 from skillc.language.checked import Checked
 from skillc.language.modules import Loader
+from skillc.lint.rules import DataFacts, PlanFacts, ProgramFacts, lint, place_of
 from skillc.syntax.files import read_main
-from skillc.syntax.source import Source
+from skillc.syntax.source import Source, Span
 from skillc.text import counted
 
 if TYPE_CHECKING:
@@ -94,8 +95,28 @@ def check_file(path: Path) -> Checked:
 
 
 def check_source(source: Source, folder: Path) -> Checked:
-    """The checked program of a text; what it uses lies in a folder."""
+    """The checked program of a text; what it uses is below a folder."""
     return check(source, Loader(folder, skill_sections=_sections))
+
+
+def check(source: Source, loader: Loader | None = None) -> Checked:
+    """The meaning of a program, all that is wrong with it, and advice."""
+    return advised(analyse(source, loader))
+
+
+def advised(work: Work) -> Checked:
+    """Add the findings of lint to a checked program, and take out what its comments suppress."""
+    checked, name = work.checked, work.source.name
+    found, suppressed = checked.diagnostics, tuple[Suppressed, ...]()
+    if not checked.broken:
+        found = Report((*found, *lint(ProgramFacts(checked, work.module)))).diagnostics()
+    if "skillc:" in work.source.text:
+        from skillc.diagnostics.suppress import sift
+
+        sifted = sift(found, checked.program, ("check",))
+        found, suppressed = sifted.kept, sifted.suppressed
+    ordered = sorted(found, key=lambda d: (d.primary.source.name != name, d.primary.source.name, d.primary.span))
+    return replace(checked, diagnostics=tuple(ordered), suppressed=suppressed)
 
 
 def _sections(file: Path) -> Mapping[str, str]:
@@ -188,7 +209,7 @@ def refuse_folders(checked: Checked, plan: Plan, root: Path) -> None:
 
 
 def estimate(planned: Planned) -> Estimated:
-    """The data of a plan, and its bounds.
+    """The data of a plan, its bounds, and the findings about both, errors first.
 
     Raises:
         UnfitDataError: the data cannot be read, or does not fit the program.
@@ -199,7 +220,6 @@ def estimate(planned: Planned) -> Estimated:
     from skillc.data.problems import DataError
     from skillc.diagnostics.suppress import sift
     from skillc.models.prices import price_table
-    from skillc.plan.estimate import findings
 
     try:
         dataset = load(planned.plan.task, planned.plan.data, planned.root)
@@ -207,32 +227,24 @@ def estimate(planned: Planned) -> Estimated:
         raise UnfitDataError(planned.path, _unusable(planned, problem)) from None
     sizes = sizes_of(planned.plan, dataset)
     spent = bounds(planned.plan, sizes, price_table(planned.plan))
-    found = findings(planned.plan, sizes, spent, planned.checked)
+    severities = list(Severity)
+    found = sorted(
+        lint(PlanFacts(planned.checked, planned.plan, spent)), key=lambda each: severities.index(each.severity)
+    )
     # With a model or a setting changed for one call, what the program suppresses may well not arise.
     sifted = sift(found, planned.checked.program, ("plan",) if planned.as_written else ())
     return Estimated(dataset, sizes, spent, sifted.kept, sifted.suppressed)
 
 
-def check_data(path: Path) -> tuple[Diagnostic, ...]:
-    """What is to be said about a program, its plan and its data: all that `check` and `plan` say, and the examples'.
+def check_data(path: Path) -> Sifted:
+    """What is found in a program, its plan and its examples, and what comments of the program suppress.
 
     Data that can't be read, or does not fit the program, is an error among the others.
 
     Raises:
         SkillcError: the program's file cannot be read.
     """
-    return look_at_data(path).kept
-
-
-def look_at_data(path: Path) -> Sifted:
-    """As `check_data`, and what comments of the program keep out of it.
-
-    Raises:
-        SkillcError: the program's file cannot be read.
-    """
     from skillc.diagnostics.suppress import Sifted, sift
-    from skillc.lint.examples import lint
-    from skillc.plan.estimate import label_at
 
     checked = check_file(path)
     if checked.failed or checked.library:
@@ -248,23 +260,30 @@ def look_at_data(path: Path) -> Sifted:
         return Sifted((*planned.diagnostics, *problem.diagnostics), planned.suppressed)
     except SkillcError as problem:
         return Sifted((*planned.diagnostics, *_unusable(planned, problem)), planned.suppressed)
-    advice = lint(planned.plan, estimated.dataset, estimated.sizes, compiled)
-    found = [Diagnostic(a.code, a.message, label_at(planned.checked, a.at), a.severity, hint=a.hint) for a in advice]
-    sifted = sift(found, planned.checked.program, ("data",))
-    kept = (*planned.diagnostics, *estimated.diagnostics, *sifted.kept)
-    return Sifted(kept, (*planned.suppressed, *estimated.suppressed, *sifted.suppressed))
+    facts = DataFacts(planned.checked, planned.plan, estimated.dataset, estimated.sizes, compiled)
+    sifted = sift(list(lint(facts)), planned.checked.program, ("data",))
+    # A rule over the text and the plan finds the same again, and better, once there is a plan.
+    again = {_key(each) for each in (*estimated.diagnostics, *(each.diagnostic for each in estimated.suppressed))}
+    first = (each for each in planned.diagnostics if _key(each) not in again)
+    suppressed = (each for each in planned.suppressed if _key(each.diagnostic) not in again)
+    return Sifted(
+        (*first, *estimated.diagnostics, *sifted.kept), (*suppressed, *estimated.suppressed, *sifted.suppressed)
+    )
+
+
+def _key(found: Diagnostic) -> tuple[str, str, Span]:
+    return found.code, found.primary.source.name, found.primary.span
 
 
 def _unusable(planned: Planned, problem: SkillcError) -> list[Diagnostic]:
     """One error for each thing that is wrong with the data."""
     from skillc.data.problems import DataError
-    from skillc.plan.estimate import label_at
 
-    place = label_at(planned.checked, ("data", None, "source" if planned.plan.data.source else "train"))
+    place = place_of(planned.checked, "data", None, "source" if planned.plan.data.source else "train")
     if not isinstance(problem, DataError):
         return [Diagnostic("SK437", problem.message, place, hint=problem.hint)]
     found = [
-        Diagnostic("SK437", str(each), label_at(planned.checked, each.at) if each.at else place, hint=each.hint)
+        Diagnostic("SK437", str(each), place_of(planned.checked, *each.at) if each.at else place, hint=each.hint)
         for each in problem.problems
     ]
     if problem.more:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import re
 
+# Tokens around the content of a section and of a prompt, as measured on the compiled modules and on skillc's prompts.
+A_HEADING = 8
+LEAST_AROUND_ROLLOUT = 150
+LEAST_AROUND_QUESTION = 1_000
+
 _PIECE = re.compile(r"[^\W\d_]+|\d+|[^\w\s]|_")
 _LETTERS_A_TOKEN = 7
 _DIGITS_A_TOKEN = 3

@@ -15,18 +15,17 @@ from skillc.document.skill import tokens
 from skillc.plan.initial import initial_document, task_text
 from skillc.plan.models import judges
 from skillc.plan.schema import Plan, PricePlan
-from skillc.tokens import count_tokens
+from skillc.tokens import A_HEADING, LEAST_AROUND_QUESTION, LEAST_AROUND_ROLLOUT, count_tokens
 
 # Tokens of what stands around a prompt's own content, as measured on the compiled modules and on skillc's prompts.
-_LEAST_AROUND_ROLLOUT, _AROUND_ROLLOUT = 150, 280
-_LEAST_AROUND_OPTIMIZER, _AROUND_OPTIMIZER = 1_000, 1_700
+_AROUND_ROLLOUT = 280
+_AROUND_QUESTION = 1_700
 _AROUND_REPLY = 20
 _REASONING = 200
 _AN_EDIT = 100
 _ANALYSIS = 200
 _A_REJECTED_EDIT = 40
 _A_DECISION = 60
-_A_HEADING = 8
 _A_TRAJECTORY = 100
 _A_VERDICT = 150
 # Tokens that a prompt shows of the optimizer's own memory, of the rejected-edit buffer, and of what the last candidates
@@ -102,7 +101,7 @@ class _Sizer:
         turns = _turns(rollout.settings)
         reply = outputs.mean + _AROUND_REPLY + (_REASONING if rollout.kind in _REASONED else 0)
         answered = Bound(
-            call(_LEAST_AROUND_ROLLOUT + low + inputs.mean, min(max(outputs.mean, 1), model.max_reply), price),
+            call(LEAST_AROUND_ROLLOUT + low + inputs.mean, min(max(outputs.mean, 1), model.max_reply), price),
             call(_AROUND_ROLLOUT + middle + inputs.mean, min(reply, model.max_reply), price),
             call(_AROUND_ROLLOUT + high + inputs.most, model.max_reply, price),
         ).times(1, -(-turns // 2), turns)
@@ -128,19 +127,14 @@ class _Sizer:
         shown = min(sizes.inputs.most, limit * len(plan.task.inputs))
         answers = 2 * rollouts * min(plan.models["target"].max_reply, limit) + 2 * sizes.outputs.most
         rejected, most_rejected = self._rejected()
-        about = _AROUND_OPTIMIZER + _ANNOTATED * middle + rejected + extra + trajectories * one
+        about = _AROUND_QUESTION + _ANNOTATED * middle + rejected + extra + trajectories * one
         most = (
-            _AROUND_OPTIMIZER
-            + _ANNOTATED * high
-            + most_rejected
-            + max(extra, most_extra)
-            + MEMORY_LIMIT
-            + EFFECTS_LIMIT
+            _AROUND_QUESTION + _ANNOTATED * high + most_rejected + max(extra, most_extra) + MEMORY_LIMIT + EFFECTS_LIMIT
         )
         # The largest is a question that is asked again: it holds the reply that could not be used.
         most += longest
         return Bound(
-            call(_LEAST_AROUND_OPTIMIZER + low + (one if trajectories else 0), 1, price),
+            call(LEAST_AROUND_QUESTION + low + (one if trajectories else 0), 1, price),
             call(about, min(reply, longest), price),
             call(most + trajectories * max(one, shown + answers + _A_TRAJECTORY), longest, price),
         )
@@ -184,7 +178,7 @@ def _skill_tokens(plan: Plan) -> tuple[int, int, int]:
     most = start if initial.rules else start + count_tokens(initial.lead)
     for section in initial.sections:
         if section.mode != "frozen":
-            most += max(0, (section.limit or OPEN_SECTION + section.tokens) - section.tokens) + _A_HEADING
+            most += max(0, (section.limit or OPEN_SECTION + section.tokens) - section.tokens) + A_HEADING
     return start, (start + most) // 2, most
 
 

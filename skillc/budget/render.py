@@ -12,17 +12,16 @@ from skillc.budget.bounds import Bounds
 from skillc.budget.methods import most_questions, most_rollouts
 from skillc.budget.spend import Bound, Spend
 from skillc.budget.steps import right_cases, scheduled_steps
-from skillc.diagnostics.diagnostic import Severity
+from skillc.diagnostics.diagnostic import Diagnostic, Severity
 from skillc.gates.stages import grouped_by
 from skillc.gates.units import written
 from skillc.language.loop import OptimizePlan, SchedulePlan
 from skillc.plan import figures
-from skillc.plan.advice import LEAST_GROUPS, plan_advice
 from skillc.plan.digest import plan_digest, shown_address, without_secrets
 from skillc.plan.initial import sections_of
 from skillc.plan.models import rulebook_limits
 from skillc.plan.schema import FieldPlan, ModelPlan, Plan, PricePlan
-from skillc.stats.power import DIFFERING, smallest_gain
+from skillc.stats.power import DIFFERING, LEAST_GROUPS, smallest_gain
 from skillc.text import counted, joined
 
 FORMAT_VERSION = 1
@@ -31,8 +30,8 @@ _INDENT = "  "
 _GAP = "  "
 
 
-def as_text(plan: Plan, bounds: Bounds) -> str:
-    """The plan for a terminal, without a newline at its end."""
+def as_text(plan: Plan, bounds: Bounds, found: Iterable[Diagnostic] = ()) -> str:
+    """The plan for a terminal, with the notes among its findings and without a newline at its end."""
     blocks = [
         _block("task", _task(plan)),
         _block(f"skill {plan.skill.artifact}", _skill(plan)),
@@ -44,23 +43,23 @@ def as_text(plan: Plan, bounds: Bounds) -> str:
         _block("budget", _budget(plan, bounds)),
         _block("bounds", _bounds(plan, bounds)),
     ]
-    notes = notes_of(plan, bounds)
+    notes = _notes(plan, found)
     if notes:
         blocks.append("\n".join(["notes", *(_wrapped(note) for note in notes)]))
     return "\n\n".join(blocks)
 
 
-def notes_of(plan: Plan, bounds: Bounds) -> list[str]:
-    """What is worth knowing before a compile and asks for nothing: the notes among the advice, hints included."""
-    advice = (a for a in plan_advice(plan, bounds.sizes, bounds) if a.severity is Severity.NOTE)
-    return [*(f"{a.message}; {a.hint}" if a.hint else a.message for a in advice), *rulebook_limits(plan)]
+def _notes(plan: Plan, found: Iterable[Diagnostic]) -> list[str]:
+    """What is worth knowing before a compile and asks for nothing: notes and their hints, limits of the rulebook."""
+    notes = (each for each in found if each.severity is Severity.NOTE)
+    return [*(f"{n.message}; {n.hint}" if n.hint else n.message for n in notes), *rulebook_limits(plan)]
 
 
 def _wrapped(note: str) -> str:
     return fill(note, 100, initial_indent=_INDENT, subsequent_indent=_INDENT * 2, break_on_hyphens=False)
 
 
-def as_json(plan: Plan, bounds: Bounds) -> dict[str, JsonValue]:
+def as_json(plan: Plan, bounds: Bounds, found: Iterable[Diagnostic] = ()) -> dict[str, JsonValue]:
     """The plan and its bounds as pure JSON values; money is in dollars as exact decimals or fractions."""
     sizes = bounds.sizes
     return {
@@ -96,7 +95,7 @@ def as_json(plan: Plan, bounds: Bounds) -> dict[str, JsonValue]:
             "estimate": _spend(bounds.estimate),
             "most": _spend(bounds.most),
         },
-        "notes": list[JsonValue](notes_of(plan, bounds)),
+        "notes": list[JsonValue](_notes(plan, found)),
     }
 
 

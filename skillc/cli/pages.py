@@ -18,7 +18,7 @@ def explain(code: str | None, as_json: bool) -> None:
     Exit status: 0 done, 2 there is no such code.
     """
     from skillc.code_pages import laid_out, plain, shown
-    from skillc.diagnostics.codes import CODES
+    from skillc.diagnostics.codes import CODES, code_named
     from skillc.diagnostics.suggest import suggest
 
     if code is None:
@@ -29,7 +29,7 @@ def explain(code: str | None, as_json: bool) -> None:
         else:
             click.echo("\n".join(f"{c}  {CODES[c].title}" for c in codes))
         return
-    entry = CODES.get(code.upper())
+    entry = code_named(code.upper())
     if entry is None:
         near = suggest(code.upper(), CODES)
         raise SkillcError(

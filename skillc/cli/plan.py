@@ -37,9 +37,9 @@ def plan(program: Path, models: tuple[str, ...], settings: tuple[str, ...], offl
     planned = plan_file(program, models=models, settings=settings, offline=offline, runnable=True, every_model=False)
     estimated = estimate(planned)
     if as_json:
-        print_json(to_json(planned.plan, estimated.bounds))
+        print_json(to_json(planned.plan, estimated.bounds, estimated.diagnostics))
     else:
-        click.echo(as_text(planned.plan, estimated.bounds))
+        click.echo(as_text(planned.plan, estimated.bounds, estimated.diagnostics))
     show_diagnostics([*planned.diagnostics, *estimated.diagnostics])
     for model in planned.plan.models.values():
         refused = refused_seed(model, planned.root)

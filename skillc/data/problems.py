@@ -13,7 +13,7 @@ SHOWN = 5
 LINES = 3
 
 
-# Where in the program: kind, name, setting; as `plan.advice.Place`.
+# Where in the program: kind, name, setting.
 Where = tuple[str, str | None, str | None]
 
 

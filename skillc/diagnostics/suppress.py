@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from skillc.diagnostics.codes import CODES
+from skillc.diagnostics.codes import CODES, RETIRED
 from skillc.diagnostics.diagnostic import LATER, Diagnostic, Fix, Label, Severity, Suppressed
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
@@ -131,8 +131,8 @@ def _read(program: nodes.Program, problems: list[Diagnostic]) -> Iterator[_Suppr
             problems.append(_warning("SK041", program.source, comment.span, message, _SHAPE))
             continue
         start = comment.span.start + right.start("codes")
-        codes = tuple((word[0], Span(start + word.start(), start + word.end())) for word in words)
-        problems += [_unknown(program.source, word, span) for word, span in codes if word not in CODES]
+        codes = tuple((RETIRED.get(w[0], w[0]), Span(start + w.start(), start + w.end())) for w in words)
+        problems += [_unknown(program.source, code, span) for code, span in codes if code not in CODES]
         reason = right["reason"].strip(_PUNCTUATION)
         if not reason:
             hint = "write the reason behind the `]`"
@@ -199,7 +199,9 @@ def _unused(
         idle = [
             (code, span)
             for code, span in each.codes
-            if code in CODES and CODES[code].found_by in phases and (each.comment.start, code) not in used
+            if code in CODES
+            and (CODES[code].settled_by or CODES[code].found_by) in phases
+            and (each.comment.start, code) not in used
         ]
         if not idle:
             continue

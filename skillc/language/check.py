@@ -1,4 +1,4 @@
-"""`check`: from a source to a checked program, through a tuple of passes. It never raises, whatever the text."""
+"""Check a source through a tuple of passes: syntax, files, names, types. Never raises, whatever the text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from skillc.diagnostics.diagnostic import Diagnostic, Fix, Report, Suppressed
+from skillc.diagnostics.diagnostic import Diagnostic, Fix, Report
 from skillc.language import rules
 from skillc.language.checked import Checked, CheckedGate, CheckedMetric, CheckedVerdict, Entity, Later
 from skillc.language.commands import check_models
@@ -16,7 +16,6 @@ from skillc.language.facts import fields_of, gather
 from skillc.language.linking import Linker, main_module
 from skillc.language.lower import Lower
 from skillc.language.modules import Loader, Module
-from skillc.language.notes import leave_notes
 from skillc.language.rules import check_missing, is_library, needs, report_later
 from skillc.language.statements import Sorter, is_language
 from skillc.syntax import nodes
@@ -47,24 +46,17 @@ class Work:
 
     @property
     def checked(self) -> Checked:
-        """What the checker hands on, after the last pass."""
-        name = self.source.name
-        kept, suppressed = _sifted(self)
-        found = sorted(
-            kept,
-            key=lambda d: (d.primary.source.name != name, d.primary.source.name, d.primary.span),
-        )
+        """The result of all passes, its diagnostics in the order in which they were made."""
         return Checked(
             self.program,
             NEWEST,
             self.entities,
             self.metrics,
             self.gates,
-            tuple(found),
+            self.report.diagnostics(),
             is_library(self.module),
-            suppressed,
-            self.later,
-            self._required,
+            later=self.later,
+            required=self._required,
         )
 
     @property
@@ -73,18 +65,13 @@ class Work:
         return CheckedVerdict("improved", stated.source, stated.span) if stated is not None else None
 
 
-def check(source: Source, loader: Loader | None = None) -> Checked:
-    """The meaning of a program, and all that is wrong with it.
+def analyse(source: Source, loader: Loader | None = None) -> Work:
+    """Check the names and types of a program; advice on it is the business of `skillc/lint`.
 
     Args:
         source: the main program.
         loader: reads what it uses; by default from the folder of the main program, markdown skills excepted.
     """
-    return analyse(source, loader).checked
-
-
-def analyse(source: Source, loader: Loader | None = None) -> Work:
-    """The same with what the passes left to each other: the files behind the program and their declarations."""
     parsed = parse(source)
     report = Report((*parsed.diagnostics, *_hidden(source)))
     module = main_module(source, parsed.dropped)
@@ -93,17 +80,6 @@ def analyse(source: Source, loader: Loader | None = None) -> Work:
     for each in PASSES:
         each(work)
     return work
-
-
-def _sifted(work: Work) -> tuple[tuple[Diagnostic, ...], tuple[Suppressed, ...]]:
-    """What is shown, and what a comment of the program suppresses."""
-    found = work.report.diagnostics()
-    if "skillc:" not in work.source.text:
-        return found, ()
-    from skillc.diagnostics.suppress import sift
-
-    sifted = sift(found, work.program, ("check",))
-    return sifted.kept, sifted.suppressed
 
 
 def _hidden(source: Source) -> list[Diagnostic]:
@@ -200,12 +176,6 @@ def _missing(work: Work) -> None:
         check_missing(work.report, work.module, work.module.dropped)
 
 
-def _notes(work: Work) -> None:
-    """What is worth knowing about a program that is right."""
-    if not work.report.errors:
-        leave_notes(work.report, work.module, work.entities, work.metrics, work.gates, work.program.statements)
-
-
 def _later(work: Work) -> None:
     """What this version can't compile. A library is compiled by none: whoever uses it is told."""
     if not is_library(work.module):
@@ -221,7 +191,6 @@ PASSES: tuple[Callable[[Work], None], ...] = (
     _rules,
     _expressions,
     _missing,
-    _notes,
     _later,
 )
 """In the order in which they run."""

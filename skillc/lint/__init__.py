@@ -1,1 +1,1 @@
-"""What the examples themselves give reason to say, before anything is spent: `check --data`."""
+"""Lint rules: advice over a checked program, its plan, and its examples."""

@@ -1,4 +1,7 @@
-"""Texts of the skill that stand, five or more words in a row, in examples: `overlap` sees the trained ones only."""
+"""The rule against quotes: five or more words in a row that the skill and an example share.
+
+`overlap` in a gate sees the trained texts only.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,10 @@ from itertools import accumulate
 
 from skillc.data.dataset import Dataset
 from skillc.data.examples import SIDES, Example, Side
-from skillc.diagnostics.diagnostic import Severity
-from skillc.lint.places import place_of
-from skillc.lint.twins import normal
+from skillc.diagnostics.diagnostic import Diagnostic, Label
+from skillc.lint.examples import normal, place_of
+from skillc.lint.rules import DataFacts, note, rule, warning
 from skillc.optimize.gate.gate import RUN, Words, said, words
-from skillc.plan.advice import Advice, Place
 from skillc.plan.schema import Plan
 from skillc.text import counted, joined, shown
 
@@ -25,11 +27,11 @@ _FEW = 2
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text that the target reads: how messages call it, and where they point."""
+    """A text that the target reads, its name in messages, and its place."""
 
     name: str
     text: str
-    at: Place
+    at: Label
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +46,14 @@ class Quote:
 Found = Mapping[Words, Sequence[tuple[Side, Example]]]
 
 
-def quotes(plan: Plan, dataset: Dataset, compiled: Mapping[str, str]) -> Iterator[Advice]:
-    """What texts of the skill repeat of the examples.
-
-    Args:
-        plan: with the texts that the program declares.
-        dataset: all sides.
-        compiled: texts of a skill that was compiled before, by what messages call them.
-    """
-    texts = [Text(f"the section `{s.name}`", s.text, ("section", s.name, None)) for s in plan.skill.sections if s.text]
-    texts += [Text(name, text, ("skill", plan.skill.name, None)) for name, text in compiled.items()]
+@rule(DataFacts, "SK432", "SK433")
+def quotes(facts: DataFacts) -> Iterator[Diagnostic]:
+    """Texts of the skill, declared or compiled before, that repeat words of examples."""
+    skill, dataset = facts.plan.skill, facts.dataset
+    texts = [Text(f"the section `{s.name}`", s.text, facts.at("section", s.name)) for s in skill.sections if s.text]
+    texts += [Text(name, text, facts.at("skill", skill.name)) for name, text in facts.compiled.items()]
     parts = [[words(part) for part in _PART.split(text.text)] for text in texts]
-    found = _examples_of(plan, dataset, {run for each in parts for part in each for run in _runs(part)})
+    found = _examples_of(facts.plan, dataset, {run for each in parts for part in each for run in _runs(part)})
     every = sum(len(getattr(dataset, side)) for side in SIDES)
     common = {run for run, where in found.items() if _is_common(where, every)}
     for text, each in zip(texts, parts, strict=True):
@@ -123,11 +121,8 @@ def _examples_of(plan: Plan, dataset: Dataset, wanted: set[Words]) -> Found:
     return found
 
 
-def _told(dataset: Dataset, text: Text, found: Mapping[str, Quote]) -> Iterator[Advice]:
-    for sides, code, severity in (
-        (("validation", "test"), "SK433", Severity.WARNING),
-        (("train",), "SK432", Severity.NOTE),
-    ):
+def _told(dataset: Dataset, text: Text, found: Mapping[str, Quote]) -> Iterator[Diagnostic]:
+    for sides, code, say in ((("validation", "test"), "SK433", warning), (("train",), "SK432", note)):
         quoted = [quote for quote in found.values() if quote.side in sides]
         if not quoted:
             continue
@@ -140,4 +135,4 @@ def _told(dataset: Dataset, text: Text, found: Mapping[str, Quote]) -> Iterator[
         hint = "say it in words of your own: what is tested must not stand in the skill"
         if code == "SK432":
             hint = "say what holds for others too: the skill can know those examples by heart"
-        yield Advice(code, severity, message, text.at, hint)
+        yield say(code, text.at, message, hint)

@@ -16,6 +16,7 @@ from pygls import uris
 
 from skillc.document.skill_md import sections_of
 from skillc.errors import SkillcError
+from skillc.frontend import advised
 from skillc.language.check import Work, analyse
 from skillc.language.checked import Checked
 from skillc.language.links import Link, links
@@ -298,7 +299,7 @@ class Project:
         loader = Overlay(self._root(source.name), self)
         work = analyse(source, loader)
         return Analysis(
-            source, work, work.checked, links(work.module, work.program), {source.name: stamp, **loader.read}
+            source, work, advised(work), links(work.module, work.program), {source.name: stamp, **loader.read}
         )
 
     def _root(self, name: str) -> Path:

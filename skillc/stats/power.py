@@ -23,6 +23,8 @@ _SUMMED = 1_000
 _EULER = 0.5772156649015329
 
 LEVEL = 0.05
+LEAST_GROUPS = 6
+"""Groups below which no test result is significant."""
 POWER = 0.8
 # The share of test examples on which two skills are taken to differ before anything was run.
 DIFFERING = 0.25

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from skillc.diagnostics.diagnostic import Severity
 from skillc.errors import SkillcError
-from skillc.language.check import check
+from skillc.frontend import check
 from skillc.language.modules import Loader
 from skillc.plan.resolve import resolve
 from skillc.plan.schema import FieldPlan, ModelPlan, Plan, SkillPlan, TaskPlan

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from skillc.diagnostics.diagnostic import Severity
-from skillc.language.check import check
+from skillc.frontend import check
 from skillc.language.checked import Checked, CheckedGate, CheckedMetric, Entity
 from skillc.language.modules import Loader
 from skillc.syntax.source import Source

@@ -268,7 +268,7 @@ def test_an_error_in_another_file_points_there(tmp_path: Path) -> None:
 
 
 def test_the_default_loader_reads_beside_the_program(tmp_path: Path) -> None:
-    from skillc.language.check import check
+    from skillc.frontend import check
 
     (tmp_path / "a.skill").write_text('language 1\nmodel target = "openai/x"\n')
     text = program(use='use "./a.skill" as a').replace('target = "rulebook/v1"', "target = a.target")

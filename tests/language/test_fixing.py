@@ -17,7 +17,7 @@ from test_golden import EXPECTED, HERE
 from skillc.diagnostics.codes import CODES
 from skillc.diagnostics.diagnostic import Fix
 from skillc.diagnostics.fixing import Fixed, fix, replaced
-from skillc.language.check import check
+from skillc.frontend import check
 from skillc.language.checked import Checked
 from skillc.language.modules import Loader
 from skillc.syntax.source import Source, Span

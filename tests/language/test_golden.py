@@ -27,7 +27,7 @@ def _diagnose(path: Path) -> tuple[Diagnostic, ...]:
     source = read_source(path)
     if "syntax" in path.relative_to(HERE).parts:
         return parse(source).diagnostics
-    from skillc.language.check import check
+    from skillc.frontend import check
     from skillc.language.modules import Loader
 
     return check(source, Loader(path.parent)).diagnostics

@@ -128,7 +128,7 @@ def test_the_extension_says_what_it_has():
 
 
 def test_the_snippet_of_a_program_is_a_program():
-    from skillc.language.check import check
+    from skillc.frontend import check
     from skillc.syntax.source import Source
 
     body = "\n".join(make.snippets()["program"]["body"])

@@ -8,7 +8,7 @@ import pytest
 from checking import program, run
 
 from skillc.diagnostics.diagnostic import Diagnostic, Severity
-from skillc.language.check import check
+from skillc.frontend import check
 from skillc.language.modules import Loader
 from skillc.syntax.source import Source
 

@@ -15,7 +15,7 @@ from jsonschema import Draft4Validator
 from skillc.diagnostics.codes import CODES
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity, Suppressed
 from skillc.diagnostics.formats import annotation, log
-from skillc.language.check import check
+from skillc.frontend import check
 from skillc.language.checked import Checked
 from skillc.language.modules import Loader
 from skillc.syntax.source import Source, Span

@@ -82,7 +82,7 @@ NOTES = {
     "patience above the steps there are": (
         counted(program()).replace("epochs = 4", "epochs = 4; patience = 9 steps"),
         "SK507",
-        "make it smaller, or leave it out",
+        "lower it, or allow more epochs",
     ),
 }
 

@@ -7,14 +7,13 @@ from checking import program, run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc.budget import call_sizes
 from skillc.budget.bounds import bounds
 from skillc.budget.spend import Sizes
-from skillc.language.check import check
-from skillc.language.spending import LEAST_QUESTION_TOKENS, LEAST_ROLLOUT_TOKENS
+from skillc.frontend import check
 from skillc.plan.resolve import resolve
 from skillc.plan.schema import PricePlan
 from skillc.syntax.source import Source
+from skillc.tokens import LEAST_AROUND_QUESTION, LEAST_AROUND_ROLLOUT
 
 _FREE = PricePlan(input=0, output=0)
 
@@ -27,11 +26,6 @@ def counted(budget: str, sides: tuple[int, int, int], more: str = "") -> str:
 
 def findings(text: str) -> list[tuple[str, str | None]]:
     return [(each.message, each.hint) for each in run(text).diagnostics if each.code in ("SK516", "SK517")]
-
-
-def test_the_tokens_around_a_prompt_are_those_of_the_plan() -> None:
-    assert call_sizes._LEAST_AROUND_ROLLOUT == LEAST_ROLLOUT_TOKENS
-    assert call_sizes._LEAST_AROUND_OPTIMIZER == LEAST_QUESTION_TOKENS
 
 
 @given(
@@ -53,7 +47,7 @@ def test_what_is_said_to_be_too_little_is_too_little_for_the_plan(
     train, validation, test = sides
     least = bounds(plan, Sizes(train, validation, test, groups=test), {"target": _FREE, "optimizer": _FREE}).minimum
     assert 1 < calls <= least.total.calls
-    assert (calls - 1) * LEAST_ROLLOUT_TOKENS + LEAST_QUESTION_TOKENS <= least.total.tokens
+    assert (calls - 1) * LEAST_AROUND_ROLLOUT + LEAST_AROUND_QUESTION <= least.total.tokens
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from checking import clean, gate, metric, program
 
+from skillc.frontend import check
 from skillc.gates.terms import show_term
-from skillc.language.check import check
 from skillc.language.modules import Loader
 from skillc.resources import folder
 from skillc.syntax.files import read_source

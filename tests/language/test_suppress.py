@@ -14,8 +14,7 @@ from skillc.diagnostics.codes.samples import trivia
 from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.diagnostics.fixing import fix
 from skillc.diagnostics.suppress import sift
-from skillc.frontend import ProgramError, estimate, plan_file
-from skillc.language.check import check
+from skillc.frontend import ProgramError, check, estimate, plan_file
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source, Span
 
@@ -37,10 +36,10 @@ def test_what_is_suppressed_is_kept_with_its_reason() -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        (f"{CLOSE}  # skillc: ignore[SK504] no", CLOSE),
-        (f"# skillc: ignore[SK504] no\n{CLOSE}", CLOSE),
-        (f"{CLOSE}  # skillc: ignore[SK409,SK504] yes", f"{CLOSE}  # skillc: ignore[SK409] yes"),
-        (f"{CLOSE}  # skillc: ignore[SK504, SK409, SK109] yes", f"{CLOSE}  # skillc: ignore[SK409] yes"),
+        (f"{CLOSE}  # skillc: ignore[SK506] no", CLOSE),
+        (f"# skillc: ignore[SK506] no\n{CLOSE}", CLOSE),
+        (f"{CLOSE}  # skillc: ignore[SK409,SK506] yes", f"{CLOSE}  # skillc: ignore[SK409] yes"),
+        (f"{CLOSE}  # skillc: ignore[SK506, SK409, SK109] yes", f"{CLOSE}  # skillc: ignore[SK409] yes"),
         (
             f"{CLOSE}  # skillc: ignore[SK409, SK551] of the plan",
             f"{CLOSE}  # skillc: ignore[SK409, SK551] of the plan",
@@ -112,7 +111,7 @@ def test_a_suppressed_error_of_the_text_leaves_no_plan(tmp_path: Path) -> None:
 
 
 def test_suppressions_of_used_files_hold_and_are_not_judged() -> None:
-    lab = Source("lab.skill", "budget nightly {\n  cost = $2  # skillc: ignore[SK551, SK552] a night is short\n}\n")
+    lab = Source("lab.skill", "budget nightly {\n  cost = $2  # skillc: ignore[SK551, SK553] a night is short\n}\n")
     main = parse(Source("main.skill", "language 1\n")).program
     start = lab.text.index("cost")
     found = Diagnostic("SK551", "m", Label(lab, Span(start, start + 4)), Severity.WARNING)

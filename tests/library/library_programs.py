@@ -6,7 +6,7 @@ from pathlib import Path
 
 from skillc.data.examples import Example
 from skillc.diagnostics.diagnostic import Severity
-from skillc.language.check import check
+from skillc.frontend import check
 from skillc.language.modules import Loader
 from skillc.metrics.cells import MICRO
 from skillc.metrics.meter import Meter

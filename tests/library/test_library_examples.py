@@ -6,8 +6,8 @@ from fractions import Fraction
 import pytest
 from library_programs import checked, plan
 
+from skillc.frontend import check
 from skillc.gates.terms import CallTerm, TextConstant
-from skillc.language.check import check
 from skillc.language.library import described, reference
 from skillc.language.loop import BudgetPlan, SchedulePlan
 from skillc.language.modules import standard

@@ -11,7 +11,7 @@ from lint_samples import FILES, SIDES, codes, found, numbered, write
 
 from skillc.diagnostics.diagnostic import Severity
 from skillc.frontend import UnfitDataError, check_data
-from skillc.lint.twins import normal
+from skillc.lint.examples import normal
 
 
 def test_sound_data_gives_no_reason_to_say_anything(tmp_path):
@@ -110,7 +110,9 @@ def test_labels_by_where_they_are_seen(tmp_path):
     labels = '"billing" | "shipping" | "account" | "legal" | "sales"'
     program = write(tmp_path, train=[*SIDES["train"], ("a", "sales")], test=[*SIDES["test"], ("b", "legal")])
     program.write_text(program.read_text().replace('"billing" | "shipping"', labels))
-    said = {(each.code, each.severity): each.message for each in check_data(program) if each.code in ("SK434", "SK435")}
+    said = {
+        (each.code, each.severity): each.message for each in check_data(program).kept if each.code in ("SK434", "SK435")
+    }
     assert said == {
         ("SK434", Severity.NOTE): "no example has the label `account`",
         (
@@ -119,7 +121,7 @@ def test_labels_by_where_they_are_seen(tmp_path):
         ): "the label `legal` stands on test and not on train, so nothing can be learnt of it",
         ("SK435", Severity.NOTE): "the label `sales` stands on train alone, so nothing tells whether it was learnt",
     }
-    (at,) = {each.primary.source.slice(each.primary.span) for each in check_data(program) if each.code == "SK434"}
+    (at,) = {each.primary.source.slice(each.primary.span) for each in check_data(program).kept if each.code == "SK434"}
     assert at == "team"
 
 
@@ -226,7 +228,7 @@ def test_the_compiled_skill_beside_the_program_is_read_too(tmp_path):
     assert code == "SK433"
     assert message.startswith("`skills/route/SKILL.md` has words of 1 example of test")
     (folder / "SKILL.md").write_bytes(b"\xff\xfe\x00")
-    assert [(each.code, each.message) for each in check_data(program) if each.severity is Severity.ERROR] == [
+    assert [(each.code, each.message) for each in check_data(program).kept if each.severity is Severity.ERROR] == [
         ("SK437", "`skills/route/SKILL.md` can't be read")
     ]
 
@@ -237,7 +239,7 @@ def test_the_compiled_skill_beside_the_program_is_read_too(tmp_path):
 def test_each_problem_of_the_data_is_a_finding_with_its_line(tmp_path):
     rows = [*SIDES["train"], ("a", "biling"), {"ticket": 3.5, "team": "billing"}, {"team": "billing"}]
     program = write(tmp_path, train=rows)
-    told = [each for each in check_data(program) if each.code == "SK437"]
+    told = [each for each in check_data(program).kept if each.code == "SK437"]
     assert [each.message.split(":")[0] for each in told] == [f"`train.jsonl` line {n}" for n in (41, 42, 43)]
     assert told[0].hint == "did you mean `billing`?"
     assert [each.primary.source.slice(each.primary.span) for each in told] == ["team", "ticket", "ticket"]
@@ -246,7 +248,7 @@ def test_each_problem_of_the_data_is_a_finding_with_its_line(tmp_path):
 def test_rows_with_one_wrong_label_are_one_finding_at_the_labels(tmp_path):
     wrong = [(f"lost parcel {i}", "biling") for i in range(45)]
     program = write(tmp_path, train=[*SIDES["train"], *wrong], test=[*SIDES["test"], *wrong[:1]])
-    told = [each for each in check_data(program) if each.code == "SK437"]
+    told = [each for each in check_data(program).kept if each.code == "SK437"]
     message = "`biling` in `team` is not a declared label of `team`: `billing`, `shipping`"
     assert [each.message for each in told] == [
         f"`train.jsonl` (45 rows, first 41, 42, 43): {message}",
@@ -295,19 +297,19 @@ def test_a_file_that_is_not_there(tmp_path):
 def test_a_program_with_errors_is_told_those_and_its_data_is_not_opened(tmp_path):
     program = write(tmp_path, "gate g = regressed(correct) <= 5\n")
     (tmp_path / "train.jsonl").unlink()
-    assert [each.code for each in check_data(program)] == ["SK303"]
+    assert [each.code for each in check_data(program).kept] == ["SK303"]
 
 
 def test_a_library_has_no_data(tmp_path):
     library = tmp_path / "lab.skill"
     library.write_text("language 1\nbudget nightly { cost = $3 }\n")
-    assert check_data(library) == ()
+    assert check_data(library).kept == ()
 
 
 def test_what_plan_says_is_said_too(tmp_path):
     program = write(tmp_path)
     program.write_text(program.read_text().replace("epochs = 4", "epochs = 4; calls = 60"))
-    assert "SK501" in [each.code for each in check_data(program)]
+    assert "SK501" in [each.code for each in check_data(program).kept]
 
 
 def test_the_verb_ends_by_what_was_found(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from lint_samples import SIDES, found, numbered, write
 
 from skillc.stats.betting import e_value
-from skillc.stats.subsets import SUBSETS, Confidence
+from skillc.stats.subsets import Confidence
 
 
 def told(tmp_path, gate, size=40, more=""):
@@ -135,9 +135,3 @@ def test_over_a_whole_run_an_e_value_is_shared(tmp_path):
     assert code == "SK521"
     assert "at most 12, for 4 decisions share the error" in message
     assert told(tmp_path, gate, size=80) == []
-
-
-def test_the_test_draws_as_many_subsets_as_is_said():
-    from skillc.lint import weights
-
-    assert weights._TESTED == SUBSETS

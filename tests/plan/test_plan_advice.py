@@ -11,17 +11,19 @@ from plan_samples import BETTER, PRICES, SAFE, SIZES, checked, plan
 from skillc.budget.bounds import bounds
 from skillc.budget.spend import Sizes
 from skillc.diagnostics.codes import CODES
+from skillc.diagnostics.codes.samples import program, trivia
 from skillc.diagnostics.diagnostic import Severity
+from skillc.frontend import estimate, plan_file
 from skillc.gates.margins import margin_of
 from skillc.gates.terms import CallTerm, Constant, MeanTerm, Operation, StateTerm, WordTerm
-from skillc.plan.estimate import findings
+from skillc.lint.rules import PlanFacts, lint
 from skillc.plan.schema import GatePlan
 from skillc.stats.power import chance_of_accept, inflation, null_run, smallest_gain
 
 
 def found(program=None, sizes=SIZES, prices=PRICES):
     program = program or plan()
-    return {d.code: d for d in findings(program, sizes, bounds(program, sizes, prices), checked())}
+    return {d.code: d for d in lint(PlanFacts(checked(), program, bounds(program, sizes, prices)))}
 
 
 def gate(term, name="g", stage="validation"):
@@ -80,8 +82,8 @@ def test_an_unknown_price_under_a_cap_on_cost_is_an_error():
 
 
 def test_patience_above_the_steps_there_are():
-    assert "16" in found(plan(budget={"patience": 17}))["SK552"].message
-    assert "SK552" not in found(plan(budget={"patience": 16}))
+    assert "16" in found(plan(budget={"patience": 17}))["SK507"].message
+    assert "SK507" not in found(plan(budget={"patience": 16}))
 
 
 def test_a_batch_larger_than_train():
@@ -106,14 +108,14 @@ def test_chance_in_the_targets_answers_asks_for_samples():
 
 def test_a_gate_over_an_unbounded_quantity():
     slow = Operation("<", (CallTerm("latency", (StateTerm("candidate"),)), Constant(Fraction(1), "s")))
-    assert found(plan(gates=(gate(BETTER), gate(slow, "quick"))))["SK556"].severity is Severity.NOTE
+    assert found(plan(gates=(gate(BETTER), gate(slow, "quick"))))["SK504"].severity is Severity.NOTE
 
 
 def test_a_gate_on_cost_needs_a_price():
     cost = Operation("<", (CallTerm("cost", (StateTerm("candidate"),)), Constant(Fraction(1), "$")))
     gates = (gate(BETTER), gate(cost, "cheap"))
-    assert "SK556" not in found(plan(gates=gates))
-    unpriced = found(plan(gates=gates), prices={**PRICES, "target": None})["SK556"]
+    assert "SK504" not in found(plan(gates=gates))
+    unpriced = found(plan(gates=gates), prices={**PRICES, "target": None})["SK504"]
     assert (unpriced.severity, "is not known" in unpriced.message) == (Severity.WARNING, True)
 
 
@@ -141,11 +143,18 @@ def test_a_tolerance_that_adds_up():
     assert "SK568" not in found(plan(gates=(loose, gate(BETTER))))
 
 
-def test_errors_come_first_and_every_code_is_registered():
+def test_errors_come_first(tmp_path):
+    text = program("optimize { batch = 64 }").replace("epochs = 4", "epochs = 4; calls = 120; patience = 99 steps")
+    (tmp_path / "trivia.skill").write_text(text)
+    (tmp_path / "trivia.jsonl").write_text(trivia(100))
+    severities = [each.severity for each in estimate(plan_file(tmp_path / "trivia.skill")).diagnostics]
+    assert severities == sorted(severities, key=list(Severity).index)
+    assert set(severities) == set(Severity)
+
+
+def test_every_code_is_registered():
     program = plan(budget={"calls": 5, "patience": 99}, optimize={"batch": 400, "wave": 79})
-    every = findings(program, SIZES, bounds(program, SIZES, {"target": None}), checked())
-    order = [["error", "warning", "note"].index(d.severity.value) for d in every]
-    assert order == sorted(order)
+    every = list(lint(PlanFacts(checked(), program, bounds(program, SIZES, {"target": None}))))
     assert {d.code for d in every} <= set(CODES)
     for d in every:
         assert not d.message.endswith(".")

@@ -10,7 +10,7 @@ from plan_samples import plan
 from skillc.budget.spend import call
 from skillc.diagnostics.codes.samples import program
 from skillc.errors import SkillcError
-from skillc.language.check import check
+from skillc.frontend import check
 from skillc.plan.digest import plan_digest, run_id, run_parts
 from skillc.plan.models import named, override_models, put_offline, require_names
 from skillc.plan.resolve import resolve

@@ -13,8 +13,8 @@ from skillc.budget.bounds import bounds
 from skillc.budget.render import as_json, as_text
 from skillc.frontend import check_file
 from skillc.gates.terms import CallTerm, FieldTerm, MeanTerm, Operation
+from skillc.lint.rules import PlanFacts, lint
 from skillc.plan.digest import plan_digest, run_id, run_parts
-from skillc.plan.estimate import findings
 from skillc.plan.resolve import resolve
 
 PROGRAMS = Path(__file__).parents[1] / "language" / "programs"
@@ -63,7 +63,7 @@ def test_every_program_has_a_plan_with_bounds(folder, name):
     assert spent.least.calls <= spent.estimate.calls
     assert as_text(result.plan, spent)
     assert as_json(result.plan, spent)["format_version"] == 1
-    for finding in findings(result.plan, SIZES, spent, checked):
+    for finding in lint(PlanFacts(checked, result.plan, spent)):
         assert finding.primary.source.slice(finding.primary.span).strip()
 
 

@@ -4,17 +4,19 @@ import json
 from fractions import Fraction
 
 import pytest
-from plan_samples import BETTER, PRICES, SAFE, SIZES, plan
+from plan_samples import BETTER, PRICES, SAFE, SIZES, checked, plan
 
 from skillc.budget.bounds import bounds
 from skillc.budget.render import as_json, as_text, table
+from skillc.lint.rules import PlanFacts, lint
 from skillc.plan import figures
 from skillc.plan.schema import RequirePlan, TypePlan
 
 
 def text(program=None, prices=PRICES):
     program = program or plan()
-    return as_text(program, bounds(program, SIZES, prices))
+    spent = bounds(program, SIZES, prices)
+    return as_text(program, spent, lint(PlanFacts(checked(), program, spent)))
 
 
 def test_a_plan_says_everything_that_was_decided():
@@ -99,7 +101,8 @@ def test_notes_stand_below_and_in_json():
     assert "if all 16 candidates were worth nothing" in " ".join(shown.split())
     assert max(map(len, shown.splitlines())) <= 100
     program = plan()
-    assert "worth nothing" in as_json(program, bounds(program, SIZES, PRICES))["notes"][0]
+    spent = bounds(program, SIZES, PRICES)
+    assert "worth nothing" in as_json(program, spent, lint(PlanFacts(checked(), program, spent)))["notes"][0]
     assert "notes" not in text(plan(gates=(program.gates[1],))).splitlines()
 
 

@@ -26,7 +26,7 @@ from skillc.diagnostics.codes import (
 )
 from skillc.diagnostics.codes.code import Code, Phase
 
-__all__ = ["CODES", "Code", "Phase"]
+__all__ = ["CODES", "RETIRED", "Code", "Phase", "code_named"]
 
 
 def _assemble() -> Mapping[str, Code]:
@@ -41,3 +41,11 @@ def _assemble() -> Mapping[str, Code]:
 
 
 CODES: Mapping[str, Code] = _assemble()
+
+RETIRED: Mapping[str, str] = MappingProxyType({"SK552": "SK507", "SK556": "SK504"})
+"""Codes that are reported no more, and the codes that took their place; `explain` and suppressions understand both."""
+
+
+def code_named(word: str) -> Code | None:
+    """The entry of a code, or of the one that took its place."""
+    return CODES.get(RETIRED.get(word, word))

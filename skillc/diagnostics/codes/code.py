@@ -25,7 +25,8 @@ class Code:
         good: the same, mended; never empty where `bad` is given.
         files: what lies beside both programs, by path: data, used files.
         mended: files that are another beside the mended one.
-        found_by: the first verb that says it.
+        found_by: the first verb that finds it.
+        settled_by: the last verb that may find it, which reports a suppression as unused; `found_by` if None.
     """
 
     code: str
@@ -37,3 +38,4 @@ class Code:
     files: Mapping[str, str] = field(default_factory=dict)
     mended: Mapping[str, str] = field(default_factory=dict)
     found_by: Phase = "check"
+    settled_by: Phase | None = None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from skillc.diagnostics.codes.code import Code
+from skillc.diagnostics.codes.code import Code, Phase
 from skillc.diagnostics.codes.samples import program
 
 
-def _code(number: int, title: str, explanation: str, bad: str, good: str) -> Code:
-    return Code(f"SK{number}", "gates", title, explanation, bad, good)
+def _code(number: int, title: str, explanation: str, bad: str, good: str, *, settled_by: Phase | None = None) -> Code:
+    return Code(f"SK{number}", "gates", title, explanation, bad, good, settled_by=settled_by)
 
 
 CODES: tuple[Code, ...] = (
@@ -29,9 +29,13 @@ CODES: tuple[Code, ...] = (
     _code(
         504,
         "a gate that can't be decided early",
-        "A note: nothing bounds the latency of a rollout, so the gate has to wait for the whole validation split.",
+        "A gate is decided as soon as no result that is still missing could change the answer. Time has no upper "
+        "bound, so a gate that reads a latency waits for the whole validation split, which a note says. What a rollout "
+        "costs is bounded by the plan, but only where the target's price is known: without one a gate on `cost` is "
+        "never decided, and `skillc plan` warns of it.",
         program(gate="latency(candidate) <= 1.1 * latency(incumbent)"),
         program(gate="cost(candidate) <= 1.1 * cost(incumbent)"),
+        settled_by="plan",
     ),
     _code(
         506,
@@ -43,9 +47,12 @@ CODES: tuple[Code, ...] = (
     _code(
         507,
         "patience that never runs out",
-        "A note: there are fewer steps in the whole run than it may go on without an accept.",
+        "`patience = n steps` ends a run after n steps without an accept. With fewer steps than that in the whole run "
+        "it can never do so. A note where the text says how many steps there are, and a warning of the plan, which "
+        "knows it from the data.",
         program().replace("epochs = 4", "steps = 4; patience = 8 steps"),
         program().replace("epochs = 4", "steps = 40; patience = 8 steps"),
+        settled_by="plan",
     ),
     _code(
         508,

@@ -64,14 +64,6 @@ CODES: tuple[Code, ...] = (
         program(_SMALL).replace(_BUDGET, "epochs = 4; calls = 4k"),
     ),
     _code(
-        552,
-        "patience above the steps there are",
-        "`patience = n steps` ends a run after n steps without an accept. With fewer steps than that in the whole "
-        "run it can never do so.",
-        program(_SMALL).replace(_BUDGET, "epochs = 4; patience = 20 steps"),
-        program(_SMALL).replace(_BUDGET, "epochs = 4; patience = 6 steps"),
-    ),
-    _code(
         553,
         "a batch larger than the training split",
         "A step takes `batch` training examples. With fewer in the training split each step sees all of them, and an "
@@ -97,15 +89,6 @@ CODES: tuple[Code, ...] = (
         "that for a change. `samples = 2` in `optimize` runs each example twice and compares means.",
         _with(f"{_TARGET} {{ temperature = 0.7 }}"),
         _with(f"{_TARGET} {{ temperature = 0 }}"),
-    ),
-    _code(
-        556,
-        "a gate over a quantity without an upper bound",
-        "A gate is decided as soon as no result that is still missing could change the answer. Time has no upper "
-        "bound, so a gate that reads it can be decided on complete evidence only. What a rollout costs is bounded by "
-        "the plan, but only where the target's price is known: without one a gate on `cost` is never decided.",
-        _cheap(_OWN),
-        _cheap(f"{_OWN} {{ price {{ input = $1; output = $4 }} }}"),
     ),
     _code(
         557,

@@ -1,4 +1,4 @@
-"""What a single validation example weighs in a gate: thresholds below that say something else than they read."""
+"""Rules over thresholds of gates and the number of examples: those finer than one example, and those out of reach."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from math import floor, log10
 
 from skillc.budget.spend import Sizes
 from skillc.budget.steps import decisions_of
-from skillc.data.dataset import Dataset
-from skillc.diagnostics.diagnostic import Severity
+from skillc.diagnostics.diagnostic import Diagnostic, Label
 from skillc.gates.margins import points_above
 from skillc.gates.terms import (
     CallTerm,
@@ -25,32 +24,33 @@ from skillc.gates.terms import (
     show_term,
     sides,
 )
-from skillc.plan.advice import Advice, Place
-from skillc.plan.schema import GatePlan, MetricPlan, Plan
+from skillc.lint.rules import DataFacts, note, rule, warning
+from skillc.plan.schema import MetricPlan, Plan
 from skillc.stats.betting import e_value
+from skillc.stats.subsets import SUBSETS
 from skillc.text import counted
 
 _RIGHT_OR_WRONG = frozenset({"exact_match", "contains", "numeric", "one_of"})
 _TRUTHS = frozenset({"and", "or", "not", "<", "<=", ">", ">=", "==", "!="})
-_TESTED = 9_999
-"""Subsets that the test behind `confidence` draws (`optimize/confidence.py`)."""
 _MANY = Fraction(1, 5)
 """The share of the examples that a gate on confidence or an e-value may ask to improve before a note says so."""
 _TESTS = ("confidence", "e_value")
 
 
-def weights(plan: Plan, dataset: Dataset, sizes: Sizes) -> Iterator[Advice]:
-    """Gates whose thresholds are finer than the validation split."""
+@rule(DataFacts, "SK520", "SK521")
+def thresholds(facts: DataFacts) -> Iterator[Diagnostic]:
+    """Gates whose thresholds are finer than the validation split, or that it can't reach."""
+    plan, sizes = facts.plan, facts.sizes
     tries = decisions_of(plan, sizes.train)
-    groups = len({example.group for example in dataset.validation})
+    groups = len({example.group for example in facts.dataset.validation})
     for gate in plan.gates:
-        at: Place = ("gate", gate.name, None)
+        at = facts.at("gate", gate.name)
         for part in conjuncts(gate.term):
-            asked = sides(part)
-            if asked is None or not isinstance(part, Operation):
+            compared = sides(part)
+            if compared is None or not isinstance(part, Operation):
                 continue
-            yield from _steps(plan, sizes, gate, part, asked)
-            above, below = asked
+            yield from _steps(plan, sizes, at, part, compared)
+            above, below = compared
             if isinstance(above, CallTerm) and above.function in _TESTS and isinstance(below, Constant):
                 over = tries if above.option("over") == WordTerm("run") else 1
                 what = counted(groups, "example" if plan.data.group is None else "group")
@@ -71,8 +71,8 @@ class _Finer:
     mended: Fraction
 
 
-def _steps(plan: Plan, sizes: Sizes, gate: GatePlan, part: Operation, asked: tuple[Term, Term]) -> Iterator[Advice]:
-    above, below = asked
+def _steps(plan: Plan, sizes: Sizes, at: Label, part: Operation, compared: tuple[Term, Term]) -> Iterator[Diagnostic]:
+    above, below = compared
     strict = part.operator in ("<", ">")
     found: _Finer | None = None
     if isinstance(above, Constant) and isinstance(below, CallTerm) and below.function == "regressed":
@@ -88,7 +88,7 @@ def _steps(plan: Plan, sizes: Sizes, gate: GatePlan, part: Operation, asked: tup
     hint = (
         f"a bigger validation split has a smaller step; with this one, {_percent(found.mended)} is the next threshold"
     )
-    yield Advice("SK520", Severity.NOTE, message, ("gate", gate.name, None), hint)
+    yield note("SK520", at, message, hint)
 
 
 def _percent(value: Fraction) -> str:
@@ -154,30 +154,32 @@ def _right_or_wrong(plan: Plan, metric: MetricPlan) -> bool:
 # ---- confidence and e-values ----------------------------------------------------------------------
 
 
-def _confidence(part: Operation, least: Fraction, groups: int, what: str, tries: int, at: Place) -> Iterator[Advice]:
+def _confidence(
+    part: Operation, least: Fraction, groups: int, what: str, tries: int, at: Label
+) -> Iterator[Diagnostic]:
     """How many groups must improve for a paired test to be as sure.
 
     With k of n groups better and none worse, p = 2^-k where all subsets are looked at (Hartigan 1969), and never below
     1 / 10,000; `over = run` multiplies it by the decisions that there may be.
     """
     error = 1 - least
-    subsets = min(2 ** min(groups, 64) - 1, _TESTED)
+    subsets = min(2 ** min(groups, 64) - 1, SUBSETS)
     surest = 1 - Fraction(tries, subsets + 1)
     strict = part.operator in ("<", ">")
     if surest < least or (strict and surest == least):
         most = _percent(max(surest, Fraction(0)))
         message = f"`{show_term(part)}` can never hold: with {what} on validation it is at most {most}"
-        hint = "bring more data, or ask for less" if subsets < _TESTED else "ask for less"
+        hint = "bring more data, or ask for less" if subsets < SUBSETS else "ask for less"
         if tries > 1:
             message += f", for {tries:,} decisions share the error"
             hint += "; with fewer steps, or without `over = run`, each decision has more of it"
-        yield Advice("SK521", Severity.WARNING, message, at, hint)
+        yield warning("SK521", at, message, hint)
         return
     needed = next(k for k in range(1, groups + 1) if Fraction(tries, 2**k) <= error) if error > 0 else groups
     yield from _many(part, needed, groups, what, at)
 
 
-def _e_value(part: Operation, least: Fraction, groups: int, what: str, tries: int, at: Place) -> Iterator[Advice]:
+def _e_value(part: Operation, least: Fraction, groups: int, what: str, tries: int, at: Label) -> Iterator[Diagnostic]:
     """How many groups must improve for the bet to multiply its stake by so much.
 
     The e-value is largest where all groups improve by the width of the metric; `over = run` divides it by the decisions
@@ -190,7 +192,7 @@ def _e_value(part: Operation, least: Fraction, groups: int, what: str, tries: in
         if tries > 1:
             message += f", for {tries:,} decisions share the error"
             hint += "; with fewer steps, or without `over = run`, each decision has more of it"
-        yield Advice("SK521", Severity.WARNING, message, at, hint)
+        yield warning("SK521", at, message, hint)
         return
     needed = next(k for k in range(groups + 1) if e_value({1: k}, 1) >= least * tries)
     yield from _many(part, needed, groups, what, at)
@@ -202,8 +204,8 @@ def _rounded(value: Fraction) -> str:
     return f"{floor(value * places) / places:,g}"
 
 
-def _many(part: Operation, needed: int, groups: int, what: str, at: Place) -> Iterator[Advice]:
+def _many(part: Operation, needed: int, groups: int, what: str, at: Label) -> Iterator[Diagnostic]:
     if needed > _MANY * groups:
         message = f"`{show_term(part)}` asks that {needed} of {what} on validation improve, and none gets worse"
         hint = "a bigger validation split lets smaller gains through"
-        yield Advice("SK521", Severity.NOTE, message, at, hint)
+        yield note("SK521", at, message, hint)

@@ -6,19 +6,21 @@ number of tries is not reported.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from skillc.diagnostics.diagnostic import Label, Report, Severity
+from skillc.diagnostics.diagnostic import Diagnostic, Label
 from skillc.gates.axioms import Axioms
 from skillc.gates.intervals import Interval
 from skillc.gates.normal import Clause, Demand, Sum, TooMany, clauses
 from skillc.gates.prove import Prover, TooLarge
 from skillc.gates.terms import CallTerm, Operation, StateTerm, Term, show_term
-from skillc.language.checked import CheckedGate, CheckedMetric, Entity
+from skillc.language.checked import Checked, CheckedGate, CheckedMetric, Entity
 from skillc.language.facts import most_change
+from skillc.lint.rules import note, warning
 from skillc.text import joined, listed
+from skillc.tokens import count_tokens
 
 _MOST_GATES = 64
 """Gates that are held against each other: each is, with all others, so that the time grows with the square."""
@@ -34,14 +36,16 @@ _CHANGED = Demand(
 """What each candidate does that is no mere move of rules."""
 
 
-def judge_gates(
-    report: Report, entities: Sequence[Entity], metrics: Sequence[CheckedMetric], gates: Sequence[CheckedGate]
-) -> None:
-    """Reports what the gates and requires of a program can't do, alone and together."""
-    skills = [entity for entity in entities if entity.kind == "skill"]
+def judge_gates(checked: Checked) -> Iterator[Diagnostic]:
+    """Yield what the gates and requires of a program can't do, alone and together."""
+    skills = [entity for entity in checked.entities if entity.kind == "skill"]
     frozen = _frozen_tokens(skills)
-    judge = _Judge(report, _axioms(metrics, most_change(skills), frozen), frozen)
-    gates = _first(report, gates)
+    judge = _Judge(_axioms(checked.metrics, most_change(skills), frozen), frozen)
+    gates = checked.gates[:_MOST_GATES]
+    if len(checked.gates) > _MOST_GATES:
+        message = f"only the first {_MOST_GATES} of {len(checked.gates):,} gates were held against each other"
+        hint = "from here on no contradiction and no repetition is looked for; join gates that ask for the same"
+        yield note("SK518", checked.gates[_MOST_GATES], message, hint)
     settled = {gate.name for gate in gates if judge.settled(gate)}
     standing = [gate for gate in gates if gate.name not in settled]
     requires = [gate for gate in standing if gate.kind == "require"]
@@ -51,6 +55,7 @@ def judge_gates(
         for together in judge.related([*requires, *group]):
             if not judge.exclusive(together):
                 judge.implied(together)
+    yield from judge.found
 
 
 def _axioms(metrics: Sequence[CheckedMetric], change: Fraction | None, least_tokens: int) -> Axioms:
@@ -62,23 +67,10 @@ def _axioms(metrics: Sequence[CheckedMetric], change: Fraction | None, least_tok
     return Axioms(ranges, {metric.name: metric.term for metric in metrics}, functions)
 
 
-def _first(report: Report, gates: Sequence[CheckedGate]) -> Sequence[CheckedGate]:
-    """The gates that are held against each other; says where those end."""
-    if len(gates) <= _MOST_GATES:
-        return gates
-    after = gates[_MOST_GATES]
-    message = f"only the first {_MOST_GATES} of {len(gates):,} gates were held against each other"
-    hint = "from here on no contradiction and no repetition is looked for; join gates that ask for the same"
-    report.note("SK518", after.source, after.span, message, hint=hint)
-    return gates[:_MOST_GATES]
-
-
 def _frozen_tokens(skills: Sequence[Entity]) -> int:
     """Tokens that no edit takes away."""
     if len(skills) != 1:
         return 0
-    from skillc.tokens import count_tokens
-
     texts = (child.value for child in skills[0].children if "frozen" in child.words)
     return sum(count_tokens(text) for text in texts if isinstance(text, str))
 
@@ -96,8 +88,8 @@ def _excluded(prover: Prover, cases: Iterable[_Case]) -> bool:
 
 
 class _Judge:
-    def __init__(self, report: Report, axioms: Axioms, least_tokens: int) -> None:
-        self._report = report
+    def __init__(self, axioms: Axioms, least_tokens: int) -> None:
+        self.found: list[Diagnostic] = []
         self._prover = Prover(axioms, _MOST_TRIED, _MOST_EACH)
         self._least_tokens = least_tokens
 
@@ -112,7 +104,7 @@ class _Judge:
             elif self._prover.excluded([clauses(gate.term, holds=False)]):
                 hint = "remove it" if gate.kind == "require" else "remove it, or ask for more"
                 message = f"the {gate.kind} `{gate.name}` always holds, so it protects nothing"
-                self._report.add("SK511", gate.source, gate.span, message, hint=hint, severity=Severity.WARNING)
+                self.found.append(warning("SK511", gate, message, hint))
             else:
                 self._only_moves(gate, case)
                 self._parts(gate, gate.term)
@@ -124,7 +116,7 @@ class _Judge:
     def _can_never(self, gate: CheckedGate, case: list[Clause]) -> None:
         message = f"the {gate.kind} `{gate.name}` can never hold"
         hint = f"{self._reason(case[0])}" if len(case) == 1 else "each of its alternatives excludes itself"
-        self._report.add("SK510", gate.source, gate.span, message, hint=hint, severity=Severity.WARNING)
+        self.found.append(warning("SK510", gate, message, hint))
 
     def _parts(self, gate: CheckedGate, term: Term) -> None:
         """Notes conditions within a gate that are settled, while the whole is not."""
@@ -133,9 +125,9 @@ class _Judge:
         for part in term.operands:
             shown = f"`{show_term(part)}` in the {gate.kind} `{gate.name}`"
             if self._prover.excluded([clauses(part)]):
-                self._report.note("SK510", gate.source, gate.span, f"{shown} can never hold", hint="remove it")
+                self.found.append(note("SK510", gate, f"{shown} can never hold", "remove it"))
             elif self._prover.excluded([clauses(part, holds=False)]):
-                self._report.note("SK511", gate.source, gate.span, f"{shown} always holds", hint="remove it")
+                self.found.append(note("SK511", gate, f"{shown} always holds", "remove it"))
             else:
                 self._parts(gate, part)
 
@@ -148,7 +140,7 @@ class _Judge:
                 f"the gate `{gate.name}` lets no edit through but one that moves a rule or adds to an empty section"
             )
             hint = "allow some change: `change(candidate) <= 30%`"
-            self._report.add("SK510", gate.source, gate.span, message, hint=hint, severity=Severity.WARNING)
+            self.found.append(warning("SK510", gate, message, hint))
 
     # ---- several ----
 
@@ -187,9 +179,7 @@ class _Judge:
         if len({gate.kind for gate in others} | {last.kind}) == 1:
             message = f"the gates {message}"
         labels = tuple(Label(gate.source, gate.span, f"this {gate.kind}") for gate in others)
-        self._report.add(
-            "SK512", last.source, last.span, message, hint=hint, secondary=labels, severity=Severity.WARNING
-        )
+        self.found.append(warning("SK512", last, message, hint, secondary=labels))
         return True
 
     def _least(self, cases: list[_Case]) -> list[_Case]:
@@ -215,7 +205,7 @@ class _Judge:
                 message = f"the gate `{gate.name}` holds wherever {named} {'does' if len(by) == 1 else 'do'}"
                 labels = tuple(Label(each.source, each.span, f"this {each.kind}") for each in by)
                 hint = "remove it, or ask for more"
-                self._report.note("SK513", gate.source, gate.span, message, hint=hint, secondary=labels)
+                self.found.append(note("SK513", gate, message, hint, secondary=labels))
 
     def _implying(self, gate: CheckedGate, others: Sequence[CheckedGate]) -> list[CheckedGate]:
         """The gates that a gate follows from; none where it may fail while they hold."""

@@ -1,0 +1,235 @@
+"""Rules over declarations: those that nothing uses, and names that can be taken for something else.
+
+In a library most declarations are what other files use, so most rules leave libraries out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label
+from skillc.gates.functions import EXAMPLE_FUNCTIONS, NAMES
+from skillc.gates.terms import CallTerm, FieldTerm, MeanTerm, MetricTerm, Term, WordTerm, metrics_read, walk
+from skillc.language.checked import Entity, Invocation, Word
+from skillc.language.modules import Module
+from skillc.lint.rules import ProgramFacts, note, rule, warning
+from skillc.syntax import nodes
+from skillc.syntax.source import Source, Span
+
+_JUDGES = EXAMPLE_FUNCTIONS["judge"].since
+_MARKED = {
+    "section": "write `frozen section rules = {name}` in the skill",
+    "budget": "write `budget = {name}`",
+    "optimize": "write `optimize = {name}`",
+}
+_OF_THE_ROW = ("predict", "chain_of_thought", "react")
+"""The rollouts that are given inputs alone, and no other column of the data."""
+_RENAME = "give the module another name with `as`"
+
+
+# ---- modules --------------------------------------------------------------------------------------
+
+
+@rule(ProgramFacts, "SK109", libraries=True)
+def unused_modules(facts: ProgramFacts) -> Iterator[Diagnostic]:
+    """Modules of which nothing is used."""
+    module = facts.module
+    for alias, place in module.places.items():
+        if alias not in module.used and module.uses.get(alias) is not None:
+            fix = _line_removed(module.source, place)
+            message = f"nothing of `{alias}` is used"
+            yield note("SK109", Label(module.source, place), message, "remove the line", fix=fix)
+
+
+def _line_removed(source: Source, place: Span) -> Fix | None:
+    """Remove the line of a statement, if nothing else is on it."""
+    begin = source.text.rfind("\n", 0, place.start) + 1
+    end = source.text.find("\n", place.end)
+    end = end + 1 if end >= 0 else len(source.text)
+    alone = not source.text[begin : place.start].strip() and not source.text[place.end : end].strip()
+    return Fix(Span(begin, end), "") if alone else None
+
+
+@rule(ProgramFacts, "SK118", libraries=True)
+def ambiguous_modules(facts: ProgramFacts) -> Iterator[Diagnostic]:
+    """Module names that mean something else too, and modules with two names.
+
+    Position tells them apart, so they are legal. Fields are left out: `input text: text` beside `use std.text` is
+    common, and a field is never followed by a dot.
+    """
+    module = facts.module
+    for alias, place in module.places.items():
+        if module.uses.get(alias) is None:
+            continue
+        meaning, where = _other_meaning(module, alias)
+        if meaning is not None:
+            message = f"`{alias}` is a module before a `.`, and {meaning} elsewhere"
+            yield note("SK118", Label(module.source, place), message, _RENAME, secondary=where)
+    yield from _used_twice(module)
+    yield from _named_like_packages(module, facts.checked.program.statements)
+
+
+def _other_meaning(module: Module, alias: str) -> tuple[str | None, tuple[Label, ...]]:
+    for stated in module.stated:
+        if stated.name is not None and stated.name.text == alias and stated.kind.word != "skill":
+            kind = "the goal" if stated.kind.word == "goal" else f"a {stated.kind.word}"
+            return kind, (Label(module.source, stated.name.span, "declared here"),)
+        for parameter in stated.node.parameters or ():
+            if parameter.name.text == alias:
+                return "a parameter", (Label(module.source, parameter.name.span, "declared here"),)
+    if alias in NAMES:
+        return "a function of the language", ()
+    return None, ()
+
+
+def _used_twice(module: Module) -> Iterator[Diagnostic]:
+    first: dict[str, str] = {}
+    for alias, used in module.uses.items():
+        if used is None:
+            continue
+        other = first.setdefault(used.key, alias)
+        if other != alias and alias in module.places and other in module.places:
+            labels = (Label(module.source, module.places[other], "the first is here"),)
+            message = f"`{alias}` and `{other}` are one module, `{used.shown}`"
+            place = Label(module.source, module.places[alias])
+            yield note("SK118", place, message, "keep one of the lines", secondary=labels)
+
+
+def _named_like_packages(module: Module, statements: Iterable[nodes.Statement]) -> Iterator[Diagnostic]:
+    """Files that have the name of a package that the same program uses."""
+    for path in [use.path for use in statements if isinstance(use, nodes.Use) and use.path is not None]:
+        used = module.uses.get(path[0].text)
+        if used is None or (len(path) > 1 and used.package is not None and used.package.name == path[0].text):
+            continue
+        labels = (Label(module.source, path[0].span, "the package"),)
+        message = f"`{path[0].text}` is a module of this file, and the name of a package"
+        yield note("SK118", Label(module.source, module.places[path[0].text]), message, _RENAME, secondary=labels)
+
+
+# ---- what nothing reads ---------------------------------------------------------------------------
+
+
+@rule(ProgramFacts, "SK409")
+def unread_metrics(facts: ProgramFacts) -> Iterator[Diagnostic]:
+    """Metrics that no gate and no goal reads."""
+    read = {name for term in _terms(facts) for name in metrics_read(term)}
+    for metric in facts.checked.metrics:
+        if metric.declared and not metric.goal and metric.name not in read:
+            message = f"no gate and no goal reads the metric `{metric.name}`"
+            yield note("SK409", metric, message, "it is measured and reported all the same")
+
+
+@rule(ProgramFacts, "SK604")
+def unasked_models(facts: ProgramFacts) -> Iterator[Diagnostic]:
+    """Models that no metric asks."""
+    metrics = (each for metric in facts.checked.metrics for each in walk(metric.term))
+    judges = {each.word for each in metrics if isinstance(each, WordTerm)}
+    # A model that another one is made from is used.
+    asked = {"target", "optimizer", *judges, *(name for kind, name in facts.module.reached if kind == "model")}
+    for model in facts.checked.entities:
+        if model.kind == "model" and model.name not in asked:
+            message = f"no metric asks the model `{model.name}`"
+            judged, tried = f"judge(answer, rubric, model = {model.name})", f"skillc eval --model {model.name}"
+            hint = f"remove it; `{tried}` tries it as the target, and `{judged}` comes with skillc {_JUDGES}"
+            yield note("SK604", model, message, hint)
+
+
+@rule(ProgramFacts, "SK415")
+def uncalled_functions(facts: ProgramFacts) -> Iterator[Diagnostic]:
+    """Metrics and gates with parameters that nothing calls."""
+    module = facts.module
+    for name, stated in module.functions().items():
+        if ("function", name) not in module.reached and stated.name is not None:
+            kind = stated.kind.word
+            message = f"nothing calls the {kind} `{name}`"
+            hint = f"`{kind} x = {name}(...)` does; move it into a file of its own if others use it"
+            yield note("SK415", Label(module.source, stated.name.span), message, hint)
+
+
+@rule(ProgramFacts, "SK416", "SK418")
+def unused_declarations(facts: ProgramFacts) -> Iterator[Diagnostic]:
+    """Rubrics that no judge is asked by, and reusable declarations that nothing uses."""
+    calls = [each for term in _terms(facts) for each in walk(term) if isinstance(each, CallTerm)]
+    asked = {each.arguments[1] for each in calls if each.function == "judge"}
+    for entity in facts.checked.entities:
+        if entity.kind == "rubric" and WordTerm(entity.name or "") not in asked:
+            message = f"no metric asks a judge by the rubric `{entity.name}`"
+            hint = f"remove it; `judge(answer, {entity.name}, model = referee)` comes with skillc {_JUDGES}"
+            yield note("SK416", entity, message, hint)
+        elif entity.kind in _MARKED and entity.name and (entity.kind, entity.name) not in facts.module.reached:
+            message = f"nothing uses the {entity.kind} `{entity.name}`"
+            yield note("SK418", entity, message, f"{_MARKED[entity.kind].format(name=entity.name)}, or remove it")
+
+
+@rule(ProgramFacts, "SK417")
+def unread_fields(facts: ProgramFacts) -> Iterator[Diagnostic]:
+    """Fields of the data that nothing reads; a user's function, or an environment, may read any."""
+    entities = facts.checked.entities
+    terms = [each for term in _terms(facts) for each in walk(term)]
+    if any(isinstance(each, CallTerm) and each.function == "python" for each in terms):
+        return
+    if any(_rollout(task) not in _OF_THE_ROW for task in entities if task.kind == "task"):
+        return
+    read = {each.name for each in terms if isinstance(each, FieldTerm)}
+    for data in entities:
+        if data.kind != "data":
+            continue
+        group = data.settings.get("group")
+        grouped = group.value.text if group is not None and isinstance(group.value, Word) else None
+        for field in data.children:
+            if field.name not in read and field.name != grouped:
+                message = f"nothing reads the field `{field.name}`"
+                hint = f"a gate may, `regressed(metric, by = {field.name})`, or a metric, or `group`; or remove it"
+                yield note("SK417", field, message, hint)
+
+
+def _rollout(task: Entity) -> str:
+    setting = task.settings.get("rollout")
+    value = setting.value if setting is not None else Word("predict")
+    if isinstance(value, Invocation):
+        return value.function
+    return value.text if isinstance(value, Word) else ""
+
+
+def _terms(facts: ProgramFacts) -> list[Term]:
+    return [*(metric.term for metric in facts.checked.metrics), *(gate.term for gate in facts.checked.gates)]
+
+
+# ---- the goal -------------------------------------------------------------------------------------
+
+
+@rule(ProgramFacts, "SK514")
+def unread_goal(facts: ProgramFacts) -> Iterator[Diagnostic]:
+    """A goal with which no gate of a step has a metric in common."""
+    goal = next((metric for metric in facts.checked.metrics if metric.goal), None)
+    deciding = [gate for gate in facts.checked.gates if gate.kind == "gate" and gate.for_ is None]
+    optimize = facts.declared("optimize")
+    accept = optimize.settings.get("accept") if optimize is not None else None
+    if goal is None or not deciding or (accept is not None and accept.value == Word("always")):
+        return
+    terms = {metric.name: metric.term for metric in facts.checked.metrics}
+    read = _closure((name for gate in deciding for name in _read(gate.term)), terms)
+    if not read & _closure([goal.name], terms):
+        message = f"no gate reads the goal `{goal.name}`, so edits are accepted that make it worse"
+        yield warning("SK514", goal, message, f"add `gate better = candidate.{goal.name} > incumbent.{goal.name}`")
+
+
+def _closure(names: Iterable[str], terms: Mapping[str, Term]) -> set[str]:
+    """Metrics, with all that they are made of."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            term = terms.get(name)
+            waiting += _read(term) if term is not None else ()
+    return found
+
+
+def _read(term: Term) -> list[str]:
+    return [
+        each.name if isinstance(each, MetricTerm) else each.metric
+        for each in walk(term)
+        if isinstance(each, MetricTerm | MeanTerm)
+    ]
