@@ -122,7 +122,6 @@ class Preflight:
         groups: the names of the roles to try; those of one group would send the very same, so its first is tried.
         account: what is paid from.
         receipts: where it is booked.
-        timeout: seconds for each.
         reached: is given the name of each role whose model answered.
     """
 
@@ -132,13 +131,11 @@ class Preflight:
         groups: Sequence[Sequence[str]],
         account: Account,
         receipts: Callable[[], Receipts],
-        timeout: float = TIMEOUT,
         reached: Callable[[str], None] = lambda role: None,
     ) -> None:
         self._groups = [[roles[name] for name in group] for group in groups]
         self._account = account
         self._receipts = receipts
-        self._timeout = timeout
         self._reached = reached
         self._done = False
         self._failed: SkillcError | None = None
@@ -209,7 +206,7 @@ class Preflight:
         used, number = Usage(prompt=prompt, completion=reply, bound=True), None
         try:
             number = await receipts.sent(where, held)
-            used = (await reach(role, timeout=self._timeout)).usage
+            used = (await reach(role)).usage
             self._reached(role.plan.role)
             passed = overuse(used, held, role)
             if passed is not None:

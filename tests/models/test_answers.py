@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from skillc.language.commands import path_of
 from skillc.models.backends.command import NotPlain, prompt_text, system_text, user_text
-from skillc.models.backends.command_answers import AnswerMissing, prepare, take
+from skillc.models.backends.command_run import AnswerMissing, prepare, take
 from skillc.plan.schema import AnswerPlan
 
 NOWHERE = Path("/nowhere")

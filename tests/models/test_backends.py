@@ -33,7 +33,7 @@ HELLO = (Message("system", "skill"), Message("user", "hello"))
 
 @pytest.fixture(autouse=True)
 def nothing_registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(function, "_REGISTERED", {})
+    monkeypatch.setattr(function, "REGISTERED", {})
     yield
 
 

@@ -15,8 +15,7 @@ from typing import Any, NoReturn
 
 from skillc.errors import SkillcError
 from skillc.json_values import digest
-from skillc.models.backends.command_answers import AnswerMissing, prepare, take
-from skillc.models.backends.command_run import MOST_OUTPUT, Ended, run
+from skillc.models.backends.command_run import MOST_OUTPUT, AnswerMissing, Ended, prepare, run, take
 from skillc.models.calls import well_formed
 from skillc.models.endpoint import Backend, Endpoint, Transport, key_of, provider_of
 from skillc.models.failures import CallFailed, PermanentFailure, scrub

@@ -192,7 +192,7 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _PREFIX = "backend:"
 
 
-_REGISTERED: dict[str, Callable[..., Any]] = {}
+REGISTERED: dict[str, Callable[..., Any]] = {}
 
 
 def backend(name: str) -> Callable[[F], F]:
@@ -220,13 +220,13 @@ def backend(name: str) -> Callable[[F], F]:
         raise SkillcError(f"`{name}` is a provider of skillc's own", hint="choose another name")
 
     def register(function: F) -> F:
-        before = _REGISTERED.get(name)
+        before = REGISTERED.get(name)
         if before is not None and _place(before) != _place(function):
             raise SkillcError(
                 f"a backend `{name}` is there already, `{_place(before)}`",
                 hint=f"give `{_place(function)}` another name",
             )
-        _REGISTERED[name] = function
+        REGISTERED[name] = function
         return function
 
     return register
@@ -267,7 +267,7 @@ def _found(model: ModelPlan, provider: str, root: Path) -> Found | None:
         function = load_function(model.backend, root, "backend")
         return Found(function, model.backend, source_digest(model.backend, function, root))
     installed = [_installed(entry) for entry in entry_points(group=GROUP, name=provider)]
-    registered = _REGISTERED.get(provider)
+    registered = REGISTERED.get(provider)
     if registered is not None and not any(each.function is registered for each in installed):
         installed.append(Found(registered, _place(registered), source_digest(_place(registered), registered, root)))
     if len(installed) > 1:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 from skillc.models.failures import FIXES, EndpointAway
@@ -12,15 +11,6 @@ from skillc.models.pacing.outage import Outage, Retries
 from skillc.models.pacing.pace import Pace, Quota
 from skillc.models.pacing.slots import Sleep, Slots
 from skillc.models.roles import Role, roles_named
-
-
-@dataclass(frozen=True, slots=True)
-class PaceNow:
-    """The pace of one endpoint: attempts in flight at most, requests a second if they are spaced, refusals so far."""
-
-    concurrency: int
-    rate: float | None
-    refusals: int
 
 
 class Pacing:
@@ -100,14 +90,6 @@ class Pacing:
         self._paces[self._endpoint[role]].reopen()
         self._outages[self._endpoint[role]].forget()
         self.slots(role).wake()
-
-    def now(self) -> dict[str, PaceNow]:
-        """The present pace of each endpoint, by its id."""
-        found = {}
-        for at, pace in self._paces.items():
-            rate = pace.rate.value
-            found[at] = PaceNow(pace.limit, rate if rate != float("inf") else None, pace.refusals)
-        return found
 
 
 def _patience(roles: list[Role]) -> float:

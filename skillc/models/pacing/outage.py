@@ -49,14 +49,12 @@ class Outage:
 
     Attributes:
         known: whether the endpoint has answered before; one that never did is none that went away.
-        told: the error of the last attempt that could not connect.
         over: whether the endpoint stayed away for longer than the patience.
     """
 
     def __init__(self, patience: float, retries: Retries) -> None:
         self.patience = patience
         self.known = False
-        self.told = ""
         self.over = False
         self._retries = retries
         self._since: float | None = None
@@ -85,9 +83,8 @@ class Outage:
         if probe:
             self._probing = False
 
-    def missed(self, now: float, told: str) -> bool:
+    def missed(self, now: float) -> bool:
         """Note that an attempt could not connect; return whether the outage begins with it."""
-        self.told = told
         begins = self._since is None
         if self._since is None:
             self._since, self._probes = now, 0

@@ -94,7 +94,6 @@ class Pace:
     Attributes:
         held: whether nothing is sent until further notice.
         admitted: how many attempts came back whole so far.
-        refusals: how many were refused.
         dead: whether nothing was let through for longer than the patience.
     """
 
@@ -105,7 +104,7 @@ class Pace:
         self._paused_until = -math.inf
         self.rate = Rate()
         self.held = False
-        self.admitted = self.refusals = 0
+        self.admitted = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -153,7 +152,6 @@ class Pace:
 
     def refused(self, epoch: int, now: float, in_flight: int, asked: float | None) -> None:
         """The server sent an attempt away; `asked` is how long it wants to be left alone, in seconds."""
-        self.refusals += 1
         if epoch != self._epoch:
             if asked is not None:
                 self._pause(now, asked)

@@ -164,7 +164,7 @@ class Slots:
         outage = self._outage
         outage.ended(slot.probe)
         if slot.end == "unreachable" and outage.known and not self._pace.held:
-            if outage.missed(self._now(), slot.told):
+            if outage.missed(self._now()):
                 self._went_away(slot.told)
         elif slot.end in ("served", "refused", "answered"):
             seconds = outage.answered(self._now())
@@ -181,16 +181,6 @@ class Slots:
     def away(self) -> bool:
         """Whether the endpoint could not be reached for longer than its roles wait."""
         return self._outage.over
-
-    @property
-    def patience(self) -> float:
-        """Seconds for which the endpoint may stay away."""
-        return self._outage.patience
-
-    @property
-    def waiting(self) -> int:
-        """Number of calls that wait for a slot."""
-        return sum(not waiting.place.done() for queue in self._queues.values() for waiting in queue)
 
     @property
     def served(self) -> int:
