@@ -16,6 +16,7 @@ from rich.text import Text
 from skillc.artifact_paths import ArtifactPaths
 from skillc.errors import SkillcError
 from skillc.frontend import plan_file
+from skillc.json_values import objects_in
 from skillc.loading import program_in
 from skillc.run.history import read_history
 
@@ -104,20 +105,15 @@ def _decided(line: Line) -> Decided:
 def _fates(line: Line, result: str) -> Iterable[EditFate]:
     """Yield the recorded fate of each draft and edit; an edit without one shares that of its candidate."""
     trial = "cured {cured} of {of_failures} failures and broke {broke} of {of_rights} right cases in its trial"
-    for row in _rows(line, "drafts"):
+    for row in objects_in(line.get("drafts")):
         fate = result if row.get("chosen") else "another draft was better"
         yield EditFate(f"a draft of {row.get('tokens')} tokens", fate, trial.format(**row))
-    fates = _rows(line, "fates")
+    fates = objects_in(line.get("fates"))
+    # A merge lists its edits as texts, which have no fate.
     for row in fates:
         yield EditFate(str(row.get("edit")), str(row.get("fate")), str(row.get("why", "")))
-    for row in () if fates else _rows(line, "edits"):
+    for row in () if fates else objects_in(line.get("edits")):
         yield EditFate(f"{row.get('op')} {row.get('text') or row.get('rule')}", result, "")
-
-
-def _rows(line: Line, name: str) -> list[dict[str, JsonValue]]:
-    """Return the objects in a list of a decision; a merge lists its edits as texts, which have no fate."""
-    value = line.get(name)
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def as_json(runs: Iterable[Run]) -> dict[str, object]:

@@ -61,6 +61,11 @@ def as_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def objects_in(value: JsonValue) -> list[dict[str, JsonValue]]:
+    """Return the objects in a list; none for any other value."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
 def fields_of(value: object) -> dict[str, object]:
     """Return the fields of a model or a dataclass by name.
 

@@ -94,15 +94,17 @@ class Writer:
     def _work(self) -> None:
         while (group := self._next()) is not None:
             try:
-                with self._lock:
-                    self._commit(group.rows)
+                # What was queued behind a failed group may depend on it.
+                if self._problem is None:
+                    with self._lock:
+                        self._commit(group.rows)
             except sqlite3.Error as problem:
-                told = self._failed(problem)
                 with self._changed:
-                    self._problem = told
-                group.done.set_exception(told)
-            else:
+                    self._problem = self._failed(problem)
+            if self._problem is None:
                 group.done.set_result(None)
+            else:
+                group.done.set_exception(self._problem)
 
     def _next(self) -> _Group | None:
         """Wait for rows to commit; None at the end."""

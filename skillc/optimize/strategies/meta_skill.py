@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from skillc.budget.call_sizes import DECISIONS_LIMIT, MEMORY_LIMIT
 from skillc.budget.steps import epochs_of
+from skillc.json_values import objects_in
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.propose.cases import briefing, fitting, shortened, trimmed
 from skillc.optimize.propose.prompting import DecisionView, meta_skill_messages
@@ -66,25 +67,21 @@ def view(record: Mapping[str, JsonValue]) -> DecisionView:
 
 
 def _edits(record: Mapping[str, JsonValue]) -> list[tuple[str, str]]:
-    drafts = [each for each in _rows(record.get("drafts")) if each.get("chosen")]
+    drafts = [each for each in objects_in(record.get("drafts")) if each.get("chosen")]
     if drafts:
         told = ("tokens", "cured", "of_failures", "broke", "of_rights")
         return [
             ("a draft of {} tokens, cured {} of {} and broke {} of {}".format(*(d[k] for k in told)), "")
             for d in drafts
         ]
-    fates = _rows(record.get("fates"))
+    fates = objects_in(record.get("fates"))
     if fates:
         return [
             (shortened(str(each["edit"]), _EDIT), ": ".join(str(each[key]) for key in ("fate", "why") if key in each))
             for each in fates
         ]
-    rows = _rows(record.get("suggestions") or record.get("edits"))
+    rows = objects_in(record.get("suggestions") or record.get("edits"))
     return [(shortened(f"{each.get('op')}: {each.get('text') or each.get('rule')}", _EDIT), "") for each in rows]
-
-
-def _rows(value: JsonValue) -> list[dict[str, JsonValue]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def _tokens(decision: DecisionView) -> int:
