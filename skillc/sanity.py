@@ -1,7 +1,7 @@
 """`skillc compile --sanity`: whether feedback reaches the skill at all, on a handful of examples and calls.
 
 The loop trains and validates on the same few training examples, where even a skill that learns by heart gets better.
-What it shows is that no link is broken, never that the skill is good: the verdict is always `unverified`, and nothing
+It shows that no link is broken, never that the skill is good: the verdict is always `unverified`, and nothing
 is written.
 """
 
@@ -44,7 +44,7 @@ R = TypeVar("R", bound=Reply)
 
 @dataclass(frozen=True, slots=True)
 class Funnel:
-    """What came through each stage, in the loop's order.
+    """How many passed each stage, in the loop's order.
 
     Attributes:
         failures: examples that the initial skill is not right on.
@@ -69,7 +69,7 @@ class Funnel:
 
 @dataclass(frozen=True, slots=True)
 class Sanity:
-    """What a sanity check found.
+    """The result of a sanity check.
 
     Attributes:
         broken: the first stage that nothing came through: `reflect`, `edit`, `screen`, `gate`; None where the skill
@@ -94,7 +94,7 @@ class Sanity:
     spent: dict[str, JsonValue]
 
     def to_json(self, text: str) -> dict[str, JsonValue]:
-        """The object that `--json` prints; `text` is the skill as the target reads it."""
+        """Return the object that `--json` prints; `text` is the skill as the target reads it."""
         stages: dict[str, JsonValue] = {name: getattr(self.funnel, name) for name in Funnel.__slots__}
         return {
             "format_version": 1,
@@ -114,7 +114,7 @@ class Sanity:
 
 
 class _Tap(Optimizer):
-    """The optimizer, with the edits that its reflections proposed."""
+    """The optimizer model, with a record of the edits that its reflections proposed."""
 
     def __init__(self, client: Client, observer: Observer) -> None:
         super().__init__(client, observer)
@@ -141,17 +141,17 @@ class _Tap(Optimizer):
 
 
 class _NoReserve:
-    """There is no final test to keep anything for."""
+    """Reserves nothing, because there is no final test."""
 
     def set_aside(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def open_reserve(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 def sanity_plan(plan: Plan, examples: int) -> Plan:
-    """The plan of a sanity check: two steps on one batch, few calls, and nothing that looks further than a step.
+    """Return the plan of a sanity check: two steps on one batch, few calls, and nothing that spans steps.
 
     Where a gate asks for confidence or an e-value, only its claim must hold. What is required before the first step is
     left out.
@@ -180,7 +180,7 @@ def sanity_plan(plan: Plan, examples: int) -> Plan:
 
 
 def _plain(term: Term) -> Term:
-    """A gate with what it asks to be sure of in place of the sureness: a dozen examples give none."""
+    """Replace a gate's demand for confidence by its claim: a dozen examples give no confidence."""
     if not isinstance(term, Operation):
         return term
     if term.operator in ("and", "or", "not"):
@@ -190,7 +190,7 @@ def _plain(term: Term) -> Term:
 
 
 def sanity_data(dataset: Dataset, seed: int) -> Dataset:
-    """A few training examples, drawn by the seed, to train and to validate on; validation and test are not touched."""
+    """Draw a few training examples by the seed, to train and to validate on; validation and test are not used."""
     few = tuple(shuffled(dataset.train, seed_for(seed, "sanity"))[:EXAMPLES])
     return Dataset(train=few, validation=few, test=(), digest=dataset.digest)
 
@@ -198,10 +198,10 @@ def sanity_data(dataset: Dataset, seed: int) -> Dataset:
 def check_sanity(
     planned: Planned, estimated: Estimated, observer: Observer, client: Client, stop: Stop | None = None
 ) -> Sanity:
-    """Runs the check; `planned` holds the plan of `sanity_plan`, which the client's budget is made from.
+    """Run the check; `planned` has the plan of `sanity_plan`, which the client's budget is made from.
 
     Raises:
-        SkillcError: models, data or metrics that the user can mend.
+        SkillcError: models, data or metrics cannot be used.
         BudgetReached: the caps do not even admit the baseline.
         EndpointAway: a model stayed out of reach.
     """
@@ -267,7 +267,7 @@ def _count(record: Mapping[str, JsonValue], name: str) -> int:
 
 
 def _refusals(state: State, edits: Sequence[ProposedEdit]) -> list[str]:
-    """Why the initial skill and the best one both refuse an edit."""
+    """Return why the initial skill and the best one both refuse an edit."""
     reasons = []
     for proposed in edits:
         edit = read_edit(proposed)
@@ -281,7 +281,7 @@ def _refusals(state: State, edits: Sequence[ProposedEdit]) -> list[str]:
 
 
 def _diagnosis(trained: Trained, funnel: Funnel, tap: _Tap, watch: Watch) -> tuple[str | None, str, str | None]:
-    """The stage that is broken, what that means, and where to look."""
+    """Return the broken stage, what that means, and where to look."""
     count = len(trained.engine.dataset.validation)
     stopped = f"; the run was stopped by its cap on {trained.stopped}" if trained.stopped in _CAPS else ""
     if not funnel.failures:
@@ -330,6 +330,6 @@ def _at_the_gates(
 
 
 def prepared(planned: Planned, estimated: Estimated) -> Planned:
-    """The program with the plan of its sanity check."""
+    """Return the program with the plan of its sanity check."""
     count = min(EXAMPLES, len(estimated.dataset.train))
     return replace(planned, plan=sanity_plan(planned.plan, count))

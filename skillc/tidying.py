@@ -46,7 +46,7 @@ _ENDS = {
 
 @dataclass(frozen=True, slots=True)
 class Tidied:
-    """What a tidying gives back.
+    """The result of a tidying.
 
     Attributes:
         before: the skill as it was.
@@ -68,18 +68,18 @@ class Tidied:
 
     @property
     def left_out(self) -> tuple[Rule, ...]:
-        """The rules that are gone."""
+        """The removed rules."""
         return tuple(rule for rule in self.before.rules if self.after.rule(rule.id) is None)
 
     @property
     def written(self) -> tuple[Rule, ...]:
-        """The rules with new words, some of them joined from several."""
+        """The rewritten rules, some of them joined from several."""
         known = {(rule.id, rule.text) for rule in self.before.rules}
         return tuple(rule for rule in self.after.rules if (rule.id, rule.text) not in known)
 
 
 def skill_to_tidy(job: Job, file: Path | None) -> Document:
-    """The compiled skill of a job, or the one in a file.
+    """Read the compiled skill of a job, or the one in a file.
 
     Raises:
         SkillcError: there is none, it cannot be read, it has no rules, or a text of it has no place in the program.
@@ -105,7 +105,7 @@ def tidy_job(job: Job, skill: Document, observer: Observer, client: Client, stop
     """Tidy a skill, and write it where something was accepted, with its lock and history as a compile does.
 
     Raises:
-        SkillcError: what the user can mend: models, data, metrics, files.
+        SkillcError: models, data, metrics or files cannot be used.
         BudgetReached: the caps do not admit what has to be measured first.
         EndpointAway: a model stayed out of reach before the skill was measured.
     """
@@ -126,7 +126,7 @@ def tidy_job(job: Job, skill: Document, observer: Observer, client: Client, stop
 
 def _search(skill: Document) -> Callable[[Engine, Document], Awaitable[Trained]]:
     async def search(engine: Engine, initial: Document) -> Trained:
-        """The skill, tidied: it is compared with itself without any rules."""
+        """Tidy the skill, compared with itself without any rules."""
         engine = replace(engine, plan=_deciding(engine.plan))
         engine, quarantined = await baseline(engine, initial)
         engine.reserve.set_aside()
@@ -159,12 +159,12 @@ def _note_harm(engine: Engine, skill: Document, bare: Document) -> None:
 
 
 def _deciding(plan: Plan) -> Plan:
-    """The plan with gates that decide: a tidying without them would take whatever is shorter."""
+    """Return the plan with `accept = gates`: without gates a tidying would accept whatever is shorter."""
     return plan.model_copy(update={"optimize": replace(plan.optimize, accept="gates")})
 
 
 def tidied_json(found: Tidied) -> dict[str, JsonValue]:
-    """The object that `tidy --json` prints."""
+    """Return the object that `tidy --json` prints."""
     return {
         "format_version": 1,
         "changed": found.compiled is not None,
@@ -184,7 +184,7 @@ def tidied_json(found: Tidied) -> dict[str, JsonValue]:
 
 
 def tidied_text(found: Tidied, goal: str) -> RenderableType:
-    """The end of a tidying on a terminal."""
+    """Return the report of a tidying for a terminal."""
     before, after = found.validation
     lines = [f"tried     {line}" for line in found.tried]
     if found.compiled is None:

@@ -36,7 +36,7 @@ Version = Callable[[str], str | None]
 
 
 def installed_version(package: str) -> str | None:
-    """The version of a package in this interpreter, None where it is not there. Imports nothing."""
+    """Return the version of an installed package, or None. Imports nothing."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -44,7 +44,7 @@ def installed_version(package: str) -> str | None:
 
 
 def check_installed(plan: Plan | None, find: Version = installed_version) -> Iterator[Finding]:
-    """What is installed; a package that `plan` needs is missing where it is not, and else only noted."""
+    """Check Python and the packages; one that only other programs need is a note."""
     yield _python()
     yield Finding(_INSTALLED, "ok", "skillc", __version__)
     for requirement in _requirements():
@@ -108,7 +108,7 @@ def _locks() -> Finding:
 
 
 def check_keys(environ: Mapping[str, str] = os.environ) -> Finding:
-    """Which keys of providers the environment holds, by the names of their variables alone."""
+    """Report which provider keys are set in the environment, by the names of their variables."""
     known = [name for name in KEYS.values() if environ.get(name)]
     if known:
         return Finding("models", "ok", "keys", f"set: {', '.join(known)}")
@@ -119,7 +119,7 @@ _COST = "cost"
 
 
 def check_prices(plan: Plan, prices: Mapping[str, PricePlan | None]) -> Iterator[Finding]:
-    """What each role's model costs by the million tokens, or by the call."""
+    """Report the price of each role's model per million tokens, or per call."""
     for model in plan.models.values():
         yield _price(model, prices.get(model.role), capped=plan.budget.cost is not None)
 
@@ -138,7 +138,7 @@ def _price(model: ModelPlan, price: PricePlan | None, *, capped: bool) -> Findin
 
 
 def check_spend(plan: Plan, estimated: Estimated) -> Iterator[Finding]:
-    """One rollout with its judges, and the whole compile, about."""
+    """Report the estimated cost of one rollout with its judges, and of the whole compile."""
     bounds = estimated.bounds
     one = call_sizes(plan, bounds.sizes, bounds.prices, bounds.steps).rollout.estimate
     calls = counted(one.calls, "call")
@@ -163,7 +163,7 @@ _A_CALL, _A_TOKEN = 1_200, 2 * 5
 
 
 def check_disk(plan: Plan, home: Path, bounds: Bounds | None) -> Finding:
-    """The room for what a compile writes into its `.skillc` folder."""
+    """Check the free disk space for what a compile writes into its `.skillc` folder."""
     cache = RunFolder(home, "").cache
     free = free_disk(home)
     if not _writable(home):
@@ -180,7 +180,7 @@ def check_disk(plan: Plan, home: Path, bounds: Bounds | None) -> Finding:
 
 
 def most_written(plan: Plan, bounds: Bounds) -> int:
-    """Bytes that a compile writes, by the plan's estimate; the caps end it before."""
+    """Return the bytes that a compile writes at most, by the plan's estimate and caps."""
     estimate = bounds.estimate
     calls = min(estimate.calls, plan.budget.calls) if plan.budget.calls is not None else estimate.calls
     return calls * _A_CALL + estimate.reply * _A_TOKEN

@@ -23,7 +23,7 @@ GROUPS = ("installed", "program", "models", "cost", "disk", "memory")
 
 @dataclass(frozen=True, slots=True)
 class Patient:
-    """A program as it is examined, with its data where that could be read."""
+    """A program to examine, with its data if that could be read."""
 
     planned: Planned
     estimated: Estimated | None
@@ -31,12 +31,12 @@ class Patient:
 
 
 def without_program(folder: Path) -> list[Finding]:
-    """What can be said without a program, in a folder."""
+    """Check what needs no program, in a folder."""
     return [*check_installed(None), check_vllm(folder), check_keys(), *_machine(machine_here())]
 
 
 def read_program(planned: Planned) -> Patient:
-    """The program with its data; what hinders a compile there is a finding."""
+    """Read a program with its data; whatever blocks a compile there becomes a finding."""
     findings = [
         Finding("program", "missing", "version", f"{later.what} comes with skillc {later.version}", "leave it out")
         for later in planned.checked.later
@@ -59,7 +59,7 @@ def read_program(planned: Planned) -> Patient:
 
 
 def prepared(patient: Patient) -> Ready:
-    """The models' keys and addresses, and the question that each may be asked."""
+    """Look up the models' keys and addresses, and the question for each."""
     return prepare(patient.planned.plan, patient.planned.root)
 
 
@@ -70,7 +70,7 @@ def examined(
     machine: Machine | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> list[Finding]:
-    """All findings about a program, by group."""
+    """Return all findings about a program, by group."""
     plan, root = patient.planned.plan, patient.planned.root
     servers = servers_of(plan)
     served = list(check_servers(servers, root, machine or machine_here(), reached.roles, environ)) if servers else []
@@ -87,7 +87,7 @@ def examined(
 
 
 def _unless_without_weights(finding: Finding, served: Sequence[Finding]) -> Finding:
-    """A model that skillc would serve is no model that can be had where its weights are missing."""
+    """Report a model that skillc would serve as missing if its weights are missing."""
     role = f"`{finding.what}`"
     lacks = any(each.group == "disk" and each.level == "missing" and role in each.what for each in served)
     if not lacks or finding.level == "missing" or "served by skillc" not in finding.detail:

@@ -15,7 +15,7 @@ _SECONDS = 20
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """A GPU; bytes."""
+    """A GPU; memory in bytes."""
 
     name: str
     total: int
@@ -24,7 +24,7 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The machine's own memory, or what of it this process may use; bytes."""
+    """The machine's memory, or the part that this process may use; in bytes."""
 
     total: int
     free: int
@@ -32,19 +32,19 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a server may use; `memory` is None where nobody says it."""
+    """What a server may use; `memory` is None if it is unknown."""
 
     gpus: tuple[Gpu, ...]
     memory: Memory | None
 
 
 def machine_here() -> Machine:
-    """This machine."""
+    """Describe this machine."""
     return Machine(gpus(), memory())
 
 
 def gpus() -> tuple[Gpu, ...]:
-    """The GPUs that `nvidia-smi` lists; none where there is no such command."""
+    """Return the GPUs that `nvidia-smi` lists; none without that command."""
     command = shutil.which("nvidia-smi")
     if command is None:
         return ()
@@ -56,7 +56,7 @@ def gpus() -> tuple[Gpu, ...]:
 
 
 def read_gpus(text: str) -> tuple[Gpu, ...]:
-    """The GPUs in what `nvidia-smi` printed; a line that cannot be read is left out."""
+    """Return the GPUs in the output of `nvidia-smi`; a line that cannot be read is skipped."""
     found = []
     for line in text.splitlines():
         parts = [part.strip() for part in line.rsplit(",", 2)]
@@ -66,7 +66,7 @@ def read_gpus(text: str) -> tuple[Gpu, ...]:
 
 
 def memory(meminfo: Path = Path("/proc/meminfo"), group: Path = Path("/sys/fs/cgroup")) -> Memory | None:
-    """The memory of the machine, or of the container where that has less; None where nobody says it."""
+    """Return the memory of the machine, or of the container if that has less; None if unknown."""
     whole = _meminfo(meminfo) or _sysconf()
     if whole is None:
         return None
@@ -77,7 +77,7 @@ def memory(meminfo: Path = Path("/proc/meminfo"), group: Path = Path("/sys/fs/cg
 
 
 def free_disk(folder: Path) -> int | None:
-    """Bytes free where a folder is, or where it would be made; None where nobody says it."""
+    """Return the free bytes on the disk of a folder, which need not exist; None if unknown."""
     for here in (folder, *folder.absolute().parents):
         try:
             return shutil.disk_usage(here).free

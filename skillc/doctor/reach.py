@@ -22,7 +22,7 @@ _OFFLINE = "or put the embedded `rulebook` in its place: `--offline`"
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What a check of the models has found, and which roles have answered."""
+    """The findings about the models, and the roles that answered."""
 
     findings: tuple[Finding, ...]
     roles: frozenset[str]
@@ -30,7 +30,7 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One small call that may be sent, as a compile's preflight sends it.
+    """One small call, as a compile's preflight sends it.
 
     Attributes:
         role: whose model is asked.
@@ -42,27 +42,27 @@ class Question:
 
     @property
     def cost(self) -> int | None:
-        """Nano-dollars at most; None where nobody knows the price."""
+        """Nano-dollars at most; None if the price is unknown."""
         return reserved(self.role).cost if self.role.price is not None else None
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The roles of a program: what is to be said of those that cannot be asked, and the questions for the others."""
+    """The roles of a program: findings about those that cannot be asked, and questions for the others."""
 
     findings: tuple[Finding, ...]
     questions: tuple[Question, ...]
 
     @property
     def cost(self) -> int | None:
-        """Nano-dollars that all questions cost at most; None where a price is not known."""
+        """Nano-dollars that all questions cost at most; None if a price is unknown."""
         costs = [question.cost for question in self.questions]
         known = [cost for cost in costs if cost is not None]
         return sum(known) if len(known) == len(costs) else None
 
 
 def prepare(plan: Plan, root: Path) -> Ready:
-    """Looks for each role's name, key, address or command, for a program in a folder. Opens no socket.
+    """Look up each role's name, key, address or command. Opens no socket.
 
     A server that skillc starts itself is not asked, and neither is what costs nobody knows how much: a command of the
     user's own, which may be an agent.
@@ -89,7 +89,7 @@ def prepare(plan: Plan, root: Path) -> Ready:
 
 
 async def ask(ready: Ready, transport: Transport | None = None, *, timeout: float = TIMEOUT) -> Reached:
-    """Sends the questions, all at once; each may take `timeout` seconds."""
+    """Send all questions at once; each may take `timeout` seconds."""
     if transport is None:
         # Loading takes seconds, which are none of the models'.
         for question in ready.questions:
@@ -103,14 +103,14 @@ async def ask(ready: Ready, transport: Transport | None = None, *, timeout: floa
 
 
 def unasked(ready: Ready, why: str) -> Reached:
-    """What is known without a call."""
+    """Return what is known without a call."""
     told = [_known(question.role) for question in ready.questions]
     findings = [Finding(_GROUP, "ok", role, f"{text}; {why}") for role, text in told]
     return Reached(tuple(findings), frozenset())
 
 
 def _alone(plan: Plan, model: ModelPlan) -> Plan:
-    """The plan with one role, under no cap; no server is started for it."""
+    """Return the plan with one role, without caps and without a server to start."""
     alone = model.model_copy(update={"serve": None})
     return plan.model_copy(update={"models": {model.role: alone}, "budget": BudgetPlan()})
 
@@ -134,21 +134,21 @@ async def _ask(question: Question, transport: Transport | None, timeout: float) 
 
 
 def _known(role: Role) -> tuple[str, str]:
-    """A role's name, and its model, address and the variable of its key."""
+    """Return a role's name, and its model, address and the variable of its key."""
     endpoint = role.endpoint
     key = f", `{endpoint.key_env}` set" if endpoint.key_env else ""
     return role.plan.role, f"`{role.plan.model}` at `{endpoint.id}`{key}"
 
 
 def _offered(hint: str | None) -> str:
-    """The fix, and the offer to do without the model; nothing is ever put in its place unasked."""
+    """Return the fix and the offline alternative; a model is never replaced without being asked."""
     if hint is None:
         return _OFFLINE.removeprefix("or ")
     return hint if "--offline" in hint else f"{hint}; {_OFFLINE}"
 
 
 def cost_told(ready: Ready) -> str:
-    """What the questions cost, before they are sent."""
+    """Describe the cost of the questions before they are sent."""
     count = len(ready.questions)
     what = f"asks {counted(count, 'model')} one question each"
     if ready.cost is None:

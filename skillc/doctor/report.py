@@ -20,11 +20,11 @@ class Finding:
     """One line of the doctor's report.
 
     Attributes:
-        group: what it is about: `installed`, `models`, `cost`, `disk`, `memory`.
-        level: `missing` is what a compile cannot do without; a `note` asks for nothing.
-        what: the thing itself, in a word or two.
+        group: the topic: `installed`, `models`, `cost`, `disk`, `memory`.
+        level: `missing` blocks a compile; a `note` asks for nothing.
+        what: the subject, in a word or two.
         detail: what was found.
-        fix: the command or the change that mends it.
+        fix: the command or the change that fixes it.
     """
 
     group: str
@@ -34,7 +34,7 @@ class Finding:
     fix: str | None = None
 
     def as_json(self) -> dict[str, JsonValue]:
-        """By name."""
+        """Return the JSON of the finding."""
         return {
             "group": self.group,
             "level": self.level,
@@ -45,7 +45,7 @@ class Finding:
 
 
 def status_of(findings: Iterable[Finding]) -> int:
-    """The exit status: 0 where nothing is missing, else 1."""
+    """Return the exit status: 0 if nothing is missing, else 1."""
     return 1 if any(finding.level == "missing" for finding in findings) else 0
 
 
@@ -56,7 +56,7 @@ _COMMAND = re.compile(r"(?:env|export|hf|pip|python3?|skillc|chmod) \S|/\S+ ")
 
 
 def as_text(findings: Sequence[Finding], width: int) -> Text:
-    """A block for each group, and a last line that counts what is missing; to be printed without wrapping.
+    """Return a block for each group, and a last line that counts what is missing; print it without wrapping.
 
     Prose is wrapped at blanks. A command has its own line, however long, so that it can be copied.
 
@@ -78,7 +78,7 @@ def as_text(findings: Sequence[Finding], width: int) -> Text:
 
 
 def as_json(findings: Sequence[Finding]) -> dict[str, JsonValue]:
-    """All findings, and whether a compile lacks nothing."""
+    """Return all findings as JSON, and whether nothing is missing."""
     return {
         "format_version": 1,
         "complete": status_of(findings) == 0,
@@ -87,7 +87,7 @@ def as_json(findings: Sequence[Finding]) -> dict[str, JsonValue]:
 
 
 def parts_of(fix: str) -> Iterator[tuple[str, bool]]:
-    """A fix as prose and commands, in order; True for a command."""
+    """Split a fix into prose and commands, in order; True for a command."""
     if "`" not in fix and _COMMAND.match(fix):
         yield fix, True
         return

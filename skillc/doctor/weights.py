@@ -30,7 +30,7 @@ class Files:
 def files_of(
     model: str, root: Path, environ: Mapping[str, str] = os.environ, revision: str | None = None
 ) -> Files | None:
-    """The files of a model, None where it is not on this machine.
+    """Find the files of a model; None if it is not on this machine.
 
     Args:
         model: a folder, seen from `root`, or a name on the hub.
@@ -45,7 +45,7 @@ def files_of(
 
 
 def hub_cache(environ: Mapping[str, str] = os.environ) -> Path:
-    """The folder in which the hub's own library keeps models."""
+    """Return the folder in which the hub's library keeps models."""
     if environ.get("HF_HUB_CACHE"):
         return Path(environ["HF_HUB_CACHE"])
     home = environ.get("HF_HOME") or Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "huggingface"
@@ -53,18 +53,18 @@ def hub_cache(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def is_folder_name(model: str) -> bool:
-    """Whether a name can only mean a folder: the hub's names have one slash and begin with no dot or slash."""
+    """Return whether a name can only be a folder: hub names have one slash and do not begin with a dot or slash."""
     return model.startswith((".", "/", "~")) or model.count("/") != 1
 
 
 def is_offline(environ: Mapping[str, str]) -> bool:
-    """Whether the hub's own library may not open a connection."""
+    """Return whether the hub's library is set to open no connection."""
     value = environ.get("HF_HUB_OFFLINE") or environ.get("TRANSFORMERS_OFFLINE") or ""
     return value.upper() in ("1", "ON", "YES", "TRUE")
 
 
 def _snapshots(model: str, environ: Mapping[str, str], revision: str) -> list[Path]:
-    """The copy of a model in the hub's cache that a server loads: the one of its branch or commit."""
+    """Return the copy of a model in the hub's cache that a server loads: that of its branch or commit."""
     home = hub_cache(environ) / f"models--{model.replace('/', '--')}"
     try:
         commit = (home / "refs" / revision).read_text(encoding="utf-8").strip()
@@ -82,7 +82,7 @@ def _config(folder: Path) -> Mapping[str, Any]:
 
 
 def _size(folder: Path) -> int | None:
-    """Bytes of the weights, of one format where they are there in several, as vLLM loads them."""
+    """Return the bytes of the weights; of several formats that which vLLM loads."""
     for kind in _KINDS:
         found = [file for file in folder.glob(f"*{kind}") if not file.name.startswith(_NOT_WEIGHTS)]
         if found:
@@ -107,7 +107,7 @@ _BITS_OF_METHOD = {"awq": 4, "gptq": 4, "fp8": 8, "mxfp4": 4, "bitsandbytes": 4}
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What of a decoder's shape decides its memory.
+    """The part of a decoder's shape that decides its memory.
 
     Attributes:
         parameters: how many it has.
@@ -129,12 +129,12 @@ class Shape:
         return self.parameters * self.weight_bits // 8
 
     def cache(self, tokens: int) -> int:
-        """Bytes of the KV cache of so many tokens."""
+        """Return the bytes of the KV cache for a number of tokens."""
         return self.cache_values * self.value_bytes * tokens
 
 
 def shape_of(config: Mapping[str, Any], dtype: str | None = None) -> Shape | None:
-    """The shape in a `config.json`, None where it is no decoder that can be reckoned.
+    """Read the shape from a `config.json`; None if it is no known decoder.
 
     Args:
         config: the file's values.
@@ -161,7 +161,7 @@ def shape_of(config: Mapping[str, Any], dtype: str | None = None) -> Shape | Non
 
 
 def _caching(own: Mapping[str, Any], layers: int) -> int:
-    """Layers that have a KV cache."""
+    """Return the number of layers that have a KV cache."""
     types, interval = own.get("layer_types"), _count(own, "full_attention_interval")
     if isinstance(types, list) and len(types) == layers:
         return sum("linear" not in str(each) for each in types)
@@ -169,7 +169,7 @@ def _caching(own: Mapping[str, Any], layers: int) -> int:
 
 
 def _parameters(own: Mapping[str, Any], hidden: int, layers: int, queries: int, keys: int, words: int) -> int:
-    """Embedding and head, and per layer attention, feed-forward (each expert's, with a router) and two norms."""
+    """Count embedding and head, and per layer attention, feed-forward (each expert's, with a router) and two norms."""
     inner = _count(own, "moe_intermediate_size", "intermediate_size", "n_inner", "ffn_dim") or 4 * hidden
     experts = _count(own, "num_local_experts", "num_experts", "n_routed_experts") or 1
     shared = (_count(own, "n_shared_experts") or 0) if experts > 1 else 0

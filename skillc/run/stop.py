@@ -12,7 +12,7 @@ class Stop:
     """Cancels the open work, so that only what was decided before counts.
 
     Args:
-        seconds: until the clock asks; None for never. They count from `begin`.
+        seconds: until the deadline, counted from `begin`; None for no deadline.
     """
 
     def __init__(self, seconds: float | None = None) -> None:
@@ -24,30 +24,30 @@ class Stop:
 
     @property
     def reason(self) -> str | None:
-        """`interrupted` or `time`, None while nobody asked."""
+        """`interrupted` or `time`; None without a request."""
         if self._reason is None and self._end is not None and time.monotonic() >= self._end:
             self._reason = "time"
         return self._reason
 
     @property
     def left(self) -> float | None:
-        """Seconds until the clock asks; None where it never does, or does not run yet."""
+        """Seconds until the deadline; None without one, or before it is started."""
         return None if self._end is None else max(0.0, self._end - time.monotonic())
 
     def ask(self) -> None:
-        """Asks for the user; may be called by a signal handler."""
+        """Request a stop for the user; safe in a signal handler."""
         self._reason = "interrupted"
         if self._cut is not None:
             self._cut()
 
     def begin(self) -> None:
-        """Starts the clock where it does not run yet; from any thread."""
+        """Start the clock unless it runs; from any thread."""
         if self._seconds is not None and self._end is None:
             self._end = time.monotonic() + self._seconds
             self._rearm()
 
     def excuse(self, seconds: float) -> None:
-        """Leaves a time out of account, as that in which a server started; from any thread."""
+        """Extend the deadline by time that does not count, such as a server's start; from any thread."""
         if self._end is not None:
             self._end += seconds
             self._rearm()
@@ -58,7 +58,7 @@ class Stop:
 
     @contextmanager
     def cuts(self, *, clock: bool) -> Iterator[None]:
-        """Cancels the running task when somebody asks; the clock only where `clock` is set."""
+        """Cancel the running task on a request; on the deadline only if `clock` is set."""
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
         assert task is not None
         cancel = task.cancel

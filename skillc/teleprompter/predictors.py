@@ -19,7 +19,7 @@ _MARK = re.compile(r"^[ \t]*<!--[ \t]*(/?)locked[ \t]*-->[ \t]*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A stretch of an instruction, and the section that holds it."""
+    """A part of an instruction, and the section that contains it."""
 
     section: str
     mode: Literal["frozen", "trainable"]
@@ -36,7 +36,7 @@ class Instruction:
 
 
 def instructions_of(student: Any) -> tuple[Instruction, ...]:
-    """The instructions of all predictors that DSPy would optimize.
+    """Return the instructions of all predictors that DSPy would optimize.
 
     Raises:
         SkillcError: there is none, nothing is left to train, or a lock is not closed.
@@ -80,7 +80,7 @@ def _unused(name: str, taken: set[str]) -> str:
 
 
 def skill_plan(instructions: Sequence[Instruction], name: str, limit: int | None) -> SkillPlan:
-    """The skill that holds all parts; `limit` is in tokens, for each trainable section."""
+    """Return the skill with all parts; `limit` is in tokens, for each trainable section."""
     sections = tuple(
         SectionPlan(name=p.section, mode=p.mode, text=p.text, limit=limit if p.mode == "trainable" else None)
         for instruction in instructions
@@ -91,7 +91,7 @@ def skill_plan(instructions: Sequence[Instruction], name: str, limit: int | None
 
 
 def texts_for(document: Document, plan: Plan, instructions: Sequence[Instruction]) -> Mapping[str, str]:
-    """Each predictor's instruction under a document; where no part of it changed, the very text it had.
+    """Return each predictor's instruction under a document; an unchanged one keeps its exact text.
 
     What the loop wrote to a section of its own, as reminders are, stands at the end of every instruction.
     """
@@ -121,7 +121,7 @@ def _body(document: Document, name: str) -> str:
 
 
 def put_in(student: Any, texts: Mapping[str, str]) -> Any:
-    """A deep copy of a module with other instructions."""
+    """Return a deep copy of a module with other instructions."""
     copy = student.deepcopy()
     for name, predictor in copy.named_predictors():
         predictor.signature = predictor.signature.with_instructions(texts[name])
@@ -138,7 +138,7 @@ _TEXT = TypePlan(kind="text")
 
 
 def field_plans(student: Any, names: Iterable[str]) -> tuple[FieldPlan, ...]:
-    """A field for each name; a predictor's field of that name says its type and its description, else it is text."""
+    """Return a field for each name, with type and description from the predictors' field of that name; else text."""
     known: dict[str, Any] = {}
     for _, predictor in student.named_predictors():
         for name, field in predictor.signature.fields.items():
@@ -156,7 +156,7 @@ def _plan(name: str, field: Any) -> FieldPlan:
 
 
 def type_plan(annotation: Any) -> TypePlan:
-    """A Python type as the language has it; what it has no word for is text."""
+    """Convert a Python type to the language's; one that it lacks becomes text."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Literal and all(isinstance(label, str) for label in arguments):
         return TypePlan(kind="labels", labels=arguments)

@@ -55,7 +55,7 @@ class ModuleMeter(Meter):
 
 
 def arguments_of(metric: Metric) -> int:
-    """How many of (gold, pred, trace, pred_name, pred_trace) a metric takes: 5, 3 or 2.
+    """Return how many of (gold, pred, trace, pred_name, pred_trace) a metric takes: 5, 3 or 2.
 
     Raises:
         TypeError: it takes neither.
@@ -72,7 +72,7 @@ def arguments_of(metric: Metric) -> int:
 def scored(
     metric: Metric, gold: Any, prediction: Any, trace: Any, *, low: float, high: float, example: str
 ) -> tuple[int, str]:
-    """The metric's score in millionths, and its feedback. It is called once a rollout, with the whole trace.
+    """Return the metric's score in millionths, and its feedback. Called once per rollout, with the whole trace.
 
     Raises:
         MetricError: it failed, gave no number, or left its range; the run stops.
@@ -107,7 +107,7 @@ def scored(
 
 
 def score_of(example: Mapping[str, Any], prediction: Mapping[str, Any]) -> float:
-    """Stands for the user's metric in the plan's text; scores come from `ModuleMeter`.
+    """Placeholder for the user's metric in the plan's text; `ModuleMeter` computes the scores.
 
     Raises:
         RuntimeError: always: a plan of `SkillOptimizer` is run by it alone.
@@ -156,7 +156,7 @@ class ModuleRunner:
         self._modules: OrderedDict[str | None, Any] = OrderedDict()
 
     def know(self, document: Document) -> None:
-        """Remembers which document a text belongs to."""
+        """Remember which document a text belongs to."""
         text = for_target(document)
         self._documents[text] = document
         self._documents.move_to_end(text)
@@ -164,7 +164,7 @@ class ModuleRunner:
             self._documents.pop(next(key for key in self._documents if key is not None))
 
     async def __call__(self, text: str | None, example: Example, sample: int, stage: str) -> Rollout:
-        """One rollout.
+        """Run one rollout.
 
         Raises:
             PermanentFailure, BudgetReached, MetricError: as they are.
@@ -176,7 +176,7 @@ class ModuleRunner:
                 return await loop.run_in_executor(self._pool, context.run, self._run, module, example, sample, stage)
 
     async def close(self) -> None:
-        """Waits for the modules that still run, so that none of them calls a model when the run is over."""
+        """Wait for the modules that still run, so that none calls a model after the run."""
         await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
 
     def _module(self, text: str | None) -> Any:
@@ -211,7 +211,7 @@ class ModuleRunner:
 
 
 class ModuleRollouts(Rollouts):
-    """Tells the runner which document is being measured: a module needs its sections, not one text."""
+    """Rollouts that pass the runner the measured document: a module needs its sections, not one text."""
 
     _runner: ModuleRunner
 
@@ -225,7 +225,7 @@ class ModuleRollouts(Rollouts):
 
 
 def _failed(raised: Exception, completions: list[Completion]) -> Rollout:
-    """Our own errors go on; whatever else a module raises on a model's answer is a wrong answer, with its reason."""
+    """Raise skillc's own errors again; turn any other error on a model's answer into a wrong answer with its reason."""
     failure = find_failure(raised)
     if isinstance(failure, CallFailed):
         return rollout_of(completions, failure=UNMEASURED_BY[failure.kind], detail=failure.detail)
@@ -238,7 +238,7 @@ def _failed(raised: Exception, completions: list[Completion]) -> Rollout:
 
 
 def _told(module: Any, trace: Sequence[Any]) -> str:
-    """What each predictor was given and answered, in order: a module's trajectory."""
+    """Return each predictor's inputs and outputs, in order: a module's trajectory."""
     names = {id(predictor): name for name, predictor in module.named_predictors()}
     lines = []
     for predictor, inputs, outputs in trace:
@@ -249,6 +249,6 @@ def _told(module: Any, trace: Sequence[Any]) -> str:
 
 
 def as_json(value: Any) -> JsonValue:
-    """A value as JSON has it; what JSON cannot hold becomes its text."""
+    """Convert a value to JSON; what JSON lacks becomes text."""
     plain: JsonValue = _JSON.dump_python(value, mode="json", fallback=str)
     return plain
