@@ -1,8 +1,8 @@
-"""Wording of counts, lists and long values in messages."""
+"""Wording of counts, lists and long values in messages, and free names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 _STEPS = ("bytes", "KB", "MB", "GB", "TB")
 
@@ -48,3 +48,11 @@ def in_bytes(count: int) -> str:
     while size >= 999.95 and step + 1 < len(_STEPS):
         size, step = size / 1000, step + 1
     return f"{size:,.1f} {_STEPS[step]}" if step else counted(count, "byte")
+
+
+def free_name(name: str, taken: Collection[object], sign: str = "_") -> str:
+    """Return a name that is not taken: the name itself, else `name_2`, `name_3` and so on."""
+    number, free = 2, name
+    while free in taken:
+        free, number = f"{name}{sign}{number}", number + 1
+    return free

@@ -1,4 +1,4 @@
-from skillc.text import counted, cut, joined, listed, shown
+from skillc.text import counted, cut, free_name, joined, listed, shown
 
 
 def test_counts_have_their_noun_in_the_right_number():
@@ -20,3 +20,8 @@ def test_names_are_listed_in_backticks():
 def test_long_texts_are_cut_on_one_line():
     assert cut("a\n b", 3) == "a b"
     assert shown("abcdef", 3) == "`abc…`"
+
+
+def test_a_taken_name_gets_a_number():
+    assert [free_name("a", taken) for taken in ((), ("a",), ("a", "a_2"))] == ["a", "a_2", "a_3"]
+    assert free_name("a", {"a"}, "-") == "a-2"

@@ -21,7 +21,7 @@ from skillc.data.read import Row, is_csv, read_rows
 from skillc.errors import SkillcError
 from skillc.json_values import JsonObject, as_text, canonical_ascii
 from skillc.plan.schema import DataPlan, Plan, SplitPlan, TaskPlan
-from skillc.text import counted
+from skillc.text import counted, free_name
 from skillc.tokens import count_tokens
 
 _ID_DIGITS = 12
@@ -309,10 +309,7 @@ def _examples(
     for draft, side in every:
         name = draft.id
         if name is None:
-            short = name = draft.content[:_ID_DIGITS]
-            number = 2
-            while name in taken:
-                name, number = f"{short}-{number}", number + 1
+            name = free_name(draft.content[:_ID_DIGITS], taken, "-")
             taken.add(name)
         found[side].append(Example(name, draft.inputs, draft.gold, draft.fields, draft.group))
         places[name] = (draft.file, draft.line)

@@ -12,10 +12,11 @@ from skillc.data.columns import ColumnProfile, profile
 from skillc.data.examples import written
 from skillc.data.problems import alike, named
 from skillc.errors import SkillcError
-from skillc.plan.existing import WHOLE_TEXT, Existing, literal_text, quoted, unused_name
+from skillc.plan.existing import WHOLE_TEXT, Existing, literal_text
 from skillc.syntax.formatting import format_source
+from skillc.syntax.literals import quote
 from skillc.syntax.source import Source
-from skillc.text import counted, joined
+from skillc.text import counted, free_name, joined
 
 _MOST_LABELS = 20
 _LABEL_CHARACTERS = 40
@@ -321,10 +322,7 @@ def _names(columns: Sequence[ColumnProfile]) -> dict[str, str]:
             name = name if _writable(name) else f"column_{name}".rstrip("_")
         if name in _RESERVED:
             name += "_column"
-        free, number = name, 2
-        while free in names.values():
-            free, number = f"{name}_{number}", number + 1
-        names[column.name] = free
+        names[column.name] = free_name(name, names.values())
     return names
 
 
@@ -347,14 +345,14 @@ def _one_line(text: str) -> str:
 
 
 def _column(column: ColumnProfile, names: dict[str, str]) -> str:
-    return "" if names[column.name] == column.name else f" {{ column = {quoted(column.name)} }}"
+    return "" if names[column.name] == column.name else f" {{ column = {quote(column.name)} }}"
 
 
 def _type(column: ColumnProfile, *, labels: bool = False) -> str:
     kind = {"list": "list[text]"}.get(column.kind, column.kind)
     known = _labels(column) if labels else None
     if known:
-        kind = " | ".join(map(quoted, known))
+        kind = " | ".join(map(quote, known))
     elif labels and column.kind == "list" and _any_of(column):
         kind = "text"
     return f"{kind} | none" if column.empty else kind
@@ -378,7 +376,7 @@ def _task(guess: _Guess, names: dict[str, str]) -> str:
 def _skill(guess: _Guess, names: dict[str, str]) -> str:
     return f"""skill {_skill_name(guess, names)} {{
   # An agent reads this to decide whether to load the skill: what it is for, and when to use it.
-  about = {quoted(_about(guess, names))}
+  about = {quote(_about(guess, names))}
 
   # SKILL.md starts with the task in words, made from `task` above. Text that must never change is a frozen section:
   # frozen section role = "You work for a shop that sells lamps."
@@ -418,19 +416,19 @@ def _about(guess: _Guess, names: dict[str, str]) -> str:
 def _existing(skill: Existing, guess: _Guess, names: dict[str, str]) -> str:
     """Return the block of a skill that the author has already."""
     about = skill.about or _about(guess, names)
-    lines = [f"  about = {quoted(about)}"]
+    lines = [f"  about = {quote(about)}"]
     if skill.title is not None:
-        lines.append(f"  title = {quoted(skill.title)}")
+        lines.append(f"  title = {quote(skill.title)}")
     if skill.frontmatter:
         lines.append(f"  frontmatter = {literal_text(skill.frontmatter, '  ')}")
     for section in skill.sections:
-        settings = [] if section.title is None else [f"title = {quoted(section.title)}"]
+        settings = [] if section.title is None else [f"title = {quote(section.title)}"]
         settings += [] if section.limit is None else [f"limit = {section.limit:_} tokens"]
         block = f" {{ {'; '.join(settings)} }}" if settings else ""
         text = literal_text(section.text, "  ")
         lines += ["", f"  {section.mode} section {section.name} = {text}{block}"]
     if not any(section.mode == "trainable" for section in skill.sections):
-        name = unused_name("rules", [section.name for section in skill.sections])
+        name = free_name("rules", [section.name for section in skill.sections])
         lines += [
             "",
             "  # No section above is a list of rules, so what is learned goes here.",
@@ -446,7 +444,7 @@ def _source(path: Path, folder: Path | None) -> str:
 
 
 def _data(guess: _Guess, names: dict[str, str], source: str) -> str:
-    lines = [f"  source = {quoted(source)}"]
+    lines = [f"  source = {quote(source)}"]
     for column in (guess.group, guess.slice):
         if column:
             lines.append(f"  field {names[column.name]}: {_type(column)}{_column(column, names)}")

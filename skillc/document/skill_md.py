@@ -10,6 +10,7 @@ from dataclasses import replace
 from skillc.document.markdown import heading, lines_of, prose, tidy, trim
 from skillc.document.skill import ABOUT_CHARACTERS, Document, Section, for_target, section_title, split_rules, title_of
 from skillc.errors import SkillcError
+from skillc.text import free_name
 
 NAME_CHARACTERS = 64
 PREAMBLE = "preamble"
@@ -42,7 +43,8 @@ def from_skill_md(text: str) -> Document:
     names: set[str] = set()
     frozen = []
     for head, content in sections:
-        section = _unique(_slug(head) if head is not None else PREAMBLE, names)
+        section = free_name(_slug(head) if head is not None else PREAMBLE, names)
+        names.add(section)
         shown = None if head == title_of(section) else head or ""
         frozen.append(Section(section, "frozen", content, title=shown))
     further = "\n".join(other_lines(front, ("name", "description")))
@@ -160,7 +162,7 @@ def _outline(body: str) -> tuple[str | None, list[tuple[str | None, str]]]:
 
 def section_name(heading_text: str, taken: Collection[str] = ()) -> str:
     """Return a free name for a section with a heading: `When to use` becomes `when_to_use`."""
-    return _unique(_slug(heading_text), set(taken))
+    return free_name(_slug(heading_text), taken)
 
 
 def _slug(heading_text: str) -> str:
@@ -170,14 +172,6 @@ def _slug(heading_text: str) -> str:
     if not words:
         return "section"
     return words if words[0].isalpha() else re.sub(r"^[0-9_]+", "", words) or f"section_{words}"
-
-
-def _unique(name: str, taken: set[str]) -> str:
-    number, free = 2, name
-    while free in taken:
-        free, number = f"{name}_{number}", number + 1
-    taken.add(free)
-    return free
 
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9 ,.()/_'-]*[A-Za-z0-9.)]|[A-Za-z]")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,6 +16,7 @@ from skillc.errors import SkillcError
 from skillc.fences import closed
 from skillc.plan.resolve import artifact_name
 from skillc.syntax.files import read_source
+from skillc.syntax.literals import quote
 from skillc.text import counted, listed
 
 # The keys of the Agent Skills specification beside `name` and `description`; validators refuse others.
@@ -179,20 +180,6 @@ def literal_text(text: str, margin: str) -> str:
     indented = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     plain = all(line.rstrip() == line and line.isprintable() for line in lines)
     if not text or indented or not plain or '"""' in text:
-        return quoted(text)
+        return quote(text)
     body = "\n".join(f"{margin}  {line}" if line else "" for line in lines)
     return f'"""\n{body}\n{margin}"""'
-
-
-def quoted(text: str) -> str:
-    """A text as one quoted literal of the language."""
-    plain = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
-    return '"' + "".join(plain.get(c) or (c if c.isprintable() else f"\\u{{{ord(c):x}}}") for c in text) + '"'
-
-
-def unused_name(name: str, taken: Collection[str]) -> str:
-    """The name, with a number where it is taken."""
-    number, free = 2, name
-    while free in taken:
-        free, number = f"{name}_{number}", number + 1
-    return free

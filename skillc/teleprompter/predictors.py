@@ -12,6 +12,7 @@ from skillc.document.skill import Document
 from skillc.errors import SkillcError
 from skillc.plan.initial import initial_document
 from skillc.plan.schema import FieldPlan, Plan, SectionPlan, SkillPlan, TypePlan
+from skillc.text import free_name
 
 LOCK, UNLOCK = "<!-- locked -->", "<!-- /locked -->"
 _MARK = re.compile(r"^[ \t]*<!--[ \t]*(/?)locked[ \t]*-->[ \t]*$", re.MULTILINE)
@@ -60,7 +61,9 @@ def _parts(predictor: str, text: str, taken: set[str]) -> Iterator[Part]:
     for mark in [*_MARK.finditer(text), None]:
         piece = text[at : mark.start() if mark else len(text)].strip()
         if piece:
-            yield Part(_unused(f"{base}_locked" if locked else base, taken), "frozen" if locked else "trainable", piece)
+            name = free_name(f"{base}_locked" if locked else base, taken)
+            taken.add(name)
+            yield Part(name, "frozen" if locked else "trainable", piece)
         if mark is None:
             break
         if locked != bool(mark[1]):
@@ -68,15 +71,6 @@ def _parts(predictor: str, text: str, taken: set[str]) -> Iterator[Part]:
         locked, at = not mark[1], mark.end()
     if locked:
         raise SkillcError(f"in the instruction of `{predictor}`, `{LOCK}` is not closed", hint=f"add `{UNLOCK}`")
-
-
-def _unused(name: str, taken: set[str]) -> str:
-    number, unused = 1, name
-    while unused in taken:
-        number += 1
-        unused = f"{name}_{number}"
-    taken.add(unused)
-    return unused
 
 
 def skill_plan(instructions: Sequence[Instruction], name: str, limit: int | None) -> SkillPlan:
