@@ -63,7 +63,7 @@ def draw(term: Term, evidence: Evidence) -> str:
 
 
 def brief(term: Term, evidence: Evidence) -> str:
-    """Say in one line what a gate has and what it needs: `at best 66.95 %, needs more than 66.95 %`.
+    """Describe in one line the value and the bound of a gate: `at best 66.95 %, needs more than 66.95 %`.
 
     Numbers are exact up to the digits shown, and have enough digits to tell apart values that differ.
     """
@@ -137,7 +137,7 @@ def _point(end: End) -> Interval:
 
 
 def _computed(bound: Term) -> str:
-    """What a bound was computed from, where it is no single quantity."""
+    """The expression that a bound was computed from, unless it is a single quantity."""
     reckoned = isinstance(bound, Operation) and any(True for _ in _operands(bound))
     return f" (`{show_term(bound)}`)" if reckoned else ""
 
@@ -208,7 +208,7 @@ def _row(cells: list[tuple[int, str]]) -> str:
 
 
 def _operands(term: Term) -> Iterator[Term]:
-    """The quantities of a comparison from left to right; constants speak for themselves."""
+    """The quantities of a comparison from left to right, without constants."""
     if composed(term):
         for part in parts(term):
             yield from _operands(part)
@@ -217,7 +217,7 @@ def _operands(term: Term) -> Iterator[Term]:
 
 
 def _known(term: Term, evidence: Evidence, unit: Unit, places: int) -> str:
-    """What is known of a quantity: its value or its interval, the group that it is of, and how much was measured."""
+    """The value or interval of a quantity, the group that it is of, and how much was measured."""
     interval = value(term, evidence)
     shown = _interval(interval, unit, places) + _of(term, evidence)
     group = _group(term, evidence, interval)
@@ -225,7 +225,7 @@ def _known(term: Term, evidence: Evidence, unit: Unit, places: int) -> str:
 
 
 def _of(term: Term, evidence: Evidence) -> str:
-    """What a share is of, where the text does not say it: `change` is of the incumbent or of the section limits."""
+    """The base of a share that its text leaves open: `change` is of the incumbent or of the section limits."""
     base = evidence.texts.base
     return f" of {base:,} tokens" if isinstance(term, CallTerm) and term.function == "change" and base else ""
 
@@ -244,7 +244,7 @@ def _interval(interval: Interval, unit: Unit, places: int) -> str:
 
 
 def _group(term: Term, evidence: Evidence, whole: Interval) -> str | None:
-    """The first group, by name, whose value the worst group's is; None where several may be it."""
+    """The first group, by name, that has the value of the worst one; None while several may be the worst."""
     by = term.option("by") if isinstance(term, CallTerm) else None
     if not isinstance(term, CallTerm) or not isinstance(by, FieldTerm) or whole.low != whole.high:
         return None
@@ -297,7 +297,7 @@ def _reads(term: Term) -> list[tuple[State, str]]:
 
 
 def unit_of(term: Term, evidence: Evidence) -> Unit | None:
-    """The unit of a quantity of run level; None for a constant without one, which takes that of its surroundings."""
+    """The unit of a quantity of run level; None for a constant without one, which takes the unit of the other side."""
 
     def combine(part: Term, inner: list[Unit | None]) -> Unit | None:
         match part:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Protocol, cast
+from typing import cast
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from skillc.errors import SkillcError
 from skillc.gates.evidence import Evidence
 from skillc.gates.functions import interval_of
 from skillc.gates.intervals import EVERYTHING, POSITIVE, UNIT, Interval, Truth, greatest, least
-from skillc.gates.stages import reads_batch, without_batch
+from skillc.gates.stages import Gate, reads_batch, without_batch
 from skillc.gates.terms import (
     CallTerm,
     Comparison,
@@ -31,18 +31,6 @@ from skillc.gates.terms import (
     Term,
     WordTerm,
 )
-
-
-class Named(Protocol):
-    """A gate with its name."""
-
-    @property
-    def name(self) -> str:
-        """How it is reported."""
-
-    @property
-    def term(self) -> Term:
-        """The condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +51,7 @@ class Decided:
 _NOTHING: Mapping[str, Truth] = MappingProxyType({})
 
 
-def decide_all(gates: Sequence[Named], evidence: Evidence, before: Mapping[str, Truth] = _NOTHING) -> Decided:
+def decide_all(gates: Sequence[Gate], evidence: Evidence, before: Mapping[str, Truth] = _NOTHING) -> Decided:
     """Decide all gates on what is known.
 
     Args:

@@ -1,4 +1,4 @@
-"""What a gate may read: cells of the skills on a split, and their texts. Read once, then kept up to date by wave."""
+"""The evidence that gates are decided on: bounds of scores on a split, and facts about the texts of skills."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Amounts = Callable[[State, Example, int], int | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class MetricRange:
     """The finite range of a metric, in millionths, and the unit of the metric."""
 
     low: int
@@ -48,7 +48,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Spent:
-    """What a skill's rollouts cost by example, as far as it is known, and of how many samples it is not."""
+    """The known cost of a skill's rollouts by example, and the number of samples whose cost is unknown."""
 
     known: Ints
     missing: Ints
@@ -76,7 +76,7 @@ class SplitEvidence:
     examples: tuple[Example, ...]
     samples: int
     lookup: Lookup
-    ranges: Mapping[str, Range]
+    ranges: Mapping[str, MetricRange]
     prices: Amounts = _unknown
     dearest: int | None = None
     times: Amounts = _unknown
@@ -87,7 +87,7 @@ class SplitEvidence:
     # ---- cells ----
 
     def column(self, state: State, metric: str) -> Column:
-        """The bounds of a metric for a skill, example by example; `learn` keeps them true."""
+        """The bounds of a metric for a skill, example by example; `learn` keeps them up to date."""
         key = (state, metric)
         if key not in self._columns:
             bounds = [self._bounds(state, metric, example) for example in self.examples]
@@ -97,7 +97,7 @@ class SplitEvidence:
         return self._columns[key]
 
     def learn(self, state: State, examples: Iterable[Example]) -> None:
-        """Reads again what is known of a skill on some examples, because they were measured."""
+        """Refresh the bounds of a skill on some examples after they were measured."""
         places = [(self._places[example.id], example) for example in examples]
         for (of, metric), column in self._columns.items():
             if of == state:
@@ -131,7 +131,7 @@ class SplitEvidence:
         return low, high
 
     def mean(self, low: Ints, high: Ints) -> Interval:
-        """The mean over examples of sums over samples, in the metric's unit; anything, where there is no example."""
+        """The mean over examples of sums over samples, in the metric's unit; everything if there is no example."""
         return self._interval(int(low.sum()), int(high.sum()), len(low)) if len(low) else EVERYTHING
 
     def means(self, low: Ints, high: Ints, by: str) -> list[Interval]:
@@ -173,7 +173,7 @@ class SplitEvidence:
     # ---- money and time ----
 
     def cost(self, state: State) -> Interval:
-        """Dollars per rollout at list price; what is unknown lies between 0 and the most that a rollout may cost."""
+        """Dollars per rollout at list price; an unknown price is between 0 and the most that a rollout may cost."""
         if not self.examples:
             return EVERYTHING
         spent = self._spent(state)
@@ -184,7 +184,7 @@ class SplitEvidence:
         return Interval(low, low + Fraction(missing * self.dearest, whole))
 
     def latency(self, state: State) -> Interval:
-        """Seconds per rollout, by the attempt that gave the reply; unknown until every rollout was run."""
+        """Seconds per rollout, of the attempt that returned the reply; unknown until every rollout was run."""
         times = [self.times(state, example, s) for example in self.examples for s in range(self.samples)]
         known = [time for time in times if time is not None]
         if not times or len(known) < len(times):
@@ -199,7 +199,7 @@ class SplitEvidence:
         return self._costs[state]
 
     def _price(self, state: State, example: Example) -> tuple[int, int]:
-        """What the samples of an example are known to have cost, and of how many it is not known."""
+        """The known cost of the samples of an example, and the number of samples whose cost is unknown."""
         prices = [self.prices(state, example, sample) for sample in range(self.samples)]
         known = [price for price in prices if price is not None]
         if self.dearest is not None:
@@ -243,11 +243,11 @@ class Evidence:
     _paired: dict[tuple[State, State, str], Confidence] = field(default_factory=dict, repr=False, compare=False)
 
     def learn(self, state: State, examples: Sequence[Example]) -> None:
-        """Reads again what is known of a skill on some validation examples, because they were measured."""
+        """Refresh the bounds of a skill on some validation examples after they were measured."""
         self.validation.learn(state, examples)
 
     def confidence(self, over: State, under: State, metric: str, *, tries: int) -> Interval:
-        """How sure a paired test by split group is that one skill's mean is above another's."""
+        """The confidence of a paired test by split group that one skill's mean is above another's."""
         key = (over, under, metric)
         if key not in self._paired:
             self._paired[key] = Confidence(len(self.validation.split_groups.sizes), self.seed)

@@ -22,7 +22,7 @@ _THIS = "0.1"
 
 
 class Level(IntEnum):
-    """Where a value is known: from the text, on one rollout, or for one skill on a split."""
+    """Where a value is known: in the program text, on one rollout, or for one skill on a split."""
 
     LITERAL = 0
     EXAMPLE = 1
@@ -113,7 +113,7 @@ class Builtin:
 
     @property
     def later(self) -> bool:
-        """Whether only a later version of skillc runs it."""
+        """Whether only a later version of skillc can run it."""
         return self.since != _THIS
 
     @property
@@ -371,7 +371,7 @@ NAMES = frozenset(EXAMPLE_FUNCTIONS) | frozenset(RUN_FUNCTIONS)
 
 
 def lookup(name: str, level: Level) -> Builtin | None:
-    """The function that a name stands for in a metric (`EXAMPLE`) or in a gate (`RUN`)."""
+    """Look up a function of metrics (`EXAMPLE`) or of gates (`RUN`) by name."""
     return (RUN_FUNCTIONS if level is Level.RUN else EXAMPLE_FUNCTIONS).get(name)
 
 

@@ -36,7 +36,7 @@ _Alternative = TypeVar("_Alternative")
 
 
 class TooMany(Exception):  # noqa: N818
-    """More alternatives than are worth the time."""
+    """There are more alternatives than the limit."""
 
 
 @dataclass(frozen=True, slots=True)

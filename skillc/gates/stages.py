@@ -14,7 +14,11 @@ _STAGES: tuple[Stage, ...] = ("text", "batch", "validation")
 
 
 class Gate(Protocol):
-    """A gate of a plan, as far as it is read here."""
+    """A gate of a plan, as far as gates are read here."""
+
+    @property
+    def name(self) -> str:
+        """How it is reported."""
 
     @property
     def term(self) -> Term:

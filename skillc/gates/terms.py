@@ -57,7 +57,7 @@ class WordTerm:
 
 @dataclass(frozen=True, slots=True)
 class FieldTerm:
-    """A field of task or data. An output stands for what the model answered, any other for what the example holds."""
+    """A field of task or data: the model's answer for an output, the value in the example for any other."""
 
     name: str
     kind: Literal["field"] = "field"
@@ -112,7 +112,7 @@ class ListTerm:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operator: two operands for arithmetic and comparisons, one for `negate` and `not`, two or more else."""
+    """An operator: two operands for arithmetic and comparisons, one for `negate` and `not`, two or more otherwise."""
 
     operator: Operator
     operands: tuple[Term, ...]
@@ -152,7 +152,7 @@ def shallow(term: Term) -> Term:
 
 
 def _joined(operator: Operator, operands: Sequence[Term]) -> Term:
-    """One or more operands, joined in a tree as flat as it goes."""
+    """Join operands in a balanced tree."""
     joined = list(operands)
     while len(joined) > 1:
         pairs = [Operation(operator, (a, b)) for a, b in zip(joined[::2], joined[1::2], strict=False)]
@@ -260,7 +260,7 @@ _BINDING |= {"+": 5, "-": 5, "*": 6, "/": 6, "negate": 7}
 
 
 def show_term(term: Term) -> str:
-    """The term as a program would write it, in one canonical form."""
+    """Write a term as a program would, in one canonical form."""
     return _show(term, 0)
 
 
@@ -284,7 +284,7 @@ def _show(term: Term, outer: int) -> str:
 
 
 def _share(term: Term, outer: int) -> str:
-    """A number that is added to, or compared with, shares reads best in percent; one that scales does not."""
+    """Show a share in percent where it is added or compared; a factor stays a decimal."""
     if isinstance(term, Constant) and not term.unit and 0 < abs(term.value) < 1 and " / " not in decimal(term.value):
         return f"{decimal(term.value * 100)}%"
     return _show(term, outer)

@@ -30,7 +30,7 @@ _SCALED: dict[str, tuple[str, Fraction]] = {
 UNITS: Mapping[str, tuple[str, Fraction]] = MappingProxyType(
     _SCALED | {unit: (unit, Fraction(1)) for unit in _COUNTED} | {unit[:-1]: (unit, Fraction(1)) for unit in _COUNTED}
 )
-"""What may follow a number: its base unit, and how many of those it is."""
+"""Units that may follow a number, each with its base unit and the factor to it."""
 
 SYNONYMS: Mapping[str, str] = MappingProxyType(
     dict.fromkeys(("sec", "secs", "second", "seconds"), "s")
@@ -42,18 +42,18 @@ SYNONYMS: Mapping[str, str] = MappingProxyType(
     | {"kb": "KB", "mb": "MB", "gb": "GB", "kB": "KB", "tok": "tokens", "toks": "tokens", "b": "bytes"}
     | {"K": "k", "m": "M"}
 )
-"""Words that people write for a unit, with the one that the language has."""
+"""Other words for units, with the spelling of the language."""
 
 
 def described(unit: str | None) -> str:
-    """A unit as a message says it: `tokens`, or `a plain number`."""
+    """Describe a unit in a message: `tokens`, or `a plain number`."""
     if unit is None:
         return "any unit"
     return f"`{unit}`" if unit else "a plain number"
 
 
 def written(value: Fraction, unit: str) -> str:
-    """A quantity as a program would write it: `800 tokens`, `$3`, `0.05`."""
+    """Write a quantity as a program would: `800 tokens`, `$3`, `0.05`."""
     if unit == DOLLARS:
         return f"${decimal(value)}" if value >= 0 else f"-${decimal(-value)}"
     return f"{decimal(value)} {unit}" if unit else decimal(value)
@@ -104,7 +104,7 @@ def unit_of_metric(unit: str, low: Fraction | int, high: Fraction | int) -> Unit
 
 
 def places_for(values: Sequence[Fraction], unit: Unit) -> int:
-    """How many decimal places tell apart all values that differ; at least those that the unit is usually shown with."""
+    """The number of decimal places that tells apart all values that differ, at least the usual one of the unit."""
     places, distinct = _PLACES.get(unit.name, 4), len(set(values))
     scaled = [value * _scale(unit) for value in values]
     while places < _MOST_PLACES and len({round(value * 10**places) for value in scaled}) < distinct:

@@ -1,4 +1,4 @@
-"""Calls: of the language's own functions, with their arguments and what comes out."""
+"""Lower calls of builtin functions: their arguments, and the unit and range of the result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Given = list[tuple[Parameter, nodes.Argument, Typed]]
 
 
 def lower_call(low: Lowering, node: nodes.Call) -> Typed:
-    """The meaning of a call.
+    """Lower a call.
 
     Raises:
         Broken: it has none; the error has been reported.
@@ -72,7 +72,7 @@ def _no_function(low: Lowering, node: nodes.Call, name: str) -> NoReturn:
 
 
 def _arguments(low: Lowering, node: nodes.Call, builtin: Builtin) -> Given:
-    """The arguments in the order of the parameters; those that are `none` or not given are left out."""
+    """Read the arguments in the order of the parameters, without those that are `none` or missing."""
     positional = [a for a in node.arguments if a.name is None]
     wanted = builtin.positional
     if builtin.many:
@@ -90,7 +90,7 @@ def _arguments(low: Lowering, node: nodes.Call, builtin: Builtin) -> Given:
         try:
             given.append((parameter, argument, READERS[parameter.takes](low, argument.value)))
         except Broken:
-            # The others may have a mistake of their own.
+            # The others may have errors too.
             broken = True
     if broken:
         raise Broken
@@ -98,7 +98,7 @@ def _arguments(low: Lowering, node: nodes.Call, builtin: Builtin) -> Given:
 
 
 def _left_out(low: Lowering, node: nodes.Expression) -> bool:
-    """Whether an option is `none`, also by a parameter that is."""
+    """Whether an option is `none`, or a parameter bound to `none`."""
     parameters = low.scope.parameters or {}
     if isinstance(node, nodes.Reference) and node.name in parameters:
         return parameters[node.name].typed is None
@@ -203,7 +203,7 @@ def _needs_options(low: Lowering, node: nodes.Call, given: Given) -> None:
 
 
 def _needs_scale(low: Lowering, node: nodes.Call, builtin: Builtin, given: Given) -> None:
-    """What errors are divided by lies above 0, and labels have an order that is declared."""
+    """Check that a divisor is above 0, and that labels with an order are declared."""
     for parameter, argument, typed in given[1:]:
         if isinstance(typed.term, Constant) and typed.term.value <= 0:
             message = f"`{parameter.name}` is divided by, so it must lie above 0"

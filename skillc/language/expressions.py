@@ -1,4 +1,4 @@
-"""From an expression as it was written to its term, with type, unit and range."""
+"""Lower expressions to terms, with type, unit and range."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Lowering:
 
     @staticmethod
     def every(read: Callable[[nodes.Expression], _Read], parts: Iterable[nodes.Expression]) -> list[_Read]:
-        """Read each part, also where one before it is broken: that must not hide what is wrong with the others.
+        """Read each part, even after a broken one, so that all errors are reported.
 
         Raises:
             Broken: one of them is; each that is has been reported.
@@ -77,7 +77,7 @@ class Lowering:
     # ---- what is asked of an expression ----
 
     def number(self, node: nodes.Expression) -> tuple[Typed, Quantity]:
-        """An expression as a number; in a metric a condition is 0 or 1.
+        """Lower an expression as a number; in a metric a condition is 0 or 1.
 
         Raises:
             Broken: it is none; the error has been reported.
@@ -86,7 +86,7 @@ class Lowering:
         return typed, self.as_number(node, typed)
 
     def as_number(self, node: nodes.Expression, typed: Typed) -> Quantity:
-        """What a value counts as.
+        """A value as a quantity.
 
         Raises:
             Broken: it is no number.
@@ -97,7 +97,7 @@ class Lowering:
         return quantity
 
     def condition(self, node: nodes.Expression) -> tuple[Typed, Truth]:
-        """An expression as a condition.
+        """Lower an expression as a condition.
 
         Raises:
             Broken: it is none; the error has been reported.
@@ -132,7 +132,7 @@ class Lowering:
     # ---- any expression ----
 
     def lower(self, node: nodes.Expression) -> Typed:
-        """The meaning of an expression.
+        """Lower any expression.
 
         Raises:
             Broken: it has none; the error has been reported.
@@ -173,7 +173,7 @@ class Lowering:
         raise self.scope.fail("SK311", node.span, f"{what} has no place in this expression")
 
     def made_metric(self, typed: Typed, span: Span) -> CheckedMetric:
-        """The metric that an example-level value is; an expression becomes one under its canonical text.
+        """The metric of an example-level value; an expression becomes one, named by its canonical text.
 
         Raises:
             Broken: it is no number, or has no finite range.
@@ -210,9 +210,9 @@ class Lowering:
         return Typed(Operation("negate", (typed.term,)), negated)
 
     def _binary(self, node: nodes.Binary) -> Typed:
-        """A chain such as `a + b - c`, from its first operand on: it is as long as it is, and no deeper than one."""
+        """Lower a chain such as `a + b - c` from left to right, without recursion over its length."""
         chain, parts = nodes.chain(node), nodes.operands(node)
-        # `no-such` is one name with a hyphen as likely as a difference: of it the first fault is enough.
+        # `no-such` may be one name with a hyphen: report only its first error.
         hyphens = any(self.scope.source.text[each.right.span.start - 1] == "-" for each in chain)
         operands = [self.number(part) for part in parts] if hyphens else self.every(self.number, parts)
         left = operands[0]
@@ -300,7 +300,7 @@ def _in(unit: str | None) -> str:
 
 
 def _unchained(low: Lowering, node: nodes.Compare) -> Fix | None:
-    """`0 < x < 1` as `0 < x and x < 1`, where it can be meant in no other way."""
+    """Rewrite `0 < x < 1` as `0 < x and x < 1`; None if it is ambiguous."""
     if not (set(node.operators) <= {"<", "<="} or set(node.operators) <= {">", ">="}):
         return None
     shown = [low.scope.source.slice(operand.span) for operand in node.operands]
@@ -311,7 +311,7 @@ def _unchained(low: Lowering, node: nodes.Compare) -> Fix | None:
 
 
 def lower_comparison(low: Lowering, node: nodes.Compare) -> Typed:
-    """The meaning of a comparison.
+    """Lower a comparison.
 
     Raises:
         Broken: it has none, or is settled by what it compares; the error has been reported.
@@ -369,7 +369,7 @@ def _must_be_open(
     left: tuple[Typed, Quantity],
     right: tuple[Typed, Quantity],
 ) -> None:
-    """A comparison that is settled before anything is measured says nothing; most often a `%` is missing."""
+    """Report a comparison that is always true or always false; most often a `%` is missing."""
     if low.scope.generic:
         return
     a, b, first, second = left[0], right[0], left[1], right[1]
@@ -399,7 +399,7 @@ def _percent(
     left: tuple[Typed, Quantity],
     right: tuple[Typed, Quantity],
 ) -> tuple[str | None, Fix | None]:
-    """`regressed(x) <= 5`: whether a number that stands for percent decided it."""
+    """The hint and fix for a number without its `%`, as in `regressed(x) <= 5`."""
     for index, ((typed, _), (_, other)) in enumerate(((left, right), (right, left))):
         term = typed.term
         if not isinstance(term, Constant) or term.unit or not term.value or other.unit:
@@ -407,7 +407,7 @@ def _percent(
         meant_ = Interval.point(term.value / 100)
         sides = (meant_, other.range) if index == 0 else (other.range, meant_)
         operand = node.operands[index]
-        # What was given for a parameter may have had its `%`.
+        # An argument may have been written with its `%`.
         written_out = bare(operand) or (isinstance(operand, nodes.Reference) and abs(term.value) > 1)
         if (
             not written_out

@@ -1,4 +1,4 @@
-"""Functions of the program and of modules: checked once for any argument, and expanded at each call."""
+"""Check functions of the program and of modules once for any argument, and expand them at each call."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _SMALLER = "give the parts names, as metrics of their own"
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A metric or gate with parameters, and the file that it stands in."""
+    """A metric or gate with parameters, and its file."""
 
     module: Module
     stated: Stated
@@ -92,23 +92,23 @@ class Function:
 
     @property
     def level(self) -> Level:
-        """Where it may be called."""
+        """The level at which it can be called."""
         return Level.RUN if self.stated.kind.word == "gate" else Level.EXAMPLE
 
     @property
     def parameters(self) -> tuple[nodes.Parameter, ...]:
-        """What it takes."""
+        """Its parameters."""
         return self.stated.node.parameters or ()
 
     @property
     def body(self) -> nodes.Expression:
-        """What it stands for."""
+        """Its body."""
         assert self.stated.node.value is not None
         return self.stated.node.value
 
 
 def own_function(low: Lowering, called: nodes.Expression) -> Function | None:
-    """The function of this file or of a module that is called; None for a name that may be a builtin.
+    """Look up the called function in this file or a module; None for a name that may be a builtin.
 
     Raises:
         Broken: the module has no such function; the error has been reported.
@@ -137,7 +137,7 @@ def own_function(low: Lowering, called: nodes.Expression) -> Function | None:
 
 
 def not_a_function(scope: Scope, called: nodes.Member, owner: str) -> Broken:
-    """Reports a call of something else that the module has."""
+    """Report a call of a declaration that is no function."""
     shown = f"{owner}.{called.name.text}"
     hint = "only metrics and gates with parameters are called"
     return scope.fail("SK105", called.name.span, f"`{shown}` is no function", hint)
@@ -179,7 +179,7 @@ def verify(low: Lowering, function: Function) -> bool:
     except Broken:
         verified[function.name] = False
         return False
-    # A body that calls itself is found out while it is open.
+    # None still: no call of it was found in its own body.
     verified[function.name] = verified[function.name] is None
     return bool(verified[function.name])
 
@@ -220,7 +220,7 @@ def _type(scope: Scope, function: Function, parameter: nodes.Parameter) -> str:
 
 
 def _any(scope: Scope, function: Function, parameter: nodes.Parameter) -> Typed:
-    """A value that stands for any argument of a parameter's type."""
+    """A placeholder for any argument of a parameter's type."""
     kind, name = _type(scope, function, parameter), f"<{parameter.name.text}>"
     if kind in UNIT_TYPES:
         return Typed(FieldTerm(name), Quantity(UNIT_TYPES[kind], EVERYTHING, Level.LITERAL))
@@ -259,7 +259,7 @@ def _distinct(scope: Scope, function: Function) -> None:
 
 
 def _defaults(low: Lowering, function: Function) -> None:
-    """A default is a literal or `none`, of the parameter's own type."""
+    """Check that each default is a literal or `none`, of the parameter's type."""
     for parameter in function.parameters:
         default = parameter.default
         if default is None or arguments.is_none(default):
@@ -284,13 +284,13 @@ def _defaults(low: Lowering, function: Function) -> None:
 
 
 def expand(low: Lowering, node: nodes.Call, function: Function) -> Typed:
-    """What a call stands for: the body with the arguments in place of the parameters.
+    """Expand a call to the body with the arguments in place of the parameters.
 
     Raises:
         Broken: it has no meaning; the error has been reported.
     """
     scope = low.scope
-    # Verifying goes into the functions that the body calls, so that this comes first.
+    # Checked first, for `verify` goes into the functions that the body calls.
     too_deep = len(scope.inside) >= _DEEPEST
     if function.module.verified.get(function.name) is False or not (too_deep or verify(low, function)):
         raise Broken

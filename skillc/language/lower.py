@@ -1,4 +1,4 @@
-"""Metrics and gates: every expression of a program, lowered to a term."""
+"""Lower the metrics and gates of a program to terms."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CIRCLE_SHOWN = 8
 
 
 class Lower:
-    """Lowers the metrics and gates of one program. It is the `Metrics` of their scopes.
+    """Lowers the metrics and gates of one program; serves as `Metrics` of their scopes.
 
     Attributes:
         names: of all metrics without parameters, the goal included.
@@ -53,14 +53,14 @@ class Lower:
     # ---- functions ----
 
     def check_functions(self) -> None:
-        """Checks the body of every function, also of those that nothing calls."""
+        """Check the body of every function, even if nothing calls it."""
         for name, stated in self._module.functions().items():
             verify(Lowering(self._scope), Function(self._module, stated, name))
 
     # ---- metrics ----
 
     def lower_metrics(self) -> None:
-        """Lowers all metrics."""
+        """Lower all metrics."""
         for name in in_order({name: stated.node.value for name, stated in self._stated.items()}):
             try:
                 self.metric(name)
@@ -68,7 +68,7 @@ class Lower:
                 continue
 
     def metric(self, name: str, depth: int = 0) -> CheckedMetric:
-        """A metric, lowered when it is first asked for, at a depth of the expression that asks.
+        """Look up a metric and lower it on first use, at the depth of the expression that uses it.
 
         Raises:
             Broken: it has an error, which has been reported.
@@ -135,12 +135,12 @@ class Lower:
         )
 
     def _reads_unbounded(self, term: Term) -> bool:
-        """Whether a metric is made of one without a finite range, which has been reported."""
+        """Whether a metric reads one without a finite range, which has been reported."""
         read = (self.metrics.get(each.name) for each in walk(term) if isinstance(each, MetricTerm))
         return any(each is not None and (each.low is None or each.high is None) for each in read)
 
     def anonymous(self, term: Term, quantity: Quantity, source: Source, span: Span) -> CheckedMetric:
-        """The metric that an expression in a gate makes, under its canonical text."""
+        """Make a metric of an expression in a gate, named by its canonical text."""
         name = show_term(term)
         if name not in self.metrics:
             (least, most), unit = quantity.range.bounds, quantity.unit or ""
@@ -161,7 +161,7 @@ class Lower:
     # ---- gates ----
 
     def lower_gates(self) -> tuple[CheckedGate, ...]:
-        """The gates and requires that are right, in the order of the file."""
+        """Lower the gates and requires, in the order of the file; leave out those with errors."""
         found: list[CheckedGate] = []
         for stated in self._module.stated:
             if stated.kind.word in ("gate", "require") and stated.node.parameters is None and stated.bare is None:
@@ -194,7 +194,7 @@ class Lower:
         return CheckedGate(name.text, typed.term, kind, for_, text, scope.source, stated.span, stated.node.doc)
 
     def _speaks_of(self, kind: str, scope: Scope, stated: Stated, term: Term) -> None:
-        """A gate is about a candidate; when a require is decided, there is none yet."""
+        """Report a gate that does not read the candidate, and a require that reads more than the initial skill."""
         assert stated.name is not None
         assert stated.node.value is not None
         states = {each.state for each in walk(term) if isinstance(each, MeanTerm | StateTerm)}
@@ -228,7 +228,7 @@ def _about_candidate(call: CallTerm) -> bool:
 
 
 def in_order(expressions: Mapping[str, nodes.Expression | None]) -> list[str]:
-    """The names, each behind those that stand in its expression, as far as there is no circle; else in their order.
+    """Sort names so that each follows those in its expression; a cycle stays in the given order.
 
     A name counts wherever it stands as a value, whatever it means there: this is an order, and no more.
     """
@@ -250,7 +250,7 @@ def in_order(expressions: Mapping[str, nodes.Expression | None]) -> list[str]:
 
 
 def _read(expressions: Mapping[str, nodes.Expression | None], name: str) -> Iterator[str]:
-    """The names of others in the expression of one."""
+    """The other names in the expression of one."""
     waiting: list[object] = [expressions[name]]
     while waiting:
         node = waiting.pop()

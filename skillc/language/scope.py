@@ -1,4 +1,4 @@
-"""What an expression may speak of, and how its faults are reported."""
+"""The names that an expression can use, their meaning, and the report of its errors."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ class Metrics(Protocol):
         """Names of all that are declared."""
 
     def metric(self, name: str, depth: int = 0) -> CheckedMetric:
-        """A metric, lowered when it is first asked for, at a depth of the expression that asks.
+        """Look up a metric and lower it on first use, at the depth of the expression that uses it.
 
         Raises:
             Broken: it has an error, which has been reported.
         """
 
     def anonymous(self, term: Term, quantity: Quantity, source: Source, span: Span) -> CheckedMetric:
-        """The metric that an expression in a gate makes."""
+        """Make a metric of an expression in a gate."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What the main program declares, as far as expressions may speak of it.
+    """Declarations of the main program that expressions can use.
 
     Attributes:
         columns: fields of task and data by name.
@@ -73,7 +73,7 @@ class Facts:
 
 @dataclass
 class Effort:
-    """What lowering has come across.
+    """Counters of the whole check.
 
     Attributes:
         expansions: calls expanded so far, so that no program can keep the checker busy for ever.
@@ -86,7 +86,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Bound:
-    """What a parameter stands for; `typed` is None for `none`."""
+    """The argument bound to a parameter; `typed` is None for `none`."""
 
     type: str
     typed: Typed | None
@@ -117,15 +117,15 @@ class Scope:
 
     @property
     def source(self) -> Source:
-        """Where the expression stands."""
+        """The file of the expression."""
         return self.module.source
 
     def shown(self, span: Span) -> str:
-        """What was written, on one line."""
+        """The source of a span, on one line."""
         return " ".join(self.source.slice(span).split())
 
     def fail(self, code: str, span: Span, message: str, hint: str | None = None, fix: Fix | None = None) -> Broken:
-        """Reports an error, at the call for a body that is expanded; raise what it gives to leave the expression."""
+        """Report an error, at the call for a body that is expanded; return the exception to raise."""
         if self.site is None:
             self.report.add(code, self.source, span, message, hint=hint, fix=fix)
         else:
@@ -135,7 +135,7 @@ class Scope:
         return Broken()
 
     def hyphened(self, span: Span, known: Iterable[str]) -> Hyphened | None:
-        """The name around a place that was written with hyphens: one of the known ones, or a function."""
+        """The known name or function that was written with hyphens around a place; None if there is none."""
         text = self.source.text
         if "-" not in text[max(0, span.start - 1) : span.end + 1]:
             return None
@@ -156,7 +156,7 @@ class Scope:
         instead: str | None = None,
         ordered: bool = False,
     ) -> Broken:
-        """Reports a name that there is not, unless it may be declared in a statement that could not be read.
+        """Report an unknown name, unless a statement that could not be read may declare it.
 
         Args:
             code: of the registry.
@@ -195,7 +195,7 @@ class Scope:
 
 
 def lower_name(low: Lowering, node: nodes.Reference) -> Typed:
-    """The meaning of a bare name.
+    """Lower a bare name.
 
     Raises:
         Broken: it has none here; the error has been reported.
@@ -277,7 +277,7 @@ def _no_skills(low: Lowering, span: Span, name: str) -> NoReturn:
 
 
 def lower_member(low: Lowering, node: nodes.Member) -> Typed:
-    """The meaning of `state.metric`.
+    """Lower `state.metric`.
 
     Raises:
         Broken: it has none here; the error has been reported.
@@ -334,7 +334,7 @@ def _of_module(low: Lowering, node: nodes.Member, of: nodes.Reference) -> NoRetu
 
 
 def unknown_module(scope: Scope, of: nodes.Reference, known: Iterable[str], what: str = "module") -> Broken:
-    """Reports a module that is not used, or is used under another name."""
+    """Report a module without a `use`, or with one under another name."""
     otherwise = use_first(of.name)
     return scope.unknown(
         "SK204", what, of.name, of.span, known, otherwise=otherwise, instead=renamed(of.name, scope.module)

@@ -42,7 +42,7 @@ class Prose:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A field of task or data. `role` tells what may be asked of it; `limit` is its declared most tokens."""
+    """A field of task or data. `role` decides where it may be used; `limit` is its declared maximum of tokens."""
 
     name: str
     role: str
@@ -52,7 +52,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """What is no value: `state`, `word`, `list`, `skill`, `claim`. `text` is what was written."""
+    """An argument that is not a value: `state`, `word`, `list`, `skill`, `claim`; `text` is its source."""
 
     kind: str
     text: str = ""
@@ -70,11 +70,11 @@ class Typed:
 
 
 class Broken(Exception):  # noqa: N818
-    """An expression whose fault is already reported; never leaves the package."""
+    """An error in an expression that is already reported; never leaves the package."""
 
 
 def as_quantity(typed: Typed, *, counts_truth: bool) -> Quantity | None:
-    """The quantity that a value counts as: a number field is one, and in a metric a condition is 0 or 1."""
+    """A value as a quantity: number fields are, and in a metric a condition is 0 or 1; None for any other."""
     kind = typed.type
     if isinstance(kind, Quantity):
         return kind
@@ -89,7 +89,7 @@ def as_quantity(typed: Typed, *, counts_truth: bool) -> Quantity | None:
 
 
 def as_truth(typed: Typed) -> Truth | None:
-    """The condition that a value counts as: a bool field is one."""
+    """A value as a condition: bool fields are; None for any other."""
     kind = typed.type
     if isinstance(kind, Truth):
         return kind
@@ -99,7 +99,7 @@ def as_truth(typed: Typed) -> Truth | None:
 
 
 def as_prose(typed: Typed) -> Prose | None:
-    """The text that a value counts as; a field with labels knows them."""
+    """A value as a text, with the labels of a field that has them; None for any other."""
     kind = typed.type
     if isinstance(kind, Prose):
         return kind
@@ -114,7 +114,7 @@ def constant(typed: Typed) -> Constant | None:
 
 
 ANY_UNIT = "?"
-"""The unit of a metric that stands for any metric, inside a parametric body."""
+"""The unit of the placeholder for any metric in a parametric body."""
 
 
 def literal(value: Fraction, unit: str) -> Typed:
@@ -128,13 +128,13 @@ def metric_value(metric: CheckedMetric) -> Typed:
 
 
 def metric_quantity(metric: CheckedMetric, level: Level) -> Quantity:
-    """What is known of a metric's value on one rollout, or of its mean over a run."""
+    """The type of a metric's value on one rollout, or of its mean over a run."""
     unit = None if metric.unit == ANY_UNIT else metric.unit
     return Quantity(unit, Interval.of(metric.low, metric.high), level)
 
 
 def base_amount(report: Report, source: Source, node: nodes.Quantity | nodes.Money) -> Amount:
-    """The number in its base unit.
+    """Convert a written number to its base unit.
 
     Raises:
         Broken: there is no such unit; the error has been reported.
@@ -167,7 +167,7 @@ def _hint(source: Source, node: nodes.Quantity, word: str) -> str:
 
 
 def as_literal(report: Report, source: Source, node: nodes.Expression) -> Amount | None:
-    """A number with an optional sign; None where something else stands.
+    """Read a number with an optional sign; None for any other expression.
 
     Raises:
         Broken: its unit is unknown.

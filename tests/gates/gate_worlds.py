@@ -7,13 +7,13 @@ from math import prod
 from hypothesis import strategies as st
 
 from skillc.data.examples import Example
-from skillc.gates.evidence import Evidence, Range, SplitEvidence, TextEvidence
+from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
 from skillc.metrics.cells import MICRO, Scored, Unmeasured
 from skillc.stats.subsets import SUBSETS, p_values
 
 STATES = ("candidate", "incumbent", "best", "initial")
-METRICS = {"m": Range(0, MICRO), "wide": Range(-2 * MICRO, 3 * MICRO)}
+METRICS = {"m": MetricRange(0, MICRO), "wide": MetricRange(-2 * MICRO, 3 * MICRO)}
 RUN = (("over", WordTerm("run")),)
 PLANNED = 3
 SEED = 7

@@ -5,7 +5,7 @@ import pytest
 
 from skillc.data.examples import Example
 from skillc.gates.draw import brief, draw
-from skillc.gates.evidence import Evidence, Range, SplitEvidence, TextEvidence
+from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm
 from skillc.metrics.cells import MICRO, Scored
 
@@ -31,7 +31,7 @@ def evidence(known=80):
         return {"m": Scored(MICRO * (i % 5 > 0))}
 
     examples = tuple(Example(str(i), {}, {}, {"f": "hub" if i < 40 else "cam"}, str(i)) for i in range(80))
-    split = SplitEvidence(examples, 1, lookup, {"m": Range(0, MICRO)})
+    split = SplitEvidence(examples, 1, lookup, {"m": MetricRange(0, MICRO)})
     return Evidence(
         split, split, TextEvidence({"candidate": 2013, "incumbent": 900}, Fraction(31, 100), base=1100), seed=7
     )
@@ -151,7 +151,7 @@ def scored(candidate, incumbent, known=None, unit="", low=0, high=1):
         return {"m": Scored(incumbent[i])}
 
     examples = tuple(Example(str(i), {}, {}, {}, str(i)) for i in range(len(incumbent)))
-    split = SplitEvidence(examples, 1, lookup, {"m": Range(low * MICRO, high * MICRO, unit)})
+    split = SplitEvidence(examples, 1, lookup, {"m": MetricRange(low * MICRO, high * MICRO, unit)})
     return Evidence(split, split, TextEvidence({"candidate": 2013}, Fraction(31, 100), base=1100))
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from skillc.data.examples import Example
 from skillc.errors import SkillcError
 from skillc.gates.evaluate import decide, decide_all, value
-from skillc.gates.evidence import Evidence, Range, SplitEvidence, TextEvidence
+from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence
 from skillc.gates.intervals import Interval, Truth
 from skillc.gates.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
 from skillc.metrics.cells import MICRO, Scored, Unmeasured
@@ -175,7 +175,7 @@ def test_sums_past_64_bits_stay_exact():
     huge = 2**70
     examples = tuple(example(i, [0, 1, 2]) for i in range(3))
     cells = {"e0": huge - 1, "e1": -huge, "e2": 2}
-    split = SplitEvidence(examples, 1, lambda s, e, _: {"m": Scored(cells[e.id])}, {"m": Range(-huge, huge)})
+    split = SplitEvidence(examples, 1, lambda s, e, _: {"m": Scored(cells[e.id])}, {"m": MetricRange(-huge, huge)})
     known = Evidence(split, split, TextEvidence({}, None))
     assert value(MeanTerm("candidate", "m"), known) == Interval.point(Fraction(1, 3 * MICRO))
 

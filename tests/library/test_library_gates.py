@@ -7,7 +7,7 @@ from library_programs import checked, plan
 
 from skillc.data.examples import Example
 from skillc.gates.evaluate import decide
-from skillc.gates.evidence import Evidence, Range, SplitEvidence, TextEvidence
+from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence
 from skillc.gates.intervals import Truth
 from skillc.gates.terms import show_term
 from skillc.language.library import reference
@@ -32,7 +32,7 @@ def world(candidate, incumbent=20, *, initial=10, kept=True, tokens=(100, 100), 
     def price(state, example, sample):
         return (cost[0] if state == "candidate" else cost[1]) * 1000
 
-    split = SplitEvidence(examples, 1, lookup, {"score": Range(0, MICRO)}, price, 10**9)
+    split = SplitEvidence(examples, 1, lookup, {"score": MetricRange(0, MICRO)}, price, 10**9)
     sizes = {state: tokens[0] if state == "candidate" else tokens[1] for state in right}
     read = TextEvidence(sizes, Fraction(change), dict.fromkeys(right, Fraction(overlap)))
     return Evidence(split, split, read, planned=1, seed=1)

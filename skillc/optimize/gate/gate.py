@@ -14,7 +14,7 @@ from skillc.data.examples import Example
 from skillc.document.skill import Document, tokens
 from skillc.errors import SkillcError
 from skillc.gates.evaluate import decide, decide_all
-from skillc.gates.evidence import Evidence, Range, SplitEvidence, TextEvidence
+from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence
 from skillc.gates.intervals import Interval, Truth
 from skillc.gates.stages import gates_for
 from skillc.gates.terms import State as LanguageState
@@ -90,7 +90,7 @@ def skills(state: State, candidate: Document) -> Skills:
 def evidence(engine: Engine, known: Skills, batch: Sequence[Example], texts: TextEvidence) -> Evidence:
     """What is known of skills now; a state that is left out has no cells."""
     plan = engine.plan
-    ranges = {m.name: Range(round(m.low * MICRO), round(m.high * MICRO), m.unit) for m in plan.metrics}
+    ranges = {m.name: MetricRange(round(m.low * MICRO), round(m.high * MICRO), m.unit) for m in plan.metrics}
 
     def outcome(state: LanguageState, example: Example, sample: int) -> Outcome | None:
         skill = known.get(state)
