@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from math import gcd, lcm
 from typing import Literal, cast
 
-from skillc.diagnostics.diagnostic import Diagnostic
+from skillc.diagnostics.diagnostic import Diagnostic, Report
 from skillc.document.markdown import heading
 from skillc.document.skill_md import further_keys
 from skillc.gates.stages import stage_of
@@ -42,7 +42,6 @@ from skillc.plan.schema import (
     TypePlan,
 )
 from skillc.plan.settings import (
-    Findings,
     block_plan,
     count_of,
     plain,
@@ -52,13 +51,6 @@ from skillc.plan.settings import (
     word_of,
 )
 from skillc.syntax.source import Span
-
-_NEEDED = {
-    "task": "task { input question: text; output answer: text }",
-    "skill": 'skill name { about = "..."; trainable section rules }',
-    "data": 'data { source = "examples.jsonl" }',
-}
-_ROLES = ("target", "optimizer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +68,19 @@ def resolve(checked: Checked) -> Resolved:
     """
     if checked.broken:
         return Resolved(None)
-    findings = Findings()
-    found = {kind: tuple(e for e in checked.entities if e.kind == kind) for kind in (*_NEEDED, "model", "rubric")}
-    _require(findings, checked, found)
-    if findings.failed():
-        return Resolved(None, tuple(findings.items))
+    report = Report()
+    found = {
+        kind: tuple(e for e in checked.entities if e.kind == kind)
+        for kind in ("task", "skill", "data", "model", "rubric")
+    }
+    if not _compilable(report, checked, found["skill"]):
+        return Resolved(None, report.diagnostics())
     (task,), (skill, *_), (data,) = found["task"], found["skill"], found["data"]
-    metrics = resolve_metrics(findings, checked.metrics)
-    skill_plan = resolve_skill(findings, skill)
-    data_plan = resolve_data(findings, data)
-    if findings.failed():
-        return Resolved(None, tuple(findings.items))
+    metrics = resolve_metrics(checked.metrics)
+    skill_plan = resolve_skill(report, skill)
+    data_plan = resolve_data(data)
+    if report.errors:
+        return Resolved(None, report.diagnostics())
     plan = Plan(
         language=checked.version,
         task=resolve_task(task),
@@ -101,37 +95,23 @@ def resolve(checked: Checked) -> Resolved:
         required_verdict=checked.required.verdict if checked.required is not None else None,
         rubrics={rubric.name or "": str(rubric.value or "") for rubric in found["rubric"]},
     )
-    return Resolved(plan, tuple(findings.items))
+    return Resolved(plan, report.diagnostics())
 
 
 def _once(checked: Checked, kind: str) -> Entity | None:
     return next((entity for entity in checked.entities if entity.kind == kind and entity.name is None), None)
 
 
-def _require(findings: Findings, checked: Checked, found: dict[str, tuple[Entity, ...]]) -> None:
-    """What a compile cannot do without; a library such as `lab.skill` has none of it."""
+def _compilable(report: Report, checked: Checked, skills: Sequence[Entity]) -> bool:
+    """Report a library, which has nothing to compile, and a second skill; return whether there is neither."""
     source, start = checked.program.source, Span(0, min(1, len(checked.program.source.text)))
     if checked.library:
         hint = "compile a program that uses it"
-        findings.error("SK559", f"`{source.name}` only declares what others use", source, start, hint)
-        return
-    for kind, example in _NEEDED.items():
-        if not found[kind]:
-            findings.error("SK559", f"`{source.name}` declares no `{kind}`", source, start, f"add `{example}`")
-    roles = {model.name for model in found["model"]}
-    for role in _ROLES:
-        if role not in roles:
-            hint = f'add `model {role} = "provider/name"`'
-            findings.error("SK559", f"`{source.name}` declares no model `{role}`", source, start, hint)
-    if not any(metric.goal for metric in checked.metrics):
-        hint = "add `goal name = ...`"
-        findings.error("SK559", f"`{source.name}` declares no goal", source, start, hint)
-    if not any(gate.kind == "gate" for gate in checked.gates):
-        hint = "add `gate better = candidate.name > incumbent.name`"
-        findings.error("SK559", f"`{source.name}` declares no gate", source, start, hint)
-    for skill in found["skill"][1:]:
+        report.add("SK559", source, start, f"`{source.name}` only declares what others use", hint=hint)
+    for skill in skills[1:]:
         message = f"`{skill.name}` is a second skill; this version trains one skill of a program"
-        findings.error("SK560", message, skill.source, skill.span, "move it into a program of its own")
+        report.add("SK560", skill.source, skill.span, message, hint="move it into a program of its own")
+    return not report.errors
 
 
 def resolve_task(task: Entity) -> TaskPlan:
@@ -171,18 +151,14 @@ def _rollout(setting: Setting) -> RolloutPlan:
     return RolloutPlan(kind=kind, settings=settings)
 
 
-NAME_CHARACTERS = 64
-ABOUT_CHARACTERS = 1024
-
 Mode = Literal["frozen", "trainable", "slow"]
 _MODES: tuple[Mode, ...] = ("frozen", "trainable", "slow")
 
 
-def resolve_skill(findings: Findings, skill: Entity) -> SkillPlan:
+def resolve_skill(report: Report, skill: Entity) -> SkillPlan:
     """The skill of the program, with the name that its artifact will bear."""
     name = skill.name or ""
     about = _about(skill)
-    _check_names(findings, skill, about)
     load, present = word_of(skill, "load"), word_of(skill, "present")
     return SkillPlan(
         name=name,
@@ -191,7 +167,7 @@ def resolve_skill(findings: Findings, skill: Entity) -> SkillPlan:
         about_trainable=_about_is_trainable(skill),
         sections=tuple(_section(child) for child in skill.children if child.kind == "section"),
         title=_title(skill),
-        frontmatter=_frontmatter(findings, skill),
+        frontmatter=_frontmatter(report, skill),
         load=cast('Literal["always", "on_demand"]', load or "always"),
         present=cast('Literal["advice", "rules"]', present or "rules"),
     )
@@ -200,20 +176,6 @@ def resolve_skill(findings: Findings, skill: Entity) -> SkillPlan:
 def artifact_name(name: str) -> str:
     """The name by Agent Skills rules: `route_tickets` becomes `route-tickets`, no hyphen doubled or at an end."""
     return "-".join(part for part in name.lower().replace("-", "_").split("_") if part)
-
-
-def _check_names(findings: Findings, skill: Entity, about: str) -> None:
-    name = artifact_name(skill.name or "")
-    if not (name and name.isascii() and name.replace("-", "").isalnum()):
-        hint = "use the letters a to z, digits and `_`"
-        findings.error("SK563", f"an agent can't load a skill named `{skill.name}`", skill.source, skill.span, hint)
-    elif len(name) > NAME_CHARACTERS:
-        message = f"the name `{name}` has {len(name)} characters, an agent loads at most {NAME_CHARACTERS}"
-        findings.error("SK563", message, skill.source, skill.span, "choose a shorter name")
-    setting = skill.settings.get("about")
-    if setting is not None and len(about) > ABOUT_CHARACTERS:
-        message = f"`about` has {len(about)} characters, an agent reads at most {ABOUT_CHARACTERS}"
-        findings.error("SK564", message, setting.source, setting.span, "say what it is for and when to use it, no more")
 
 
 def _about(skill: Entity) -> str:
@@ -244,7 +206,7 @@ def _title(entity: Entity) -> str | None:
     return found.title if found else None
 
 
-def _frontmatter(findings: Findings, skill: Entity) -> str:
+def _frontmatter(report: Report, skill: Entity) -> str:
     text, setting = text_of(skill, "frontmatter"), skill.settings.get("frontmatter")
     if text is None or setting is None or not text.strip():
         return ""
@@ -252,30 +214,21 @@ def _frontmatter(findings: Findings, skill: Entity) -> str:
     if keys is None:
         hint = "write one key a line: `license: MIT`"
         message = "an agent can't load this `frontmatter`: it is not YAML"
-        findings.error("SK563", message, setting.source, setting.span, hint)
+        report.add("SK563", setting.source, setting.span, message, hint=hint)
     elif keys & {"name", "description"}:
         hint = "the skill's name and its `about` make `name` and `description`"
         message = "`frontmatter` repeats a key that the skill has already"
-        findings.error("SK563", message, setting.source, setting.span, hint)
+        report.add("SK563", setting.source, setting.span, message, hint=hint)
     return text.strip("\n")
 
 
 _FILES = ("source", "train", "validation", "test")
 
 
-def resolve_data(findings: Findings, data: Entity) -> DataPlan:
-    """The data of the program. A source without a split is split 2 : 1 : 2 (LANGUAGE rule 14)."""
+def resolve_data(data: Entity) -> DataPlan:
+    """The data of the program; a source without a split has the default one."""
     files = {name: text_of(data, name) for name in _FILES}
-    split = _split(findings, data)
-    if not any(files.values()):
-        findings.error("SK565", "the data names no file", data.source, data.span, 'write `source = "examples.jsonl"`')
-    elif files["source"] is None:
-        for side in ("train", "validation"):
-            if files[side] is None:
-                hint = f'write `{side} = "..."`, or one `source` that is split'
-                findings.error("SK565", f"the data has no {side} file", data.source, data.span, hint)
-    elif split is None:
-        split = SplitPlan()
+    split = _split(data) or (SplitPlan() if files["source"] is not None else None)
     fields = (field_plan(child) for child in data.children if child.kind == "field")
     return DataPlan(
         source=files["source"],
@@ -289,20 +242,13 @@ def resolve_data(findings: Findings, data: Entity) -> DataPlan:
     )
 
 
-def _split(findings: Findings, data: Entity) -> SplitPlan | None:
+def _split(data: Entity) -> SplitPlan | None:
     value = value_of(data, "split")
     if not isinstance(value, Shares):
         return None
-    setting = data.settings["split"]
     parts = [part.value for part in value.parts]
-    units = {part.unit for part in value.parts}
-    if len(parts) not in (2, 3) or len(units) != 1 or any(part < 0 for part in parts) or 0 in parts[:2]:
-        hint = "write `2 : 1 : 2`, or `80 examples : 40 examples : 280 examples`"
-        message = "`split` is train : validation, or train : validation : test"
-        findings.error("SK566", message, setting.source, setting.span, hint)
-        return None
     parts += [Fraction(0)] * (3 - len(parts))
-    if units == {"examples"}:
+    if value.parts[0].unit == "examples":
         return SplitPlan(unit="examples", parts=tuple(parts))
     return SplitPlan(parts=_smallest(parts))
 
@@ -315,9 +261,9 @@ def _smallest(parts: list[Fraction]) -> tuple[Fraction, ...]:
     return tuple(Fraction(part, shared) for part in whole)
 
 
-def resolve_metrics(findings: Findings, metrics: Sequence[CheckedMetric]) -> tuple[MetricPlan, ...]:
-    """The metrics, each after those that it reads, else in the alphabet's order; an open range is an error."""
-    plans = {metric.name: plan for metric in metrics if (plan := _metric(findings, metric)) is not None}
+def resolve_metrics(metrics: Sequence[CheckedMetric]) -> tuple[MetricPlan, ...]:
+    """The metrics, each after those that it reads, else in the alphabet's order."""
+    plans = {metric.name: _metric(metric) for metric in metrics}
     return tuple(plans[name] for name in _ordered({name: metrics_read(plan.term) for name, plan in plans.items()}))
 
 
@@ -337,12 +283,8 @@ def resolve_requires(gates: Sequence[CheckedGate]) -> tuple[RequirePlan, ...]:
     )
 
 
-def _metric(findings: Findings, metric: CheckedMetric) -> MetricPlan | None:
-    if metric.low is None or metric.high is None:
-        side = "upper" if metric.high is None else "lower"
-        hint = f"give it one: `clamp(..., 0, 300 {metric.unit or 'tokens'})`"
-        findings.error("SK558", f"`{metric.name}` has no {side} bound", metric.source, metric.span, hint)
-        return None
+def _metric(metric: CheckedMetric) -> MetricPlan:
+    assert metric.low is not None and metric.high is not None, "the checker reports open ranges"
     return MetricPlan(
         name=metric.name,
         term=metric.term,

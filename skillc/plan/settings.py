@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeVar, cast
 
 from pydantic import JsonValue
 
-from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
+from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Shares, Value, Word
@@ -18,25 +18,9 @@ from skillc.language.kinds import KINDS, REMOVED
 from skillc.language.loop import SchedulePlan
 from skillc.language.settings import read_alone
 from skillc.plan.schema import Frozen, Plan
-from skillc.syntax.source import Source, Span
 from skillc.text import listed
 
 _LITERALS: Mapping[str, JsonValue] = {"on": True, "true": True, "off": False, "false": False, "none": None}
-
-
-@dataclass(slots=True)
-class Findings:
-    """What resolving has to say."""
-
-    items: list[Diagnostic] = field(default_factory=list)
-
-    def error(self, code: str, message: str, source: Source, span: Span, hint: str | None = None) -> None:
-        """Adds an error."""
-        self.items.append(Diagnostic(code, message, Label(source, span), hint=hint))
-
-    def failed(self) -> bool:
-        """Whether there is an error among them."""
-        return any(item.severity is Severity.ERROR for item in self.items)
 
 
 def value_of(entity: Entity, name: str) -> Value | None:
@@ -67,15 +51,6 @@ def word_of(entity: Entity, name: str) -> str | None:
     """A bare word."""
     value = value_of(entity, name)
     return value.text if isinstance(value, Word) else None
-
-
-def switch_of(entity: Entity, name: str) -> bool | None:
-    """`on` or `off`."""
-    value = value_of(entity, name)
-    if isinstance(value, bool):
-        return value
-    literal = _LITERALS.get(value.text) if isinstance(value, Word) else None
-    return literal if isinstance(literal, bool) else None
 
 
 def env_of(value: Value | None) -> str | None:

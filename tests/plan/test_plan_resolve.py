@@ -13,7 +13,6 @@ from skillc.language.loop import BudgetPlan, OptimizePlan, SchedulePlan
 from skillc.plan.initial import initial_document
 from skillc.plan.resolve import artifact_name, resolve, resolve_metrics
 from skillc.plan.schema import SplitPlan
-from skillc.plan.settings import Findings
 
 
 def resolved(**changes):
@@ -62,20 +61,6 @@ def test_a_trainable_about_is_known_by_the_word_before_it():
 )
 def test_artifact_names(name, artifact):
     assert artifact_name(name) == artifact
-
-
-@pytest.mark.parametrize("name", ["x" * 65, "größe", "__", "名"])
-def test_a_name_that_no_agent_can_load_is_an_error(name):
-    result = resolved(skill=replace(parts()["skill"], name=name))
-    assert result.plan is None
-    assert codes(result) == ["SK563"]
-
-
-def test_names_and_descriptions_may_be_as_long_as_agents_allow():
-    skill = replace(parts()["skill"], name="x" * 64, settings=settings(about="y" * 1024))
-    assert resolved(skill=skill).plan is not None
-    long = replace(skill, settings=settings(about="y" * 1025))
-    assert codes(resolved(skill=long)) == ["SK564"]
 
 
 def test_the_initial_document_splits_trainable_text_into_rules():
@@ -140,25 +125,9 @@ def test_splits_are_in_their_smallest_numbers(value, split):
     assert resolved(data=data).plan.data.split == split
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        Shares((number(2),)),
-        Shares((number(2), number(0), number(1))),
-        Shares((number(1), number(1, "examples"))),
-        Shares((number(1),) * 4),
-    ],
-)
-def test_a_split_that_is_none_is_an_error(value):
-    assert codes(resolved(data=entity("data", settings=settings(source="t.jsonl", split=value)))) == ["SK566"]
-
-
-def test_files_for_the_sides_need_no_split_and_must_be_whole():
+def test_files_for_the_sides_need_no_split():
     whole = entity("data", settings=settings(train="a", validation="b", test="c"))
     assert resolved(data=whole).plan.data.split is None
-    half = entity("data", settings=settings(train="a", test="c"))
-    assert codes(resolved(data=half)) == ["SK565"]
-    assert codes(resolved(data=entity("data"))) == ["SK565"]
 
 
 def test_data_fields_stand_in_the_alphabets_order():
@@ -233,31 +202,16 @@ def test_metrics_stand_after_those_they_read_whatever_their_order():
     assert found[0] == found[1] == found[2]
 
 
-def test_a_metric_without_an_end_is_an_error():
-    result = resolve(checked(metrics=(metric("m", Constant(Fraction(1)), goal=True, unit="tokens", high=None),)))
-    assert result.plan is None
-    assert result.diagnostics[0].code == "SK558"
-    assert "`clamp(..., 0, 300 tokens)`" in result.diagnostics[0].hint
-
-
 def test_gates_and_requires_are_kept_apart():
     result = resolve(checked(gates=(gate("slow", BETTER, for_="slow"), gate("sure", BETTER, kind="require"))))
     assert [(g.name, g.for_, g.stage) for g in result.plan.gates] == [("slow", "slow", "validation")]
     assert [r.name for r in result.plan.requires] == ["sure"]
 
 
-@pytest.mark.parametrize("missing", ["task", "skill", "data", "target", "optimizer"])
-def test_a_program_that_lacks_a_part_has_no_plan(missing):
-    entities = parts()
-    del entities[missing]
-    result = resolve(checked(entities))
+def test_a_library_has_no_plan():
+    result = resolve(checked({"target": parts()["target"]}, metrics=(), gates=(), library=True))
     assert result.plan is None
     assert codes(result) == ["SK559"]
-
-
-def test_a_library_is_told_all_that_it_lacks():
-    result = resolve(checked({"target": parts()["target"]}, metrics=(), gates=()))
-    assert codes(result) == ["SK559"] * 6
 
 
 def test_a_second_skill_is_an_error():
@@ -287,5 +241,5 @@ def test_a_plan_orders_thousands_of_metrics():
     count = 3000
     rows = [metric(f"m{i}", MetricTerm(f"m{i + 1}")) for i in range(count)]
     metrics = (*rows, metric(f"m{count}", CORRECT, goal=True), metric("a", CORRECT), metric("z", CORRECT))
-    found = resolve_metrics(Findings(), metrics)
+    found = resolve_metrics(metrics)
     assert [each.name for each in found] == ["a", *(f"m{i}" for i in range(count, -1, -1)), "z"]
