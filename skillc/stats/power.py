@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import accumulate
-from math import log, sqrt
+from math import gcd, log, sqrt
 from statistics import NormalDist
+
+from skillc.metrics.cells import MICRO
 
 _NORMAL = NormalDist()
 _POINTS = 400
@@ -22,7 +25,7 @@ _MOST_FOLLOWED = 1_000
 _SUMMED = 1_000
 _EULER = 0.5772156649015329
 
-LEVEL = 0.05
+LEVEL = Fraction(1, 20)
 LEAST_GROUPS = 6
 """Groups below which no test result is significant."""
 POWER = 0.8
@@ -118,7 +121,7 @@ def smallest_gain(units: int, differing: float = DIFFERING, look: int = 1) -> fl
         differing: the share of the examples on which the two skills differ.
         look: how often the test split was looked at, this time included.
     """
-    z = _NORMAL.inv_cdf(1 - LEVEL / look**2 / 2) + _NORMAL.inv_cdf(POWER)
+    z = _shown_at(float(LEVEL) / look**2)
     return min(differing, z * sqrt(differing / (units + z * z)) + 1 / units)
 
 
@@ -128,3 +131,27 @@ def inflation(run: NullRun, examples: int, width: float = 1.0) -> float:
     The run's luck times the largest standard error of a mean, half the metric's width by the root of the examples.
     """
     return run.luck * width / 2 / sqrt(examples)
+
+
+def detectable_gain(differences: Sequence[int], sizes: Sequence[int], alpha: Fraction) -> float:
+    """The gain in goal points that a test at a level shows with 80 % power, from what was measured by group.
+
+    (z(1 - alpha/2) + z(power)) times the standard error of the gain, with groups as clusters, and one step more: the
+    usual normal approximation for a paired mean (Cohen, "Statistical Power Analysis", 2nd ed. 1988, section 2). A step
+    is the least by which sums of such differences differ; an exact test asks for it on top (Edwards, as above).
+
+    Args:
+        differences: by group, in millionths.
+        sizes: pairs of each group.
+        alpha: the level of the test.
+    """
+    n = sum(sizes)
+    gain = sum(differences) / n
+    spread = sqrt(sum((d - gain * size) ** 2 for d, size in zip(differences, sizes, strict=True))) / n
+    step = gcd(*differences) / n
+    return (_shown_at(float(alpha)) * spread + step) / MICRO
+
+
+def _shown_at(level: float) -> float:
+    """How many standard errors a gain must be to be shown at a two-sided level with the usual power."""
+    return _NORMAL.inv_cdf(1 - level / 2) + _NORMAL.inv_cdf(POWER)

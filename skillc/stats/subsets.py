@@ -169,16 +169,6 @@ class Groups:
 SUBSETS = 9_999
 
 
-def p_values(columns: Sequence[Sequence[int]], *, count: int, seed: bytes) -> list[Fraction]:
-    """For each column P = (1 + #{F : its differences over F sum to at most 0}) / (subsets + 1).
-
-    P never rises in any difference. The subsets F are `count` random ones, or all where there are no more.
-    """
-    if not columns[0]:
-        return [Fraction(1)] * len(columns)
-    return _p_values(subset_sums(columns, count, seed))
-
-
 def _p_values(sums: Ints) -> list[Fraction]:
     return [Fraction(1 + int((row <= 0).sum()), len(row) + 1) for row in sums]
 

@@ -8,18 +8,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 from skillc.metrics.cells import MICRO
+from skillc.stats.power import LEVEL, detectable_gain
 from skillc.text import counted
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-LEVEL = Fraction(1, 20)
-POWER = 0.8
 SMALLEST = 6
 SUBSETS = 99_999
 SUBSETS_FOR_MANY = 9_999
@@ -115,7 +113,7 @@ def judge(
         reason="examples that were not measured could change it" if word == "unverified" else "",
         interval=sums.interval(low - high, high - low),
         p=sums.p,
-        detectable=_detectable(exact, sizes, alpha),
+        detectable=detectable_gain(exact, sizes, alpha),
     )
 
 
@@ -201,18 +199,3 @@ def _gain(measured: Sequence[PairedScore]) -> Fraction | None:
         return None
     total = sum((pair.best or 0) - (pair.initial or 0) for pair in measured)
     return Fraction(total, len(measured) * MICRO)
-
-
-def _detectable(differences: Sequence[int], sizes: Sequence[int], alpha: Fraction) -> float:
-    """(z(1 - alpha/2) + z(power)) times the standard error of the gain, with groups as clusters, and one step more.
-
-    The usual normal approximation for a paired mean: Cohen, "Statistical Power Analysis", 2nd ed. 1988, section 2. A
-    step is the least by which sums of such differences differ; an exact test asks for it on top (Edwards, "Note on
-    the correction for continuity", Psychometrika 13, 1948).
-    """
-    n = sum(sizes)
-    gain = sum(differences) / n
-    spread = math.sqrt(sum((d - gain * size) ** 2 for d, size in zip(differences, sizes, strict=True))) / n
-    normal = NormalDist()
-    step = math.gcd(*differences) / n
-    return ((normal.inv_cdf(1 - float(alpha) / 2) + normal.inv_cdf(POWER)) * spread + step) / MICRO

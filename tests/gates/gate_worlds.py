@@ -10,7 +10,7 @@ from skillc.data.examples import Example
 from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
 from skillc.metrics.cells import MICRO, Scored, Unmeasured
-from skillc.stats.subsets import SUBSETS, p_values
+from skillc.stats.subsets import SUBSETS, subset_sums
 
 STATES = ("candidate", "incumbent", "best", "initial")
 METRICS = {"m": MetricRange(0, MICRO), "wide": MetricRange(-2 * MICRO, 3 * MICRO)}
@@ -21,6 +21,11 @@ DEAREST = 2000
 
 
 # ---- gates ----------------------------------------------------------------------------------------
+
+
+def p_values(columns, *, count, seed):
+    """Of each column (1 + subsets whose sum is at most 0) / (subsets + 1)."""
+    return [Fraction(1 + int((row <= 0).sum()), len(row) + 1) for row in subset_sums(columns, count, seed)]
 
 
 def means():

@@ -3,12 +3,13 @@ import math
 from fractions import Fraction
 
 import pytest
+from gate_worlds import p_values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillc.errors import SkillcError
 from skillc.metrics.cells import MICRO
-from skillc.stats.subsets import p_values, subset_sums
+from skillc.stats.subsets import subset_sums
 from skillc.stats.verdict import PairedScore, judge
 
 SEED = hashlib.sha256(b"test").digest()

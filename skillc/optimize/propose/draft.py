@@ -22,7 +22,6 @@ from skillc.document.rewrites import WantedRule, edits_to
 from skillc.document.skill import Document, digest, tokens
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.gate.decide import Patch
-from skillc.optimize.gate.pool import fits_text
 from skillc.optimize.propose.cases import briefing, ids_by_tag, opening, shown_gold, shown_inputs, trajectory_views
 from skillc.optimize.propose.contrast import (
     Measured,
@@ -38,7 +37,7 @@ from skillc.optimize.propose.prompting import CaseView, DraftRequest, Trajectory
 from skillc.optimize.propose.replies import RewriteReply
 from skillc.optimize.rollouts import Outcome, gather, is_failure
 from skillc.optimize.screen.judges import moved
-from skillc.optimize.screen.rewrite import ask_for_sections, reported, written_sections
+from skillc.optimize.screen.rewrite import ask_for_sections, first_fitting, reported, written_sections
 
 # Tokens of what the rejected-edit buffer holds of a draft's analysis.
 _ANALYSIS = 120
@@ -122,17 +121,8 @@ async def draft(engine: Engine, state: State, measured: Sequence[Measured], plac
     # Once for each author, because two of them are enough to leave a case out.
     unexplained = tuple(name for each in written for name in dict.fromkeys(each.unexplained))
     unexplained += tuple(name for name in dict.fromkeys(final.unexplained) if name not in best.unexplained)
-    fitting = _fitting(engine, state, final)
-    return Drafted(_patch(state, fitting, told, best.text, revised=final is not best), unexplained)
-
-
-def _fitting(engine: Engine, state: State, final: Draft) -> Draft:
-    """As many of a draft's first edits as gates on the text allow, such as a trust region; all where none fits."""
-    for count in range(len(final.edits), 0, -1):
-        text = apply_edits(state.incumbent, final.edits[:count]).document
-        if fits_text(engine, state, text):
-            return replace(final, edits=final.edits[:count], text=text)
-    return final
+    edits = first_fitting(engine, state, final.edits) or final.edits
+    return Drafted(_patch(state, replace(final, edits=edits), told, best.text, revised=final is not best), unexplained)
 
 
 def _count(engine: Engine, failures: Sequence[Measured]) -> int:

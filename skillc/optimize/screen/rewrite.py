@@ -18,11 +18,13 @@ from skillc.document.rewrites import WantedRule, edits_to
 from skillc.document.skill import Document
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.gate.decide import Patch
+from skillc.optimize.gate.pool import fits_text
 from skillc.optimize.propose.cases import briefing
 from skillc.optimize.propose.prompting import rewrite_messages
 from skillc.optimize.propose.proposals import Proposal, edit_view, without_tags
 from skillc.optimize.propose.replies import MalformedReply, RewriteReply
 from skillc.optimize.rollouts import gather
+from skillc.plan.schema import GatePlan
 from skillc.text import listed
 
 
@@ -212,3 +214,20 @@ def read_rewrite(skill: Document, reply: RewriteReply, sections: Sequence[str]) 
     if not edits:
         return Refused("the rewrite changes nothing")
     return tuple(edits)
+
+
+def first_fitting(
+    engine: Engine, state: State, edits: Sequence[Edit], gates: Sequence[GatePlan] | None = None
+) -> tuple[Edit, ...]:
+    """Return as many of the first edits as the gates on texts let through, such as a trust region.
+
+    Args:
+        engine: the run.
+        state: its incumbent is edited.
+        edits: the most important first.
+        gates: what decides; by default the plan's gates for steps.
+    """
+    for count in range(len(edits), 0, -1):
+        if fits_text(engine, state, apply_edits(state.incumbent, edits[:count]).document, gates):
+            return tuple(edits[:count])
+    return ()

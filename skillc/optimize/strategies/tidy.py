@@ -28,11 +28,10 @@ from skillc.optimize.gate.credit import Moved, associated, flips, own_words
 from skillc.optimize.gate.decide import Patch, settle, standing
 from skillc.optimize.gate.gate import evidence, goal_of, skills, texts
 from skillc.optimize.gate.gate import shown as told
-from skillc.optimize.gate.pool import fits_text
 from skillc.optimize.propose.cases import briefing
 from skillc.optimize.propose.contrast import confusion
 from skillc.optimize.propose.prompting import tidy_messages
-from skillc.optimize.screen.rewrite import ask_for_sections, reported, written_sections
+from skillc.optimize.screen.rewrite import ask_for_sections, first_fitting, reported, written_sections
 from skillc.optimize.strategies.mechanism import Epoch, Mechanism
 from skillc.optimize.strategies.rollback import differences
 from skillc.plan.schema import GatePlan, Plan
@@ -197,13 +196,13 @@ def _patch(
     engine: Engine, state: State, edits: Sequence[Edit], gates: Sequence[GatePlan], shown: Mapping[str, JsonValue]
 ) -> Patch | None:
     """A candidate of as many of the first edits as the gates on texts let through; None where none fits."""
-    for count in range(len(edits), 0, -1):
-        document, changed = reported(state.incumbent, edits[:count])
-        if fits_text(engine, state, document, gates):
-            gone = ", ".join(edit.rule for edit in edits[:count] if isinstance(edit, Delete)) or "none"
-            text = f"tidied to {tokens(document)} tokens, rules left out: {gone}"
-            return Patch(tuple(edits[:count]), document, {**shown, "edits": changed}, text, whole=True)
-    return None
+    fitting = first_fitting(engine, state, edits, gates)
+    if not fitting:
+        return None
+    document, changed = reported(state.incumbent, fitting)
+    gone = ", ".join(edit.rule for edit in fitting if isinstance(edit, Delete)) or "none"
+    text = f"tidied to {tokens(document)} tokens, rules left out: {gone}"
+    return Patch(fitting, document, {**shown, "edits": changed}, text, whole=True)
 
 
 def _pruned(found: Mapping[str, Support]) -> list[Delete]:
