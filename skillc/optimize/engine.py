@@ -146,22 +146,56 @@ class Undecided:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """The loop between two decisions. Every step takes one and gives the next.
+class Memory:
+    """What prompts and screens remember of earlier steps.
 
     Attributes:
-        incumbent: the last accepted skill, which candidates are made from.
-        best: the accepted skill with the highest goal, then fewer tokens, then the earlier one.
-        screened: how often each text was screened, by a digest of its edits.
-        failures: training examples that the incumbent of their step failed, the latest first.
+        rejected: the rejected-edit buffer.
+        meta: the optimizer's own memory.
         shelf: proposals that wait for the next step, with the evidence that they had.
-        lost: by maker of candidates (`draft`, `edits`), the steps it had since one of its candidates was accepted.
-        unexplained: by training example, how often an author found no rule for it.
-        flips: by validation example, the candidates that scored otherwise than their incumbent and did not win.
+        failures: training examples that the incumbent of their step failed, the latest first.
         effects: what the last candidates did on training cases, the newest first.
         met: by training example, the incumbent under which it was last in a batch.
         again: what changed on the cases of this step's batch that an earlier incumbent met.
         proven: ids of rules that cured a training failure which their author had not seen.
+    """
+
+    rejected: tuple[Rejected, ...] = ()
+    meta: str = ""
+    shelf: tuple[Proposal, ...] = ()
+    failures: tuple[Example, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    met: Mapping[str, Document] = field(default_factory=dict)
+    again: Effect | None = None
+    proven: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """How often things happened.
+
+    Attributes:
+        screened: by a digest of its edits, how often each text was screened.
+        lost: by maker of candidates (`draft`, `edits`), the steps it had since one of its candidates was accepted.
+        unexplained: by training example, how often an author found no rule for it.
+        flips: by validation example, the candidates that scored otherwise than their incumbent and did not win.
+    """
+
+    screened: Mapping[str, int] = field(default_factory=dict)
+    lost: Mapping[str, int] = field(default_factory=dict)
+    unexplained: Mapping[str, int] = field(default_factory=dict)
+    flips: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The search between two decisions, its memory and its counters. Every step takes one and returns the next.
+
+    Attributes:
+        incumbent: the last accepted skill, which candidates are made from.
+        best: the accepted skill with the highest goal, then fewer tokens, then the earlier one.
+        undecided: patches that get one more try at the epoch's end.
+        decided: rejections by incumbent and candidate, for candidates that come again.
         whole: the last accepted skill that was written as a whole; None for the initial one.
         own: what each optional mechanism keeps, by its name.
     """
@@ -172,22 +206,20 @@ class State:
     patience: Patience
     decisions: int = 0
     accepted: int = 0
-    rejected: tuple[Rejected, ...] = ()
-    meta: str = ""
     undecided: tuple[Undecided, ...] = ()
-    screened: Mapping[str, int] = field(default_factory=dict)
-    failures: tuple[Example, ...] = ()
     decided: Mapping[tuple[str, str], Mapping[str, JsonValue]] = field(default_factory=dict)
-    shelf: tuple[Proposal, ...] = ()
-    lost: Mapping[str, int] = field(default_factory=dict)
-    unexplained: Mapping[str, int] = field(default_factory=dict)
-    flips: Mapping[str, int] = field(default_factory=dict)
-    effects: tuple[Effect, ...] = ()
-    met: Mapping[str, Document] = field(default_factory=dict)
-    again: Effect | None = None
-    proven: frozenset[str] = frozenset()
     whole: Document | None = None
+    memory: Memory = field(default_factory=Memory)
+    counters: Counters = field(default_factory=Counters)
     own: Mapping[str, Any] = field(default_factory=dict)
+
+    def remembering(self, **changes: Any) -> State:
+        """Return the state with changes of its memory."""
+        return replace(self, memory=replace(self.memory, **changes))
+
+    def counting(self, **changes: Any) -> State:
+        """Return the state with changes of its counters."""
+        return replace(self, counters=replace(self.counters, **changes))
 
     def with_own(self, name: str, value: Any) -> State:
         """Return the state with what a mechanism keeps."""

@@ -114,7 +114,7 @@ def _over_none(engine: Engine, best: Document, test: Sequence[Example]) -> Fract
 def _proposed_nothing(trained: Trained) -> bool:
     """Whether there was something to learn and no edit that could be tried."""
     state, own = trained.state, trained.engine.plan.optimize.method == "skillc"
-    tried = state.screened or state.rejected or state.accepted
+    tried = state.counters.screened or state.memory.rejected or state.accepted
     return own and state.decisions > 0 and not tried and trained.stopped != "perfect"
 
 

@@ -47,7 +47,7 @@ def fate(proposal: Proposal, what: str, why: str = "") -> Fate:
 
 def shelved(state: State, proposals: Iterable[Proposal], why: str) -> tuple[State, list[Fate]]:
     """Put proposals on the shelf, the first ones first; drop those that came back too often or find no room."""
-    shelf, fates = list(state.shelf), []
+    shelf, fates = list(state.memory.shelf), []
     known = {wording(proposal.edit) for proposal in shelf}
     for proposal in proposals:
         if wording(proposal.edit) in known:
@@ -60,7 +60,7 @@ def shelved(state: State, proposals: Iterable[Proposal], why: str) -> tuple[Stat
             known.add(wording(proposal.edit))
             shelf.append(proposal)
             fates.append(fate(proposal, "waiting", why))
-    return replace(state, shelf=tuple(shelf)), fates
+    return state.remembering(shelf=tuple(shelf)), fates
 
 
 def unshelved(state: State, proposals: Sequence[Proposal]) -> tuple[State, list[Proposal], list[Fate]]:
@@ -69,14 +69,14 @@ def unshelved(state: State, proposals: Sequence[Proposal]) -> tuple[State, list[
     An edit that the incumbent refuses by now is dropped.
     """
     back, fates = [], []
-    for proposal in state.shelf:
+    for proposal in state.memory.shelf:
         (report,) = apply_edits(state.incumbent, [proposal.edit]).reports
         if report.applied:
             fresh = Proposal(proposal.edit, proposal.cures, proposal.support, seen=proposal.seen)
             back.append(replace(fresh, returned=proposal.returned + 1))
         else:
             fates.append(fate(proposal, "dropped", report.message))
-    return replace(state, shelf=()), unite([*proposals, *back]), fates
+    return state.remembering(shelf=()), unite([*proposals, *back]), fates
 
 
 # ---- before the gates -----------------------------------------------------------------------------
@@ -232,14 +232,16 @@ def with_effect(
     if not parts:
         return state
     texts = {part.text for part in parts}
-    earlier = [replace(each, parts=tuple(p for p in each.parts if p.text not in texts)) for each in state.effects]
+    earlier = [
+        replace(each, parts=tuple(p for p in each.parts if p.text not in texts)) for each in state.memory.effects
+    ]
     effects = [Effect(outcome, tuple(parts)), *(each for each in earlier if each.parts)]
-    return replace(state, effects=tuple(effects[:_CANDIDATES]))
+    return state.remembering(effects=tuple(effects[:_CANDIDATES]))
 
 
 def with_batch(engine: Engine, state: State, batch: Sequence[Example]) -> State:
     """The state after a measured batch: what changed on those of its cases that an earlier incumbent met."""
-    now, before = state.incumbent, {example.id: state.met.get(example.id) for example in batch}
+    now, before = state.incumbent, {example.id: state.memory.met.get(example.id) for example in batch}
     better: list[str] = []
     worse: list[str] = []
     for example in batch:
@@ -248,9 +250,8 @@ def with_batch(engine: Engine, state: State, batch: Sequence[Example]) -> State:
         if old is not None and change:
             (better if change > 0 else worse).append(_line(engine, old, now, example))
     again = Part("cases of this step that an earlier skill met too", "", _cut(better), _cut(worse))
-    return replace(
-        state,
-        met={**state.met, **dict.fromkeys(before, now)},
+    return state.remembering(
+        met={**state.memory.met, **dict.fromkeys(before, now)},
         again=Effect("the skill as it is now", (again,)) if better or worse else None,
     )
 

@@ -136,7 +136,7 @@ def test_each_candidate_of_a_pool_is_a_decision_and_the_step_counts_once():
     assert [(d["decision"], d["result"]) for d in world.told] == [(1, "reject"), (2, "beaten"), (3, "accept")]
     assert [d["pool"] for d in world.told] == [{"candidate": i, "of": 3} for i in (1, 2, 3)]
     assert world.told[1]["reason"] == "candidate 3 of the pool was better"
-    assert [entry.text for entry in after.rejected] == ["add to rules: bad"]
+    assert [entry.text for entry in after.memory.rejected] == ["add to rules: bad"]
     assert (after.decisions, after.accepted) == (3, 1)
     assert world.run.observer.completions[0]["completed"] == 3
 
@@ -177,7 +177,7 @@ def test_an_undecided_patch_is_tried_again_and_not_remembered_as_undecided():
     world = World({"cure": (some(*range(10)), [])}, lost=some(*range(20)))
     after = world.settle(patch("cure"))
     assert world.told[0]["result"] == "undecided"
-    assert (after.rejected, after.decided, len(after.undecided)) == ((), {}, 1)
+    assert (after.memory.rejected, after.decided, len(after.undecided)) == ((), {}, 1)
     world.lost.clear()
     retried = asyncio.run(_retry(world.run, after, Place(1, 2, 8, "retry")))
     assert [d["result"] for d in world.told] == ["undecided", "accept"]
@@ -215,7 +215,7 @@ def test_an_undecided_rewrite_without_edits_is_not_kept():
 def test_flips_are_counted_over_candidates_that_did_not_win():
     world = World({"one": (some(0), some(5)), "two": (some(0), some(6))}, right=some(5, 6))
     after = world.settle(patch("one"))
-    assert after.flips == {"e0": 1, "e5": 1}
+    assert after.counters.flips == {"e0": 1, "e5": 1}
     assert world.settle(patch("two"), now=after).flips == {"e0": 2, "e5": 1, "e6": 1}
 
 
@@ -260,7 +260,7 @@ def test_a_cap_in_a_smaller_patch_leaves_the_first_decision_standing():
         world.settle(patch(*rules))
     assert [d["decision"] for d in world.told] == [1]
     assert cut.value.state.decisions == 1
-    assert len(cut.value.state.rejected) == 1
+    assert len(cut.value.state.memory.rejected) == 1
 
 
 # ---- credit ---------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -107,7 +106,7 @@ class Bench:
     def screen(self, *proposals):
         """The proposals after their screen, whose counts the state keeps."""
         found = asyncio.run(screen(self.engine, self.state, proposals, self.batch))
-        self.state = replace(self.state, screened=found.counts)
+        self.state = self.state.counting(screened=found.counts)
         return found.proposals
 
     @property

@@ -49,7 +49,7 @@ def test_an_empty_skill_is_written_by_a_draft_that_passes_the_gates(tmp_path):
     after = stepped(made)
     assert digest(after.incumbent) != digest(made.state.incumbent)
     assert len(after.incumbent.rules) == len(KIND_OF)
-    assert after.lost == {"draft": 0}
+    assert after.counters.lost == {"draft": 0}
     (record,) = heard.records
     assert record["maker"] == "draft" and record["result"] == "accept"
     assert {stage for stage, _ in made.script.prompts} == {"draft"}
@@ -126,7 +126,7 @@ def test_without_a_readable_draft_the_step_is_lost(tmp_path):
     heard = Heard(made)
     after = stepped(made)
     assert heard.records[0]["result"] == "empty"
-    assert after.lost == {"draft": 1}
+    assert after.counters.lost == {"draft": 1}
     measured = made.measured(made.train[:30])
     assert maker_of(made.engine, after, measured) is EDITS
 
@@ -139,16 +139,16 @@ def test_the_maker_that_lost_less_has_the_step_and_the_share_of_failures_breaks_
     assert maker_of(made.engine, won, measured) is DRAFTS
     assert maker_of(made.engine, won, right) is EDITS
     lost = with_maker(won, won, DRAFTS)
-    assert lost.lost == {"draft": 1} and maker_of(made.engine, lost, measured) is EDITS
+    assert lost.counters.lost == {"draft": 1} and maker_of(made.engine, lost, measured) is EDITS
     assert maker_of(made.engine, with_maker(lost, lost, EDITS), measured) is DRAFTS
 
 
 def test_a_case_that_no_author_can_explain_comes_back_once_only(tmp_path):
     made = shop(tmp_path, lambda call: reply(list(KIND_OF)[:1], unexplained=["t1"]))
     after = stepped(made)
-    assert after.unexplained and set(after.unexplained.values()) <= {1, 2}
-    failed = after.failures[0].id
-    once, twice = (replace(after, unexplained={failed: times}) for times in (1, 2))
+    assert after.counters.unexplained and set(after.counters.unexplained.values()) <= {1, 2}
+    failed = after.memory.failures[0].id
+    once, twice = (after.counting(unexplained={failed: times}) for times in (1, 2))
     assert failed in [e.id for e in replayed(made.engine, once, ())]
     assert failed not in [e.id for e in replayed(made.engine, twice, ())]
 
@@ -157,13 +157,13 @@ def test_each_author_counts_who_cannot_explain_a_case(tmp_path):
     tags = [f"t{i}" for i in range(1, 30)]
     made = shop(tmp_path, lambda call: reply(list(KIND_OF), unexplained=tags))
     after = stepped(made)
-    assert set(after.unexplained.values()) == {1, 2}
+    assert set(after.counters.unexplained.values()) == {1, 2}
 
 
 def test_a_draft_is_not_asked_for_where_every_failure_was_given_up(tmp_path):
     made = shop(tmp_path, lambda call: reply(list(KIND_OF)))
     given_up = {example.id: 1 for example in made.train}
-    made.state = replace(made.state, unexplained=given_up)
+    made.state = made.state.counting(unexplained=given_up)
     stepped(made)
     assert not made.script.of("draft")
 

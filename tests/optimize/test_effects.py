@@ -79,10 +79,10 @@ def test_cases_that_an_earlier_skill_met_too_are_compared_with_it(tmp_path):
         tmp_path, lambda call: {"edits": []}, settings=("optimize.batch=30", "optimize.drafts=0"), answer=answer
     )
     state = stepped(shop, shop.state, 1)
-    assert state.again is None
+    assert state.memory.again is None
     changed = apply_edits(state.incumbent, [Add("rules", "Know wrench. Ruin.")]).document
     state = stepped(shop, replace(state, incumbent=changed), 2)
-    (part,) = state.again.parts
+    (part,) = state.memory.again.parts
     assert all("wrench" in line for line in part.better[:3]) and all("cherry" in line for line in part.worse[:3])
     # The skill stays, so nothing is new.
     assert stepped(shop, state, 3).again is None
@@ -92,8 +92,8 @@ def test_what_a_prompt_shows_of_effects_is_the_newest_and_whole(tmp_path):
     shop = Workshop(tmp_path, lambda call: {})
     half = Effect("rejected: x", (Part("word " * (EFFECTS_LIMIT // 2)),))
     small = Effect("accepted: y", (Part("few words"),))
-    assert shown_effects(replace(shop.state, effects=(small, half, small, half, small))) == [small, half, small]
-    assert shown_effects(replace(shop.state, effects=(half, half), again=small)) == [small, half]
+    assert shown_effects(shop.state.remembering(effects=(small, half, small, half, small))) == [small, half, small]
+    assert shown_effects(shop.state.remembering(effects=(half, half), again=small)) == [small, half]
 
 
 def test_rejected_rules_are_whole_and_the_oldest_make_room():
@@ -111,7 +111,7 @@ def test_a_rejected_draft_is_listed_by_its_analysis_and_not_by_its_rules(tmp_pat
     shop = Workshop(tmp_path, proposing("x"), settings=(*SETTINGS, "optimize.drafts=1"), answer=lambda s, e: "fruit")
     shop.measure_validation()
     state = stepped(shop, shop.state, 1)
-    (entry,) = state.rejected
+    (entry,) = state.memory.rejected
     assert re.match(r"a draft of \d+ tokens.*; its analysis: The wrench decides\. It is so\.", entry.text)
     assert "answer fruit" not in entry.text
     assert entry.text.endswith("It is so.") and count_tokens(entry.text) < 200
@@ -129,13 +129,13 @@ RECORD = {
 
 def asked(tmp_path, records, meta=""):
     shop = Workshop(tmp_path, lambda call: {"memory": "new"})
-    state = asyncio.run(meta_skill(shop.engine, replace(shop.state, meta=meta), records, PLACE))
+    state = asyncio.run(meta_skill(shop.engine, shop.state.remembering(meta=meta), records, PLACE))
     return state, "".join(shop.script.of("meta skill"))
 
 
 def test_the_memory_is_written_from_the_fates_of_the_edits(tmp_path):
     state, prompt = asked(tmp_path, [RECORD])
-    assert state.meta == "new"
+    assert state.memory.meta == "new"
     fate = "free rider: cured 0 and broke 0 on validation"
     assert f'<edit fate="{fate}">add to rules: a</edit>' in prompt
     assert "do not repeat it" not in prompt
@@ -153,4 +153,4 @@ def test_an_epoch_without_a_proposal_asks_nothing(tmp_path):
     state, prompt = asked(
         tmp_path, [{"decision": 1, "result": "empty", "reason": "no edit to try", "fates": []}], meta="old"
     )
-    assert (state.meta, prompt) == ("old", "")
+    assert (state.memory.meta, prompt) == ("old", "")

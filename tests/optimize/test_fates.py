@@ -40,7 +40,7 @@ def test_after_a_rejected_bundle_only_edits_with_evidence_against_them_are_forbi
     wide = add("wide", "d", moved=(("d", 1), ("b", 1)))
     parts = [Moved(("v1",)), NONE, Moved(("v2",), ("v3", "v4"))]
     state, entries, fates = judged(STATE, [GENERAL, MEMORISED, wide], parts, 12)
-    assert [proposal.edit.text for proposal in state.shelf] == ["general"]
+    assert [proposal.edit.text for proposal in state.memory.shelf] == ["general"]
     assert {entry.text: entry.reason for entry in entries} == {
         "add to rules: memorised": "cured 0 and broke 0 of 12 validation examples; in the screen it cured 0 of 1 "
         "unseen and 1 of 1 shown failures: widen it",
@@ -52,7 +52,7 @@ def test_after_a_rejected_bundle_only_edits_with_evidence_against_them_are_forbi
 
 def test_an_edit_that_met_the_gates_alone_has_their_verdict():
     state, (entry,), (fate,) = judged(STATE, [GENERAL], [Moved(("v1",), ("v2",))], 9)
-    assert (state.shelf, fate["fate"]) == ((), "rejected")
+    assert (state.memory.shelf, fate["fate"]) == ((), "rejected")
     assert entry.reason.startswith("cured 1 and broke 1 of 9 validation examples")
 
 
@@ -61,7 +61,7 @@ def test_the_shelf_comes_back_twice_without_its_old_evidence_and_drops_what_no_l
     state, _ = shelved(STATE, [GENERAL, gone], "cut by the edit budget")
     state = replace(state, incumbent=apply_edits(SKILL, [gone.edit]).document)
     state, proposals, fates = unshelved(state, [])
-    assert not state.shelf
+    assert not state.memory.shelf
     (back,) = proposals
     assert (back.edit, back.moved, back.seen, back.returned) == (GENERAL.edit, (), GENERAL.seen, 1)
     assert [entry["fate"] for entry in fates] == ["dropped"]
@@ -87,7 +87,7 @@ def test_before_the_gates_each_edit_that_is_not_chosen_has_a_fate():
     state, fates = waiting(STATE, [GENERAL, MEMORISED, none, twin], [GENERAL], [add("aside", "z")])
     found = by_text(fates)
     assert found == {"memorised": "waiting", "none": "screened out", "Say a.": "refused", "aside": "waiting"}
-    assert [proposal.edit.text for proposal in state.shelf] == ["memorised", "aside"]
+    assert [proposal.edit.text for proposal in state.memory.shelf] == ["memorised", "aside"]
 
 
 def test_an_accepted_edit_that_cured_nothing_is_a_free_rider():
@@ -126,6 +126,6 @@ def test_a_good_edit_of_a_rejected_bundle_is_accepted_in_the_next_step_without_b
         "add to rules: Know wrench.",
         "add to rules: Know chisel. Ruin.",
     }
-    assert wording(Add("rules", "Know wrench.")) not in {entry.text for entry in state.rejected}
+    assert wording(Add("rules", "Know wrench.")) not in {entry.text for entry in state.memory.rejected}
     state = asyncio.run(step(shop.engine, state, shop.train[:30], replace(PLACE, step=2)))
     assert [rule.text for rule in state.incumbent.rules] == ["Know wrench."]

@@ -77,7 +77,7 @@ def test_a_memory_without_end_is_cut(tmp_path):
 
     shop = Workshop(tmp_path, endless, settings=("budget.epochs=2", "budget.patience=none"))
     trained = asyncio.run(train(shop.engine, shop.state.incumbent))
-    assert count_tokens(trained.state.meta) < MEMORY_LIMIT + 20
+    assert count_tokens(trained.state.memory.meta) < MEMORY_LIMIT + 20
 
 
 def test_a_slow_update_is_shown_the_same_examples_under_both_skills_and_passes_the_gates(tmp_path):
@@ -111,7 +111,7 @@ def test_guidance_over_its_limit_is_asked_for_again_and_a_rejected_one_is_rememb
     (section,) = slow_sections(shop.state)
     state = asyncio.run(slow_update(shop.engine, shop.state, section, compared, place, 0))
     assert "section `guidance` would have 80 tokens, its limit is 40" in shop.script.calls[1].messages[-1].content
-    assert [entry.text for entry in state.rejected] == ["guidance of guidance: Be kind."]
+    assert [entry.text for entry in state.memory.rejected] == ["guidance of guidance: Be kind."]
     assert state.patience == shop.state.patience
 
 

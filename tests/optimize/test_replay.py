@@ -20,7 +20,7 @@ def ids(examples):
 def test_the_latest_failures_come_back_and_none_twice():
     bench = Bench("a b c", plan=plan_of(replay=2), rules="- It mends b.")
     state = remembering(bench.engine, bench.state, bench.batch)
-    assert ids(state.failures) == ["a", "c"]
+    assert ids(state.memory.failures) == ["a", "c"]
     assert ids(replayed(bench.engine, state, [example("d")])) == ["a", "c"]
     assert ids(replayed(bench.engine, state, [example("c"), example("d")])) == ["a"]
 
@@ -28,7 +28,7 @@ def test_the_latest_failures_come_back_and_none_twice():
 def test_what_came_right_is_forgotten_and_what_was_not_measured_is_kept_out():
     bench = Bench("a b", target=Target(fails=lambda text, name: name == "b"))
     state = remembering(bench.engine, bench.state, bench.batch)
-    assert ids(state.failures) == ["a"]
+    assert ids(state.memory.failures) == ["a"]
     after = apply_edits(state.incumbent, [edit("it mends a.")]).document
     asyncio.run(bench.engine.rollouts.measure(after, bench.batch, stage="rollout"))
     assert remembering(bench.engine, replace(state, incumbent=after), bench.batch).failures == ()
@@ -37,5 +37,5 @@ def test_what_came_right_is_forgotten_and_what_was_not_measured_is_kept_out():
 def test_without_replay_a_batch_stays_as_it_is():
     bench = Bench("a b", plan=plan_of(replay=0))
     state = remembering(bench.engine, bench.state, bench.batch)
-    assert state.failures == ()
+    assert state.memory.failures == ()
     assert replayed(bench.engine, state, [example("c")]) == ()

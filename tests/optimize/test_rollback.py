@@ -66,7 +66,7 @@ def test_what_led_away_from_the_best_is_remembered_as_rejected(tmp_path):
     script = {1: GOOD, 2: ["breaks v0.", "breaks v1."]}
     engine = engine_of(plan_of(tmp_path, optimize=ALWAYS + "; rollback = 0%"), script, train_size=2)
     done = trained(engine)
-    (entry,) = done.state.rejected
+    (entry,) = done.state.memory.rejected
     assert entry.text == "add to rules: breaks v0.; add to rules: breaks v1."
     assert entry.reason == "taken back: the goal fell from 0.5 to 0.25"
 

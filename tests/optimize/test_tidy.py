@@ -114,7 +114,7 @@ def test_a_loss_on_validation_is_refused_and_remembered(tmp_path):
     # Of eight examples four are wrong before; the first waves hold them and the first losses.
     assert refused["evaluated"] <= 8
     assert texts(done) == [CURES, IDLE]
-    assert "rules left out" in done.state.rejected[-1].text
+    assert "rules left out" in done.state.memory.rejected[-1].text
 
 
 def shorter(text, *, without=(IDLE,)):

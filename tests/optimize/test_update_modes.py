@@ -167,6 +167,6 @@ def test_a_rejected_rewrite_is_remembered_by_its_suggestions_each_with_its_own_e
     (decision,) = shop.observer.decisions
     assert (decision["result"], decision["blame"]) == ("reject", "better")
     assert decision["evaluated"] > 0
-    assert [entry.text for entry in state.rejected] == ["add to rules: Guess well."]
+    assert [entry.text for entry in state.memory.rejected] == ["add to rules: Guess well."]
     asyncio.run(step(shop.engine, state, shop.train[12:24], PLACE))
     assert "- add to rules: Guess well. (cured 0 and broke" in shop.script.of("reflect")[-1]

@@ -299,7 +299,7 @@ def _tell(engine: Engine, state: State, decided: Sequence[_Decided], place: Plac
         state = replace(state, decisions=state.decisions + 1)
     rejects = {_pair(state, each.patch): each.known for each in decided if each.result == "reject"}
     found = [each.flips for each in decided if each.flips is not None and each.result != "accept"]
-    return replace(state, decided={**state.decided, **rejects}, flips=counted(state.flips, found))
+    return replace(state.counting(flips=counted(state.counters.flips, found)), decided={**state.decided, **rejects})
 
 
 def _with_fates(
@@ -308,7 +308,7 @@ def _with_fates(
     """The state with its shelf and its rejected-edit buffer, and what becomes of each edit of a candidate."""
     patch, found = decided.patch, decided.flips or Flips()
     gone = {wording(proposal.edit) for proposal in patch.proposals}
-    state = replace(state, shelf=tuple(p for p in state.shelf if wording(p.edit) not in gone))
+    state = state.remembering(shelf=tuple(p for p in state.memory.shelf if wording(p.edit) not in gone))
     if decided.result == "undecided":
         why = str(decided.known["reason"])
         return state, [memory.fate(proposal, "undecided", why) for proposal in patch.proposals]
@@ -391,12 +391,11 @@ def _with_incumbent(engine: Engine, state: State, patch: Patch, place: Place) ->
     if place.kind == "step":
         patience = state.patience.after("accept", _least(goal_of(engine, patch.candidate)))
     return replace(
-        state,
+        state.remembering(proven=state.memory.proven | _proven(state, patch)),
         incumbent=patch.candidate,
         best=best,
         accepted=state.accepted + 1,
         patience=patience,
-        proven=state.proven | _proven(state, patch),
         whole=patch.candidate if patch.whole else state.whole,
     )
 
@@ -421,8 +420,8 @@ def _entries(decided: _Decided) -> list[Rejected]:
 def with_rejected(state: State, entries: Sequence[Rejected]) -> State:
     """The state with more entries in its rejected-edit buffer, each text once, the newest reason kept."""
     texts = {entry.text for entry in entries}
-    kept = tuple(entry for entry in state.rejected if entry.text not in texts)
-    return replace(state, rejected=(*kept, *dict.fromkeys(entries)))
+    kept = tuple(entry for entry in state.memory.rejected if entry.text not in texts)
+    return state.remembering(rejected=(*kept, *dict.fromkeys(entries)))
 
 
 def is_better(engine: Engine, candidate: Document, best: Document) -> bool:

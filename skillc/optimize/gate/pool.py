@@ -236,7 +236,7 @@ class _Pool:
             examples,
             lambda example: engine.rollouts.score(state.incumbent, example, engine.plan.goal.name),
             seed=engine.plan.data.seed,
-            flips=lambda example: state.flips.get(example.id, 0),
+            flips=lambda example: state.counters.flips.get(example.id, 0),
         )
 
     # ---- sending ----

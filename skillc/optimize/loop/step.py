@@ -43,7 +43,9 @@ async def step(engine: Engine, state: State, batch: Sequence[Example], place: Pl
 def with_maker(before: State, after: State, maker: Maker) -> State:
     """The state with what a step was for its maker: won where it changed the incumbent, else lost."""
     won = digest(before.incumbent) != digest(after.incumbent)
-    return replace(after, lost={**after.lost, maker.name: 0 if won else before.lost.get(maker.name, 0) + 1})
+    return after.counting(
+        lost={**after.counters.lost, maker.name: 0 if won else before.counters.lost.get(maker.name, 0) + 1}
+    )
 
 
 async def roll_out(

@@ -152,8 +152,8 @@ def briefing(engine: Engine, state: State) -> Briefing:
         skill=for_optimizer(state.incumbent, notes),
         task=engine.plan.task,
         sections=sections,
-        meta=state.meta,
-        rejected=shown_rejected(state.incumbent, state.rejected) if engine.plan.optimize.rejected_buffer else [],
+        meta=state.memory.meta,
+        rejected=shown_rejected(state.incumbent, state.memory.rejected) if engine.plan.optimize.rejected_buffer else [],
         knowledge=engine.plan.optimize.knowledge,
         last=shown_effects(state),
         first_decides=first_decides(engine.plan.skill, engine.plan.task),
@@ -172,7 +172,7 @@ def shown_rejected(skill: Document, entries: Sequence[Rejected]) -> list[str]:
 
 def shown_effects(state: State) -> list[Effect]:
     """What the last candidates did, as a prompt shows it: the newest that fit, each whole."""
-    every = [*([state.again] if state.again else []), *state.effects]
+    every = [*([state.memory.again] if state.memory.again else []), *state.memory.effects]
     return fitting(every, lambda effect: effect.tokens, EFFECTS_LIMIT)
 
 

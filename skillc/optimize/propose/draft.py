@@ -106,7 +106,7 @@ async def draft(engine: Engine, state: State, measured: Sequence[Measured], plac
         BudgetReached, PermanentFailure: from the models.
     """
     failures, rights = failures_of(engine.plan, measured), rights_of(engine.plan, measured)
-    if all(example.id in state.unexplained for example, _ in failures):
+    if all(example.id in state.counters.unexplained for example, _ in failures):
         return Drafted(None)
     writers = [_Writer(engine, state, measured, failures, rights, place, k) for k in range(_count(engine, failures))]
     engine.observer.stage("draft", len(writers))
@@ -194,7 +194,7 @@ class _Writer:
         wrong, right = self._views("t", self._seen, otherwise), self._views("k", self._right)
         hidden = [example.id for example, _ in (*self._held, *self._checks)]
         shown = [*self._seen, *self._right]
-        beside = [*hidden, *(e.id for e, _ in shown), *self._state.unexplained]
+        beside = [*hidden, *(e.id for e, _ in shown), *self._state.counters.unexplained]
         cases = self._by_answer(further(self._engine, beside, FURTHER_LIMIT))
         request = DraftRequest(
             written=self._sections,
@@ -231,7 +231,7 @@ class _Writer:
         right = rights_of(plan, trial)
         there = {example.id for example, _ in trial}
         cases = [example for example, _ in best.shown]
-        beside = [*there, *(example.id for example in cases), *self._state.unexplained]
+        beside = [*there, *(example.id for example in cases), *self._state.counters.unexplained]
         cases = self._by_answer([*cases, *further(engine, beside, FURTHER_LIMIT)])
         cases = cases if "gold" in plan.optimize.sees else []
         request = DraftRequest(

@@ -38,8 +38,8 @@ async def screen(engine: Engine, state: State, proposals: Sequence[Proposal], ba
         PermanentFailure, BudgetReached: from the models.
     """
     if engine.plan.optimize.screen == 0:
-        return Screened(tuple(proposals), state.screened)
-    found = _Screen(engine, state.incumbent, panel_of(engine, state, batch), state.screened)
+        return Screened(tuple(proposals), state.counters.screened)
+    found = _Screen(engine, state.incumbent, panel_of(engine, state, batch), state.counters.screened)
     return Screened(await found.of(proposals), found.counts)
 
 

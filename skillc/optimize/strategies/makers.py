@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
 
@@ -127,7 +127,7 @@ class Edits:
             further += mechanism.proposals(state, merged, budget)
         state, merged, back = unshelved(state, [*merged, *further])
         screened = await screen(engine, state, merged, batch)
-        state = replace(state, screened=screened.counts)
+        state = state.counting(screened=screened.counts)
         dropped = [p for p in screened.proposals if p.verdict in ("cures none", "breaks")]
         # An edit from the shelf may have none of its cases in this batch; then it is dropped, and not forbidden.
         bad = [p for p in dropped if not p.returned or p.broke]
@@ -164,7 +164,7 @@ def maker_of(engine: Engine, state: State, measured: Sequence[Measured]) -> Make
     sections = written_sections(engine, state.incumbent)
     if not (engine.plan.optimize.drafts and sections):
         return EDITS
-    drafts, edits = state.lost.get(DRAFTS.name, 0), state.lost.get(EDITS.name, 0)
+    drafts, edits = state.counters.lost.get(DRAFTS.name, 0), state.counters.lost.get(EDITS.name, 0)
     if drafts != edits:
         return DRAFTS if drafts < edits else EDITS
     if not any(section.rules for section in state.incumbent.sections if section.name in sections):
@@ -184,4 +184,4 @@ async def learn(
 
 
 def _with_unexplained(state: State, names: Sequence[str]) -> State:
-    return replace(state, unexplained=dict(Counter(state.unexplained) + Counter(names)))
+    return state.counting(unexplained=dict(Counter(state.counters.unexplained) + Counter(names)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import replace
 
 from pydantic import JsonValue
 
@@ -52,7 +51,7 @@ async def meta_skill(engine: Engine, state: State, decisions: Sequence[Mapping[s
         briefing(engine, state), decisions=newest, in_vain=not any(each.accepted for each in views)
     )
     reply = await engine.optimizer.ask(MetaSkillReply, messages, stage="meta skill", sample=(place.epoch, place.step))
-    return state if reply is None else replace(state, meta=trimmed(reply.memory.strip(), MEMORY_LIMIT))
+    return state if reply is None else state.remembering(meta=trimmed(reply.memory.strip(), MEMORY_LIMIT))
 
 
 def view(record: Mapping[str, JsonValue]) -> DecisionView:

@@ -115,7 +115,7 @@ def harmful(state: State, proposals: Sequence[Proposal], most: int) -> list[Prop
     is left alone, and so is one whose deletion was rejected before.
     """
     mended = {proposal.edit.rule for proposal in proposals if not isinstance(proposal.edit, Add)}
-    tried = {part for entry in state.rejected for part in entry.text.split("; ")}
+    tried = {part for entry in state.memory.rejected for part in entry.text.split("; ")}
     found = []
     for rule, (helped, misled) in tallies(state, state.incumbent).items():
         edit = Delete(rule, _note(helped, misled))

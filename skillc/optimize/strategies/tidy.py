@@ -111,7 +111,7 @@ def supports(engine: Engine, state: State, reference: Document) -> dict[str, Sup
     words = own_words(reference, edits)
     ids = [_rule_of(skill, edit) for edit in edits]
     return {
-        rule: Support(part, rule in state.proven, bool(own) or len(edits) == 1)
+        rule: Support(part, rule in state.memory.proven, bool(own) or len(edits) == 1)
         for rule, part, own in zip(ids, parts, words, strict=True)
         if rule is not None
     }
