@@ -127,4 +127,4 @@ def engine_of(plan: Plan, world: Stream, answers: Answers, wave: int, *, planned
 def state_of(incumbent: Document, flips: Mapping[str, int]) -> State:
     """The loop's state with nothing but an incumbent."""
     patience = Patience(None, Fraction(0), Fraction(0))
-    return State(incumbent, incumbent, incumbent, patience, flips=flips)
+    return State(incumbent, incumbent, incumbent, patience).counting(flips=flips)

@@ -60,7 +60,7 @@ def prepared(terms, examples, samples, scores, wave, count, seed, *, flips=None)
         script.name(document, f"c{i}")
     program = plan([gate(term, f"g{i}") for i, term in enumerate(terms)], optimize={"samples": samples})
     run = engine(program, script, examples, wave=wave)
-    now = state(KNOWN["incumbent"], best=KNOWN["best"], initial=KNOWN["initial"], flips=flips or {})
+    now = state(KNOWN["incumbent"], best=KNOWN["best"], initial=KNOWN["initial"]).counting(flips=flips or {})
     asyncio.run(measured(run, *KNOWN.values()))
     script.sent.clear()
     return run, now, script, POOL[:count]

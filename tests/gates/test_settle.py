@@ -216,12 +216,12 @@ def test_flips_are_counted_over_candidates_that_did_not_win():
     world = World({"one": (some(0), some(5)), "two": (some(0), some(6))}, right=some(5, 6))
     after = world.settle(patch("one"))
     assert after.counters.flips == {"e0": 1, "e5": 1}
-    assert world.settle(patch("two"), now=after).flips == {"e0": 2, "e5": 1, "e6": 1}
+    assert world.settle(patch("two"), now=after).counters.flips == {"e0": 2, "e5": 1, "e6": 1}
 
 
 def test_what_an_accepted_candidate_changed_is_no_flip():
     world = World({"good": (some(*range(20)), [])})
-    assert world.settle(patch("good")).flips == {}
+    assert world.settle(patch("good")).counters.flips == {}
 
 
 # ---- smaller patches ------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ def test_cases_that_an_earlier_skill_met_too_are_compared_with_it(tmp_path):
     (part,) = state.memory.again.parts
     assert all("wrench" in line for line in part.better[:3]) and all("cherry" in line for line in part.worse[:3])
     # The skill stays, so nothing is new.
-    assert stepped(shop, state, 3).again is None
+    assert stepped(shop, state, 3).memory.again is None
 
 
 def test_what_a_prompt_shows_of_effects_is_the_newest_and_whole(tmp_path):

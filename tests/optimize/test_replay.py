@@ -31,7 +31,7 @@ def test_what_came_right_is_forgotten_and_what_was_not_measured_is_kept_out():
     assert ids(state.memory.failures) == ["a"]
     after = apply_edits(state.incumbent, [edit("it mends a.")]).document
     asyncio.run(bench.engine.rollouts.measure(after, bench.batch, stage="rollout"))
-    assert remembering(bench.engine, replace(state, incumbent=after), bench.batch).failures == ()
+    assert remembering(bench.engine, replace(state, incumbent=after), bench.batch).memory.failures == ()
 
 
 def test_without_replay_a_batch_stays_as_it_is():
