@@ -1,4 +1,4 @@
-"""Code fences of markdown, and what a text opens without closing it."""
+"""Code fences of markdown, and fences and comments that a text leaves open."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Fences:
 
 
 def unclosed(text: str) -> str | None:
-    """Name what would swallow the text behind: an open code fence or an open comment."""
+    """Describe what would swallow the following text: an open code fence or an open comment."""
     fences = Fences()
     words = []
     for line in re.split(r"\r\n|\r|\n", text):

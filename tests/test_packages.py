@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "stats": {"metrics"},
     "gates": {"stats", "data", "metrics"},
     "diagnostics": {"syntax", "language"},
-    "syntax": {"language"},
+    "syntax": set(),
     "language": {"gates", "syntax"},
     "document": set(),
     "plan": {"stats", "gates", "syntax", "language", "document", "budget"},

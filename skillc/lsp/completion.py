@@ -1,4 +1,4 @@
-"""What may be typed at a place: the parser says which tokens, the tables and the program which names."""
+"""Completion: the parser determines which tokens may follow, the tables and the program which names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def completion(
 
     Args:
         project: the workspace.
-        analysis: says which names there are; it may be of a text from before the last changes.
+        analysis: has the known names; it may be of a text from before the last changes.
         source: the text as it is.
         offset: the place in it.
         snippets: whether the editor knows places to fill in.
@@ -142,7 +142,7 @@ def _shape(kind: Kind) -> str:
 
 
 def _behind(module: Module, kind: Kind, words: tuple[str, ...]) -> Iterator[Offer]:
-    """What may stand behind the word of a kind: a well-known name, `for slow`."""
+    """Offer what may follow the word of a kind: a well-known name, `for slow`."""
     named = words[words.index(kind.word) + 1 :]
     if kind.word == "model" and not named:
         for role in ("target", "optimizer"):

@@ -1,6 +1,6 @@
 """What share of a compile's spending a part of the program causes, by the estimates of `skillc plan`.
 
-It reads the data, so it is reckoned beside the server's own work, kept for as long as nothing changes, and left out
+It reads the data, so it runs beside the server's own work, kept for as long as nothing changes, and left out
 where it is not known. Nothing of the user's is run, and nothing is sent.
 """
 
@@ -53,7 +53,7 @@ class Costs:
 
 
 class Estimates:
-    """The costs of programs, reckoned once for each state of the program and its data."""
+    """The costs of programs, computed once for each state of the program and its data."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[object, ...], Costs | None] = OrderedDict()

@@ -1,4 +1,4 @@
-"""Where in a program the cursor stands: what the parser would take next, and inside what."""
+"""The context of the cursor: what the parser accepts next, and in which block, call or string."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Whose block something stands in.
+    """The block around a place.
 
     Attributes:
         kind: the word of the kind, the empty word at the top; None behind a setting.
@@ -53,7 +53,7 @@ class Cursor:
         start: where the word begins that is being typed.
         word: that word, as far as it is typed.
         accepts: the grammar's names for what may come in its place.
-        section: the part of the statement; `string` inside quotes, `none` where nothing is to be offered.
+        section: the part of the statement; `string` inside quotes, `none` where there is nothing to offer.
         place: the block.
         words: the words of the statement before its value, without that which is being typed.
         given: first words of the statements before it in the same block.
@@ -80,7 +80,7 @@ class Cursor:
 
 
 def cursor_at(text: str, offset: int) -> Cursor:
-    """Where a place stands. It never raises, whatever the text."""
+    """Find the context of a place. It never raises, whatever the text."""
     quoted, start = "", offset
     for match in parts(text):
         if match.start() >= offset:
@@ -111,7 +111,7 @@ def _closed(string: str) -> bool:
 def _prefix(text: str, start: int) -> tuple[str, Derivation] | None:
     """What the parser makes of the statement before the cursor; those before it that are wrong are left out."""
     begins = max((a for a, _ in chunks(text) if a <= start), default=0)
-    # A name in the first column begins a chunk, and is what is being typed.
+    # A name in the first column begins a chunk; here it is being typed.
     shown = text[begins:start]
     if len(shown) > _CONTEXT:
         return None
@@ -119,13 +119,13 @@ def _prefix(text: str, start: int) -> tuple[str, Derivation] | None:
         found = read_prefix(shown)
         if isinstance(found, Derivation):
             return shown, found
-        shown = _mended(shown, found)
+        shown = _repaired(shown, found)
         if not shown:
             return None
     return None
 
 
-def _mended(shown: str, failure: Failure) -> str:
+def _repaired(shown: str, failure: Failure) -> str:
     at = failure.last.start if failure.at.kind in ("_END", "RBRACE", "$END") and failure.last else failure.at.start
     first, last = statement_at(shown, min(at, max(0, len(shown) - 1)))
     if last <= first or last >= len(shown.rstrip()):
@@ -231,7 +231,7 @@ def _last_word(text: str, tokens: list[Token]) -> str:
 
 
 def _called(text: str, tokens: list[Token]) -> tuple[str, ...]:
-    """The name that stands right before a `(`."""
+    """The name right before a `(`."""
     if not tokens or tokens[-1].kind != "NAME":
         return ()
     return (*_before_dot(text, tokens[:-1]), text[tokens[-1].start : tokens[-1].end])

@@ -12,6 +12,7 @@ from skillc.language.statements import Stated
 from skillc.lsp.workspace import Analysis, Positions, Project
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
+from skillc.syntax.tokens import tokenize
 
 _KINDS: Mapping[str, types.SymbolKind] = {
     "task": types.SymbolKind.Interface,
@@ -225,7 +226,7 @@ def semantic_tokens(project: Project, analysis: Analysis, within: Span | None = 
 
 def _distinct(analysis: Analysis) -> Iterator[tuple[Span, str, int]]:
     """All tokens in the order of the file; where two overlap, the one that begins first, of those the longer."""
-    found = [*_linked(analysis), *_trivia(analysis), *_literals(analysis)]
+    found = [*_linked(analysis), *_comments(analysis), *_literals(analysis)]
     found.sort(key=lambda each: (each[0].start, -each[0].end))
     end = 0
     for token in found:
@@ -248,60 +249,29 @@ def _linked(analysis: Analysis) -> Iterator[tuple[Span, str, int]]:
 
 
 def _path(analysis: Analysis, link: Link) -> Iterator[tuple[Span, str, int]]:
-    """`std.gates`: each word of it; the last may be the module's name too, and is told once."""
+    """`std.gates`: each of its words; the last may be the module's name too, and is given once."""
     start = link.span.start
     for word in analysis.source.slice(link.span).split("."):
         yield Span(start, start + len(word)), "namespace", 0
         start += len(word) + 1
 
 
-def _trivia(analysis: Analysis) -> Iterator[tuple[Span, str, int]]:
+def _comments(analysis: Analysis) -> Iterator[tuple[Span, str, int]]:
     for item in analysis.work.program.comments:
         yield item.span, "comment", _DOCUMENTATION if item.documents else 0
 
 
 def _literals(analysis: Analysis) -> Iterator[tuple[Span, str, int]]:
-    waiting: list[object] = list(analysis.work.program.statements)
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, nodes.Text):
-            # Left to the grammar of the editor, which shows markdown in it.
-            continue
-        if isinstance(node, nodes.String):
-            yield node.span, "string", 0
-        elif isinstance(node, nodes.Quantity | nodes.Money):
-            unit = node.unit if isinstance(node, nodes.Quantity) else None
-            text = analysis.source.slice(node.span)
-            # Parentheses around a number belong to its span.
-            lead = len(text) - len(text.lstrip("( \t\r\n"))
-            end = unit.span.start if unit is not None else node.span.end
-            shown = analysis.source.text[node.span.start + lead : end].rstrip(") \t\r\n")
-            start = node.span.start + lead
-            yield Span(start, start + len(shown)), "number", 0
-            if unit is not None and unit.text != "%":
-                yield unit.span, "type", _LIBRARY
-        elif isinstance(node, nodes.Use):
-            yield Span(node.span.start, node.span.start + len("use")), "keyword", 0
-            waiting.append(node.file)
-        else:
-            waiting += _inside(node)
-
-
-def _inside(node: object) -> list[object]:
-    if isinstance(node, nodes.Declaration | nodes.Header):
-        block = node.block.statements if node.block is not None else ()
-        parameters = (node.parameters or ()) if isinstance(node, nodes.Declaration) else ()
-        return [node.value, *block, *(parameter.default for parameter in parameters)]
-    if isinstance(node, nodes.List):
-        return list(node.items)
-    if isinstance(node, nodes.Ratio):
-        return list(node.parts)
-    if isinstance(node, nodes.Call):
-        return [node.function, *(argument.value for argument in node.arguments)]
-    if isinstance(node, nodes.Unary):
-        return [node.operand]
-    if isinstance(node, nodes.Binary):
-        return [node.left, node.right]
-    if isinstance(node, nodes.Compare | nodes.Logic):
-        return list(node.operands)
-    return [node.of] if isinstance(node, nodes.Member) else []
+    """Strings, numbers with their units, and `use`. Texts are the editor's, which shows markdown in them."""
+    before = ""
+    for token in tokenize(analysis.source.text).found:
+        span = Span(token.start, token.end)
+        if token.kind == "STRING":
+            yield span, "string", 0
+        elif token.kind in ("NUMBER", "MONEY"):
+            yield span, "number", 0
+        elif token.kind == "NAME" and before == "NUMBER":
+            yield span, "type", _LIBRARY
+        elif token.kind == "USE" and before in ("", "_END", "LBRACE"):
+            yield span, "keyword", 0
+        before = token.kind

@@ -24,13 +24,13 @@ _SEVERITIES = {
     Severity.NOTE: types.DiagnosticSeverity.Information,
 }
 UNUSED = frozenset({"SK045", "SK109", "SK409", "SK415", "SK416", "SK417", "SK418"})
-"""Codes that say that something has no use, so that it may be drawn faded."""
+"""Codes for unused things, which an editor may draw faded."""
 
 
 class Findings:
-    """The findings of every open program, by the file that they stand in.
+    """The findings of every open program, by file.
 
-    A file may be spoken of by several programs, so each program's findings are kept apart, and a file is told all.
+    Several programs may have findings in one file, so each program's are kept apart.
     """
 
     def __init__(self, project: Project) -> None:
@@ -39,7 +39,7 @@ class Findings:
         self.read: dict[str, frozenset[str]] = {}
 
     def check(self, name: str) -> set[str]:
-        """Find out again what is wrong with a program; the files that have something new to show."""
+        """Check a program again; return the files whose findings changed."""
         try:
             analysis = self._project.analysis(name)
         except SkillcError as error:
@@ -53,7 +53,7 @@ class Findings:
         return self._put(name, found)
 
     def drop(self, name: str) -> set[str]:
-        """Forget a program; the files that have something new to show."""
+        """Forget a program; return the files whose findings changed."""
         self.read.pop(name, None)
         return self._put(name, {}) | {name}
 
@@ -62,7 +62,7 @@ class Findings:
         return sorted((main for main, read in self.read.items() if name in read), key=lambda main: (main != name, main))
 
     def of(self, name: str) -> list[types.Diagnostic]:
-        """All that there is to say about a file, each once."""
+        """All findings in a file, without duplicates."""
         found: list[types.Diagnostic] = []
         keys = set()
         mains = self._of.get(name, {})
@@ -85,7 +85,7 @@ class Findings:
 
 
 def as_lsp(project: Project, diagnostic: Diagnostic) -> types.Diagnostic:
-    """A finding in the editor's terms; the hint stands behind the message, on a line of its own."""
+    """Convert a finding; its hint follows the message on a new line."""
     primary = diagnostic.primary
     message = diagnostic.message if diagnostic.hint is None else f"{diagnostic.message}\n{diagnostic.hint}"
     related = [
@@ -170,7 +170,7 @@ _SUPPRESSION = re.compile(r"#+[ \t]*skillc:[ \t]*ignore\[[^\]]*[^\]\s,]")
 def code_actions(
     project: Project, analysis: Analysis, span: Span, only: Iterable[str] | None = None
 ) -> list[types.CodeAction]:
-    """What can be done about the findings that touch a span.
+    """Offer fixes and suppressions for the findings that touch a span.
 
     Args:
         project: the workspace.
@@ -190,7 +190,7 @@ def code_actions(
 
 
 def _fix_all(project: Project, analysis: Analysis, *, asked: bool) -> Iterator[types.CodeAction]:
-    """What `check --fix` would do; where nobody asked for it, only if there is more than one fix."""
+    """Offer what `check --fix` does; unless asked for, only if there is more than one fix."""
     safe = [each for each in analysis.checked.diagnostics if each.fix is not None and each.fix.safe]
     if len(safe) < (1 if asked else 2):
         return
@@ -238,7 +238,7 @@ def _title(diagnostic: Diagnostic, mend: Fix) -> str:
 
 
 def suppression(analysis: Analysis, diagnostic: Diagnostic) -> Fix | None:
-    """The comment at the end of the line that lets a finding stand; None for an error, and where none can be."""
+    """The comment that suppresses a finding; None for an error, and where no comment is possible."""
     if diagnostic.severity is Severity.ERROR:
         return None
     text = analysis.source.text
@@ -254,7 +254,7 @@ def suppression(analysis: Analysis, diagnostic: Diagnostic) -> Fix | None:
             known = _SUPPRESSION.match(item.text)
             if known is not None:
                 return Fix(Span(at + known.end(), at + known.end()), f", {diagnostic.code}", safe=False)
-            # What is said there already stays behind the comment of its own.
+            # The line's own comment follows.
             return Fix(Span(at, at), f"{comment.lstrip()}  ", safe=False)
     return Fix(Span(end, end), comment, safe=False)
 

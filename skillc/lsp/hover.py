@@ -29,11 +29,11 @@ _LINES_LIMIT = 8
 
 
 def hover(analysis: Analysis, symbol: Symbol, costs: Costs | None = None) -> str | None:
-    """What is told about a symbol, as markdown; None where there is nothing to say.
+    """Describe a symbol in markdown; None if there is nothing to show.
 
     Args:
-        analysis: of the file in which the name stands.
-        symbol: what it stands for.
+        analysis: of the file with the name.
+        symbol: what the name refers to.
         costs: of the program, where they are known.
     """
     parts = [part for part in _parts(analysis, symbol) if part]
@@ -181,7 +181,7 @@ _MEANINGS: Mapping[str, Callable[[Analysis, Stated], str | None]] = {
 
 
 def setting_text(setting: SettingKind, owner: str) -> str:
-    """What the reference says about a setting."""
+    """The reference text of a setting."""
     takes = " or ".join(dict.fromkeys(form.described() for form in setting.forms))
     default = f"; {setting.default_markdown} unless it is said" if setting.default_markdown else ""
     return f"`{setting.name}` of `{owner}`: {setting.about}\n\ntakes {takes}{default}"
@@ -189,7 +189,7 @@ def setting_text(setting: SettingKind, owner: str) -> str:
 
 def _setting(analysis: Analysis, symbol: Symbol, setting: SettingKind) -> Iterator[str | None]:
     yield setting_text(setting, symbol.owner)
-    # Several blocks may have a setting of this name; the value is told where there is only one.
+    # Several blocks may have a setting of this name; the value is shown if there is only one.
     found = [
         each.settings[setting.name]
         for entity in analysis.checked.entities
@@ -217,7 +217,7 @@ def _kind(analysis: Analysis, symbol: Symbol, kind: Kind) -> Iterator[str | None
 
 
 def builtin_text(builtin: Builtin) -> str:
-    """What the reference says about a function."""
+    """The reference text of a function."""
     where = {Level.EXAMPLE: "in metrics", Level.RUN: "in gates"}.get(builtin.level or Level.LITERAL, "anywhere")
     since = f"; runs from skillc {builtin.since} on" if builtin.since != "0.1" else ""
     return f"{builtin.about}\n\n{where}{since}"

@@ -1,4 +1,4 @@
-"""Where a name is declared and used, and what changes when it gets another."""
+"""Where a name is declared and used; renaming."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from skillc.syntax.source import Source, Span
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A place where a symbol is spoken of."""
+    """A place where a symbol is named."""
 
     source: Source
     link: Link
@@ -53,7 +53,7 @@ def _leads(each: Link, alias: Link) -> bool:
 
 
 def uses(project: Project, symbol: Symbol, analysis: Analysis) -> Iterator[Use]:
-    """Every place of the workspace where a symbol is spoken of, its declaration included, each once."""
+    """Find every place of the workspace where a symbol is named, its declaration included, each once."""
     if symbol.file is None:
         for link in analysis.links:
             if link.symbol == symbol:
@@ -111,7 +111,7 @@ _ROLES = ("target", "optimizer")
 
 
 class RefusedError(SkillcError):
-    """A rename that can't be made; the message says why."""
+    """A rename is refused; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,7 @@ def _new_errors(before: Analysis, after: Analysis) -> list[Diagnostic]:
 
 
 def _shape(analysis: Analysis) -> list[tuple[object, ...]]:
-    """What speaks of what, apart from names and places."""
+    """Which links refer to the same symbol, apart from names and places."""
     links = [link for link in analysis.links if not _is_column(link)]
     numbers: dict[Symbol, int] = {}
     return [(link.declares, link.symbol.kind, numbers.setdefault(link.symbol, len(numbers))) for link in links]

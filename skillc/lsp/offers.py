@@ -24,7 +24,7 @@ ITEM = types.CompletionItemKind
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One thing that may be typed; `snippet` is what is put in where the editor knows snippets."""
+    """One completion; `snippet` is inserted by editors that know snippets."""
 
     label: str
     kind: types.CompletionItemKind
@@ -54,7 +54,7 @@ _FILES_LIMIT = 500
 
 
 def used(analysis: Analysis, cursor: Cursor) -> Iterator[Offer]:
-    """What may stand behind `use`: the standard library and installed packages, and their modules."""
+    """Offer what may follow `use`: the standard library and installed packages, and their modules."""
     loader = analysis.work.loader
     if cursor.last == "USE":
         yield Offer(STD, ITEM.Module, "the standard library", snippet=f"{STD}.")
@@ -121,7 +121,7 @@ def options(module: Module, call: Call, *, run: bool) -> Iterator[Offer]:
 
 
 def taken(module: Module, call: Call, *, run: bool) -> Takes | str | None:
-    """What the argument at the cursor is to be."""
+    """What the argument at the cursor takes."""
     called = function_of(module, call, run=run)
     if isinstance(called, Builtin):
         if call.option is not None:

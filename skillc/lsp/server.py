@@ -1,7 +1,7 @@
-"""The server: the editor's questions, each handed to the file that answers it.
+"""The server: dispatches the editor's requests to the modules that answer them.
 
-Documents come whole with every change, for the lines of Python's `splitlines` are not the editor's. What is found out
-about a document is kept until something that it was made from changes, so a question costs a check at most once.
+Documents come whole with every change, for the lines of Python's `splitlines` are not the editor's. The
+analysis of a document is kept until something that it was made from changes, so a request costs at most one check.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class SkillServer(LanguageServer):
     # ---- the workspace ----
 
     def begin(self, params: types.InitializeParams) -> None:
-        """Take in what the editor says of itself."""
+        """Read the editor's capabilities and folders."""
         encoding = self.workspace.position_encoding or UTF_16
         self.project = Project(Encoding(encoding))
         self.findings = findings.Findings(self.project)
@@ -83,7 +83,7 @@ class SkillServer(LanguageServer):
         self.project.folders = tuple(kept + [Path(name_of(each.uri)) for each in event.added])
 
     def analysis(self, document: types.TextDocumentIdentifier) -> Analysis | None:
-        """What is known of a document; None where it can't be read."""
+        """Analyse a document; None if it can't be read."""
         try:
             return self.project.analysis(name_of(document.uri))
         except SkillcError:
@@ -114,7 +114,7 @@ class SkillServer(LanguageServer):
             self.check_soon(name)
 
     def closed(self, name: str) -> None:
-        """A document is no longer open: nothing is said about it, and the programs that use it see its file."""
+        """Drop the findings of a closed document, and check the programs that use its file."""
         waiting = self._timers.pop(name, None)
         if waiting is not None:
             waiting.cancel()
@@ -150,7 +150,7 @@ class SkillServer(LanguageServer):
 
 
 def guarded(handler: F) -> F:
-    """The same handler, that logs what goes wrong and answers nothing, so that the server lives on."""
+    """Wrap a handler so that it logs exceptions and returns None instead of stopping the server."""
 
     @functools.wraps(handler)
     def quiet(*arguments: Any) -> Any:
@@ -180,7 +180,7 @@ Asked = Callable[[SkillServer, Analysis, int], Any]
 
 
 def build() -> SkillServer:
-    """A server that knows every feature, and is not started."""
+    """Build a server with every feature, not yet started."""
     server = SkillServer()
     for name, handler, options in (*_documents(), *_at_a_place(), *_of_a_document(), *_of_a_workspace()):
         server.feature(name, options)(guarded(handler))
@@ -191,7 +191,7 @@ Feature = tuple[str, Callable[..., Any], Any]
 
 
 def _documents() -> Iterable[Feature]:
-    """What the editor tells."""
+    """Notifications of the editor."""
 
     def initialize(ls: SkillServer, params: types.InitializeParams) -> None:
         ls.begin(params)
@@ -245,7 +245,7 @@ def _watch_files(ls: SkillServer) -> None:
 
 
 def _asked(answer: Asked) -> Callable[[SkillServer, Any], Any]:
-    """A handler for a question about a place."""
+    """A handler for a request about a place."""
 
     def handler(ls: SkillServer, params: Any) -> Any:
         analysis = ls.analysis(params.text_document)
@@ -257,7 +257,7 @@ def _asked(answer: Asked) -> Callable[[SkillServer, Any], Any]:
 
 
 def _at_a_place() -> Iterable[Feature]:
-    """Questions about a place in a document."""
+    """Requests about a place in a document."""
 
     async def hovered(ls: SkillServer, params: types.HoverParams) -> types.Hover | None:
         analysis = ls.analysis(params.text_document)
@@ -334,7 +334,7 @@ def _knows_snippets(ls: SkillServer) -> bool:
 
 
 def _of_a_document() -> Iterable[Feature]:
-    """Questions about a document as a whole, or a range of it."""
+    """Requests about a document as a whole, or a range of it."""
 
     def listed(answer: Callable[[Project, Analysis], Any]) -> Callable[[SkillServer, Any], Any]:
         def handler(ls: SkillServer, params: Any) -> Any:
@@ -373,7 +373,7 @@ def _of_a_document() -> Iterable[Feature]:
 
 
 def _of_a_workspace() -> Iterable[Feature]:
-    """Questions about all programs."""
+    """Requests about all programs."""
 
     def found(ls: SkillServer, params: types.WorkspaceSymbolParams) -> list[types.WorkspaceSymbol]:
         return document.workspace_symbols(ls.project, params.query)
@@ -385,17 +385,17 @@ def _of_a_workspace() -> Iterable[Feature]:
 
 
 def serve() -> None:
-    """Answer an editor until it says goodbye or hangs up.
+    """Serve an editor until it exits or closes the connection.
 
-    Whatever else is printed, by Python or by a library below it, goes to standard error: one stray byte on standard
-    output would end the conversation.
+    Everything else that Python or a library prints goes to standard error: one stray byte on standard output would end
+    the session.
     """
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
     output = _claimed_output()
     try:
         build().start_io(sys.stdin.buffer, output)
     finally:
-        # Threads that wait for input or reckon costs must not keep the process.
+        # Threads that wait for input or compute costs must not keep the process alive.
         sys.stderr.flush()
 
 

@@ -142,10 +142,10 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What is known of one file, read as the main file of a program.
+    """The analysis of one file, read as the main file of a program.
 
     Attributes:
-        read: the files that it was made from, with what told them apart from other versions of themselves.
+        read: the files that it was made from, each with the stamp of its version.
     """
 
     source: Source
@@ -195,7 +195,7 @@ class Overlay(Loader):
 
 
 class Project:
-    """Open documents, folders, and what is known of each file; everything is found out when it is asked for.
+    """Open documents, folders, and the analysis of each file, made on demand.
 
     A file goes by its name: the path of a file, or the address of a document that has none.
     """
@@ -217,7 +217,7 @@ class Project:
         return name
 
     def close(self, uri: str) -> str:
-        """The editor lets go of a document: from now on its file counts."""
+        """Close a document: from now on its file counts."""
         name = name_of(uri)
         self._buffers.pop(name, None)
         return name
@@ -239,7 +239,7 @@ class Project:
         return uris.from_fs_path(name) or name
 
     def stamp(self, name: str) -> Stamp:
-        """What tells this version of a file from others; None where there is none."""
+        """The stamp of this version of a file; None if there is no file."""
         buffer = self._buffers.get(name)
         if buffer is not None:
             return ("open", buffer.stamp)
@@ -266,10 +266,10 @@ class Project:
         """A place as the editor wants it."""
         return types.Location(self.uri(source.name), self.positions(source).range(span))
 
-    # ---- what is known of a file ----
+    # ---- analyses ----
 
     def analysis(self, name: str) -> Analysis:
-        """What is known of a file, anew where it or a file that it uses has changed.
+        """Analyse a file, unless neither it nor a file that it uses has changed.
 
         Raises:
             SkillcError: it can't be read.
@@ -286,7 +286,7 @@ class Project:
         return found
 
     def names(self, name: str) -> Analysis:
-        """What is known of a file, from before the last changes where finding out anew takes longer than typing.
+        """Analyse a file; reuse an older analysis of a long one, which takes longer than typing.
 
         Raises:
             SkillcError: it can't be read.
@@ -295,7 +295,7 @@ class Project:
         return known if known is not None and len(known.source.text) > LONG else self.analysis(name)
 
     def analyse(self, source: Source, stamp: Stamp = None) -> Analysis:
-        """What there is to know of a text."""
+        """Analyse a text."""
         loader = Overlay(self._root(source.name), self)
         work = analyse(source, loader)
         return Analysis(
@@ -305,7 +305,7 @@ class Project:
     def _root(self, name: str) -> Path:
         if Path(name).is_absolute():
             return Path(name).parent
-        # A document that was never saved uses what stands in the first folder.
+        # A document that was never saved uses files of the first folder.
         return self.folders[0] if self.folders else Path.cwd()
 
     def with_texts(self, texts: Mapping[str, str]) -> Project:
@@ -335,7 +335,7 @@ class Project:
                         return
 
     def mentioning(self, word: str) -> Iterator[Analysis]:
-        """What is known of every program in whose text a word stands."""
+        """Analyse every program whose text contains a word."""
         for name in list(self.programs()):
             try:
                 if word in self.source(name).text:
@@ -344,7 +344,7 @@ class Project:
                 continue
 
     def inside(self, name: str) -> bool:
-        """Whether a file may be changed: it is open, or lies in a folder of the workspace."""
+        """Whether a file may be changed: it is open, or in a folder of the workspace."""
         return name in self._buffers or any(Path(name).is_relative_to(folder) for folder in self.folders)
 
 

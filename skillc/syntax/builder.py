@@ -4,7 +4,7 @@ Every token is kept by the grammar, so a node reaches from its first to its last
 a tuple of nodes, or None for an optional part that is absent.
 """
 
-# ruff: noqa: D102 -- a method is named after its rule, and the grammar says what that is.
+# ruff: noqa: D102 -- a method is named after its rule, which the grammar defines.
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Builder:
     """Makes the nodes of one text.
 
     Attributes:
-        diagnostics: what is wrong with single tokens.
+        diagnostics: mistakes in single tokens.
     """
 
     def __init__(self, source: Source, places: Sequence[int], whole: Tokens) -> None:
@@ -214,7 +214,7 @@ class Builder:
             base = token.start
             span = Span(self.places[base + start], self.places[base + end])
             hint = r"a string knows `\"`, `\\`, `\n`, `\t`, `\r` and `\u{e9}`; write `\\` for a backslash"
-            # What is no escape is kept as it stands, so the value stays the same.
+            # An unknown escape is kept as written, so the value stays the same.
             fix = Fix(Span(span.start, span.start), "\\") if self.source.slice(span).startswith("\\") else None
             self._wrong("SK008", f"unknown escape `{token.text[start:end]}`", span, hint, fix)
         return nodes.String(self._of(token), value)

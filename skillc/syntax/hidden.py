@@ -1,6 +1,6 @@
-"""Characters that show a reader something else than what is read: in comments and texts, and letters in names.
+"""Characters that mislead a reader: invisible ones in comments and texts, and look-alike letters in names.
 
-Between tokens they are mistakes of syntax already. Here are the places where any character may stand.
+Between tokens they are mistakes of syntax already; this checks the places where any character may be.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from skillc.syntax.source import Source, Span
 from skillc.syntax.tokens import WORDS, tokenize
 
 FINDINGS_LIMIT = 20
-"""After so many no further one is reported."""
+"""The number of findings after which no more are reported."""
 
 _FLAG = "\U0001f3f4[\U000e0020-\U000e007f]+"
 _DIRECTION = "\u202a-\u202e\u2066-\u2069"
@@ -24,7 +24,7 @@ _LINE_ENDS = "\x0b\x0c\x85\u2028\u2029"
 _CONTROL = "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"
 _HIDDEN = re.compile(rf"{_FLAG}|(?P<hidden>[{_DIRECTION}{_TAGS}{_LINE_ENDS}{_CONTROL}]|\r(?!\n))")
 _WHERE = {"TEXT": "text", "STRING": "string", "UNCLOSED": "string", **dict.fromkeys(("NAME", *WORDS.values()), "name")}
-# Letters of other scripts, each with the Latin one that it can't be told from.
+# Letters of other scripts, each with the Latin one that looks the same.
 _TWINS = dict(
     zip(
         "аеорсухіјѕһԁԛԝАВЕКМНОРСТУХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧονα",

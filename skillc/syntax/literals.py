@@ -17,7 +17,7 @@ _EXPONENT_LIMIT = 30
 def string_value(raw: str) -> tuple[str, tuple[tuple[int, int], ...]]:
     r"""The value of `"..."`, quotes included, and the places of escapes that do not exist.
 
-    Escapes: `\"`, `\\`, `\n`, `\t`, `\r`, `\u00e9`, `\u{1F600}`. What is none is kept as it stands.
+    Escapes: `\"`, `\\`, `\n`, `\t`, `\r`, `\u00e9`, `\u{1F600}`. An unknown one is kept as written.
 
     >>> string_value(r'"a\tb\q"')
     ('a\tb\\q', ((5, 7),))

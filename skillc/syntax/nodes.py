@@ -1,6 +1,6 @@
-"""The syntax tree: what was written, with its place. Frozen, slotted, one class a shape of the grammar.
+"""The syntax tree: one frozen class for each shape of the grammar, with its place.
 
-A node says nothing about meaning: every statement is a `Declaration`, a `Header` or a `Use`, whatever its words are.
+A node has no meaning: every statement is a `Declaration`, a `Header` or a `Use`, whatever its words are.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from skillc.syntax.source import Source, Span
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Anything that was written somewhere."""
+    """Anything with a place in a source."""
 
     span: Span
 
@@ -129,7 +129,7 @@ def operands(node: Binary) -> list[Expression]:
 
 @dataclass(frozen=True, slots=True)
 class Compare(Node):
-    """`a < b`; more than one operator (`a < x < b`) parses, and is an error of its own in the checker."""
+    """`a < b`; more than one operator (`a < x < b`) parses, and the checker reports it."""
 
     operators: tuple[str, ...]
     operands: tuple[Expression, ...]
@@ -145,7 +145,7 @@ class Logic(Node):
 
 @dataclass(frozen=True, slots=True)
 class Ratio(Node):
-    """`2 : 1 : 2`; stands only as a whole value."""
+    """`2 : 1 : 2`; only as a whole value."""
 
     parts: tuple[Expression, ...]
 
@@ -216,7 +216,7 @@ class Declaration(Node):
 
 @dataclass(frozen=True, slots=True)
 class Header(Node):
-    """`words value {block}` without `=`: `language 1`; with anything else the checker says that `=` is missing."""
+    """`words value {block}` without `=`: `language 1`; with anything else the checker reports that `=` is missing."""
 
     words: tuple[Name, ...]
     value: Quantity | Money | String | Text

@@ -87,7 +87,7 @@ def braces(text: str) -> Iterator[tuple[int, int]]:
 
 
 def separators(text: str, start: int, end: int) -> Iterator[int]:
-    """The commas of a range that stand in no bracket."""
+    """The commas of a range outside of brackets."""
     depth = 0
     for match in parts(text, start, end):
         if match.lastgroup == "open":

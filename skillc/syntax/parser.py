@@ -1,4 +1,4 @@
-"""`parse`: from a source to its syntax tree and what is wrong with its syntax. It never raises, whatever the text."""
+"""`parse`: from a source to its syntax tree and its mistakes of syntax. It never raises, whatever the text."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _NAME = re.compile(r"[^\W\d]\w*")
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A syntax tree, and what is wrong with the text.
+    """A syntax tree and the mistakes of the text.
 
     Attributes:
         program: every statement that could be read.
         diagnostics: in the order of the text.
-        dropped: words of statements that could not be read. Something of this name may well be declared, so a pass
-            that misses one of them had better say nothing.
+        dropped: words of statements that could not be read. Something of this name may be declared, so a pass that
+            misses one of them reports nothing.
         tokens: of a text that was read as a whole, without newlines that end nothing.
     """
 
@@ -45,7 +45,7 @@ class Parsed:
 def parse(source: Source) -> Parsed:
     """Read a whole file.
 
-    A mistake costs at most the statement that it stands in, and in most cases not even that.
+    A mistake costs at most its statement, and in most cases not even that.
     """
     text = source.text
     if text.startswith(_ZIP):

@@ -245,7 +245,7 @@ def _takes(states: list[int], kind: str) -> bool:
 
 
 def _counted(kind: str, token: Token, before: Token | None, opened: list[Token], levels: list[_Level]) -> int:
-    """Count a token that nests, or that ends what is nested; return by how much deeper it is now.
+    """Count a token that nests, or that ends a nesting; return the change of the depth.
 
     An operator ends the operand before it, so that `-a + -b + -c` is long and not deep.
     """

@@ -1,4 +1,4 @@
-"""Reading on after mistakes: chunk by chunk, and within a chunk by mending or giving up one statement at a time."""
+"""Recovery from mistakes: chunk by chunk, and within a chunk by repairing or dropping one statement at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skillc.syntax.source import Source, Span
 from skillc.syntax.tokens import Tokens, tokenize
 
 MISTAKES_LIMIT = 100
-"""After so many the rest of a file is not read."""
+"""The number of mistakes after which the rest of a file is not read."""
 
 _WORK = 400_000
 _HEAD = re.compile(r"[^={(:]*")
@@ -24,10 +24,10 @@ _NAME = re.compile(r"[^\W\d]\w*")
 
 @dataclass(slots=True)
 class Recovered:
-    """What could be read of a text with mistakes, as far as reading has come.
+    """The parts of a text with mistakes that could be read.
 
     Attributes:
-        dropped: the words and names of statements that were given up; what refers to them is not to be reported too.
+        dropped: the words and names of dropped statements; references to them are not reported too.
     """
 
     statements: list[nodes.Statement] = field(default_factory=list)
@@ -50,17 +50,17 @@ def recover(source: Source, whole: Tokens) -> Recovered:
 
 
 class _Chunk:
-    """The reading of one chunk, attempt by attempt; each attempt follows a smaller or mended draft."""
+    """The reading of one chunk. Each attempt reads a repaired or smaller draft."""
 
     def __init__(self, draft: Draft, whole: Tokens, found: Recovered) -> None:
         self.draft = draft
         self.whole = whole
         self.found = found
         self._told: set[int] = set()
-        self._mended: set[tuple[str, int]] = set()
+        self._repaired: set[tuple[str, int]] = set()
 
     def read(self) -> None:
-        """Add to what was found."""
+        """Read the chunk and add the results."""
         # Each attempt reads the whole chunk: a huge one gets few.
         for _ in range(max(2, min(60, _WORK // max(1, len(self.draft.text))))):
             lexed = tokenize(self.draft.text, whole=False)
@@ -78,10 +78,10 @@ class _Chunk:
         mistake = explain(Situation(self.draft, failure, place))
         span = mistake.diagnostic.primary.span
         told = self.draft.places[place[0]]
-        if mistake.mend and (mistake.diagnostic.code, span.start) not in self._mended:
-            self._mended.add((mistake.diagnostic.code, span.start))
+        if mistake.repair and (mistake.diagnostic.code, span.start) not in self._repaired:
+            self._repaired.add((mistake.diagnostic.code, span.start))
             self._tell(mistake, told)
-            self.draft = self.draft.edited(mistake.mend)
+            self.draft = self.draft.edited(mistake.repair)
             return
         if told not in self._told:
             self._tell(mistake, told)
@@ -103,7 +103,7 @@ class _Chunk:
 
 
 def _anchor(text: str, failure: Failure) -> int:
-    """A place inside the statement that is at fault: what ends a statement is no part of it."""
+    """A place inside the statement at fault: a token that ends a statement is not part of it."""
     if failure.at.kind in ("_END", "RBRACE", "$END") and failure.last:
         return failure.last.start
     return min(failure.at.start, max(0, len(text) - 1))

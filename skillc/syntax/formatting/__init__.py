@@ -43,7 +43,7 @@ class _FlawError(Exception):
 
 
 def format_source(source: Source) -> Formatted:
-    """Lay a program out anew."""
+    """Format a program."""
     with collector_paused():
         parsed = parse(source)
         errors = tuple(each for each in parsed.diagnostics if each.severity is Severity.ERROR)

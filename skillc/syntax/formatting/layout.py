@@ -1,7 +1,7 @@
 """Statements and blocks in the canonical form: one statement a line, blocks as their authors wrote them.
 
 Adjacent lines of one shape are aligned, `=` under `=`, name under name, `{` under `{`: until a blank line, a comment on
-a line of its own, a statement of several lines or one of another shape. Comments that end lines are aligned too, over
+its own line, a statement of several lines or one of another shape. Comments that end lines are aligned too, over
 all shapes. Nothing is aligned where a line would become too long by it.
 """
 
@@ -50,7 +50,7 @@ def lay_out(program: Block) -> str:
 
 
 def _statements(block: Block, indent: int) -> list[str]:
-    """The lines of what stands in a block, with the comments before its end."""
+    """The lines of a block's statements, with the comments before its end."""
     made: list[str] = []
     rows: list[Row] = []
     for statement in block.statements:
@@ -105,7 +105,7 @@ def _statement(statement: Statement, indent: int) -> Row | list[str]:
     broken = _Broken(statement, pieces or pieces_of(statement.head), indent)
     if comment is None or not one_line or comment.documents:
         return broken.lines(comment)
-    # It spoke of the whole line, and what `skillc: ignore` suppresses must not depend on where that was broken.
+    # It is about the whole line, and what `skillc: ignore` suppresses must not depend on where that was broken.
     lines = broken.lines(None)
     return [f"{lines[0]}  {comment.text}"] if len(lines) == 1 else [" " * indent + comment.text, *lines]
 
@@ -114,7 +114,7 @@ def _statement(statement: Statement, indent: int) -> Row | list[str]:
 
 
 def _row(statement: Statement) -> Row | None:
-    """The statement on one line; None where its block can't stand on one, or it is longer than any line."""
+    """The statement on one line; None if its block needs several, or it is longer than any line."""
     head, count = statement.head, 0
     if len(head) > LIMIT:
         return None
@@ -131,7 +131,7 @@ def _row(statement: Statement) -> Row | None:
 
 
 def _flat_block(block: Block) -> str | None:
-    """A block on one line with the blank before it; None where it can't stand on one, or is longer than any line."""
+    """A block on one line with the blank before it; None if it needs several, or is longer than any line."""
     if not block.on_one_line:
         return None
     texts, room = [], LIMIT
@@ -165,7 +165,7 @@ def _aligned_lines(rows: list[Row], indent: int) -> list[str]:
 def _aligned(rows: list[Row]) -> list[str]:
     columns = [max(map(width, column)) for column in zip(*(row.words for row in rows), strict=True)]
     if rows[0].shape == ":":
-        # The colon stands at the name, and the type right behind it.
+        # The colon follows the name, and the type follows the colon.
         columns[-1] = 0
     padded = (" ".join(_padded(word, size) for word, size in zip(row.words, columns, strict=True)) for row in rows)
     return [text + row.rest for text, row in zip(padded, rows, strict=True)]
@@ -236,7 +236,7 @@ class _Broken:
             writer.put(flat[1:], " ", self.indent + STEP)
             return
         if writer.indent != self.indent:
-            # The head ends on a line of its own indentation, below which a block would not stand out.
+            # The head ends on an indented line, below which a block would not be visible as one.
             writer.newline(self.indent)
         writer.word(block.open, self.indent)
         inside = _statements(block, self.indent + STEP)
@@ -246,6 +246,6 @@ class _Broken:
 
 
 def _opens(piece: Piece) -> bool:
-    """Whether a piece ends in a bracket, so that it can be broken where it stands."""
+    """Whether a piece ends in a bracket, so that it can be broken in its place."""
     last = getattr(piece, "parts", [piece])[-1]
     return isinstance(last, Bracket) and bool(last.items)

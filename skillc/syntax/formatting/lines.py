@@ -37,8 +37,8 @@ def _columns(character: str) -> int:
 def indented(raw: str, indent: int) -> list[str]:
     r'''The lines of a text, fences included, for a line of that indentation.
 
-    A text that its author began and closed on one line stays as it is; all others have both fences on lines of their
-    own, the closing one as far indented as the line of the opening one, and what is between one step further.
+    A text that its author began and closed on one line stays as it is. All others have both fences on separate lines,
+    the closing one indented as the line of the opening one, and the text between them one step further.
 
     >>> indented('"""\n      You route.\n    """', 2)
     ['"""', '    You route.', '  """']
@@ -49,7 +49,7 @@ def indented(raw: str, indent: int) -> list[str]:
     margin = " " * (indent + STEP)
     body = [margin + line if line else "" for line in lines]
     made = _whole([FENCE, *(body if lines != [""] else ()), " " * indent + FENCE])
-    # A text whose first line stands at the fence may hold an indentation that no other layout can say.
+    # A text that begins on the line of its fence may have an indentation that no other layout can express.
     return made if dedented("\n".join(made)) == lines else _whole(raw.replace("\r\n", "\n").split("\n"))
 
 

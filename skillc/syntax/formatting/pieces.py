@@ -95,7 +95,7 @@ class Bracket(Piece):
     Attributes:
         items: the pieces in it. A group and the item of a type are one piece.
         commas: those behind the items; the last one is None where the text has no trailing comma.
-        listed: whether each item has a line of its own and a comma, once the bracket is broken.
+        listed: whether each item gets its own line and a comma, once the bracket is broken.
     """
 
     __slots__ = ("close", "commas", "first", "flat", "glue", "items", "last", "listed", "open")

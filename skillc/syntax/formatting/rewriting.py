@@ -61,10 +61,10 @@ def format_file(path: Path) -> Outcome:
 
 
 def save(path: Path, outcome: Outcome) -> Outcome:
-    """Write a file's canonical form in one move, behind a link and with its permissions; leave a formatted one alone.
+    """Write a file's canonical form atomically, following a link and keeping permissions; leave a formatted one alone.
 
     Returns:
-        The outcome, with a problem where the file may not be written; what stood there still stands.
+        The outcome, with a problem if the file can't be written; its content is then unchanged.
     """
     if not outcome.changed or outcome.text is None:
         return outcome

@@ -152,7 +152,7 @@ def _words(tokens: Iterable[Token]) -> Iterator[Word | None]:
 
 
 def walk(block: Block) -> Iterator[Statement | Block]:
-    """Every statement in the order of the text; a block follows what is in it, as its `}` does."""
+    """Every statement in the order of the text; a block follows its statements, as its `}` does."""
     waiting: list[Statement | Block] = list(reversed(block.statements))
     while waiting:
         item = waiting.pop()

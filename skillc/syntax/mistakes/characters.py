@@ -58,7 +58,7 @@ def _word(s: Situation, start: int, end: int, word: str) -> Mistake:
     after = "" if text[end : end + 1].isspace() else " "
     edit = Edit(start, end, f"{before}{word}{after}")
     return s.mistake(
-        "SK015", f"`{sign}` is not an operator", (start, end), hint=f"write `{word}`", mend=[edit], safe=True
+        "SK015", f"`{sign}` is not an operator", (start, end), hint=f"write `{word}`", repair=[edit], safe=True
     )
 
 
@@ -72,7 +72,7 @@ def _sign(s: Situation) -> Mistake | None:
         return None
     edit = Edit(start, start + 1, right)
     message = f"`{sign}` is not an operator" if right != "-" else f"`{sign}` is a dash, not a minus sign"
-    return s.mistake("SK016", message, (start, start + 1), hint=f"write `{right}`", mend=[edit], safe=True)
+    return s.mistake("SK016", message, (start, start + 1), hint=f"write `{right}`", repair=[edit], safe=True)
 
 
 def _quotes(s: Situation) -> Mistake | None:
@@ -91,7 +91,7 @@ def _quotes(s: Situation) -> Mistake | None:
     hint = f"write {right}" if "`" in right else f"write `{right}`"
     edit = Edit(start, match.end(), right)
     return s.mistake(
-        "SK018", f"{name} quotes do not hold a text", (start, match.end()), hint=hint, mend=[edit], safe=True
+        "SK018", f"{name} quotes do not hold a text", (start, match.end()), hint=hint, repair=[edit], safe=True
     )
 
 
@@ -103,11 +103,11 @@ def _money(s: Situation) -> Mistake | None:
     amount = _MONEY.match(text, spaces.end() if spaces else start + 1)
     if amount:
         right = "$" + ("0" if amount[1].startswith(".") else "") + amount[1]
-        place, mend = (start, amount.end()), [Edit(start, amount.end(), right)]
+        place, repair = (start, amount.end()), [Edit(start, amount.end(), right)]
     elif s.failure.last and s.last_kind == "NUMBER":
         last = s.failure.last
         right = "$" + text[last.start : last.end]
-        place, mend = (last.start, start + 1), [Edit(last.start, start + 1, right)]
+        place, repair = (last.start, start + 1), [Edit(last.start, start + 1, right)]
     elif sign == "$":
         hint = 'a variable of the environment is read with `env("NAME")`'
         return s.mistake("SK020", "no amount follows the `$`", (start, start + 1), hint=hint)
@@ -117,9 +117,9 @@ def _money(s: Situation) -> Mistake | None:
         return s.mistake("SK020", f"something stands behind the amount `{right}`", place, hint="leave a space after it")
     if sign == "$":
         message, hint = "an amount of money is written without a space, the `$` first", f"write `{right}`"
-        return s.mistake("SK020", message, place, hint=hint, mend=mend, safe=True)
+        return s.mistake("SK020", message, place, hint=hint, repair=repair, safe=True)
     message, hint = f"money is counted in dollars, not in `{sign}`", f"write the amount in dollars, such as `{right}`"
-    return s.mistake("SK020", message, place, hint=hint, mend=mend)
+    return s.mistake("SK020", message, place, hint=hint, repair=repair)
 
 
 def _conditional(s: Situation) -> Mistake | None:
@@ -146,7 +146,7 @@ def _invisible(s: Situation) -> Mistake | None:
         f"{'an' if name[0] in 'io' else 'a'} {place} stands here",
         (start, end),
         hint=hint,
-        mend=edits,
+        repair=edits,
         safe=True,
     )
 
@@ -158,7 +158,7 @@ def _look_alike(s: Situation) -> Mistake | None:
     right = {"。": ".", "、": ",", "「": '"', "」": '"'}.get(sign) or chr(ord(sign) - 0xFEE0)
     message = f"`{sign}` (U+{ord(sign):04X}) only looks like `{right}`"
     return s.mistake(
-        "SK024", message, (start, start + 1), hint=f"write `{right}`", mend=[Edit(start, start + 1, right)], safe=True
+        "SK024", message, (start, start + 1), hint=f"write `{right}`", repair=[Edit(start, start + 1, right)], safe=True
     )
 
 
@@ -175,7 +175,7 @@ def _combining(s: Situation) -> Mistake | None:
     edit = Edit(start - 1, start + 1, joined)
     place = (start - 1, start + 1)
     hint = f"write `{joined}` as one character, U+{ord(joined):04X}"
-    return s.mistake("SK024", message, place, hint=hint, mend=[edit], safe=True)
+    return s.mistake("SK024", message, place, hint=hint, repair=[edit], safe=True)
 
 
 def _other(s: Situation) -> Mistake | None:

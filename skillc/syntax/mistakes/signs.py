@@ -32,7 +32,7 @@ def or_sign(s: Situation) -> Mistake | None:
     after = "" if text[start + 2 : start + 3].isspace() else " "
     edit = Edit(start, start + 2, right if right == "|" else f"{padded}{right}{after}")
     return s.mistake(
-        "SK015", "`||` is not an operator", (start, start + 2), hint=f"write `{right}`", mend=[edit], safe=True
+        "SK015", "`||` is not an operator", (start, start + 2), hint=f"write `{right}`", repair=[edit], safe=True
     )
 
 
@@ -45,15 +45,15 @@ def comment_sign(s: Situation) -> Mistake | None:
     if text.startswith("/*", start):
         match = _BLOCK_COMMENT.match(text, start)
         end = match.end() if match else len(text)
-        mend = [Edit(start, end, re.sub(r"[^\n]", " ", text[start:end]))]
+        repair = [Edit(start, end, re.sub(r"[^\n]", " ", text[start:end]))]
         message, hint = "`/* */` does not make a comment", "write `#` before each line of it"
         lines = _lines_of_comment(text, start, end) if match and match[0].endswith("*/") else None
         fix = [Edit(start, end, lines)] if lines is not None else []
-        return s.mistake("SK019", message, (start, start + 2), hint=hint, mend=mend, fix=fix, safe=True)
+        return s.mistake("SK019", message, (start, start + 2), hint=hint, repair=repair, fix=fix, safe=True)
     if text.startswith("//", start):
         edit = Edit(start, start + 2, "#")
         return s.mistake(
-            "SK019", "`//` does not begin a comment", (start, start + 2), hint="write `#`", mend=[edit], safe=True
+            "SK019", "`//` does not begin a comment", (start, start + 2), hint="write `#`", repair=[edit], safe=True
         )
     return None
 
@@ -93,7 +93,12 @@ def comparison_sign(s: Situation) -> Mistake | None:
         start = start if s.ahead(2) == pair else start - 1
         edit = Edit(start, start + 2, right)
         return s.mistake(
-            "SK016", f"`{pair}` is not an operator", (start, start + 2), hint=f"write `{right}`", mend=[edit], safe=True
+            "SK016",
+            f"`{pair}` is not an operator",
+            (start, start + 2),
+            hint=f"write `{right}`",
+            repair=[edit],
+            safe=True,
         )
     if s.kind == "EQUAL" and s.behind(2) in ("==", "!="):
         return s.mistake(
@@ -101,18 +106,18 @@ def comparison_sign(s: Situation) -> Mistake | None:
             f"`{s.behind(2)}=` is not an operator",
             (start - 2, start + 1),
             hint=f"write `{s.behind(2)}`",
-            mend=[Edit(start, start + 1, "")],
+            repair=[Edit(start, start + 1, "")],
             safe=True,
         )
     if s.kind != "EQUAL" or not _in_value(s):
         return None
     if head := _HEAD_BEHIND_EQUALS.search(text, s.statement[0], s.start):
         place = (head.start(), head.start() + 1)
-        mend = [Edit(s.statement[0], place[1], "")]
-        return s.mistake("SK026", "no value follows the `=`", place, hint="write the value behind it", mend=mend)
+        repair = [Edit(s.statement[0], place[1], "")]
+        return s.mistake("SK026", "no value follows the `=`", place, hint="write the value behind it", repair=repair)
     hint = "write `==` to compare; one `=` gives a name its value"
     edit = Edit(start, start + 1, "==")
-    return s.mistake("SK014", "`=` does not compare", (start, start + 1), hint=hint, mend=[edit], safe=True)
+    return s.mistake("SK014", "`=` does not compare", (start, start + 1), hint=hint, repair=[edit], safe=True)
 
 
 def _in_value(s: Situation) -> bool:
@@ -124,7 +129,7 @@ def setting_sign(s: Situation) -> Mistake | None:
     text, start = s.draft.text, s.start
     if s.kind == "COMPARE" and s.word == "==" and "EQUAL" in s.failure.accepts and s.ahead(3) != "===":
         message, place = "`==` compares; it gives no value", (start, start + 2)
-        return s.mistake("SK027", message, place, hint="write `=`", mend=[Edit(*place, "=")], safe=True)
+        return s.mistake("SK027", message, place, hint="write `=`", repair=[Edit(*place, "=")], safe=True)
     if s.kind == "EQUAL" and s.last_kind in ("COLON", "SIGN", "SCALE") and s.last_end == start:
         place = (start - 1, start + 1)
         return s.mistake(
@@ -132,7 +137,7 @@ def setting_sign(s: Situation) -> Mistake | None:
             f"`{text[start - 1 : start + 1]}` is not an operator",
             place,
             hint="write `=`",
-            mend=[Edit(*place, "=")],
+            repair=[Edit(*place, "=")],
             # `+=` adds to what there is, elsewhere.
             safe=s.last_kind == "COLON",
         )
@@ -146,14 +151,16 @@ def bare_point(s: Situation) -> Mistake | None:
     text = s.draft.text
     if s.kind == "DOT" and (match := _NUMBER.match(text, s.start)) and not s.behind().isalnum():
         right = "0" + match[0]
-        mend = [Edit(s.start, s.start, "0")]
+        repair = [Edit(s.start, s.start, "0")]
         message = "a number begins with a digit"
-        return s.mistake("SK021", message, (s.start, match.end()), hint=f"write `{right}`", mend=mend, safe=True)
+        return s.mistake("SK021", message, (s.start, match.end()), hint=f"write `{right}`", repair=repair, safe=True)
     point = s.start if s.kind == "DOT" else s.last_end - 1
     if point and text[point - 1].isdigit() and not text[point + 1 : point + 2].isalnum():
         place = (point, point + 1)
         hint = "write `5` or `5.0`"
-        return s.mistake("SK021", "no digit follows the point", place, hint=hint, mend=[Edit(*place, ".0")], safe=True)
+        return s.mistake(
+            "SK021", "no digit follows the point", place, hint=hint, repair=[Edit(*place, ".0")], safe=True
+        )
     return None
 
 
@@ -169,14 +176,16 @@ def open_string(s: Situation) -> Mistake | None:
     if curly is not None:
         right = quote(word[1:curly])
         place = (start, start + curly + 1)
-        mend = [Edit(*place, right)]
+        repair = [Edit(*place, right)]
         message = 'a text that begins with `"` must end with it, not with a curly quote'
-        return s.mistake("SK018", message, place, hint=f"write `{right}`", mend=mend, safe=True)
+        return s.mistake("SK018", message, place, hint=f"write `{right}`", repair=repair, safe=True)
     stripped = word.rstrip()
     hint = 'end it with `"`; a text of several lines stands between two `"""`'
     ended = stripped[: _end(s, stripped)]
-    mend = [Edit(start, start + len(ended), quote(ended[1:]))]
-    return s.mistake("SK005", "this string has no end", (start, start + len(ended)), hint=hint, mend=mend, safe=False)
+    repair = [Edit(start, start + len(ended), quote(ended[1:]))]
+    return s.mistake(
+        "SK005", "this string has no end", (start, start + len(ended)), hint=hint, repair=repair, safe=False
+    )
 
 
 def _end(s: Situation, stripped: str) -> int:
@@ -220,7 +229,7 @@ def closes_nothing(s: Situation) -> Mistake | None:
         place,
         hint=f"write `{right}`",
         secondary=[label],
-        mend=[Edit(*place, right)],
+        repair=[Edit(*place, right)],
         safe=False,
     )
 
@@ -228,8 +237,8 @@ def closes_nothing(s: Situation) -> Mistake | None:
 def _stray(s: Situation) -> Mistake:
     place = (s.start, s.failure.at.end)
     # Behind an `=` the statement would go on with the next line.
-    mend = [] if s.last_kind in GOES_ON else [Edit(*place, "")]
-    return s.mistake("SK004", f"this `{s.word}` closes nothing", place, hint="remove it", mend=mend, safe=False)
+    repair = [] if s.last_kind in GOES_ON else [Edit(*place, "")]
+    return s.mistake("SK004", f"this `{s.word}` closes nothing", place, hint="remove it", repair=repair, safe=False)
 
 
 def open_bracket(s: Situation) -> Mistake | None:
@@ -249,26 +258,26 @@ def open_bracket(s: Situation) -> Mistake | None:
 
 def _unclosed(s: Situation, opened: Token, end: int) -> Mistake:
     sign, closer = s.draft.text[opened.start : opened.end], _CLOSERS[opened.kind]
-    mend = [Edit(end, end, closer)]
+    repair = [Edit(end, end, closer)]
     return s.mistake(
         "SK003",
         f"this `{sign}` is never closed",
         (opened.start, opened.end),
         hint=f"close it with `{closer}`",
-        mend=mend,
+        repair=repair,
         safe=False,
     )
 
 
 def _open_block(s: Situation) -> Mistake:
     guilty = _misaligned(s.draft) or s.failure.opened[-1]
-    mend = [Edit(s.start, s.start, "\n" + "}" * sum(each.kind == "LBRACE" for each in s.failure.opened))]
+    repair = [Edit(s.start, s.start, "\n" + "}" * sum(each.kind == "LBRACE" for each in s.failure.opened))]
     place = (guilty.start, guilty.end)
-    return s.mistake("SK003", "this `{` is never closed", place, hint="close it with `}`", mend=mend)
+    return s.mistake("SK003", "this `{` is never closed", place, hint="close it with `}`", repair=repair)
 
 
 def _misaligned(draft: Draft) -> Token | None:
-    """The first `{` whose `}` stands at the head of a line that is less indented than the line of the `{`."""
+    """Find the first `{` whose `}` begins a line that is less indented than the line of the `{`."""
     for start, end in braces(draft.text):
         line = draft.text.rfind("\n", 0, end) + 1
         alone = not draft.text[line:end].strip()

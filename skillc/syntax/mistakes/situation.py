@@ -1,4 +1,4 @@
-"""What a detector of mistakes gets and returns, and the message for a mistake that has no detector."""
+"""The input and output of a detector of mistakes, and the message for a mistake that has no detector."""
 
 from __future__ import annotations
 
@@ -22,7 +22,12 @@ class Edit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A text whose i-th character stands at `places[i]` in the source; `places` has one more, for the end."""
+    """A copy of a part of the source that recovery may change.
+
+    Attributes:
+        text: the copy.
+        places: the offset in the source of each of its characters, and one more for the end.
+    """
 
     source: Source
     text: str
@@ -56,10 +61,10 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """A message, and the edits of the draft after which reading can go on; none where the statement is given up."""
+    """A message, and the edits of the draft after which reading can continue; none if the statement is dropped."""
 
     diagnostic: Diagnostic
-    mend: tuple[Edit, ...] = ()
+    repair: tuple[Edit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,7 @@ class Situation:
 
     @property
     def kind(self) -> str:
-        """The grammar's name for what stands at the failure."""
+        """The kind of the token at the failure."""
         return self.failure.at.kind
 
     @property
@@ -88,7 +93,7 @@ class Situation:
 
     @property
     def word(self) -> str:
-        """What stands at the failure."""
+        """The text of the token at the failure."""
         return self.draft.text[self.failure.at.start : self.failure.at.end]
 
     @property
@@ -115,7 +120,7 @@ class Situation:
         return self.draft.text[max(0, self.start - count) : self.start]
 
     def first_on_line(self) -> bool:
-        """Whether nothing but space stands on the line before the failure."""
+        """Whether there is only space on the line before the failure."""
         text = self.draft.text
         return not text[text.rfind("\n", 0, self.start) + 1 : self.start].strip()
 
@@ -132,15 +137,15 @@ class Situation:
         hint: str | None = None,
         label: str = "",
         secondary: Sequence[Label] = (),
-        mend: Sequence[Edit] = (),
+        repair: Sequence[Edit] = (),
         fix: Sequence[Edit] | None = None,
         safe: bool | None = None,
     ) -> Mistake:
         """A mistake; with `safe` given, the edits are offered to the user as a fix too, or those of `fix` instead."""
-        edits = mend if fix is None else fix
+        edits = repair if fix is None else fix
         offered = self._fix(edits, safe) if edits and safe is not None else None
         found = Diagnostic(code, message, self.label(*place, label), secondary=tuple(secondary), hint=hint, fix=offered)
-        return Mistake(found, tuple(mend))
+        return Mistake(found, tuple(repair))
 
     def _fix(self, edits: Sequence[Edit], safe: bool) -> Fix | None:
         start, end = min(edit.start for edit in edits), max(edit.end for edit in edits)
@@ -196,7 +201,7 @@ _ORDER = ("EQUAL", "COLON", "COMMA", "RPAR", "RSQB", "RBRACE", "LBRACE", "NAME",
 
 
 def expected(accepts: frozenset[str]) -> list[str]:
-    """What could have stood there, in words, the likeliest first, at most four."""
+    """Name what was expected, the likeliest first, at most four."""
     if accepts >= _VALUE:
         rest = accepts - _STARTS_VALUE - _OPERATORS
         return ["a value", *_named(rest)][:4]

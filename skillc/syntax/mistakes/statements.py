@@ -22,13 +22,13 @@ def comma_in_block(s: Situation) -> Mistake | None:
         return None
     text = s.draft.text
     commas = [s.start, *(c for c in separators(text, s.start + 1, max(s.statement[1], s.start + 1)))]
-    mend = []
+    repair = []
     for comma in commas:
         rest = text[comma + 1 : text.find("\n", comma + 1) if "\n" in text[comma + 1 :] else len(text)].strip()
-        mend.append(Edit(comma, comma + 1, "" if not rest or rest[0] in "#}" else ";"))
+        repair.append(Edit(comma, comma + 1, "" if not rest or rest[0] in "#}" else ";"))
     message = "statements are not separated by commas"
     hint = "put each on a line of its own, or write `;`"
-    return s.mistake("SK012", message, (s.start, s.start + 1), hint=hint, mend=mend, safe=True)
+    return s.mistake("SK012", message, (s.start, s.start + 1), hint=hint, repair=repair, safe=True)
 
 
 def colon_for_equals(s: Situation) -> Mistake | None:
@@ -48,9 +48,9 @@ def colon_for_equals(s: Situation) -> Mistake | None:
     before = "" if text[colon - 1].isspace() else " "
     after = "" if text[colon + 1 : colon + 2].isspace() else " "
     name = text[start:colon].split()[-1]
-    mend = [Edit(colon, colon + 1, f"{before}={after}")]
+    repair = [Edit(colon, colon + 1, f"{before}={after}")]
     message = "a value is given with `=`; `:` names a type"
-    return s.mistake("SK013", message, (colon, colon + 1), hint=f"write `{name} =`", mend=mend, safe=True)
+    return s.mistake("SK013", message, (colon, colon + 1), hint=f"write `{name} =`", repair=repair, safe=True)
 
 
 def quoted_key(s: Situation) -> Mistake | None:
@@ -61,11 +61,11 @@ def quoted_key(s: Situation) -> Mistake | None:
     if match is None:
         return None
     name = match[1].replace("-", "_")
-    mend = [Edit(s.start, s.failure.at.end, name)]
+    repair = [Edit(s.start, s.failure.at.end, name)]
     message, hint = "the language's own words stand without quotes", f"write `{name} = ...`"
     if match[2] == ":":
-        mend.append(Edit(match.start(2), match.end(2), " ="))
-    return s.mistake("SK022", message, (s.start, s.failure.at.end), hint=hint, mend=mend, safe=True)
+        repair.append(Edit(match.start(2), match.end(2), " ="))
+    return s.mistake("SK022", message, (s.start, s.failure.at.end), hint=hint, repair=repair, safe=True)
 
 
 def quoted_name(s: Situation) -> Mistake | None:
@@ -77,13 +77,13 @@ def quoted_name(s: Situation) -> Mistake | None:
     if match is None:
         return None
     name = match[1].replace("-", "_")
-    mend = [Edit(last.start, last.end, name)]
+    repair = [Edit(last.start, last.end, name)]
     place = (last.start, last.end)
-    return s.mistake("SK022", "names stand without quotes", place, hint=f"write `{name}`", mend=mend, safe=True)
+    return s.mistake("SK022", "names stand without quotes", place, hint=f"write `{name}`", repair=repair, safe=True)
 
 
 def operator_as_value(s: Situation) -> Mistake | None:
-    """`a < and b`: the lexer takes `and` for a name where no operator can stand."""
+    """`a < and b`: the parser takes `and` for a name where it accepts no operator."""
     last = s.failure.last
     if last is None or last.kind != "NAME" or s.draft.text[last.start : last.end] not in ("and", "or", "not"):
         return None
@@ -101,8 +101,8 @@ def hyphen_in_name(s: Situation) -> Mistake | None:
         return None
     right = match[0].replace("-", "_")
     message = f"`{match[0]}` is not a name: `-` means minus"
-    mend = [Edit(match.start(), match.end(), right)]
-    return s.mistake("SK022", message, match.span(), hint=f"write `{right}`", mend=mend, safe=True)
+    repair = [Edit(match.start(), match.end(), right)]
+    return s.mistake("SK022", message, match.span(), hint=f"write `{right}`", repair=repair, safe=True)
 
 
 def condition(s: Situation) -> Mistake | None:
@@ -126,16 +126,16 @@ def missing_comma(s: Situation) -> Mistake | None:
     end = s.last_end
     if "COMMA" in s.failure.accepts and s.inside in ("LPAR", "LSQB"):
         what = "items of a list" if s.inside == "LSQB" else "arguments"
-        mend = [Edit(end, end, ",")]
+        repair = [Edit(end, end, ",")]
         place = (s.start, s.failure.at.end)
         return s.mistake(
-            "SK023", f"{what} are separated by commas", place, hint="write `,` before it", mend=mend, safe=True
+            "SK023", f"{what} are separated by commas", place, hint="write `,` before it", repair=repair, safe=True
         )
     if "_END" in s.failure.accepts and s.kind == "NAME" and not s.first_on_line():
-        mend = [Edit(end, end, ";")] if _STATEMENT.match(s.draft.text, s.start) else []
+        repair = [Edit(end, end, ";")] if _STATEMENT.match(s.draft.text, s.start) else []
         hint = "begin a new line, or write `;` before it"
         message = f"`{s.word}` can't follow here: the statement is complete"
-        return s.mistake("SK001", message, (s.start, s.failure.at.end), hint=hint, mend=mend, safe=False)
+        return s.mistake("SK001", message, (s.start, s.failure.at.end), hint=hint, repair=repair, safe=False)
     return None
 
 
@@ -148,13 +148,13 @@ def block_as_value(s: Situation) -> Mistake | None:
         return None
     text = s.draft.text
     start = equals - 1 if text[equals - 1 : equals].isspace() and text[equals + 1 : equals + 2].isspace() else equals
-    mend = [Edit(start, equals + 1, "")]
+    repair = [Edit(start, equals + 1, "")]
     message = "a block is not a value, and follows without `=`"
-    return s.mistake("SK029", message, (equals, equals + 1), hint="remove the `=`", mend=mend, safe=True)
+    return s.mistake("SK029", message, (equals, equals + 1), hint="remove the `=`", repair=repair, safe=True)
 
 
 def reserved_word(s: Situation) -> Mistake | None:
-    """`use = 3`; the other reserved words parse as names, and are told of when the tree is built."""
+    """`use = 3`; the other reserved words parse as names, and are reported when the tree is built."""
     last = s.failure.last
     if last and last.kind == "USE" and s.kind in ("EQUAL", "COLON", "LBRACE", "LPAR"):
         hint = "choose another name; `use` brings in a module"
