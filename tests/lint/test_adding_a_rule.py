@@ -18,7 +18,7 @@ def short_names(facts: ProgramFacts) -> Iterator[Diagnostic]:
         if len(metric.name) == 1:
             yield note("SK499", metric, f"the name `{metric.name}` says little", "write a word")
 '''
-CODE = """    _code(
+CODE = """    Code(
         499,
         "a metric with a name of one letter",
         "Reports show metrics by their names.",

@@ -7,23 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from skillc.diagnostics.codes import (
-    commands,
-    comments,
-    contradictions,
-    data,
-    examples,
-    gates,
-    internal,
-    models,
-    modules,
-    names,
-    plan,
-    syntax,
-    types,
-    unused,
-    versions,
-)
+from skillc.diagnostics.codes import data, gates, models, modules, names, text, types, versions
 from skillc.diagnostics.codes.code import Code, Phase
 
 __all__ = ["CODES", "RETIRED", "Code", "Phase", "code_named"]
@@ -31,8 +15,7 @@ __all__ = ["CODES", "RETIRED", "Code", "Phase", "code_named"]
 
 def _assemble() -> Mapping[str, Code]:
     found: dict[str, Code] = {}
-    stages = (syntax, comments, modules, names, types, data, unused, examples, gates, contradictions, models)
-    for stage in (*stages, commands, plan, versions, internal):
+    for stage in (text, modules, names, types, data, gates, models, versions):
         for code in stage.CODES:
             if code.code in found:
                 raise ValueError(f"the code {code.code} is registered twice")

@@ -11,13 +11,15 @@ Phase = Literal["check", "plan", "data", "compile"]
 --data`; or only a verb that asks models."""
 
 
+_STAGES = ("syntax", "modules", "names", "types", "data", "gates", "models", "versions", "", "internal")
+
+
 @dataclass(frozen=True, slots=True)
 class Code:
     """What `skillc explain` says about a code; also the text of its page in the documentation.
 
     Attributes:
-        code: `SK` and three digits; the first digit is the stage. Never reused for another meaning.
-        stage: `syntax`, `modules`, `names`, `types`, `data`, `gates`, `models`, `versions` or `internal`.
+        number: three digits, of which the first is the stage. Never reused for another meaning.
         title: the mistake in a few words, lower case.
         explanation: why it is one, and what to do; markdown, one or a few paragraphs.
         bad: a program or a part of one that yields this code. Empty where no text of a program can
@@ -29,8 +31,7 @@ class Code:
         settled_by: the last verb that may find it, which reports a suppression as unused; `found_by` if None.
     """
 
-    code: str
-    stage: str
+    number: int
     title: str
     explanation: str
     bad: str = ""
@@ -39,3 +40,13 @@ class Code:
     mended: Mapping[str, str] = field(default_factory=dict)
     found_by: Phase = "check"
     settled_by: Phase | None = None
+
+    @property
+    def code(self) -> str:
+        """The code as messages show it: `SK409`."""
+        return f"SK{self.number:03}"
+
+    @property
+    def stage(self) -> str:
+        """What the code is about: the first digit in a word."""
+        return _STAGES[self.number // 100]

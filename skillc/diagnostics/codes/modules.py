@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from skillc.diagnostics.codes.code import Code
 from skillc.diagnostics.codes.samples import program
 
@@ -16,21 +13,8 @@ _ADOPT = "gate most(m: metric) = candidate.m >= incumbent.m"
 _LAB = program(use=_USE, gate="lab.most(correct)")
 
 
-def _code(
-    number: int,
-    title: str,
-    explanation: str,
-    bad: str = "",
-    good: str = "",
-    *,
-    files: Mapping[str, str] = MappingProxyType({}),
-    mended: Mapping[str, str] = MappingProxyType({}),
-) -> Code:
-    return Code(f"SK{number}", "modules", title, explanation, bad, good, files, mended)
-
-
 CODES: tuple[Code, ...] = (
-    _code(
+    Code(
         101,
         "a file that can't be read",
         '`use "./lab.skill" as lab` names a file beside the program, relative to the file that says it. There is none, '
@@ -40,7 +24,7 @@ CODES: tuple[Code, ...] = (
         program(use='use "./no_such_file.skill" as lab'),
         _GATES,
     ),
-    _code(
+    Code(
         102,
         "a path that leaves the program's folder",
         "A program reads nothing outside of its own folder, so that whoever gets the folder gets all of it, and a file "
@@ -50,7 +34,7 @@ CODES: tuple[Code, ...] = (
         program(use='use "../lab.skill" as lab'),
         _GATES,
     ),
-    _code(
+    Code(
         103,
         "files that use each other in a circle",
         "A file may not use itself, not even by way of another one. Move what both need into a third file.",
@@ -62,14 +46,14 @@ CODES: tuple[Code, ...] = (
         },
         mended={"more.skill": "language 1\n"},
     ),
-    _code(
+    Code(
         104,
         "an unknown module of the standard library",
         "`use std.gates` brings a module of the standard library; `skillc std` lists them.",
         program(use="use std.gatez"),
         _GATES,
     ),
-    _code(
+    Code(
         105,
         "a name that the module does not have",
         "The module has no declaration of this name, or, for a markdown skill, no heading. The hint says where it is "
@@ -77,7 +61,7 @@ CODES: tuple[Code, ...] = (
         program(use="use std.gates", gate="gates.strikt(correct)"),
         _GATES,
     ),
-    _code(
+    Code(
         106,
         "a used file with errors in its syntax",
         "Nothing of a file is used while parts of it can't be read, for what was meant may stand in those parts. The "
@@ -87,7 +71,7 @@ CODES: tuple[Code, ...] = (
         files={"lab.skill": "language 1\ngate most(m: metric) = candidate.m ≥ incumbent.m\n"},
         mended={"lab.skill": f"language 1\n{_ADOPT}\n"},
     ),
-    _code(
+    Code(
         107,
         "neither a program nor a skill",
         "A program is used by a name that ends in `.skill`, the sections of a markdown skill by one that ends in "
@@ -95,7 +79,7 @@ CODES: tuple[Code, ...] = (
         program(use='use "./notes.txt" as notes'),
         _GATES,
     ),
-    _code(
+    Code(
         108,
         "a name for two modules",
         "Members are written `module.name`, so each module needs a name of its own, and none of the names that stand "
@@ -103,21 +87,21 @@ CODES: tuple[Code, ...] = (
         program(use="use std.gates\nuse std.text as gates"),
         program(use="use std.gates\nuse std.text"),
     ),
-    _code(
+    Code(
         109,
         "a module that nothing uses",
         "A note: the line can go.",
         program(use="use std.gates"),
         _GATES,
     ),
-    _code(
+    Code(
         110,
         "a file without a name",
         'A module of `std` is called by its last word; a file needs a name: `use "./lab.skill" as lab`.',
         program(use='use "./lab.skill"'),
         _GATES,
     ),
-    _code(
+    Code(
         112,
         "a metric or gate of another file",
         "A metric reads the fields of its own file, and a gate its metrics. Only what has parameters can be taken "
@@ -127,7 +111,7 @@ CODES: tuple[Code, ...] = (
         files={"lab.skill": "language 1\nmetric close = f1(answer)\ngate most = candidate.close >= incumbent.close\n"},
         mended={"lab.skill": f"language 1\n{_ADOPT}\n"},
     ),
-    _code(
+    Code(
         111,
         "a package that is not installed",
         "`use acme.gates` names a module of an installed package: a distribution that declares `acme` in the "
@@ -136,40 +120,40 @@ CODES: tuple[Code, ...] = (
         program(use="use no_such_package.gates"),
         _GATES,
     ),
-    _code(
+    Code(
         113,
         "a module that the package does not carry",
         "`use acme.gates` is the file `gates.skill` in the package's folder, `use acme.judging.strict` the file "
         "`judging/strict.skill`. The package has no such file; `skillc std` lists what it has. It takes an installed "
         "package, so no program shows it.",
     ),
-    _code(
+    Code(
         114,
         "a name that two distributions claim",
         "Each declares a package of this name, and which one is meant cannot be told. Uninstall all but one. It takes "
         "two installed packages, so no program shows it.",
     ),
-    _code(
+    Code(
         115,
         "a package called `std`",
         "`std` is the standard library in every program, whatever is installed. The package needs another name from "
         "its maintainer. It takes an installed package, so no program shows it.",
     ),
-    _code(
+    Code(
         116,
         "a package without a folder",
         "A distribution declares the package, and its folder is not there, is a single file, lies in an archive or in "
         "several places. Files are read from one folder, without importing anything. It takes an installed package, so "
         "no program shows it.",
     ),
-    _code(
+    Code(
         117,
         "an entry point that names no package",
         'An entry point of the group `skillc.modules` is `acme = "acme_skills"`: a top-level package. One behind a dot '
         "can't be found without running its parent, and checking runs no code of others. It takes an installed "
         "package, so no program shows it.",
     ),
-    _code(
+    Code(
         118,
         "a module's name that stands for something else too",
         "A note. What stands before a `.` is a module or a skill, so the program is right, and a reader may take one "
@@ -177,20 +161,20 @@ CODES: tuple[Code, ...] = (
         program("metric gates = f1(answer)", use="use std.gates", gate="gates.strict(gates)"),
         program("metric close = f1(answer)", use="use std.gates", gate="gates.strict(close)"),
     ),
-    _code(
+    Code(
         119,
         "a file that hides the code of a package",
         "Python looks beside the program first, so a file or folder with the name of the package would be imported in "
         "its place when a metric of the package is measured. It takes an installed package, so no program shows it.",
     ),
-    _code(
+    Code(
         120,
         "code that is no part of the package",
         '`python("module:function")` in a file of a package names a function of the same package, by the name that it '
         "is imported under. What it would find beside the program is the program's, and another package's functions "
         "come by `use` of that package. It takes an installed package, so no program shows it.",
     ),
-    _code(
+    Code(
         121,
         "a chain of files that is too long",
         "Each of these files uses the next, and nobody could say what the last one means to the first. The program can "

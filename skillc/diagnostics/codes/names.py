@@ -5,13 +5,8 @@ from __future__ import annotations
 from skillc.diagnostics.codes.code import Code
 from skillc.diagnostics.codes.samples import program
 
-
-def _code(number: int, title: str, explanation: str, bad: str, good: str) -> Code:
-    return Code(f"SK{number}", "names", title, explanation, bad, good)
-
-
 _STATEMENTS = (
-    _code(
+    Code(
         201,
         "an unknown statement",
         "A statement begins with a word of the language: `task`, `skill`, `model`, `data`, `metric`, `goal`, `rubric`, "
@@ -19,7 +14,7 @@ _STATEMENTS = (
         program("metrik right = contains(answer)"),
         program("metric right = contains(answer)"),
     ),
-    _code(
+    Code(
         202,
         "an unknown setting",
         "Each block has settings of its own. A model's block passes names on that it does not know, unless one is "
@@ -27,7 +22,7 @@ _STATEMENTS = (
         program("optimize { bach = 40 }"),
         program("optimize { batch = 40 }"),
     ),
-    _code(
+    Code(
         203,
         "declared twice",
         "Each kind has names of its own, but all values that one metric can read must differ: inputs, outputs, data "
@@ -35,28 +30,28 @@ _STATEMENTS = (
         program("metric right = f1(answer)\nmetric right = contains(answer)"),
         program("metric right = f1(answer)\nmetric close = contains(answer)"),
     ),
-    _code(
+    Code(
         207,
         "the file does not say its language",
         "Each file begins with `language 1`, so that it still means the same when there is a language 2.",
         program().removeprefix("language 1\n"),
         program(),
     ),
-    _code(
+    Code(
         208,
         "a language that this skillc does not know",
         "A newer skillc reads older languages, not the other way round.",
         program().replace("language 1", "language 7"),
         program(),
     ),
-    _code(
+    Code(
         209,
         "`=` is missing",
         "Every value stands behind a `=`. Only `language 1` has none.",
         program("optimize { batch 40 }"),
         program("optimize { batch = 40 }"),
     ),
-    _code(
+    Code(
         210,
         "a name is missing, or one too many",
         "What may stand several times has a name of one word: `metric right = ...`. What stands once has none: "
@@ -64,14 +59,14 @@ _STATEMENTS = (
         program("metric = f1(answer)"),
         program("metric close = f1(answer)"),
     ),
-    _code(
+    Code(
         211,
         "a statement in the wrong place",
         "`input` and `output` stand in `task`, `field` in `data`, settings in the block that they belong to.",
         program("input more: text"),
         program().replace("input question: text", "input question: text; input more: text"),
     ),
-    _code(
+    Code(
         219,
         "a part too many or too few",
         "What a statement may carry depends on its kind: parameters, a type, a value, a block.",
@@ -81,7 +76,7 @@ _STATEMENTS = (
 )
 
 _NAMES = (
-    _code(
+    Code(
         204,
         "an unknown name",
         "A metric may name the fields of task and data and the metrics of the file, a gate a skill with a metric: "
@@ -91,7 +86,7 @@ _NAMES = (
             "metric length = clamp(tokens(answer) / 20 tokens, 0, 1)", goal="clamp(exact_match(answer) - length, 0, 1)"
         ),
     ),
-    _code(
+    Code(
         205,
         "an unknown function",
         "Before a `(` stands a function of the language, or a metric or gate with parameters, of this file or of a "
@@ -99,7 +94,7 @@ _NAMES = (
         program(goal="exactmatch(answer)"),
         program(goal="exact_match(answer)"),
     ),
-    _code(
+    Code(
         206,
         "something is missing",
         "A program needs a task, a skill, data, a goal, a budget, a gate, and models for `target` and `optimizer`. "
@@ -108,14 +103,14 @@ _NAMES = (
         program().replace("goal correct = ", "metric correct = "),
         program(),
     ),
-    _code(
+    Code(
         212,
         "a circle",
         "A metric may read others, but none that reads it in turn. A function may call others, but none that calls it.",
         program("metric a = clamp(b, 0, 1)\nmetric b = clamp(a, 0, 1)"),
         program("metric a = f1(answer)\nmetric b = clamp(a, 0, 1)"),
     ),
-    _code(
+    Code(
         213,
         "a name from outside of a body",
         "The body of a metric or gate with parameters sees those parameters, functions, skills and modules, and "
@@ -125,7 +120,7 @@ _NAMES = (
             "gate most(m: metric, n: metric) = candidate.m > 0.5 and candidate.n > 0.5", gate="most(correct, correct)"
         ),
     ),
-    _code(
+    Code(
         214,
         "a section that does not say whether it may be trained",
         "`frozen` is never changed, the optimizer edits the rules of a `trainable` section at every step, and "
@@ -133,14 +128,14 @@ _NAMES = (
         program().replace("trainable section rules", "section rules"),
         program(),
     ),
-    _code(
+    Code(
         215,
         "a parameter without a type",
         "A parameter says what may be given for it: `m: metric`, `most: share = 5%`, `by: field = none`.",
         program("gate most(m) = candidate.m >= 0.5"),
         program("gate most(m: metric) = candidate.m >= 0.5"),
     ),
-    _code(
+    Code(
         216,
         "an unknown type",
         'Fields are `text`, `bool`, `number`, `integer`, `json`, `file`, `image`, `list[text]`, labels such as `"a" | '
@@ -149,7 +144,7 @@ _NAMES = (
         program().replace("input question: text", "input question: string"),
         program(),
     ),
-    _code(
+    Code(
         217,
         "a bare metric in a gate",
         "A metric measures one rollout. A gate speaks of skills: `candidate.correct` is the candidate's mean on the "
@@ -157,14 +152,14 @@ _NAMES = (
         program(gate="correct > 0.5"),
         program(gate="candidate.correct > 0.5"),
     ),
-    _code(
+    Code(
         218,
         "a name that is too long",
         "Agents load skills by a name of at most 64 characters.",
         program().replace("answer_trivia", "answer_" + "very_" * 12 + "long_trivia"),
         program(),
     ),
-    _code(
+    Code(
         220,
         "a name of the language",
         "The functions of the language are the same in every program, so no metric or gate with parameters has the "
@@ -172,7 +167,7 @@ _NAMES = (
         program("gate worst(m: metric) = candidate.m > 0.5", gate="worst(correct)"),
         program("gate lowest(m: metric) = candidate.m > 0.5", gate="lowest(correct)"),
     ),
-    _code(
+    Code(
         222,
         "two goals",
         "One number is optimised. Make the others metrics, and join them in the goal or hold them by gates.",
