@@ -250,9 +250,11 @@ def test_a_sign_of_overload_halves_the_concurrency_once_per_window() -> None:
 
 def test_ends_that_tell_nothing_of_the_endpoint_change_nothing() -> None:
     answers: list[Any] = [ValueError("no"), {"choices": []}, reply("")]
-    with Client(plan_of(), transport=Scripted(lambda sent: answers.pop() if answers else reply())) as client:
+    transport = Scripted(lambda sent: answers.pop() if answers else reply())
+    with Client(plan_of(), transport=transport) as client:
         virtual_time.run(asked(client, 3))
-        assert all(now.concurrency <= START + 2 and now.rate is None for now in client.pacing.now().values())
+        virtual_time.run(asked(client, 3 + START))
+        assert START <= transport.most_at_once <= START + 2
 
 
 @pytest.mark.parametrize("problem", [TimeoutError("slow"), ConnectionError("reset"), Refusal(500, {})])
@@ -416,8 +418,6 @@ def test_what_was_learned_of_an_endpoint_outlives_the_event_loop() -> None:
     with Client(plan_of(), transport=server) as client:
         virtual_time.run(asked(client, 200))
         before = len(server.refused)
-        rate = client.pacing.now()["http://localhost:9"].rate
-        assert rate == pytest.approx(10, rel=0.4)
         server.admits = bucket(10, 1)
 
         async def more() -> list[Any]:
@@ -492,7 +492,6 @@ def test_never_more_in_flight_than_the_limit_and_never_a_lost_slot_whatever_is_c
         await asyncio.gather(*tasks, return_exceptions=True)
         slots = client.pacing.slots("a")
         assert slots.in_flight == 0
-        assert slots.waiting == 0
         for account in (client.ledger.charged.account, client.ledger.paid.account):
             assert account.reserved.calls == account.reserved.tokens == 0
 
