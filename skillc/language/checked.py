@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import chain
 from typing import Literal
 
 from skillc.diagnostics.diagnostic import LATER, Diagnostic, Severity, Suppressed
@@ -232,3 +233,20 @@ class Checked:
         What only a later version can run (SK605) has a meaning: such programs are compared and examined.
         """
         return any(d.severity is Severity.ERROR and d.code != LATER for d in self.diagnostics)
+
+    def place_of(self, kind: str, name: str | None, setting: str | None = None) -> tuple[Source, Span] | None:
+        """Return the place of a declaration, or of one of its settings if it has it; None without the declaration."""
+        if kind in ("gate", "require"):
+            gates = (gate for gate in self.gates if gate.kind == kind and gate.name == name)
+            required = self.required if kind == "require" and self.required and self.required.verdict == name else None
+            found: CheckedGate | CheckedMetric | CheckedVerdict | None = next(gates, required)
+            return (found.source, found.span) if found is not None else None
+        if kind in ("metric", "goal"):
+            found = next((metric for metric in self.metrics if metric.name == name), None)
+            return (found.source, found.span) if found is not None else None
+        declared = chain(self.entities, *(each.children for each in self.entities))
+        entity = next((each for each in declared if each.kind == kind and each.name == name), None)
+        if entity is None:
+            return None
+        written = entity.settings.get(setting or "", entity)
+        return written.source, written.span

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import chain
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity
@@ -177,15 +176,9 @@ def _label(at: Label | Written) -> Label:
 
 def place_of(checked: Checked, kind: str, name: str | None, setting: str | None = None) -> Label:
     """The place of a declaration or of one of its settings; the first statement if the program has neither."""
-    if kind == "gate":
-        gate = next((gate for gate in checked.gates if gate.name == name), None)
-        if gate is not None:
-            return Label(gate.source, gate.span)
-    declared = chain(checked.entities, *(each.children for each in checked.entities))
-    entity = next((e for e in declared if e.kind == kind and e.name == name), None)
-    if entity is None:
-        source = checked.program.source
-        first = checked.program.statements[0].span.start if checked.program.statements else 0
-        return Label(source, Span(first, min(first + 1, len(source.text))))
-    written = entity.settings.get(setting or "")
-    return _label(written if written is not None else entity)
+    found = checked.place_of(kind, name, setting)
+    if found is not None:
+        return Label(*found)
+    source = checked.program.source
+    first = checked.program.statements[0].span.start if checked.program.statements else 0
+    return Label(source, Span(first, min(first + 1, len(source.text))))
