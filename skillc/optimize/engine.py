@@ -1,4 +1,4 @@
-"""What every stage of the loop works with, and the state that goes from one decision to the next."""
+"""The run context of all stages, and the state between two decisions."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ if TYPE_CHECKING:
 
 
 class Reserve(Protocol):
-    """What the budget keeps back for the final test."""
+    """The part of the budget that is reserved for the final test."""
 
     def set_aside(self) -> None:
-        """Keeps it back from here on."""
+        """Reserve it from now on."""
 
     def open_reserve(self) -> None:
-        """Frees it, for the final test."""
+        """Release it for the final test."""
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """The fixed surroundings of a run.
+    """Immutable run context.
 
     Attributes:
         wave: rollouts of one candidate that are sent at once.
         planned: the decisions there may be.
         dearest: nano-dollars that one rollout costs at worst; None where the price is not known.
         admits: whether so many more rollouts surely fit under the caps.
-        ahead: rolls out the next batch ahead of need, where that is on.
-        near: finds training examples that read alike.
+        ahead: prefetches the rollouts of the next batch, if that is on.
+        near: finds training examples with similar text.
         mechanisms: the optional mechanisms that the plan turns on.
         acceptance: how candidates are decided.
     """
@@ -81,7 +81,7 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in the run something happens: epoch and step count from 1.
+    """A place in the run; epoch and step count from 1.
 
     `total` is the number of steps that the run may take; None where neither epochs nor steps are capped.
     """

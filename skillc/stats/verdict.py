@@ -11,14 +11,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 from skillc.metrics.cells import MICRO
-from skillc.stats.power import LEVEL, detectable_gain
+from skillc.stats.power import LEAST_GROUPS, LEVEL, detectable_gain
 from skillc.text import counted
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-SMALLEST = 6
 SUBSETS = 99_999
 SUBSETS_FOR_MANY = 9_999
 MANY = 5_000
@@ -97,8 +96,8 @@ def judge(
         look=look,
         alpha=alpha,
     )
-    if len(names) < SMALLEST:
-        return replace(seen, reason=f"the test split has {counted(len(names), 'group')}, fewer than {SMALLEST}")
+    if len(names) < LEAST_GROUPS:
+        return replace(seen, reason=f"the test split has {counted(len(names), 'group')}, fewer than {LEAST_GROUPS}")
     if not measured:
         return replace(seen, reason="no example was measured under both skills")
     worst, best = _differences(pairs, names, low, high)
