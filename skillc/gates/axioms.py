@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
-from skillc.gates.functions import RUN_FUNCTIONS, interval_of
+from skillc.gates.functions import RUN_FUNCTIONS, interval_of, without_option
 from skillc.gates.intervals import EVERYTHING, Interval
 from skillc.gates.normal import Sum, linear
 from skillc.gates.terms import CallTerm, MeanTerm, MetricTerm, Term
@@ -117,14 +117,13 @@ class Axioms:
 
 
 def _options(call: CallTerm) -> Iterator[Fact]:
-    """A call against the same one without an option; where the option is needed, against the argument itself."""
+    """Compare a call with the one without an option that lowers or raises the result."""
     builtin = RUN_FUNCTIONS.get(call.function)
-    for name, value in call.options if builtin is not None else ():
-        assert builtin is not None
-        sign = -_ONE if name in builtin.lowered_by else _ONE if name in builtin.raised_by else None
-        if sign is None:
-            continue
-        rest = tuple(option for option in call.options if option != (name, value))
-        needed = any(each.name == name and each.required for each in builtin.options)
-        plain = call.arguments[0] if needed else CallTerm(call.function, call.arguments, rest)
-        yield Sum({call: sign, plain: -sign}), False
+    if builtin is None:
+        return
+    for name, _ in call.options:
+        plain = without_option(call, name)
+        if name in builtin.lowered_by:
+            yield Sum({call: -_ONE, plain: _ONE}), False
+        elif name in builtin.raised_by:
+            yield Sum({call: _ONE, plain: -_ONE}), False

@@ -19,7 +19,7 @@ import numpy as np
 
 from skillc.gates.evaluate import decide, value
 from skillc.gates.evidence import Evidence, SplitEvidence
-from skillc.gates.functions import RUN_FUNCTIONS, composed
+from skillc.gates.functions import RUN_FUNCTIONS, composed, without_option
 from skillc.gates.intervals import UNIT, End, Interval, Truth
 from skillc.gates.terms import (
     MIRRORED,
@@ -250,15 +250,9 @@ def _group(term: Term, evidence: Evidence, whole: Interval) -> str | None:
         return None
     split = _split(term, evidence)
     for name, indices in split.named_groups(by.name):
-        if value(_ungrouped(term), _only(evidence, split, indices)) == whole:
+        if value(without_option(term, "by"), _only(evidence, split, indices)) == whole:
             return name
     return None
-
-
-def _ungrouped(term: CallTerm) -> Term:
-    if term.function == "worst":
-        return term.arguments[0]
-    return CallTerm(term.function, term.arguments, tuple(option for option in term.options if option[0] != "by"))
 
 
 def _only(evidence: Evidence, split: SplitEvidence, indices: list[int]) -> Evidence:

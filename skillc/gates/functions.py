@@ -107,11 +107,6 @@ class Builtin:
         return self.range if self.result is None else self.result(quantities)
 
     @property
-    def claims(self) -> bool:
-        """Whether it judges a claim: which of two means is above the other."""
-        return any(parameter.takes == "claim" for parameter in self.parameters)
-
-    @property
     def later(self) -> bool:
         """Whether only a later version of skillc can run it."""
         return self.since != _THIS
@@ -376,6 +371,20 @@ def lookup(name: str, level: Level) -> Builtin | None:
 
 
 # ---- terms over the table -------------------------------------------------------------------------
+
+
+def judges_claim(call: CallTerm) -> bool:
+    """Whether a call judges a claim, that one mean is above another."""
+    builtin = RUN_FUNCTIONS.get(call.function)
+    return builtin is not None and any(parameter.takes == "claim" for parameter in builtin.parameters)
+
+
+def without_option(call: CallTerm, name: str) -> Term:
+    """The call without an option; its first argument where the function needs that option, as `worst` needs `by`."""
+    builtin = RUN_FUNCTIONS.get(call.function)
+    if builtin is not None and any(each.name == name and each.required for each in builtin.options):
+        return call.arguments[0]
+    return CallTerm(call.function, call.arguments, tuple(option for option in call.options if option[0] != name))
 
 
 def composed(term: Term) -> bool:

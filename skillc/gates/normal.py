@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Literal, TypeVar, cast
 
-from skillc.gates.functions import RUN_FUNCTIONS, composed
+from skillc.gates.functions import composed, judges_claim
 from skillc.gates.terms import (
     OPPOSITE,
     CallTerm,
@@ -137,8 +137,7 @@ def _extreme(function: str, arguments: Sequence[Term]) -> Sum:
 def _call(term: CallTerm) -> CallTerm:
     """A call without options that are `none`, the others in one order."""
     options = tuple(sorted((name, normal(value)) for name, value in term.options if value != _NONE))
-    builtin = RUN_FUNCTIONS.get(term.function)
-    if builtin is not None and builtin.claims and isinstance(claim := term.arguments[0], Operation):
+    if judges_claim(term) and isinstance(claim := term.arguments[0], Operation):
         # The test is of which mean is above; `>` and `>=` are one question to it.
         pair = claim.operands[::-1] if claim.operator in ("<", "<=") else claim.operands
         return CallTerm(term.function, (Operation(">", pair),), options)

@@ -10,6 +10,7 @@ from math import floor, log10
 from skillc.budget.spend import Sizes
 from skillc.budget.steps import decisions_of
 from skillc.diagnostics.diagnostic import Diagnostic, Label
+from skillc.gates.functions import judges_claim
 from skillc.gates.margins import points_above
 from skillc.gates.terms import (
     CallTerm,
@@ -34,7 +35,6 @@ _RIGHT_OR_WRONG = frozenset({"exact_match", "contains", "numeric", "one_of"})
 _TRUTHS = frozenset({"and", "or", "not", "<", "<=", ">", ">=", "==", "!="})
 _MANY = Fraction(1, 5)
 """The share of the examples that a gate on confidence or an e-value may ask to improve before a note says so."""
-_TESTS = ("confidence", "e_value")
 
 
 @rule(DataFacts, "SK520", "SK521")
@@ -51,7 +51,7 @@ def thresholds(facts: DataFacts) -> Iterator[Diagnostic]:
                 continue
             yield from _steps(plan, sizes, at, part, compared)
             above, below = compared
-            if isinstance(above, CallTerm) and above.function in _TESTS and isinstance(below, Constant):
+            if isinstance(above, CallTerm) and judges_claim(above) and isinstance(below, Constant):
                 over = tries if above.option("over") == WordTerm("run") else 1
                 what = counted(groups, "example" if plan.data.group is None else "group")
                 advice = _confidence if above.function == "confidence" else _e_value
