@@ -25,7 +25,7 @@ LEAVES = {
 MAY_IMPORT = {
     "stats": {"metrics"},
     "gates": {"stats", "data", "metrics"},
-    "diagnostics": {"syntax", "language"},
+    "diagnostics": {"syntax"},
     "syntax": set(),
     "language": {"gates", "syntax"},
     "document": set(),

@@ -22,7 +22,7 @@ class Severity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A place that a message points at, with what is to be said about that place (may be empty)."""
+    """A place that a message points at, and a text about it (may be empty)."""
 
     source: Source
     span: Span
@@ -43,11 +43,11 @@ class Diagnostic:
     """One finding.
 
     Attributes:
-        code: a code of the registry (`codes.py`), such as `SK201`.
+        code: a code of the registry (`codes/`), such as `SK201`.
         message: lower case, no final stop, the user's words in backticks.
-        primary: the place; the other labels tell where the rest of the story stands.
+        primary: the place; the other labels are related places.
         secondary: at most a few further places.
-        hint: one line that says the fix.
+        hint: the fix, in one line.
     """
 
     code: str
@@ -61,7 +61,7 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Suppressed:
-    """A finding that a comment of the program says may stay, with the reason and the comment."""
+    """A finding that a comment of the program ignores, with the reason and the comment."""
 
     diagnostic: Diagnostic
     reason: str
@@ -71,7 +71,7 @@ class Suppressed:
 _SEARCH_LIMIT = 2_000_000
 """Letters compared in search of the words that were meant, a second or two; a program of people needs few of them."""
 _ALSO_SHOWN = 3
-"""Further places that are shown of a name that is nowhere declared."""
+"""Further places that are shown for an undeclared name."""
 
 
 class Report:

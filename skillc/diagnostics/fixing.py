@@ -1,52 +1,61 @@
-"""Applying the fixes of findings to a text, round by round, until none is left that may be applied."""
+"""Apply the fixes of diagnostics to a text, round by round, until none is left that may be applied."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Severity
-from skillc.language.checked import Checked
 from skillc.syntax.source import Source, Span
 
 ROUNDS = 20
-"""Fixes may uncover findings with fixes of their own; after so many rounds the rest is left."""
+"""Fixes may uncover findings with further fixes; after so many rounds the rest is left."""
 
-# What is missing in a statement or in the program is told of once all of it can be read, and is no fix's doing.
+# What a statement or the program lacks is reported once all of it can be read, so no fix causes it.
 _MISSING = frozenset({"SK206", "SK207", "SK401", "SK405", "SK406", "SK407", "SK408", "SK508"})
 
-Examine = Callable[[Source], Checked]
+
+class Examined(Protocol):
+    """The result of checking a text."""
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Its findings."""
+
+
+E = TypeVar("E", bound=Examined)
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(Generic[E]):
     """A text after its fixes.
 
     Attributes:
         source: the text.
-        checked: what is left to say about it.
-        applied: the findings that were mended, in the order in which they were.
+        checked: the result of checking it.
+        applied: the findings that were fixed, in that order.
         refused: findings that are left, because their fix would have left a new error.
     """
 
     source: Source
-    checked: Checked
+    checked: E
     applied: tuple[Diagnostic, ...] = ()
     refused: tuple[Diagnostic, ...] = ()
 
 
-def fix(source: Source, examine: Examine, *, unsafe: bool = False) -> Fixed:
-    """Applies the safe fixes of a program, and with `unsafe` all others too.
+def fix(source: Source, examine: Callable[[Source], E], *, unsafe: bool = False) -> Fixed[E]:
+    """Apply the safe fixes of a program, and with `unsafe` all others too.
 
     Args:
         source: the program. Fixes of findings in other files are not applied.
-        examine: checks a text, each round that of the round before.
+        examine: checks a text, in each round the text of the round before.
         unsafe: whether fixes that may change what the program means are applied.
     """
     checked, applied, refused = examine(source), list[Diagnostic](), list[Diagnostic]()
     for _ in range(ROUNDS):
-        found = [each for each in checked.diagnostics if _may_mend(each, source, unsafe=unsafe)]
+        found = [each for each in checked.diagnostics if _may_fix(each, source, unsafe=unsafe)]
         chosen = _apart([each for each in found if each not in refused])
         if not chosen:
             break
@@ -57,18 +66,18 @@ def fix(source: Source, examine: Examine, *, unsafe: bool = False) -> Fixed:
     return Fixed(source, checked, tuple(applied), tuple(refused))
 
 
-def _may_mend(found: Diagnostic, source: Source, *, unsafe: bool) -> bool:
+def _may_fix(found: Diagnostic, source: Source, *, unsafe: bool) -> bool:
     return found.fix is not None and (found.fix.safe or unsafe) and found.primary.source == source
 
 
 def _round(
-    source: Source, checked: Checked, chosen: Sequence[Diagnostic], examine: Examine
-) -> tuple[Source, Checked, list[Diagnostic], list[Diagnostic]]:
-    """The text and what is left to say about it, the findings that were mended, and those whose fix was refused."""
+    source: Source, checked: E, chosen: Sequence[Diagnostic], examine: Callable[[Source], E]
+) -> tuple[Source, E, list[Diagnostic], list[Diagnostic]]:
+    """Return the new text, the result of checking it, the findings that were fixed, and those whose fix was refused."""
     fixes = list(dict.fromkeys(_fixes(chosen)))
     after = replaced(source, fixes)
     result = examine(after)
-    if _sound(checked, result, _written(fixes, source)):
+    if _sound(checked, result, source.name, _written(fixes, source)):
         return after, result, list(chosen), []
     done, refused = list[Diagnostic](), list[Diagnostic]()
     # One by one, from the end, so that the places of those before stay as they are.
@@ -76,7 +85,7 @@ def _round(
         mended = [each for each in chosen if each.fix == edit]
         after = replaced(source, [edit])
         result = examine(after)
-        if _sound(checked, result, _written([edit], source)):
+        if _sound(checked, result, source.name, _written([edit], source)):
             source, checked = after, result
             done += mended
         else:
@@ -101,7 +110,7 @@ def _fixes(found: Iterable[Diagnostic]) -> list[Fix]:
 
 
 def _apart(found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Findings whose fixes touch each other nowhere, in the order of the text; twins of one are taken along."""
+    """Findings whose fixes do not touch, in the order of the text; findings with equal fixes are kept together."""
     chosen: list[Diagnostic] = []
     last: Fix | None = None
     for each in sorted(found, key=lambda d: d.fix.span if d.fix is not None else Span(0, 0)):
@@ -113,7 +122,7 @@ def _apart(found: Sequence[Diagnostic]) -> list[Diagnostic]:
 
 
 def _written(fixes: Iterable[Fix], source: Source) -> list[Span]:
-    """Where the new texts stand afterwards."""
+    """The places of the new texts afterwards."""
     spans, moved = [], 0
     for each in dict.fromkeys(fixes):
         start, length = each.span.start + moved, len(_in_lines_of(source, each.text))
@@ -122,8 +131,8 @@ def _written(fixes: Iterable[Fix], source: Source) -> list[Span]:
     return spans
 
 
-def _sound(before: Checked, after: Checked, written: Sequence[Span]) -> bool:
-    """Whether fixes did no harm.
+def _sound(before: Examined, after: Examined, name: str, written: Sequence[Span]) -> bool:
+    """Whether fixes in the file of this name did no harm.
 
     A fix may well bring errors to light, in a statement that could not be read before. But there must be no more
     errors of syntax than there were, and no new error where a fix has written.
@@ -131,7 +140,6 @@ def _sound(before: Checked, after: Checked, written: Sequence[Span]) -> bool:
     if _unread(after) > _unread(before):
         return False
     new = Counter(_told(each) for each in _errors(after)) - Counter(_told(each) for each in _errors(before))
-    name = after.program.source.name
     return not any(
         _told(each) in new
         and each.code not in _MISSING
@@ -141,11 +149,11 @@ def _sound(before: Checked, after: Checked, written: Sequence[Span]) -> bool:
     )
 
 
-def _errors(checked: Checked) -> Iterable[Diagnostic]:
+def _errors(checked: Examined) -> Iterable[Diagnostic]:
     return (each for each in checked.diagnostics if each.severity is Severity.ERROR)
 
 
-def _unread(checked: Checked) -> int:
+def _unread(checked: Examined) -> int:
     return sum(each.code.startswith("SK0") for each in _errors(checked))
 
 

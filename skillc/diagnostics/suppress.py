@@ -1,7 +1,7 @@
-"""Findings that stay because their author said why: `# skillc: ignore[SK409, SK504] the report shows it`.
+"""Suppress findings that a comment ignores with a reason: `# skillc: ignore[SK409, SK504] the report shows it`.
 
-At the end of a line a suppression holds for the findings that begin on that line, on a line of its own for those that
-begin in the statement below, its block included. Only warnings and notes can be suppressed, and only with a reason.
+At the end of a line a suppression covers the findings that begin on that line, on a separate line those that begin in
+the statement below, its block included. Only warnings and notes can be suppressed, and only with a reason.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from skillc.syntax.source import Source, Span
 from skillc.text import listed
 
 MARK = "skillc:"
-"""No text without it holds a suppression."""
+"""A text without it has no suppression."""
 
-# A comment that only speaks of skillc is none; one that begins like a suppression, of any tool, is meant as one.
+# A comment that only mentions skillc is none; one that begins like a suppression, of any tool, is meant as one.
 _MEANT = re.compile(r"#+[ \t]*skillc[ \t]*:[ \t]*(?:ign\w*|noqa|disable|suppress|allow|expect)\b", re.IGNORECASE)
 _RIGHT = re.compile(r"#+[ \t]*skillc:[ \t]*ignore\[(?P<codes>[^\]]*)\](?P<reason>.*)")
 _CODE = re.compile(r"[^,\s]+")
@@ -29,7 +29,7 @@ _SHAPE = "write `# skillc: ignore[SK409] why it may stay`"
 
 @dataclass(frozen=True, slots=True)
 class Sifted:
-    """Findings after suppression: those that are shown, which hold what is wrong with suppressions, and the others."""
+    """Findings after suppression: those that are shown, with what is wrong with suppressions, and the others."""
 
     kept: tuple[Diagnostic, ...]
     suppressed: tuple[Suppressed, ...] = ()
@@ -48,11 +48,11 @@ class _Suppression:
 
 
 def sift(found: Sequence[Diagnostic], program: nodes.Program, phases: Collection[str]) -> Sifted:
-    """Takes out what is suppressed, and adds what is wrong with the suppressions of the program.
+    """Remove suppressed findings, and add what is wrong with the suppressions of the program.
 
     Args:
         found: what one or several phases found, in any file of the program.
-        program: the main file. Only its suppressions are judged, for those of others serve other programs too.
+        program: the main file. Only its suppressions are judged, since other programs use the other files too.
         phases: the phases that are whole in `found`: suppressions of their codes are judged. With `check` also those
             that can't be read.
     """
@@ -214,7 +214,7 @@ def _unused(
 
 
 def _removed(each: _Suppression) -> Fix:
-    """The comment gone, with its line where it stands alone."""
+    """Remove a comment, with its line if nothing else is on it."""
     text = each.source.text
     begin = text.rfind("\n", 0, each.comment.start) + 1
     before = text[begin : each.comment.start]
