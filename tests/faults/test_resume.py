@@ -191,19 +191,19 @@ def test_a_finished_run_costs_nothing_again_even_without_its_cache(nursery, serv
     assert compiled(copy) == bytes_of_whole
 
 
-def test_a_run_that_an_earlier_version_recorded_begins_anew_with_the_cached_replies(nursery, server, whole, tmp_path):
-    folder, bytes_of_whole, _ = whole
-    copy = tmp_path / "things"
-    shutil.copytree(folder, copy)
-    (store,) = copy.glob(".skillc/runs/*/run.db")
+def test_a_run_that_an_earlier_version_recorded_begins_anew_with_the_cached_replies(nursery, server, tmp_path):
+    folder = shop(tmp_path / "things", REMOTE.replace("epochs = 2", "steps = 1"))
+    finish(nursery, server, folder)
+    written, once = compiled(folder), server.total
+    (store,) = folder.glob(".skillc/runs/*/run.db")
     store.unlink()
     (store.parent / "outcomes.jsonl").write_text("{}\n")
-    finish(nursery, server, copy)
-    told = " ".join((copy / "stderr.txt").read_text().split())
+    finish(nursery, server, folder)
+    told = " ".join((folder / "stderr.txt").read_text().split())
     assert "an earlier version of skillc recorded this run in another format, so it begins anew" in told
-    assert server.total == 0
-    assert compiled(copy) == bytes_of_whole
-    assert [path.name for path in store.parent.glob("*.jsonl")] == []
+    assert server.total == once
+    assert compiled(folder) == written
+    assert list(store.parent.glob("*.jsonl")) == []
 
 
 def test_fresh_asks_everything_again_and_then_goes_on_from_itself(nursery, server, whole, tmp_path):
