@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "syntax": set(),
     "language": {"gates", "syntax"},
     "document": set(),
-    "plan": {"stats", "gates", "syntax", "language", "document", "budget"},
+    "plan": {"gates", "syntax", "language", "document"},
     "budget": {"stats", "gates", "language", "document", "plan"},
     "data": {"gates", "syntax", "plan", "budget", "language"},
     "store": set(),

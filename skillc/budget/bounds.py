@@ -37,7 +37,7 @@ _QUESTION, _MOST_QUESTION, _REPLY = 12, 64, 4
 
 
 def tried_together(models: Mapping[str, ModelPlan]) -> tuple[tuple[str, ...], ...]:
-    """The roles whose models are tried, in their order; those that would send the very same stand together."""
+    """Group the roles whose models are tried; roles that would send the same question share a group."""
     groups: dict[str, list[str]] = {}
     for role, model in models.items():
         # A server that skillc starts is waited for until it answers, and a function of the user's own is not asked.
@@ -84,10 +84,10 @@ class Bounds:
     """What a compile may spend.
 
     Attributes:
-        sizes: the data that was reckoned with.
+        sizes: of the data.
         steps: steps that the run may take.
         open_ended: whether neither epochs nor steps are capped, so that other caps end the run.
-        expected_steps: steps that the estimate reckons with; in an open-ended run as many as the caps pay.
+        expected_steps: steps of the estimate; in an open-ended run as many as the caps pay.
         wave: rollouts sent at once while a gate is decided.
         stages: in the loop's order.
         minimum: the least that makes sense.
@@ -138,7 +138,7 @@ def bounds(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None]) -> 
     Args:
         plan: the program.
         sizes: of its data.
-        prices: dollars per million tokens by role; None where nobody says it. A price that the program declares wins,
+        prices: dollars per million tokens by role; None where it is not known. A price that the program declares wins,
             and the rulebook is free.
     """
     known = {role: _price(plan, role, prices) for role in plan.models}
@@ -223,7 +223,7 @@ class _Counter:
         )
 
     def affordable(self, steps: int) -> int:
-        """Steps that the estimate reckons with: all, or as many as the caps pay where nothing else ends the run."""
+        """Steps of the estimate: all, or as many as the caps pay where nothing else ends the run."""
         if not open_ended(self._plan):
             return steps
         budget = self._plan.budget
@@ -316,7 +316,7 @@ class _Counter:
         return -(-batch // size), about, most + sum(part > 1 for part in each)
 
     def _failing_and_not(self, batch: int, again: int) -> tuple[int, int]:
-        """Minibatches of failures and of successes in a step, about; earlier failures are reckoned to fail again."""
+        """Minibatches of failures and of successes in a step, about; earlier failures are taken to fail again."""
         size, successes = self._optimize.minibatch, 0
         failures = -(-again // size)
         for start in range(0, batch, self._optimize.batch):

@@ -17,7 +17,7 @@ from skillc.plan.models import judges
 from skillc.plan.schema import Plan, PricePlan
 from skillc.tokens import A_HEADING, LEAST_AROUND_QUESTION, LEAST_AROUND_ROLLOUT, count_tokens
 
-# Tokens of what stands around a prompt's own content, as measured on the compiled modules and on skillc's prompts.
+# Tokens around a prompt's own content, as measured on the compiled modules and on skillc's prompts.
 _AROUND_ROLLOUT = 280
 _AROUND_QUESTION = 1_700
 _AROUND_REPLY = 20
@@ -39,7 +39,7 @@ _A_LOOKUP = 80
 _A_HIT = 100
 # The optimizer reads the skill with ids and rationales.
 _ANNOTATED = 2
-# Steps whose rejected edits a prompt is reckoned to carry.
+# Steps whose rejected edits a prompt is taken to show.
 _REMEMBERED = 40
 # What a section without a limit is taken to grow to.
 OPEN_SECTION = 2_000
@@ -192,7 +192,7 @@ def _turns(settings: Mapping[str, object]) -> int:
 
 
 def dearest_rollout(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None]) -> Fraction | None:
-    """Dollars that one rollout costs at worst, each of its calls as it is reserved; None where nobody says the price.
+    """Dollars that one rollout costs at worst, each of its calls as it is reserved; None where the price is not known.
 
     The longest example under a skill at its limits, and the whole reply.
     """

@@ -45,13 +45,13 @@ def total(spends: Iterable[Spend]) -> Spend:
 
 
 def call(prompt: int, reply: int, price: PricePlan | None) -> Spend:
-    """One call; `price` is None where nobody says it."""
+    """One call; `price` is None where it is not known."""
     cost = None if price is None else price.call + (prompt * price.input + reply * price.output) / _MILLION
     return Spend(1, prompt, reply, cost)
 
 
 def price_hint(model: ModelPlan) -> str:
-    """How a price that nobody knows is declared."""
+    """Say how to declare a price that is not known."""
     if model.exec is not None:
         return "declare the most that one call costs: `price { call = $0.05 }`"
     return "declare it in dollars per million tokens: `price { input = $1; output = $4 }`, or `$0`"

@@ -1,4 +1,4 @@
-"""Commands that answer for a model: their words and places, and what is wrong with them."""
+"""Commands that answer for a model: reading their words and places, and checking them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def words_of(command: str) -> tuple[str, ...]:
 
 
 def places_in(word: str) -> Iterator[str]:
-    """The names in braces; `{{name}}` stands for itself.
+    """The names in braces; `{{name}}` is literal text.
 
     >>> list(places_in("{prompt} {{prompt}} {a: 1} {nope}"))
     ['prompt', 'nope']
@@ -47,7 +47,7 @@ def places_in(word: str) -> Iterator[str]:
 
 
 def fill(word: str, value: Callable[[str], str]) -> str:
-    """The word with a value at each place. What stands in a value is never read again.
+    """The word with a value at each place. Places in a value are not filled.
 
     >>> fill("--in={prompt}{{prompt}}", lambda name: "{model}")
     '--in={model}{prompt}'

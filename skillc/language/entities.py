@@ -214,7 +214,7 @@ class Entities:
     # ---- values and references ----
 
     def _value(self, module: Module, stated: Stated) -> tuple[Value | None, Entity | None]:
-        """What stands after `=`, and the entity that it refers to."""
+        """The value after `=`, and the entity that it refers to."""
         kind, node = stated.kind, stated.node.value
         if node is None:
             return None, None

@@ -1,4 +1,4 @@
-"""How a setting is declared: the shapes of its value, its default, and what every page says about it."""
+"""Declarations of settings: the shapes of a value, its default, and its documentation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Form:
         name: the function of a `call`.
         arguments: forms of the positional arguments of a `call`; `many` lets the last one repeat.
         items: forms of the elements of a `list`.
-        block: settings that may stand in a block behind the value; None where no block may follow.
+        block: settings of a block behind the value; None where no block may follow.
         passes: whether that block takes any name with a plain literal.
     """
 
@@ -92,7 +92,7 @@ class SettingKind:
         default: its value in the plan where the program does not give one.
         unset: what holds without it, in words, where that is no value of the language.
         modifiers: the words that may come before it, as in `trainable about = "..."`.
-        details: what the page about the optimizer says; empty for the line of the reference.
+        details: the text of the page about the optimizer; empty for the line of the reference.
         stages: the stages of a compile that it makes larger or smaller.
         changeable: whether `--set` takes it.
         ends_run: whether a budget with this cap comes to an end.

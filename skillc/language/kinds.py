@@ -1,4 +1,4 @@
-"""The table of kinds: which words there are, where each may stand, and what each may carry.
+"""The table of kinds: the words of the language, where each is allowed, and what each takes.
 
 Data, not code: the checker, the hints, completion, the reference and `explain` all read it.
 """
@@ -34,10 +34,10 @@ class Kind:
 
     Attributes:
         word: the word that makes it.
-        within: the kinds in whose block it may stand; the empty word is the top of a file.
-        name: whether it has a name. An `optional` one makes it reusable: it stands in a library, `budget nightly`.
+        within: the kinds whose block may contain it; the empty word is the top of a file.
+        name: whether it has a name. With an `optional` name it is there to be reused: `budget nightly` in a library.
         about: one line for the reference.
-        modifiers: words of which exactly one stands in front.
+        modifiers: words of which exactly one comes before it.
         suffixes: the word sequences that may follow the name.
         once: whether there is at most one without a name.
         type: whether `: type` must follow, or may not.
@@ -45,7 +45,7 @@ class Kind:
         value: shapes of its value; empty where it takes none. `expression` kinds have a free one.
         expression: whether the value is an expression, lowered to a term.
         refers: whether the value may be a reference to a declaration of the same kind, here or in a module.
-        settings: what may stand in its block; None where it takes no block.
+        settings: of its block; None where it takes no block.
         passes: whether the block takes any other name with a plain literal.
         bare: names that need no value because the language defines them, each with one line for the reference.
     """
@@ -374,24 +374,5 @@ def default_of(kind: str, *path: str) -> Any:
 
 
 def kinds_in(parent: str) -> Mapping[str, Kind]:
-    """The kinds that may stand in the block of a kind; the empty word is the top of a file."""
+    """The kinds that a block may contain; the empty word is the top of a file."""
     return {kind.word: kind for kind in _KINDS if parent in kind.within}
-
-
-def all_words() -> frozenset[str]:
-    """Every word of the table, for editors: kinds, modifiers, settings and the words of their values."""
-    found = {"language", "use", "as", "and", "or", "not"}
-    for kind in _KINDS:
-        found |= {kind.word, *kind.modifiers, *(w for suffix in kind.suffixes for w in suffix)}
-        found |= {name for name, _ in kind.bare}
-        found |= _setting_words(kind.settings or ())
-    return frozenset(found)
-
-
-def _setting_words(settings: tuple[SettingKind, ...]) -> set[str]:
-    found: set[str] = set()
-    for setting in settings:
-        found |= {setting.name, *setting.modifiers}
-        for form in setting.forms:
-            found |= {*form.words} | ({form.name} if form.name else set()) | _setting_words(form.block or ())
-    return found

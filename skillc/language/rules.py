@@ -110,7 +110,7 @@ def _check_task(report: Report, task: Entity, lost: frozenset[str] | set[str]) -
 
 
 def _check_skill(report: Report, skill: Entity, lost: frozenset[str] | set[str]) -> None:
-    """A skill says what it is for, and has something to train."""
+    """Check that a skill has a description and something to train."""
     if "about" not in skill.settings and "about" not in lost:
         hint = 'add `about = "what it is for, and when to use it"`'
         report.add("SK407", skill.source, skill.span, f"`{skill.name}` does not say what it is about", hint=hint)

@@ -1,4 +1,4 @@
-"""Settings: what stands behind `=` in a block, as a typed value in base units."""
+"""Reading settings: the value behind `=` in a block, typed and in base units."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SettingReader:
         return found
 
     def read_value(self, name: str, forms: tuple[Form, ...], node: nodes.Expression) -> Value:
-        """A value of one of several shapes, wherever it stands.
+        """A value of one of several shapes, wherever it is written.
 
         Raises:
             Broken: it has none of them, which was reported.

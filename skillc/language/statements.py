@@ -50,7 +50,7 @@ class StatedSetting:
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """The statements of a block, in the order in which they stand."""
+    """The statements of a block, in their order."""
 
     kinds: tuple[Stated, ...]
     settings: tuple[StatedSetting, ...]
@@ -61,7 +61,7 @@ class Sorter:
 
     Args:
         report: takes what is wrong.
-        source: where the block stands.
+        source: of the block.
         parent: the kind whose block it is, the empty word at the top of a file, None behind a setting.
         settings: the settings that it may hold.
         passes: whether it takes any other name.

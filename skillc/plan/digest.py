@@ -10,7 +10,7 @@ from skillc.json_values import digest, fields_of
 from skillc.language.loop import BUDGET
 from skillc.plan.schema import Plan
 
-# Of what stands behind `?`, the names that hold a secret.
+# Names of query parameters that hold a secret.
 SECRET_NAME = re.compile(r"key|token|secret|sig|pass|auth|code", re.IGNORECASE)
 
 
@@ -73,7 +73,7 @@ def run_parts(
         initial_skill: digest of the document that the run starts from.
         metric_sources: digest of the source of each `python` metric, by `module:function`.
         decision_version: version of the code that decides.
-        model_sources: what tells the code from other code that answers for a model, by role, where it is the user's.
+        model_sources: digest of the user's code that answers for a model, by role.
     """
     plan = without_secrets(plan)
     # `epochs` and `steps` shape the schedule of edits, so they belong to the run.

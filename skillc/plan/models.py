@@ -116,7 +116,7 @@ TARGET, OPTIMIZER = "target", "optimizer"
 
 
 def asked(plan: Plan) -> Plan:
-    """The plan with the models that a compile asks: nobody else has to be there, or changes the name of a run."""
+    """The plan with only the models that a compile asks: no other needs to exist or changes a run's identity."""
     roles = {TARGET, OPTIMIZER, *judges(plan)}
     return plan.model_copy(update={"models": {name: model for name, model in plan.models.items() if name in roles}})
 

@@ -134,7 +134,7 @@ class PacingPlan(Frozen):
 
 
 class AnswerPlan(Frozen):
-    """Where an answer stands in what a command gives.
+    """Where a command's output contains the answer.
 
     Attributes:
         kind: all of its output, the text at a path of JSON, what follows a marker, a match, or a file it writes.
@@ -152,7 +152,7 @@ class ExecPlan(Frozen):
 
     Attributes:
         command: its words, with places such as `{prompt}` in them.
-        answer: where its answer stands.
+        answer: where its output contains the answer.
         folder: the folder in which it runs, as written; None is an empty one for each call.
         environment: names of variables that it is given.
     """

@@ -83,7 +83,7 @@ def number(value: Fraction) -> int | float:
 
 
 def plain_block(block: Mapping[str, Setting]) -> dict[str, JsonValue]:
-    """The settings of a block as JSON; one with a block of its own holds that, with its word as `kind`."""
+    """The settings of a block as JSON; a setting with a block is that block, with its word as `kind`."""
     return {name: _plain_setting(setting) for name, setting in block.items()}
 
 

@@ -21,7 +21,8 @@ from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin
 from skillc.gates.units import UNITS
 from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
-from skillc.language.kinds import KINDS, TYPES, Kind, all_words, kinds_in
+from skillc.language.highlighting import words
+from skillc.language.kinds import KINDS, TYPES, Kind, kinds_in
 from skillc.syntax.literals import quote
 
 __all__ = [
@@ -86,12 +87,19 @@ def quick(examples: int) -> settings:
 # ---- words and literals ---------------------------------------------------------------------------
 
 
+def all_words() -> set[str]:
+    """Every word of the table of kinds, with those of statements and operators."""
+    known = words()
+    table = {*known.kinds, *known.modifiers, *known.settings, *known.values}
+    return table | {"language", "use", "as", "and", "or", "not"}
+
+
 @cache
 def names() -> st.SearchStrategy[str]:
     """Names: of the language, of other scripts, and plain ones."""
-    words = sorted(all_words() - set(_RESERVED))
+    known = sorted(all_words() - set(_RESERVED))
     plain = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True).filter(lambda word: word not in _RESERVED)
-    return st.one_of(plain, st.sampled_from(words), st.sampled_from(_UNICODE))
+    return st.one_of(plain, st.sampled_from(known), st.sampled_from(_UNICODE))
 
 
 @cache
@@ -111,7 +119,7 @@ def texts(draw: st.DrawFn) -> str:
     indents = st.sampled_from(["", "  ", "    ", "\t", "\t  ", "      "])
     special = st.sampled_from(['\\"""', "# no comment", 'say "no"', "", "}", "goal x = 1", "\\", "- a rule  "])
     lines = draw(st.lists(st.tuples(indents, line | special), max_size=5))
-    body = "".join(f"{indent}{words}\n" for indent, words in lines)
+    body = "".join(f"{indent}{line}\n" for indent, line in lines)
     return f'"""{draw(st.sampled_from(["", " "]))}\n{body}{draw(indents)}"""'
 
 

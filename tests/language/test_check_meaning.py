@@ -105,7 +105,7 @@ def test_position_picks_the_namespace() -> None:
 
 
 def test_every_word_of_the_table_is_a_legal_name() -> None:
-    from skillc.language.kinds import all_words
+    from making import all_words
 
     for word in sorted(all_words() - {"and", "or", "not", "use"}):
         text = program(f"metric {word} = exact_match(team)\ngate {word} = candidate.{word} > 50%")
