@@ -6,15 +6,17 @@ from pathlib import Path
 
 import pytest
 from checking import program, run
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillc.cli import skillc
 from skillc.diagnostics.codes.samples import program as trivia_program
 from skillc.diagnostics.codes.samples import trivia
 from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.diagnostics.fixing import fix
 from skillc.diagnostics.suppress import sift
-from skillc.frontend import ProgramError, check, estimate, plan_file
+from skillc.frontend import ProgramError, check, check_data, estimate, plan_file
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source, Span
 
@@ -126,3 +128,28 @@ def test_whatever_is_written_in_comments(text: str) -> None:
     assert not any(each.diagnostic.severity is Severity.ERROR for each in checked.suppressed)
     for each in checked.suppressed:
         assert each.reason
+
+
+@pytest.mark.parametrize("code", ["SK507", "SK552"])
+def test_a_code_of_the_text_and_the_plan_is_judged_by_the_plan_under_both_its_names(tmp_path: Path, code: str) -> None:
+    patient = f"epochs = 4; patience = 20 steps  # skillc: ignore[{code}] the budget may grow\n"
+    text = trivia_program("optimize { batch = 20 }").replace("epochs = 4", patient)
+    # The text does not show how many steps there are, so `check` can't know whether the suppression is used.
+    assert "SK045" not in codes(check(Source("a.skill", text)).diagnostics)
+    kept, suppressed = planned(tmp_path, text)
+    assert not {"SK045", "SK507"} & set(kept)
+    assert suppressed == ["SK507"]
+    assert "SK045" in planned(tmp_path, text.replace("20 steps", "2 steps"))[0]
+
+
+def test_the_plan_repeats_no_finding_of_the_text(tmp_path: Path) -> None:
+    text = trivia_program().replace("epochs = 4", "epochs = 4; steps = 4; patience = 20 steps")
+    (tmp_path / "trivia.jsonl").write_text(trivia(100))
+    (tmp_path / "a.skill").write_text(text)
+    found = [each for each in check_data(tmp_path / "a.skill").kept if each.code == "SK507"]
+    assert [each.severity for each in found] == [Severity.WARNING]
+
+
+def test_a_retired_code_is_explained_by_the_one_that_took_its_place() -> None:
+    shown = CliRunner().invoke(skillc, ["explain", "SK552"]).stdout
+    assert shown.startswith("SK507: ")
