@@ -21,6 +21,7 @@ from skillc.language.statements import Sorter, is_language
 from skillc.syntax import nodes
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source, Span
+from skillc.syntax.tokens import Token
 
 NEWEST = 1
 _SUSPECT = re.compile(r"[^\x09\x0a\x0d\x20-\x7e]|\r(?!\n)")
@@ -38,6 +39,7 @@ class Work:
     flawed: set[str] = field(default_factory=set)
     broken: set[str] = field(default_factory=set)
     unread: bool = False
+    tokens: tuple[Token, ...] = ()
     readable: bool = True
     entities: tuple[Entity, ...] = ()
     metrics: tuple[CheckedMetric, ...] = ()
@@ -76,7 +78,7 @@ def analyse(source: Source, loader: Loader | None = None) -> Work:
     report = Report((*parsed.diagnostics, *_hidden(source)))
     module = main_module(source, parsed.dropped)
     loader = loader or Loader(Path(source.name).parent)
-    work = Work(source, loader, report, parsed.program, module, unread=bool(parsed.diagnostics))
+    work = Work(source, loader, report, parsed.program, module, unread=bool(parsed.diagnostics), tokens=parsed.tokens)
     for each in PASSES:
         each(work)
     return work

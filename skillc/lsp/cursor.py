@@ -10,7 +10,7 @@ from skillc.language.forms import Form, SettingKind
 from skillc.language.kinds import Kind, kinds_in
 from skillc.syntax.outline import chunks, statement_at
 from skillc.syntax.reader import Derivation, Failure, read_prefix
-from skillc.syntax.tokens import Token, parts
+from skillc.syntax.tokens import Token, opaque
 
 _WORD = re.compile(r"[^\W\d]\w*\Z")
 _ATTEMPTS = 20
@@ -82,7 +82,7 @@ class Cursor:
 def cursor_at(text: str, offset: int) -> Cursor:
     """Find the context of a place. It never raises, whatever the text."""
     quoted, start = "", offset
-    for match in parts(text):
+    for match in opaque(text):
         if match.start() >= offset:
             break
         if match["comment"] and offset <= match.end():

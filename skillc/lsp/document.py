@@ -12,7 +12,6 @@ from skillc.language.statements import Stated
 from skillc.lsp.workspace import Analysis, Positions, Project
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
-from skillc.syntax.tokens import tokenize
 
 _KINDS: Mapping[str, types.SymbolKind] = {
     "task": types.SymbolKind.Interface,
@@ -264,7 +263,7 @@ def _comments(analysis: Analysis) -> Iterator[tuple[Span, str, int]]:
 def _literals(analysis: Analysis) -> Iterator[tuple[Span, str, int]]:
     """Strings, numbers with their units, and `use`. Texts are the editor's, which shows markdown in them."""
     before = ""
-    for token in tokenize(analysis.source.text).found:
+    for token in analysis.work.tokens:
         span = Span(token.start, token.end)
         if token.kind == "STRING":
             yield span, "string", 0

@@ -14,7 +14,7 @@ from skillc.diagnostics.fixing import fix
 from skillc.errors import SkillcError
 from skillc.lsp.workspace import Analysis, Positions, Project
 from skillc.syntax.source import Source, Span
-from skillc.syntax.tokens import parts
+from skillc.syntax.tokens import opaque
 
 SOURCE = "skillc"
 
@@ -260,7 +260,7 @@ def suppression(analysis: Analysis, diagnostic: Diagnostic) -> Fix | None:
 
 
 def _in_text(text: str, place: int) -> bool:
-    texts = (match for match in parts(text) if match["text"] and match.start() < place)
+    texts = (match for match in opaque(text) if match["text"] and match.start() < place)
     return any(place < match.end() or match[0] == '"""' for match in texts)
 
 

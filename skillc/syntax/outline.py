@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from skillc.syntax.reader import DEPTH_LIMIT
-from skillc.syntax.tokens import parts
+from skillc.syntax.reader import CLOSERS, DEPTH_LIMIT, OPENERS
+from skillc.syntax.tokens import parts, tokenize
 
 _ON = re.compile(r"(?:\s|#[^\n]*+)*+(?:[-+*|<>=!:.,{]|/(?!/)|(?:and|or)\b)")
 _BROKEN_OFF = re.compile(r"(?:[-+*/|<>=:.,!&]|\b(?:and|or|not))[ \t\r]*\Z")
@@ -89,13 +89,13 @@ def braces(text: str) -> Iterator[tuple[int, int]]:
 def separators(text: str, start: int, end: int) -> Iterator[int]:
     """The commas of a range outside of brackets."""
     depth = 0
-    for match in parts(text, start, end):
-        if match.lastgroup == "open":
+    for token in tokenize(text[start:end], whole=False).found:
+        if token.kind in OPENERS:
             depth += 1
-        elif match.lastgroup == "close":
+        elif token.kind in CLOSERS:
             depth -= 1
-        elif match.lastgroup == "comma" and depth <= 0:
-            yield match.start()
+        elif token.kind == "COMMA" and depth <= 0:
+            yield start + token.start
 
 
 def _statements(text: str) -> Iterator[tuple[int, int]]:

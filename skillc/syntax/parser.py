@@ -33,7 +33,7 @@ class Parsed:
         diagnostics: in the order of the text.
         dropped: words of statements that could not be read. Something of this name may be declared, so a pass that
             misses one of them reports nothing.
-        tokens: of a text that was read as a whole, without newlines that end nothing.
+        tokens: all tokens; of a text without mistakes without the newlines that end nothing.
     """
 
     program: nodes.Program
@@ -55,9 +55,7 @@ def parse(source: Source) -> Parsed:
         tokens = tokenize(text)
         faults += [_fault(source, fault) for fault in tokens.faults]
         found = read(source, tokens, range(len(text) + 1), tokens)
-        read_as: tuple[Token, ...] = ()
         if isinstance(found, Reading):
-            read_as = found.tokens
             statements, diagnostics, dropped = found.statements, [*faults, *found.diagnostics], frozenset[str]()
         else:
             # Half as large as all the rest of the parser, and not needed for a sound program.
@@ -71,7 +69,8 @@ def parse(source: Source) -> Parsed:
         dropped = dropped.union(*(_NAME.findall(source.text, span.start, span.end) for span in swallowed))
     diagnostics.sort(key=lambda each: each.primary.span)
     program = nodes.Program(Span(0, len(text)), source, statements, tokens.comments)
-    return Parsed(program, tuple(diagnostics), dropped, read_as)
+    shown = found.tokens if isinstance(found, Reading) else tuple(tokens.found)
+    return Parsed(program, tuple(diagnostics), dropped, shown)
 
 
 def zipped(source: Source) -> Diagnostic:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -203,21 +202,29 @@ def tokenize(text: str, *, whole: bool = True) -> Tokens:
 
 
 @cache
-def _coarse() -> re.Pattern[str]:
+def _coarse(more: str = "") -> re.Pattern[str]:
     known = terminals()
     return re.compile(
         rf'(?P<text>{known["TEXT"]}|""")|(?P<string>{known["STRING"]}|{known["UNCLOSED"]})|(?P<comment>{known["COMMENT"]})'
-        r"|(?P<open>[({\[])|(?P<close>[)}\]])|(?P<newline>\n)|(?P<semicolon>;)|(?P<comma>,)|(?P<head>^[^\W\d]\w*)",
+        + more,
         re.MULTILINE,
     )
 
 
-def parts(text: str, start: int = 0, end: int = sys.maxsize) -> Iterator[re.Match[str]]:
-    """Find only the texts, strings, comments, brackets, separators and words in the first column.
+_OUTLINE = r"|(?P<open>[({\[])|(?P<close>[)}\]])|(?P<newline>\n)|(?P<semicolon>;)|(?P<head>^[^\W\d]\w*)"
 
-    That takes a fifth of the time of all tokens. A text that is never closed is only its first three quotes.
+
+def opaque(text: str) -> Iterator[re.Match[str]]:
+    """Find only the texts, strings and comments, which takes a tenth of the time of all tokens.
+
+    A text that is never closed is only its first three quotes.
     """
-    return _coarse().finditer(text, start, end)
+    return _coarse().finditer(text)
+
+
+def parts(text: str) -> Iterator[re.Match[str]]:
+    """Find the same, brackets, separators and words in the first column: a fifth of the time of all tokens."""
+    return _coarse(_OUTLINE).finditer(text)
 
 
 def _fault(text: str, start: int, end: int | None) -> Fault | None:
