@@ -194,7 +194,7 @@ def compiled(job: Job, models: Models, *, concurrency: int = 16, attempts: int =
     models.look = look
     watch = Silent()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("skillc.pipeline.Runner", PlainRunner)
+        patch.setattr("skillc.session.Runner", PlainRunner)
         try:
             return Run(compile_job(job, watch, client), client, watch, models, job.estimated)
         finally:
