@@ -112,7 +112,7 @@ class Models:
 class PlainRunner:
     """A rollout is one call with the skill and the question, and nothing around them."""
 
-    def __init__(self, plan: Any, client: Client) -> None:
+    def __init__(self, plan: Any, client: Client, *, role: str = "target") -> None:
         self._client = client
 
     async def __call__(self, text: str | None, example: Example, sample: int, stage: str) -> Rollout:
