@@ -15,12 +15,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from skillc.data.examples import Example
 from skillc.gates.terms import Constant
 from skillc.language.loop import BudgetPlan
 from skillc.models.backends.litellm import load_litellm
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
+from skillc.outcomes import Example
 from skillc.plan.schema import DataPlan, FieldPlan, MetricPlan, ModelPlan, Plan, SkillPlan, TaskPlan, TypePlan
 from skillc.program.rollout import Runner
 

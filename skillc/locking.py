@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.data.dataset import Dataset
-from skillc.data.examples import check_unused, marks
+from skillc.data.split import check_unused, marks
 from skillc.document.skill import digest
 from skillc.frontend import Planned
 from skillc.gates.terms import TextConstant, calls

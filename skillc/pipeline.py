@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from skillc.artifact_paths import ArtifactPaths
-from skillc.data.examples import split_digest
+from skillc.data.split import split_digest
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned

@@ -8,88 +8,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+# Everything may import the leaves, and what comes before it in the order.
 LEAVES = {
-    *(
-        "tokens",
-        "errors",
-        "resources",
-        "files",
-        "fences",
-        "user_code",
-        "conflict",
-        "skill_packages",
-        "diagnostics",
-    ),
-    *("artifact_paths", "fences", "text", "json_values"),
+    *("artifact_paths", "conflict", "errors", "fences", "files", "json_values", "outcomes", "resources"),
+    *("skill_packages", "text", "tokens", "user_code"),
 }
-MAY_IMPORT = {
-    "stats": {"metrics"},
-    "gates": {"stats", "data", "metrics"},
-    "diagnostics": {"syntax"},
-    "syntax": set(),
-    "language": {"gates", "syntax"},
-    "document": set(),
-    "plan": {"gates", "syntax", "language", "document"},
-    "budget": {"stats", "gates", "language", "document", "plan"},
-    "data": {"gates", "syntax", "plan", "budget", "language"},
-    "store": set(),
-    "models": {"gates", "language", "plan", "budget", "store"},
-    "metrics": {"gates", "syntax", "plan", "models", "data", "language"},
-    "program": {"gates", "syntax", "plan", "budget", "document", "data", "models", "metrics", "language"},
-    "optimize": {
-        "stats",
-        "gates",
-        "syntax",
-        "plan",
-        "budget",
-        "document",
-        "data",
-        "models",
-        "metrics",
-        "program",
-        "language",
-    },
-    "lint": {"stats", "gates", "syntax", "language", "plan", "budget", "data", "optimize"},
-    "run": {"language", "plan", "budget", "document", "store", "models", "optimize"},
-    "evaluate": {
-        *(
-            "stats",
-            "gates",
-            "syntax",
-            "language",
-            "document",
-            "plan",
-            "budget",
-            "data",
-            "models",
-            "metrics",
-            "program",
-            "optimize",
-            "run",
-        ),
-        *("frontend", "locking", "owner", "report", "session"),
-    },
-    "lsp": {"gates", "syntax", "language", "document", "plan", "budget", "data", "frontend"},
-    "versions": {
-        *("gates", "syntax", "language", "document", "plan", "budget", "data", "program", "run"),
-        *("frontend", "checking", "locking", "loading", "owner"),
-    },
-    "doctor": {
-        "gates",
-        "syntax",
-        "language",
-        "document",
-        "plan",
-        "budget",
-        "data",
-        "models",
-        "metrics",
-        "program",
-        "optimize",
-        "run",
-        "frontend",
-    },
-}
+ORDER = (
+    *("syntax", "diagnostics", "document", "stats", "gates", "language", "plan", "budget", "data", "store", "models"),
+    *("metrics", "program", "optimize", "lint", "frontend", "owner", "loading", "run", "locking", "session"),
+    *("teleprompter", "checking", "versions", "doctor", "pipeline", "sanity", "report", "evaluate", "tidying"),
+    *("code_pages", "history", "install", "importer", "pygments_lexer", "lsp", "cli"),
+)
+# The parser reports what it finds, and a diagnostic points into a source.
+TOGETHER = {"syntax": {"diagnostics"}}
 HEAVY = ("dspy", "litellm", "openai", "httpx", "requests", "aiohttp", "numpy")
 
 
@@ -107,11 +38,25 @@ def imports(path):
                 yield parts[1]
 
 
-@pytest.mark.parametrize("package", sorted(MAY_IMPORT))
-def test_a_package_imports_only_what_stands_before_it(package):
-    allowed = MAY_IMPORT[package] | LEAVES | {package}
-    for path in sorted((ROOT / "skillc" / package).rglob("*.py")):
-        stray = set(imports(path)) - allowed
+def files_of(name):
+    """The files of a package or a module of skillc."""
+    folder = ROOT / "skillc" / name
+    return sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
+
+
+def test_every_package_and_module_has_its_place():
+    names = {
+        path.stem for path in (ROOT / "skillc").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    assert names - {"__init__", "__main__"} == LEAVES | set(ORDER)
+    assert not LEAVES & set(ORDER)
+
+
+@pytest.mark.parametrize("name", [*sorted(LEAVES), *ORDER])
+def test_nothing_imports_what_comes_after_it(name):
+    before = set() if name in LEAVES else set(ORDER[: ORDER.index(name)]) | TOGETHER.get(name, set())
+    for path in files_of(name):
+        stray = set(imports(path)) - before - LEAVES - {name, "__version__"}
         assert not stray, f"{path.relative_to(ROOT)} imports {sorted(stray)}"
 
 

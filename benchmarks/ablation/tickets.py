@@ -10,7 +10,6 @@ from typing import Any
 
 from benchmarks.search.run import _NoTest
 from skillc.budget.steps import decisions_of, wave_size
-from skillc.data.examples import Example
 from skillc.document.skill import Document
 from skillc.frontend import estimate, plan_file
 from skillc.metrics.meter import Meter
@@ -22,6 +21,7 @@ from skillc.optimize.engine import Engine
 from skillc.optimize.loop.train import train
 from skillc.optimize.observer import Silent
 from skillc.optimize.rollouts import Rollouts
+from skillc.outcomes import Example
 from skillc.plan.initial import initial_document
 from skillc.program.rollout import Rollout, Runner
 

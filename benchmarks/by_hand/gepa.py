@@ -21,10 +21,10 @@ import dspy
 from dspy.utils.parallelizer import ParallelExecutor
 
 from skillc.data.dataset import load
-from skillc.data.examples import Example
 from skillc.document.skill import for_target
 from skillc.frontend import plan_file
 from skillc.metrics.primitives import same
+from skillc.outcomes import Example
 from skillc.plan.initial import initial_document
 from skillc.program.module import build_module
 from skillc.program.names import field_names, instructions

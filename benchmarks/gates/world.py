@@ -13,7 +13,6 @@ from fractions import Fraction
 from pathlib import Path
 
 from skillc.data.dataset import Dataset
-from skillc.data.examples import Example
 from skillc.document.skill import Document, document_of, for_target
 from skillc.frontend import plan_file
 from skillc.metrics.meter import Meter
@@ -21,6 +20,7 @@ from skillc.optimize.engine import Engine, State
 from skillc.optimize.observer import Silent
 from skillc.optimize.rollouts import Rollouts
 from skillc.optimize.schedule import Patience
+from skillc.outcomes import Example
 from skillc.plan.schema import Plan
 from skillc.program.rollout import Rollout
 

@@ -23,7 +23,7 @@ from binomial import at_least, interval
 from compiles import CONFIDENT, STRICT, Result, Size, compile_in, in_a_row
 from worlds import World, coin, proposer
 
-from skillc.metrics.cells import MICRO
+from skillc.outcomes import MICRO
 from skillc.stats.power import chance_of_accept, inflation, null_run, smallest_gain
 from skillc.stats.verdict import PairedScore, judge
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from skillc.data.dataset import Dataset
-from skillc.data.examples import Example
+from skillc.outcomes import Example
 from skillc.program.rollout import Rollout
 
 HELPFUL = "Read the second sentence first."

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from skillc.data.examples import Example
 from skillc.document.skill import Document
 from skillc.models.backends.litellm import send
 from skillc.models.pacing.slots import _AHEAD
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.observer import Silent
 from skillc.optimize.rollouts import Outcome, Rollouts
+from skillc.outcomes import Example
 
 # The rollout that a request belongs to.
 _KEY: ContextVar[Any] = ContextVar("line_key", default=None)

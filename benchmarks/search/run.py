@@ -19,7 +19,6 @@ from benchmarks.search.mixed_optimizer import MixedOptimizer
 from benchmarks.search.optimizer import ScriptedOptimizer
 from benchmarks.search.world import Settings, World
 from skillc.budget.steps import decisions_of, wave_size
-from skillc.data.examples import Example
 from skillc.document.skill import Document, digest
 from skillc.frontend import estimate, plan_file
 from skillc.metrics.meter import Meter
@@ -29,6 +28,7 @@ from skillc.optimize.engine import Engine
 from skillc.optimize.loop.train import train
 from skillc.optimize.observer import Silent
 from skillc.optimize.rollouts import Outcome, Rollouts
+from skillc.outcomes import Example
 from skillc.plan.initial import initial_document
 from skillc.program.rollout import Rollout
 

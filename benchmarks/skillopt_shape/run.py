@@ -14,11 +14,11 @@ import skillc.pipeline
 from benchmarks.ablation.optimizer import EveryStage
 from benchmarks.search.world import Settings, World, rules_in
 from benchmarks.skillopt_shape.world import HardWorld
-from skillc.data.examples import Example
 from skillc.frontend import estimate, plan_file
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.optimize.observer import Silent
+from skillc.outcomes import Example
 from skillc.pipeline import Job as Compile
 from skillc.pipeline import compile_job
 from skillc.program.rollout import Rollout

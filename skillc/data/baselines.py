@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from skillc.data.dataset import Dataset
-from skillc.data.examples import Example
+from skillc.outcomes import Example
 from skillc.plan.schema import TaskPlan
 
 _WORD = re.compile(r"[^\W_]+")

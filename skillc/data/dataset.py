@@ -15,11 +15,12 @@ from pydantic import JsonValue
 
 from skillc.budget.spend import Extent, Sizes
 from skillc.data.columns import Column, Origin, columns_of, convert_row
-from skillc.data.examples import SIDES, Example, Side, rank, split_groups
 from skillc.data.problems import Problems, alike, located, named
 from skillc.data.read import Row, is_csv, read_rows
+from skillc.data.split import SIDES, Side, rank, split_groups
 from skillc.errors import SkillcError
 from skillc.json_values import JsonObject, as_text, canonical_ascii
+from skillc.outcomes import Example
 from skillc.plan.schema import DataPlan, Plan, SplitPlan, TaskPlan
 from skillc.text import counted, free_name
 from skillc.tokens import count_tokens

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillc.data.columns import ColumnProfile, profile
-from skillc.data.examples import written
 from skillc.data.problems import alike, named
+from skillc.data.split import written
 from skillc.errors import SkillcError
 from skillc.plan.existing import WHOLE_TEXT, Existing, literal_text
 from skillc.syntax.formatting import format_source

@@ -15,7 +15,7 @@ from skillc.budget.call_sizes import rollout_size
 from skillc.budget.spend import Bound, Sizes
 from skillc.data.dataset import Dataset, sizes_of
 from skillc.data.dataset import load as load_data
-from skillc.data.examples import Example, split_digest
+from skillc.data.split import split_digest
 from skillc.diagnostics.suggest import suggest
 from skillc.document.skill import tokens
 from skillc.errors import SkillcError
@@ -25,6 +25,7 @@ from skillc.models.backends.function import FUNCTION
 from skillc.models.backends.registry import connect
 from skillc.models.endpoint import Endpoint, provider_of
 from skillc.models.prices import price_table
+from skillc.outcomes import Example
 from skillc.owner import check_owner
 from skillc.plan import figures
 from skillc.plan.digest import run_id

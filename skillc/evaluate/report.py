@@ -13,7 +13,7 @@ from skillc.evaluate.job import EvalJob, new_looks
 from skillc.evaluate.run import Evaluation
 from skillc.evaluate.scores import Gain, ModelScores, Score
 from skillc.gates.units import written
-from skillc.metrics.cells import Mean
+from skillc.outcomes import Mean
 from skillc.plan import figures
 from skillc.plan.schema import MetricPlan
 from skillc.report import VERDICT_STYLE, percent, points, spent_line, spent_lines

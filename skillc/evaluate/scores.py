@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from skillc.data.examples import Example
 from skillc.evaluate.skills import Arm
-from skillc.metrics.cells import MICRO, Mean, measured_mean
 from skillc.models.ledger import Tally
 from skillc.optimize.final import Compared, paired
 from skillc.optimize.rollouts import failure_kind
+from skillc.outcomes import MICRO, Example, Mean, measured_mean
 from skillc.plan.schema import ModelPlan, Plan
 from skillc.stats.means import mean_interval
 from skillc.stats.verdict import PairedScore, Verdict, judge, without_test

@@ -10,7 +10,7 @@ from pathlib import Path
 from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
 from skillc.conflict import refuse_unmerged
 from skillc.data.dataset import Dataset
-from skillc.data.examples import check_unused
+from skillc.data.split import check_unused
 from skillc.document.skill import Document, digest, for_target
 from skillc.document.skill_md import from_skill_md
 from skillc.errors import SkillcError

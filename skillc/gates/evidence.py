@@ -11,10 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
-from skillc.data.examples import Example
 from skillc.gates.intervals import EVERYTHING, Interval
 from skillc.gates.terms import State
-from skillc.metrics.cells import MICRO, Cell, Scored
+from skillc.outcomes import MICRO, Cell, Example, Scored
 from skillc.stats.betting import e_value
 from skillc.stats.subsets import Confidence, Groups, Ints
 

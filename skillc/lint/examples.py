@@ -12,10 +12,11 @@ from itertools import pairwise
 from pydantic import JsonValue
 
 from skillc.data.dataset import Dataset
-from skillc.data.examples import SIDES, Example, Side
 from skillc.data.problems import located, named
+from skillc.data.split import SIDES, Side
 from skillc.diagnostics.diagnostic import Diagnostic, Label
 from skillc.lint.rules import DataFacts, note, rule, warning
+from skillc.outcomes import Example
 from skillc.plan.figures import share
 from skillc.plan.schema import FieldPlan
 from skillc.text import counted, joined

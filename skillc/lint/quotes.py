@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from skillc.data.dataset import Dataset
-from skillc.data.examples import SIDES, Example, Side
+from skillc.data.split import SIDES, Side
 from skillc.diagnostics.diagnostic import Diagnostic, Label
 from skillc.lint.examples import normal, place_of
 from skillc.lint.rules import DataFacts, note, rule, warning
 from skillc.optimize.gate.gate import RUN, Words, said, words
+from skillc.outcomes import Example
 from skillc.plan.schema import Plan
 from skillc.text import counted, joined, shown
 

@@ -16,13 +16,12 @@ from pydantic import JsonValue
 from skillc import user_code
 from skillc.data.baselines import baseline_scores
 from skillc.data.dataset import Dataset
-from skillc.data.examples import Example
 from skillc.errors import SkillcError
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, ListTerm, MetricTerm, Operation, Term, TextConstant, walk
 from skillc.json_values import JsonObject
-from skillc.metrics.cells import MICRO, Cell, Scored, Unmeasured, UnmeasuredKind, measured_mean
 from skillc.metrics.primitives import COUNTS, PRIMITIVES, SEARCHES, Measure, Subject, phrases_of, same, text_of
 from skillc.metrics.user_metric import call, load_function
+from skillc.outcomes import MICRO, Cell, Example, Scored, Unmeasured, UnmeasuredKind, measured_mean
 from skillc.plan.schema import MetricPlan, Plan
 
 # What a metric may call.

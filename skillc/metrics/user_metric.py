@@ -13,10 +13,10 @@ from typing import Any
 from pydantic import JsonValue
 
 from skillc import user_code
-from skillc.data.examples import Example
 from skillc.errors import SkillcError
 from skillc.json_values import JsonObject
 from skillc.metrics.primitives import Measure
+from skillc.outcomes import Example
 
 
 def load_function(name: str, root: Path) -> Callable[..., Any]:

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pydantic import JsonValue
 
 from skillc.data.dataset import Dataset
-from skillc.data.examples import Example
 from skillc.document.edits import Edit
 from skillc.document.skill import Document, digest
-from skillc.metrics.cells import MICRO, measured_mean
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.observer import Observer
 from skillc.optimize.propose.near import Near
@@ -21,6 +19,7 @@ from skillc.optimize.propose.proposals import Proposal
 from skillc.optimize.rollouts import Rollouts, is_failure
 from skillc.optimize.schedule import Patience
 from skillc.optimize.strategies.ahead import NOTHING_AHEAD, Ahead
+from skillc.outcomes import MICRO, Example, measured_mean
 from skillc.plan.schema import Plan
 from skillc.tokens import count_tokens
 

@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from skillc.data.examples import Example
 from skillc.document.skill import Document, digest
 from skillc.gates.terms import metrics_read
-from skillc.metrics.cells import MICRO, Scored, measured_mean
 from skillc.models.failures import BudgetReached, EndpointAway
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.gate.decide import DOWN
 from skillc.optimize.loop.train import Trained
 from skillc.optimize.observer import cut_by
 from skillc.optimize.rollouts import Rollouts, gather
+from skillc.outcomes import MICRO, Example, Scored, measured_mean
 from skillc.plan.schema import Plan
 from skillc.stats.verdict import PairedScore, Verdict, judge, without_test
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from pydantic import JsonValue
 
 from skillc.budget.steps import SHELF
-from skillc.data.examples import Example
 from skillc.document.edits import Delete, Edit, apply_edits
 from skillc.document.skill import Document, digest
 from skillc.optimize.engine import Effect, Engine, Part, Rejected, State
@@ -24,6 +23,7 @@ from skillc.optimize.gate.credit import Moved
 from skillc.optimize.propose.cases import shortened, shown_answer, shown_gold, shown_inputs
 from skillc.optimize.propose.proposals import Proposal, unite, wording
 from skillc.optimize.screen.judges import moved
+from skillc.outcomes import Example
 
 if TYPE_CHECKING:
     from skillc.optimize.gate.decide import Patch

@@ -11,14 +11,13 @@ from typing import Any, TypeAlias, TypeVar
 
 from pydantic import JsonValue
 
-from skillc.data.examples import Example
 from skillc.document.skill import Document, digest, for_target
-from skillc.metrics.cells import MICRO, Cell, Scored, Unmeasured
 from skillc.metrics.meter import Meter, unmeasured
 from skillc.models.concurrency import SingleFlight
 from skillc.models.failures import BackendFailed
 from skillc.optimize.observer import Observer
 from skillc.optimize.record import Record, Unrecorded, Value
+from skillc.outcomes import MICRO, Cell, Example, Scored, Unmeasured
 from skillc.plan.schema import Plan
 from skillc.program.rollout import Rollout
 

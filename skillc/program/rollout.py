@@ -12,13 +12,12 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 from pydantic import JsonValue, TypeAdapter
 
-from skillc.data.examples import Example
 from skillc.json_values import JsonObject
-from skillc.metrics.cells import UnmeasuredKind
 from skillc.models.calls import Completion
 from skillc.models.client import Client
 from skillc.models.dspy_lm import RoleLM, make_lm, scope
 from skillc.models.failures import CallFailed, find_failure
+from skillc.outcomes import Example, UnmeasuredKind
 from skillc.plan.schema import Plan
 from skillc.program.module import Program, build_module
 from skillc.program.names import instructions

@@ -14,7 +14,7 @@ from itertools import accumulate
 from math import gcd, log, sqrt
 from statistics import NormalDist
 
-from skillc.metrics.cells import MICRO
+from skillc.outcomes import MICRO
 
 _NORMAL = NormalDist()
 _POINTS = 400

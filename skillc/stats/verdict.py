@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
-from skillc.metrics.cells import MICRO
+from skillc.outcomes import MICRO
 from skillc.stats.power import LEAST_GROUPS, LEVEL, detectable_gain
 from skillc.text import counted
 

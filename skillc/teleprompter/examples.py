@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from skillc.data.dataset import Dataset
-from skillc.data.examples import Example
 from skillc.errors import SkillcError
+from skillc.outcomes import Example
 from skillc.teleprompter.rollouts import as_json
 
 # Without a validation set, this share of the training set is kept for it.

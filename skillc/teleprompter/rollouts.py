@@ -16,15 +16,14 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 from pydantic import JsonValue, TypeAdapter
 
-from skillc.data.examples import Example
 from skillc.document.skill import Document, for_target
-from skillc.metrics.cells import MICRO, Scored
 from skillc.metrics.meter import Measured, Meter, MetricError
 from skillc.models.calls import Completion
 from skillc.models.client import Client
 from skillc.models.dspy_lm import RoleLM, make_lm, scope
 from skillc.models.failures import CallFailed, find_failure
 from skillc.optimize.rollouts import Outcome, Rollouts
+from skillc.outcomes import MICRO, Example, Scored
 from skillc.program.rollout import UNMEASURED_BY, Rollout, rollout_of
 from skillc.teleprompter.lms import TARGET
 from skillc.teleprompter.predictors import put_in

@@ -11,8 +11,8 @@ from skillc.artifact_paths import CANDIDATE_SUFFIX, LOCK_SUFFIX, SKILL_FILE, Art
 from skillc.checking import Looked
 from skillc.conflict import UnmergedError, is_mark
 from skillc.data.dataset import Dataset, load
-from skillc.data.examples import check_unused, split_digest
 from skillc.data.problems import DataError
+from skillc.data.split import check_unused, split_digest
 from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.errors import SkillcError
 from skillc.frontend import Planned, check_file, plan_file

@@ -2,8 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc.data.examples import Example, check_unused, marks
+from skillc.data.split import check_unused, marks
 from skillc.errors import SkillcError
+from skillc.outcomes import Example
 
 names = st.sets(st.sampled_from([f"e{i}" for i in range(12)]))
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from skillc.data.baselines import baseline_scores
 from skillc.data.dataset import Dataset, load
-from skillc.data.examples import SIDES, split_groups
+from skillc.data.split import SIDES, split_groups
 from skillc.errors import SkillcError
 from skillc.plan.schema import DataPlan, FieldPlan, SplitPlan, TaskPlan, TypePlan
 

@@ -6,10 +6,9 @@ from math import prod
 
 from hypothesis import strategies as st
 
-from skillc.data.examples import Example
 from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
-from skillc.metrics.cells import MICRO, Scored, Unmeasured
+from skillc.outcomes import MICRO, Example, Scored, Unmeasured
 from skillc.stats.subsets import SUBSETS, subset_sums
 
 STATES = ("candidate", "incumbent", "best", "initial")

@@ -10,12 +10,12 @@ from skillc.document.skill import document_of, for_target
 from skillc.gates.stages import stage_of
 from skillc.gates.terms import FieldTerm, MeanTerm, Operation
 from skillc.language.loop import BudgetPlan, OptimizePlan
-from skillc.metrics.cells import MICRO, Scored
 from skillc.models.failures import BudgetReached
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.observer import Silent
 from skillc.optimize.rollouts import Rollouts
 from skillc.optimize.schedule import Patience
+from skillc.outcomes import MICRO, Scored
 from skillc.plan.schema import (
     DataPlan,
     FieldPlan,

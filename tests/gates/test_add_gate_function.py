@@ -46,14 +46,14 @@ import json
 from pathlib import Path
 
 from docs.making.pages import pages
-from skillc.data.examples import Example
+from skillc.outcomes import Example
 from skillc.frontend import plan_file
 from skillc.gates.axioms import Axioms
 from skillc.gates.draw import brief, draw
 from skillc.gates.evaluate import decide
 from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence
 from skillc.gates.prove import as_strict
-from skillc.metrics.cells import MICRO, Scored
+from skillc.outcomes import MICRO, Scored
 
 
 def gate(name):

@@ -3,9 +3,9 @@ from dataclasses import replace
 from scripted_engine import skill
 
 from skillc.document.edits import Add
-from skillc.metrics.cells import MICRO
 from skillc.optimize.propose.proposals import Proposal
 from skillc.optimize.screen.select import bundles
+from skillc.outcomes import MICRO
 
 START = skill("You sort.")
 

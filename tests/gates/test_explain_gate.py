@@ -3,11 +3,10 @@ from textwrap import dedent
 
 import pytest
 
-from skillc.data.examples import Example
 from skillc.gates.draw import brief, draw
 from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm
-from skillc.metrics.cells import MICRO, Scored
+from skillc.outcomes import MICRO, Example, Scored
 
 CANDIDATE, INCUMBENT = MeanTerm("candidate", "m"), MeanTerm("incumbent", "m")
 BETTER = Operation(">", (CANDIDATE, INCUMBENT))

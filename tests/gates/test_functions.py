@@ -11,7 +11,7 @@ from skillc.gates.evaluate import EVALUATORS, value
 from skillc.gates.functions import RUN_FUNCTIONS
 from skillc.gates.intervals import Interval
 from skillc.gates.terms import CallTerm, FieldTerm, MetricTerm
-from skillc.metrics.cells import MICRO
+from skillc.outcomes import MICRO
 
 AXIOMS = Axioms(
     {name: Interval(Fraction(each.low, MICRO), Fraction(each.high, MICRO)) for name, each in METRICS.items()}

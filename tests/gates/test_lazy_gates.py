@@ -8,13 +8,12 @@ from gate_worlds import METRICS, Exact, UndefinedError, evidence, example, gates
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillc.data.examples import Example
 from skillc.errors import SkillcError
 from skillc.gates.evaluate import decide, decide_all, value
 from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence
 from skillc.gates.intervals import Interval, Truth
 from skillc.gates.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
-from skillc.metrics.cells import MICRO, Scored, Unmeasured
+from skillc.outcomes import MICRO, Example, Scored, Unmeasured
 from skillc.plan.schema import GatePlan
 
 SMALLEST = 2

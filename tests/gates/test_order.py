@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc.data.examples import Example
 from skillc.optimize.gate.pool import validation_order
+from skillc.outcomes import Example
 
 SCORES = {"a": 1, "b": 0, "c": None, "d": 1, "e": 0, "f": 1}
 EXAMPLES = [Example(name, {}, {}, {}, name) for name in SCORES]

@@ -11,15 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted_engine import BETTER, Script, engine, gate, measured, plan, skill, state
 
-from skillc.data.examples import Example
 from skillc.document.skill import tokens
 from skillc.gates.evaluate import decide_all
 from skillc.gates.intervals import Truth
 from skillc.gates.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
-from skillc.metrics.cells import MICRO
 from skillc.models.failures import BudgetReached
 from skillc.optimize.gate.gate import evidence, goal_of, skills, texts
 from skillc.optimize.gate.pool import race
+from skillc.outcomes import MICRO, Example
 
 KNOWN = {"incumbent": skill("as it is"), "best": skill("the best so far"), "initial": skill("at the start of it all")}
 POOL = [skill("a longer text than the others have it"), skill("short text"), skill("other text"), skill("x y z w v")]

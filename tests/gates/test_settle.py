@@ -7,7 +7,6 @@ from fractions import Fraction
 import pytest
 from scripted_engine import Script, engine, gate, measured, plan, skill, state
 
-from skillc.data.examples import Example
 from skillc.document.edits import Add, apply_edits
 from skillc.document.skill import digest
 from skillc.gates.terms import MeanTerm, Operation
@@ -18,6 +17,7 @@ from skillc.optimize.gate.gate import goal_of
 from skillc.optimize.loop.train import _retry
 from skillc.optimize.observer import Silent
 from skillc.optimize.schedule import Patience
+from skillc.outcomes import Example
 from skillc.run.history import with_completion
 
 START = skill("You sort.", "- Be kind.")

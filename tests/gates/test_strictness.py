@@ -14,7 +14,7 @@ from skillc.gates.intervals import Interval, Truth
 from skillc.gates.normal import normal
 from skillc.gates.prove import as_strict
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
-from skillc.metrics.cells import MICRO
+from skillc.outcomes import MICRO
 from skillc.plan.schema import GatePlan
 
 BOUNDS = Axioms(

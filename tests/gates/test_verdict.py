@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillc.errors import SkillcError
-from skillc.metrics.cells import MICRO
+from skillc.outcomes import MICRO
 from skillc.stats.subsets import subset_sums
 from skillc.stats.verdict import PairedScore, judge
 

@@ -4,12 +4,11 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
-from skillc.data.examples import Example
 from skillc.diagnostics.diagnostic import Severity
 from skillc.frontend import check
 from skillc.language.modules import Loader
-from skillc.metrics.cells import MICRO
 from skillc.metrics.meter import Meter
+from skillc.outcomes import MICRO, Example
 from skillc.plan.resolve import resolve
 from skillc.syntax.source import Source
 

@@ -5,13 +5,12 @@ from fractions import Fraction
 import pytest
 from library_programs import checked, plan
 
-from skillc.data.examples import Example
 from skillc.gates.evaluate import decide
 from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence
 from skillc.gates.intervals import Truth
 from skillc.gates.terms import show_term
 from skillc.language.library import reference
-from skillc.metrics.cells import MICRO, Scored
+from skillc.outcomes import MICRO, Example, Scored
 
 N = 40
 

@@ -6,7 +6,7 @@ import pytest
 from library_programs import score
 
 from skillc.language.library import reference
-from skillc.metrics.cells import MICRO
+from skillc.outcomes import MICRO
 
 TEAM = "exact_match(team)"
 LONG = "word " * 40

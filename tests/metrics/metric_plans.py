@@ -2,9 +2,9 @@
 
 from fractions import Fraction
 
-from skillc.data.examples import Example
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, TextConstant
 from skillc.language.loop import BudgetPlan, OptimizePlan
+from skillc.outcomes import Example
 from skillc.plan.schema import DataPlan, FieldPlan, MetricPlan, Plan, SectionPlan, SkillPlan, TaskPlan, TypePlan
 
 TEXT = TypePlan(kind="text")

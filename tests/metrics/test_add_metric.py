@@ -2,13 +2,12 @@
 
 from types import MappingProxyType
 
-from skillc.data.examples import Example
 from skillc.frontend import plan_file
 from skillc.gates import functions
 from skillc.gates.functions import Builtin, Level, Parameter
-from skillc.metrics.cells import MICRO, Scored
 from skillc.metrics.meter import Meter
 from skillc.metrics.primitives import PRIMITIVES, Measure, Subject, expected, primitive, text_of
+from skillc.outcomes import MICRO, Example, Scored
 
 PROGRAM = """language 1
 task {

@@ -9,9 +9,9 @@ from metric_plans import example, field, metric, on_team, plan, python
 
 from skillc.errors import SkillcError
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, ListTerm, TextConstant
-from skillc.metrics.cells import MICRO
 from skillc.metrics.meter import Meter, MetricError
 from skillc.metrics.primitives import PRIMITIVES, Subject, covers, lines, mentions, phrases_of, words
+from skillc.outcomes import MICRO
 from skillc.plan.schema import TypePlan
 
 LABELS = ("low", "medium", "high", "highest")

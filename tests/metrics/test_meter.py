@@ -4,8 +4,8 @@ import pytest
 from metric_plans import TEXT, example, metric, on_team, plan, python
 
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, MetricTerm, Operation, TextConstant
-from skillc.metrics.cells import Scored, Unmeasured
 from skillc.metrics.meter import Meter, MetricError, unmeasured
+from skillc.outcomes import Scored, Unmeasured
 from skillc.plan.schema import TypePlan
 
 

@@ -22,8 +22,8 @@ from faulty_server import (
 from whole_compiles import Nursery, Storm, compile_here, compile_in, compiled, messages_of, shop, well
 
 from skillc.frontend import estimate, plan_file
-from skillc.metrics.cells import Unmeasured
 from skillc.models.preflight import QUESTION
+from skillc.outcomes import Unmeasured
 
 KEY = "sk-planted-0123456789abcdef"
 WAYS = {

@@ -6,7 +6,6 @@ from fractions import Fraction
 from pathlib import Path
 
 from skillc.data.dataset import Dataset
-from skillc.data.examples import Example
 from skillc.document.edits import Add
 from skillc.document.skill import document_of
 from skillc.gates.terms import CallTerm, FieldTerm
@@ -18,6 +17,7 @@ from skillc.optimize.propose.proposals import Proposal
 from skillc.optimize.rollouts import Rollouts
 from skillc.optimize.schedule import Patience
 from skillc.optimize.screen.screen import screen
+from skillc.outcomes import Example
 from skillc.plan.schema import DataPlan, FieldPlan, MetricPlan, Plan, SkillPlan, TaskPlan, TypePlan
 from skillc.program.rollout import Rollout
 

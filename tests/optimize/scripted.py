@@ -9,7 +9,6 @@ from pathlib import Path
 
 from skillc.budget.steps import decisions_of
 from skillc.data.dataset import Dataset
-from skillc.data.examples import Example
 from skillc.frontend import check_file
 from skillc.metrics.meter import Meter
 from skillc.optimize.engine import Engine
@@ -17,6 +16,7 @@ from skillc.optimize.loop.train import train
 from skillc.optimize.observer import Silent
 from skillc.optimize.propose.replies import MetaSkillReply, ProposedEdit, ReflectReply, SlowUpdateReply
 from skillc.optimize.rollouts import Rollouts
+from skillc.outcomes import Example
 from skillc.plan.initial import initial_document
 from skillc.plan.resolve import resolve
 from skillc.program.rollout import Rollout

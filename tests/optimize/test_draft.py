@@ -9,12 +9,12 @@ from workshop import KIND_OF, PLACE, Workshop, rows, word_of
 
 from skillc.data.starter import Choice, start
 from skillc.document.skill import digest
-from skillc.metrics.cells import Scored
 from skillc.optimize.loop.step import step, with_maker
 from skillc.optimize.propose.contrast import replayed
 from skillc.optimize.propose.draft import draft
 from skillc.optimize.propose.proposals import without_tags
 from skillc.optimize.strategies.makers import DRAFTS, EDITS, maker_of
+from skillc.outcomes import Scored
 
 ON = ("optimize.drafts=2", "optimize.speculate=off", "optimize.batch=30")
 

@@ -18,15 +18,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "hon
 from compiles import STRICT, Scripted, engine_of, plan_of
 from worlds import World, coin, dataset, proposer
 
-from skillc.data.examples import Example
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
-from skillc.metrics.cells import MICRO
 from skillc.optimize.engine import Engine
 from skillc.optimize.final import final_test
 from skillc.optimize.loop.train import train
 from skillc.optimize.observer import Silent
 from skillc.optimize.rollouts import Outcome, Rollouts
+from skillc.outcomes import MICRO, Example
 from skillc.plan.initial import initial_document
 from skillc.program.rollout import Rollout
 

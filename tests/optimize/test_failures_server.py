@@ -16,11 +16,11 @@ import pytest
 from whole_runs import PROGRAM, no_wait, planned_job
 from worlds import ANSWERS, World, coin, proposer
 
-from skillc.data.examples import Example
 from skillc.errors import SkillcError
 from skillc.models.client import Client
 from skillc.models.pacing.outage import Retries
 from skillc.optimize.observer import Silent
+from skillc.outcomes import Example
 from skillc.pipeline import Compiled, Job, compile_job
 
 SETTINGS = ("budget.steps=3", "optimize.batch=6")

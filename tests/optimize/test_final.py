@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted import World, engine_of, examples, plan_of, solves, trained
 
-from skillc.data.examples import split_digest
-from skillc.metrics.cells import MICRO, measured_mean
+from skillc.data.split import split_digest
 from skillc.optimize.engine import mean
 from skillc.optimize.final import final_test
+from skillc.outcomes import MICRO, measured_mean
 from skillc.stats.verdict import PairedScore, judge
 
 UNIT = {"low": Fraction(0), "high": Fraction(1), "look": 1, "seed": 7}

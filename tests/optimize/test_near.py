@@ -1,7 +1,7 @@
 """Examples that read alike are found by the words of their inputs."""
 
-from skillc.data.examples import Example
 from skillc.optimize.propose.near import Alike, Near
+from skillc.outcomes import Example
 
 
 def example(name, **inputs):

@@ -17,7 +17,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "hon
 
 from worlds import ANSWERS, Proposer, World, proposer
 
-from skillc.data.examples import Example
 from skillc.frontend import estimate, plan_file
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
@@ -25,6 +24,7 @@ from skillc.models.failures import CallFailed
 from skillc.models.ledger import Caps
 from skillc.models.pacing.outage import Retries
 from skillc.optimize.observer import Silent
+from skillc.outcomes import Example
 from skillc.pipeline import Compiled, Job, compile_job
 from skillc.program.rollout import Rollout
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from model_plans import TASK, Scripted, model, plan_of, reply
 
-from skillc.data.examples import Example
 from skillc.errors import SkillcError
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, PermanentFailure
 from skillc.models.pacing.outage import Retries
+from skillc.outcomes import Example
 from skillc.plan.initial import task_text
 from skillc.plan.schema import FieldPlan, RolloutPlan, TaskPlan, TypePlan
 from skillc.program.rollout import Rollout, Runner

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from skillc.data.examples import Example
 from skillc.document.skill import Document
 from skillc.gates.stages import reads_batch
 from skillc.optimize.engine import Engine, State, is_right
 from skillc.optimize.gate.gate import Decision, hopeless
 from skillc.optimize.gate.pool import race, take
+from skillc.outcomes import Example
 from skillc.plan.schema import GatePlan, Plan
 
 

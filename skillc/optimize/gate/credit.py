@@ -15,11 +15,10 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from skillc.data.examples import Example
 from skillc.document.edits import Add, Edit, Replace
 from skillc.document.skill import Document
-from skillc.metrics.cells import Scored
 from skillc.optimize.engine import Engine, State
+from skillc.outcomes import Example, Scored
 
 _WORD = re.compile(r"\w+")
 _MOST_NAMED = 20

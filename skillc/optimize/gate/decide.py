@@ -10,7 +10,6 @@ from fractions import Fraction
 
 from pydantic import JsonValue
 
-from skillc.data.examples import Example
 from skillc.document.edits import Edit, apply_edits
 from skillc.document.skill import Document, digest, tokens
 from skillc.gates.intervals import Interval
@@ -23,6 +22,7 @@ from skillc.optimize.gate.gate import Decision, complete, goal_of, shown
 from skillc.optimize.memory import with_effect
 from skillc.optimize.observer import cut_by
 from skillc.optimize.propose.proposals import Proposal, wording
+from skillc.outcomes import Example
 from skillc.plan.schema import GatePlan
 
 

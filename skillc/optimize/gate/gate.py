@@ -10,7 +10,6 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from skillc.data.examples import Example
 from skillc.document.skill import Document, tokens
 from skillc.errors import SkillcError
 from skillc.gates.evaluate import decide, decide_all
@@ -19,10 +18,10 @@ from skillc.gates.intervals import Interval, Truth
 from skillc.gates.stages import gates_for
 from skillc.gates.terms import State as LanguageState
 from skillc.gates.terms import StateTerm, Term, calls
-from skillc.metrics.cells import MICRO, Cell
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.gate.credit import Flips
 from skillc.optimize.rollouts import Outcome, Rollouts
+from skillc.outcomes import MICRO, Cell, Example
 from skillc.plan.schema import FieldPlan, TaskPlan
 
 Result = Literal["accept", "reject", "beaten", "undecided"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 
-from skillc.data.examples import Example
 from skillc.document.change import base_of_change, change
 from skillc.document.skill import Document, digest
 from skillc.gates.draw import brief, draw
@@ -19,6 +18,7 @@ from skillc.optimize.gate.credit import flips
 from skillc.optimize.gate.gate import Decision, Result, evidence, shown, skills, texts
 from skillc.optimize.observer import Seen
 from skillc.optimize.rollouts import gather
+from skillc.outcomes import Example
 from skillc.plan.schema import GatePlan
 
 REQUEUES = 2

@@ -8,14 +8,13 @@ from dataclasses import replace
 from fractions import Fraction
 from math import sqrt
 
-from skillc.data.examples import Example
 from skillc.document.skill import Document
 from skillc.errors import SkillcError
 from skillc.gates.terms import CallTerm, Constant, MetricTerm, conjuncts, sides
-from skillc.metrics.cells import MICRO, Scored
 from skillc.optimize.engine import Engine, mean
 from skillc.optimize.gate.gate import complete
 from skillc.optimize.rollouts import Outcome, failure_kind
+from skillc.outcomes import MICRO, Example, Scored
 from skillc.plan.schema import Plan
 
 RETRIES = 2

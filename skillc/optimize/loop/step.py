@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-from skillc.data.examples import Example
 from skillc.document.skill import digest
 from skillc.optimize.engine import Engine, Place, State, entry, failing, mean
 from skillc.optimize.gate.decide import settle_pool
@@ -15,6 +14,7 @@ from skillc.optimize.memory import with_batch
 from skillc.optimize.propose.contrast import Measured, remembering, replayed, retired
 from skillc.optimize.rollouts import Outcome, is_failure
 from skillc.optimize.strategies.makers import Made, Maker, maker_of
+from skillc.outcomes import Example
 from skillc.plan.models import rulebook_limits
 
 

@@ -10,7 +10,6 @@ from fractions import Fraction
 from pydantic import JsonValue
 
 from skillc.budget.steps import epochs_of, open_ended, step_size, steps_of
-from skillc.data.examples import Example
 from skillc.document.edits import apply_edits
 from skillc.document.skill import Document
 from skillc.models.failures import BudgetReached, EndpointAway
@@ -24,6 +23,7 @@ from skillc.optimize.propose.proposals import wording
 from skillc.optimize.schedule import Patience, batches
 from skillc.optimize.strategies.ahead import ahead_of
 from skillc.optimize.strategies.mechanism import Epoch, after_decision
+from skillc.outcomes import Example
 
 _FINISHED = ("epochs", "steps", "patience", "perfect", "exhausted")
 _OF_ITSELF = (*_FINISHED, "undecided")

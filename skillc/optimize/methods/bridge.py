@@ -14,15 +14,14 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
 
-from skillc.data.examples import Example
 from skillc.document.edits import rewrite
 from skillc.document.skill import Document, Section, digest
 from skillc.errors import SkillcError
-from skillc.metrics.cells import MICRO, Scored
 from skillc.models.failures import BudgetReached, EndpointAway
 from skillc.optimize.engine import Engine
 from skillc.optimize.gate.decide import DOWN
 from skillc.optimize.rollouts import Outcome
+from skillc.outcomes import MICRO, Example, Scored
 from skillc.plan.schema import FieldPlan, TaskPlan
 
 SEARCH = "search"

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from skillc.data.examples import Example
 from skillc.document.skill import Document, for_optimizer
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached
@@ -19,6 +18,7 @@ from skillc.optimize.propose.prompting import Messages, SectionView, TrajectoryV
 from skillc.optimize.propose.replies import OneShotReply
 from skillc.optimize.rollouts import Outcome
 from skillc.optimize.schedule import batches
+from skillc.outcomes import Example
 from skillc.plan.initial import first_decides
 from skillc.plan.schema import Plan, TaskPlan
 

@@ -16,7 +16,6 @@ import dspy
 import tqdm
 from dspy.lm15 import Request, Response
 
-from skillc.data.examples import Example
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.models.client import Client
@@ -28,6 +27,7 @@ from skillc.optimize.methods.run import Found
 from skillc.optimize.observer import cut_by
 from skillc.optimize.propose.cases import shown_answer, shown_feedback, shown_gold, shown_inputs, trimmed
 from skillc.optimize.rollouts import Outcome
+from skillc.outcomes import Example
 from skillc.plan.schema import Plan
 from skillc.program.module import signature_of
 from skillc.program.names import field_names

@@ -12,12 +12,11 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from skillc.budget.call_sizes import EFFECTS_LIMIT, REJECTED_LIMIT
-from skillc.data.examples import Example
 from skillc.document.skill import Document, for_optimizer
-from skillc.metrics.cells import MICRO, Scored
 from skillc.optimize.engine import Effect, Engine, Rejected, State
 from skillc.optimize.propose.prompting import Briefing, SectionView, TrajectoryView
 from skillc.optimize.rollouts import Outcome
+from skillc.outcomes import MICRO, Example, Scored
 from skillc.plan.initial import first_decides
 from skillc.plan.schema import Plan
 from skillc.tokens import count_tokens

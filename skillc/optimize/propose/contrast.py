@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from skillc.data.examples import Example
 from skillc.document.skill import Document
 from skillc.optimize.engine import Engine, State, failing
 from skillc.optimize.propose.cases import shown_answer, shown_gold, shown_inputs
 from skillc.optimize.rollouts import Outcome, is_failure
 from skillc.optimize.schedule import seed_for, shuffled
+from skillc.outcomes import Example
 from skillc.plan.schema import Plan
 from skillc.tokens import count_tokens
 

@@ -15,7 +15,6 @@ from types import MappingProxyType
 from pydantic import JsonValue
 
 from skillc.budget.steps import FURTHER_LIMIT, JUDGES, MOST_FAILURES, MOST_RIGHT
-from skillc.data.examples import Example
 from skillc.document.edits import Edit, apply_edits
 from skillc.document.markdown import Refused
 from skillc.document.rewrites import WantedRule, edits_to
@@ -38,6 +37,7 @@ from skillc.optimize.propose.replies import RewriteReply
 from skillc.optimize.rollouts import Outcome, gather, is_failure
 from skillc.optimize.screen.judges import moved
 from skillc.optimize.screen.rewrite import ask_for_sections, first_fitting, reported, written_sections
+from skillc.outcomes import Example
 
 # Tokens of what the rejected-edit buffer holds of a draft's analysis.
 _ANALYSIS = 120

@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from skillc.data.examples import Example
 from skillc.json_values import as_text
+from skillc.outcomes import Example
 
 _WORD = re.compile(r"\w+")
 # BM25 gives single precision: what differs less than this is a tie.

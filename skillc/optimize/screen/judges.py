@@ -12,12 +12,12 @@ from itertools import chain, zip_longest
 
 from pydantic import JsonValue
 
-from skillc.data.examples import Example
 from skillc.document.edits import Add, Replace
 from skillc.document.skill import Document
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.propose.proposals import Proposal
 from skillc.optimize.rollouts import is_failure
+from skillc.outcomes import Example
 
 
 @dataclass(frozen=True, slots=True)

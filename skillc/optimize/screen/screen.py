@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from skillc.budget.steps import own_cases, right_cases
-from skillc.data.examples import Example
 from skillc.document.edits import Edit, apply_edits
 from skillc.document.skill import Document, digest
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.propose.proposals import Proposal, wording
 from skillc.optimize.rollouts import gather
 from skillc.optimize.screen.judges import Judges, Panel, Trial, moved, panel_of
+from skillc.outcomes import Example
 
 TIMES_A_TEXT_IS_SCREENED = 3
 

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from skillc.data.examples import Example
 from skillc.document.skill import Document, digest
 from skillc.models.pacing.slots import ahead
 from skillc.optimize.rollouts import Outcome, Rollouts
+from skillc.outcomes import Example
 
 if TYPE_CHECKING:
     from skillc.optimize.engine import Engine

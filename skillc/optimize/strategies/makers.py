@@ -11,7 +11,6 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from skillc.budget.steps import scheduled_steps
-from skillc.data.examples import Example
 from skillc.document.skill import digest
 from skillc.optimize.engine import Engine, Place, Rejected, State
 from skillc.optimize.gate.decide import Patch, with_rejected
@@ -26,6 +25,7 @@ from skillc.optimize.schedule import edit_budget, filled
 from skillc.optimize.screen.rewrite import write_patches, written_sections
 from skillc.optimize.screen.screen import screen
 from skillc.optimize.screen.select import bundles, choose_budget
+from skillc.outcomes import Example
 
 # From this share of failures on, a skill is far enough from its ceiling for a draft.
 FAR = Fraction(1, 4)

@@ -9,11 +9,9 @@ from typing import Literal
 from pydantic import JsonValue
 
 from skillc.budget.steps import SCAN
-from skillc.data.examples import Example
 from skillc.document.edits import rewrite
 from skillc.document.skill import Document, Section, digest
 from skillc.gates.stages import gates_for
-from skillc.metrics.cells import MICRO
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.gate.decide import Patch, settle
 from skillc.optimize.gate.gate import goal_of, shown
@@ -22,6 +20,7 @@ from skillc.optimize.propose.prompting import PairView, slow_update_messages
 from skillc.optimize.propose.replies import MalformedReply, SlowUpdateReply
 from skillc.optimize.schedule import seed_for, shuffled
 from skillc.optimize.strategies.mechanism import Epoch, Mechanism, after_decision
+from skillc.outcomes import MICRO, Example
 from skillc.plan.schema import Plan
 
 Change = Literal["regressed", "still_failing", "improved", "still_right"]

@@ -8,9 +8,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from skillc.data.dataset import Dataset, load
-from skillc.data.examples import Example, Side, split_digest
+from skillc.data.split import Side, split_digest
 from skillc.errors import SkillcError
 from skillc.json_values import digest
+from skillc.outcomes import Example
 from skillc.plan.schema import DataPlan, FieldPlan
 from skillc.text import listed
 from skillc.versions.change import Change, Place

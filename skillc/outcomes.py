@@ -1,6 +1,6 @@
-"""The outcome of one metric on one rollout: a score, or the fact that it could not be measured.
+"""Examples, and the cells that rollouts on them fill: a score, or the fact that it could not be measured.
 
-Scores are integers of a millionth, so that sums do not depend on the order of arrival (ENGINE section 1).
+Scores are integers of a millionth, so that sums do not depend on the order of arrival (docs/design/gates.md).
 """
 
 from __future__ import annotations
@@ -10,7 +10,30 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from skillc.json_values import JsonObject
+
 MICRO = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One data item, with values as JSON has them.
+
+    Attributes:
+        id: stable name: the row's own `id`, else a hash of its content. Unique over all splits.
+        inputs: by name of the task's inputs.
+        gold: by name of the task's outputs; a gold value that is a list means: any of them is right, unless the
+            output itself is a list.
+        fields: by name of the data fields that the program declares.
+        group: the split group, the example's own id where the program names none.
+    """
+
+    id: str
+    inputs: JsonObject
+    gold: JsonObject
+    fields: JsonObject
+    group: str
+
 
 UnmeasuredKind = Literal["transport", "empty", "cut", "judge"]
 

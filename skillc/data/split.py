@@ -1,4 +1,4 @@
-"""Examples: one data item, which side of the split it is on, and which of them a skill has used."""
+"""Splits: which side an example is on, and which examples a skill has used."""
 
 from __future__ import annotations
 
@@ -6,35 +6,14 @@ import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
 from skillc.errors import SkillcError
-from skillc.json_values import JsonObject, canonical_ascii
+from skillc.json_values import canonical_ascii
+from skillc.outcomes import Example
 from skillc.plan.schema import SplitPlan
 from skillc.text import counted, joined, listed
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """One data item, with values as JSON has them.
-
-    Attributes:
-        id: stable name: the row's own `id`, else a hash of its content. Unique over all splits.
-        inputs: by name of the task's inputs.
-        gold: by name of the task's outputs; a gold value that is a list means: any of them is right, unless the
-            output itself is a list.
-        fields: by name of the data fields that the program declares.
-        group: the split group, the example's own id where the program names none.
-    """
-
-    id: str
-    inputs: JsonObject
-    gold: JsonObject
-    fields: JsonObject
-    group: str
-
 
 Side = Literal["train", "validation", "test"]
 SIDES: tuple[Side, ...] = ("train", "validation", "test")
