@@ -61,12 +61,12 @@ def preflight_stage(models: Mapping[str, ModelPlan], prices: Mapping[str, PriceP
     return Stage(STAGE, groups[0][0] if alone else "all", bound)
 
 
-# A run that decides less than this has tried nothing (ENGINE section 4).
+# A run that decides less than this has tried nothing (docs/design/budgets.md).
 LEAST_DECISIONS = 3
 
 # What the estimates take for granted: a third of a batch fails, twice as many edits are screened as a candidate may
 # carry, a quarter of the candidates is accepted, and the gates of a rejected one are decided on half of its rollouts
-# (ENGINE section 3 has 0.3 to 0.6).
+# (0.3 to 0.6 in simulations).
 FAILING = Fraction(1, 3)
 ACCEPTED = Fraction(1, 4)
 SCREENED = 2

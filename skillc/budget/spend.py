@@ -166,7 +166,7 @@ class Sizes:
     def smallest_group(self, field: str) -> tuple[str, int] | None:
         """Name and size of the smallest group that `by = field` makes on validation; None where nothing is known.
 
-        Values with fewer than 20 examples are one group, `other` (ENGINE section 3).
+        Values with fewer than 20 examples are one group, `other` (docs/design/gates.md).
         """
         counts = self.values.get(field)
         if not counts:

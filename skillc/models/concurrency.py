@@ -213,7 +213,7 @@ _KEPT = 4096
 
 
 class PrefixWarmup:
-    """The first call of a system message goes alone (ENGINE section 5); all on one event loop.
+    """Send the first call of a long system message alone, so that the provider caches it for the rest.
 
     A call whose first messages are short, or were sent before, waits for nothing.
     """

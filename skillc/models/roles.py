@@ -137,7 +137,7 @@ def servers_of(
 
 
 def call_key(role: Role, arguments: Mapping[str, Any], sample: int | tuple[int, ...], salt: str) -> str:
-    """sha256 over all that decides a reply, the key of the account excepted (ENGINE section 5).
+    """sha256 over all that decides a reply, the key of the account excepted (docs/design/resume.md).
 
     Raises:
         SkillcError: a value in the call is not JSON.

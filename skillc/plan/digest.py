@@ -65,7 +65,7 @@ def run_parts(
     """Hex digest of each thing that a run's decisions depend on, by the name that a user knows it under.
 
     Not in them: caps that only truncate, concurrency, rates, timeouts, retries of calls, display, secrets, and the
-    paths of data whose content `data_digest` names (ENGINE section 5).
+    paths of data whose content `data_digest` names (docs/design/resume.md).
 
     Args:
         plan: the program.

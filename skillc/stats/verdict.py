@@ -1,4 +1,4 @@
-"""The verdict: the best skill against the initial one on held-out examples, paired by group (ENGINE section 6)."""
+"""The verdict: the best skill against the initial one on held-out examples, paired by group (docs/design/statistics.md)."""
 
 from __future__ import annotations
 

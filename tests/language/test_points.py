@@ -1,4 +1,4 @@
-"""What LANGUAGE.md lists as errors and as notes, one by one."""
+"""Errors and notes of the language, one by one."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def test_tiny_data_is_no_reason_to_fall_over():
 
 
 def test_chance_agrees_with_the_simulations_of_the_engine():
-    """ENGINE section 3: forty nulls, 98 % for strict `>`, 46 % at 95 % confidence, 8 points at 200 examples."""
+    """Forty nulls, 98 % for strict `>`, 46 % at 95 % confidence, 8 points at 200 examples."""
     assert chance_of_accept(40, 0) == pytest.approx(0.98, abs=0.01)
     assert chance_of_accept(40, 1.645) == pytest.approx(0.46, abs=0.03)
     assert inflation(null_run(40, 0), 200) == pytest.approx(0.08, abs=0.005)

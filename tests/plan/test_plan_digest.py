@@ -103,7 +103,7 @@ CAPS = {
 
 @pytest.mark.parametrize("cap", CAPS)
 def test_a_cap_that_only_truncates_is_in_the_plans_hash_and_not_in_the_runs(cap):
-    """ENGINE section 5: a raised cap goes on from there."""
+    """A raised cap continues the run."""
     changed = plan(budget={cap: CAPS[cap]})
     assert plan_digest(changed) != plan_digest(plan())
     assert named(changed) == named(plan())

@@ -54,7 +54,7 @@ class Launch:
 
     @property
     def endpoint_id(self) -> str:
-        """The name of the endpoint in cache keys and messages (ENGINE section 5)."""
+        """The name of the endpoint in cache keys and messages (docs/design/resume.md)."""
         return f"vllm:{self.identity[:32]}"
 
     @property

@@ -106,7 +106,7 @@ def _unmeasured(engine: Engine, skill: Document) -> list[Example]:
 
 
 def warn_of_noise(engine: Engine, skill: Document) -> None:
-    """Tells of each gate on regressions that a skill would not even pass against itself (ENGINE section 3)."""
+    """Warn of each gate on regressions that a skill would not pass against itself (docs/design/statistics.md)."""
     for gate, metric, most in _tolerances(engine.plan):
         rate = self_regression(engine, skill, metric)
         if rate is None:
