@@ -2,7 +2,8 @@
 
 For the accepts the candidates are taken as exchangeable with the incumbent, their means as normal: a candidate passes
 when its draw is more than `margin` standard errors of a difference above the incumbent's, which stays the same draw for
-all of them. That gives the figures of docs/design/statistics.md (46 % and 98 % for forty candidates, 8 points at 200 examples).
+all of them. That gives the figures of docs/design/statistics.md: 46 % and 98 % for forty candidates, 8 points at 200
+examples.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The verdict: the best skill against the initial one on held-out examples, paired by group (docs/design/statistics.md)."""
+"""The verdict: the best skill against the initial one on held-out examples, paired by group.
+
+See docs/design/statistics.md.
+"""
 
 from __future__ import annotations
 
