@@ -98,9 +98,10 @@ class Writer:
                 if self._problem is None:
                     with self._lock:
                         self._commit(group.rows)
-            except sqlite3.Error as problem:
+            except Exception as problem:
+                # Whatever it is, nobody may wait for this thread in vain.
                 with self._changed:
-                    self._problem = self._failed(problem)
+                    self._problem = self._failed(problem) if isinstance(problem, sqlite3.Error) else problem
             if self._problem is None:
                 group.done.set_result(None)
             else:

@@ -161,3 +161,12 @@ def test_fresh_forgets_everything(path):
         assert store.recall(b"key") is None
     with closing(RunStore(path)) as store:
         assert (store.decisions(), store.attempts(), store.models()) == ([], [], {})
+
+
+def test_a_row_that_cannot_be_written_is_raised_and_holds_nobody_up(path):
+    store = RunStore(path)
+    store.end_attempt(2**70, {})
+    with pytest.raises(OverflowError):
+        store.sync()
+    with pytest.raises(OverflowError):
+        store.close()
