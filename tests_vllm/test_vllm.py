@@ -28,6 +28,8 @@ PROMPTS = [
     for text in ("I saw an old apple near the harbour.", "one otter at the station", "a red hammer")
 ]
 TOKENS = 24
+# Bytes by which some rollouts enlarge the file of a run, which grows by pages.
+ROLLOUTS = 50_000
 
 
 def test_a_program_is_compiled_against_a_model_that_skillc_serves(shop, undisturbed):
@@ -88,11 +90,13 @@ def test_a_server_that_is_killed_comes_back_and_a_skillc_that_is_killed_leaves_n
     shop = Shop(tmp_path, models)
     compiling = shop.start("compile", "things.skill", "--json")
     try:
-        wait(lambda: shop.measured > 4000 or compiling.poll() is not None)
+        wait(lambda: processes(tmp_path, "VLLM::EngineCore") or compiling.poll() is not None)
+        before = shop.measured
+        wait(lambda: shop.measured > before + ROLLOUTS or compiling.poll() is not None)
         os.kill(next(iter(processes(tmp_path, "VLLM::EngineCore"))), signal.SIGKILL)
         wait(lambda: "vLLM answers" in shop.said.partition("in mid-run")[2] or compiling.poll() is not None)
         before = shop.measured
-        wait(lambda: shop.measured > before + 4000 or compiling.poll() is not None)
+        wait(lambda: shop.measured > before + ROLLOUTS or compiling.poll() is not None)
         assert compiling.poll() is None, shop.said
         assert "starting it again, 1 of 3" in shop.said
     finally:
