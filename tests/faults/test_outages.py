@@ -18,10 +18,11 @@ from test_resume import compiled, is_prefix, shop
 
 from skillc.frontend import estimate, plan_file
 
-TARGET = '"openai/rulebook" { base_url = env("SERVER"); key = env("KEY"); down = 1 s }'
-# What was sent to nobody is not paid: two tries of the models, and what was on its way when a connection broke.
+TARGET = '"openai/rulebook" { base_url = env("SERVER"); key = env("KEY"); down = 1 s; concurrency = 16 }'
+# What was sent to nobody is not paid: two tries of the models, and what was on its way when a connection broke, of at
+# most 16 calls at once.
 LOST = 2 + 16
-OPTIMIZER = '"openai/rulebook" { base_url = env("OTHER"); key = env("KEY"); down = 1 s }'
+OPTIMIZER = '"openai/rulebook" { base_url = env("OTHER"); key = env("KEY"); down = 1 s; concurrency = 16 }'
 
 
 @pytest.fixture(scope="module")
