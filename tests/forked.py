@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import sys
+from functools import cache
 
 _READY = b"ready\n"
 
@@ -20,22 +21,19 @@ def command(what="skillc"):
     return [sys.executable, "-I", "-S", __file__, what, _server()]
 
 
-def _server(started=[]):  # noqa: B006
+@cache
+def _server():
     """The socket of this process's server, which is started when it is first needed."""
     import subprocess
     import tempfile
 
-    if not started:
-        folder = tempfile.TemporaryDirectory()
-        path = os.path.join(folder.name, "server")
-        server = subprocess.Popen(
-            [sys.executable, __file__, "serve", path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-        assert server.stdout.readline() == _READY
-        started.extend((path, server))
-        # The server ends with its standard input.
-        atexit.register(lambda: (server.stdin.close(), server.wait(), folder.cleanup()))
-    return started[0]
+    folder = tempfile.TemporaryDirectory()
+    path = os.path.join(folder.name, "server")
+    server = subprocess.Popen([sys.executable, __file__, "serve", path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert server.stdout.readline() == _READY
+    # The server ends with its standard input.
+    atexit.register(lambda: (server.stdin.close(), server.wait(), folder.cleanup()))
+    return path
 
 
 def import_libraries():

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from package_copy import copy_package, insert, run_copy
+
 ENTRY = """    Builtin(
         "errors",
         Level.RUN,
@@ -82,23 +78,13 @@ print(json.dumps({
 
 
 def test_a_gate_function_is_an_entry_and_an_evaluator(tmp_path: Path) -> None:
-    for folder in ("skillc", "grammar", "stdlib", "docs/making"):
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    _insert(tmp_path / "skillc/gates/functions.py", ENTRY, '    Builtin(\n        "improved",')
-    _insert(tmp_path / "skillc/gates/evaluate.py", EVALUATOR, "EVALUATORS: ")
-    _insert(tmp_path / "skillc/gates/evaluate.py", '        "errors": _errors,\n', '        "improved": _moved,')
+    copy_package(tmp_path)
+    insert(tmp_path / "skillc/gates/functions.py", ENTRY, '    Builtin(\n        "improved",')
+    insert(tmp_path / "skillc/gates/evaluate.py", EVALUATOR, "EVALUATORS: ")
+    insert(tmp_path / "skillc/gates/evaluate.py", '        "errors": _errors,\n', '        "improved": _moved,')
     for name, limit in (("strict", "10%"), ("loose", "20%")):
         (tmp_path / f"{name}.skill").write_text(PROGRAM.replace("LIMIT", limit), "utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", LOOKS],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    found = run_copy(tmp_path, LOOKS)
     assert found["stage"] == "validation"
     # Of ten examples one may be wrong, so the answer is known after the second one or after the ninth right one.
     assert found["early"] == ["UNKNOWN", "FALSE", "TRUE", "UNKNOWN"]
@@ -106,9 +92,3 @@ def test_a_gate_function_is_an_entry_and_an_evaluator(tmp_path: Path) -> None:
     assert found["drawn"] == "errors(candidate.correct) <= 10%\n|\n20 %"
     assert found["brief"] == "20 %, needs at most 10 %"
     assert len(found["pages"]) == 1 and "one minus a mean" in found["pages"][0]
-
-
-def _insert(path: Path, text: str, before: str) -> None:
-    source = path.read_text("utf-8")
-    assert source.count(before) == 1
-    path.write_text(source.replace(before, text + before), "utf-8")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from package_copy import ROOT, copy_package, insert, run_copy
+
 ENTRY = """    politeness: int = setting(
         3, "how polite edits are", count("rounds"), stages=("rewrite",), details="how often an edit says please"
     )
@@ -38,12 +35,8 @@ print(json.dumps({
 
 
 def test_a_new_setting_is_one_entry(tmp_path: Path) -> None:
-    for folder in ("skillc", "grammar", "stdlib", "docs/making"):
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    loop = tmp_path / "skillc/language/loop.py"
-    text = loop.read_text("utf-8")
-    assert text.count("    minibatch: int = ") == 1
-    loop.write_text(text.replace("    minibatch: int = ", f"{ENTRY}    minibatch: int = "), "utf-8")
+    copy_package(tmp_path)
+    insert(tmp_path / "skillc/language/loop.py", ENTRY, "    minibatch: int = ")
 
     program = (ROOT / "examples/tickets/tickets.skill").read_text("utf-8")
     assert "optimize {" in program
@@ -51,16 +44,7 @@ def test_a_new_setting_is_one_entry(tmp_path: Path) -> None:
     (tmp_path / "ticket.skill").write_text(program.replace("optimize {", "optimize {\n  politeness = 5"), "utf-8")
     shutil.copy(ROOT / "examples/tickets/tickets.jsonl", tmp_path)
 
-    done = subprocess.run(
-        [sys.executable, "-c", LOOKS],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    found = run_copy(tmp_path, LOOKS)
     assert (found["default"], found["declared"], found["set"]) == (3, 5, 7)
     assert found["hover"].startswith("`politeness` of `optimize`: how polite edits are")
     assert found["hover"].endswith("`3` unless it is said")

@@ -1,14 +1,8 @@
 """A lint rule is one function and one entry of a code, as "How to add" says: everything else follows."""
 
-import json
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+from package_copy import copy_package, run_copy
 
-ROOT = Path(__file__).resolve().parents[2]
 RULE = '''
 
 @rule(ProgramFacts, "SK499")
@@ -50,14 +44,12 @@ print(json.dumps(found))
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     folder = tmp_path_factory.mktemp("added")
-    shutil.copytree(ROOT / "skillc", folder / "skillc", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_package(folder)
     rules, codes = folder / "skillc/lint/declarations.py", folder / "skillc/diagnostics/codes/data.py"
     rules.write_text(rules.read_text() + RULE)
     before, end, rest = codes.read_text().partition("\n)\n")
     codes.write_text(f"{before}\n{CODE.rstrip()}{end}{rest}")
-    done = subprocess.run([sys.executable, "-c", RUN], cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return run_copy(folder, RUN)
 
 
 def test_check_reports_it_and_leaves_a_sound_program_alone(found):
