@@ -19,7 +19,7 @@ import numpy as np
 
 from skillc.gates.evaluate import decide, value
 from skillc.gates.evidence import Evidence, SplitEvidence
-from skillc.gates.functions import RUN_FUNCTIONS, composed, without_option
+from skillc.gates.functions import RUN_FUNCTIONS, composed, on_batch, without_option
 from skillc.gates.intervals import UNIT, End, Interval, Truth
 from skillc.gates.terms import (
     MIRRORED,
@@ -34,7 +34,6 @@ from skillc.gates.terms import (
     State,
     StateTerm,
     Term,
-    WordTerm,
     fold,
     parts,
     show_term,
@@ -261,7 +260,7 @@ def _only(evidence: Evidence, split: SplitEvidence, indices: list[int]) -> Evide
 
 
 def _split(term: Term, evidence: Evidence) -> SplitEvidence:
-    batch = isinstance(term, CallTerm) and term.option("on") == WordTerm("batch")
+    batch = isinstance(term, CallTerm) and on_batch(term)
     return evidence.batch if batch else evidence.validation
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from skillc.errors import SkillcError
 from skillc.gates.evidence import Evidence
-from skillc.gates.functions import interval_of
+from skillc.gates.functions import interval_of, on_batch, tries
 from skillc.gates.intervals import EVERYTHING, POSITIVE, UNIT, Interval, Truth, greatest, least
 from skillc.gates.stages import Gate, reads_batch, without_batch
 from skillc.gates.terms import (
@@ -29,7 +29,6 @@ from skillc.gates.terms import (
     State,
     StateTerm,
     Term,
-    WordTerm,
 )
 
 
@@ -128,7 +127,7 @@ def _moved(call: CallTerm, evidence: Evidence) -> Interval:
     """Mean gain, or mean loss, of the candidate over the incumbent, example by example; with `by` the worst group's."""
     metric = call.arguments[0]
     assert isinstance(metric, MetricTerm)
-    split = evidence.batch if call.option("on") == WordTerm("batch") else evidence.validation
+    split = evidence.batch if on_batch(call) else evidence.validation
     after, before = split.column("candidate", metric.name), split.column("incumbent", metric.name)
     if call.function == "regressed":
         after, before = before, after
@@ -158,9 +157,8 @@ def _claimed(call: CallTerm, evidence: Evidence) -> Interval:
         left, right = right, left
     assert isinstance(left, MeanTerm)
     assert isinstance(right, MeanTerm)
-    tries = evidence.planned if call.option("over") == WordTerm("run") else 1
     measured = evidence.confidence if call.function == "confidence" else evidence.e_value
-    return measured(left.state, right.state, left.metric, tries=tries)
+    return measured(left.state, right.state, left.metric, tries=tries(call, evidence.planned))
 
 
 def _change(call: CallTerm, evidence: Evidence) -> Interval:

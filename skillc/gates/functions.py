@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from skillc.gates.intervals import POSITIVE, UNIT, Interval, clamped, greatest, least
-from skillc.gates.terms import CallTerm, Constant, Operation, Term
+from skillc.gates.terms import CallTerm, Constant, Operation, Term, WordTerm
 
 _THIS = "0.1"
 
@@ -377,6 +377,16 @@ def judges_claim(call: CallTerm) -> bool:
     """Whether a call judges a claim, that one mean is above another."""
     builtin = RUN_FUNCTIONS.get(call.function)
     return builtin is not None and any(parameter.takes == "claim" for parameter in builtin.parameters)
+
+
+def on_batch(call: CallTerm) -> bool:
+    """Whether a call is of the training batch: `on = batch`."""
+    return call.option("on") == WordTerm("batch")
+
+
+def tries(claim: CallTerm, decisions: int) -> int:
+    """The decisions that share the error of a claim: with `over = run` all of the run, else this one."""
+    return decisions if claim.option("over") == WordTerm("run") else 1
 
 
 def without_option(call: CallTerm, name: str) -> Term:

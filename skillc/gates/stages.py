@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol, TypeVar
 
-from skillc.gates.functions import RUN_FUNCTIONS, composed
-from skillc.gates.terms import CallTerm, FieldTerm, MeanTerm, Operation, Term, WordTerm, calls, parts
+from skillc.gates.functions import RUN_FUNCTIONS, composed, on_batch
+from skillc.gates.terms import CallTerm, FieldTerm, MeanTerm, Operation, Term, calls, parts
 
 Stage = Literal["text", "batch", "validation"]
 _STAGES: tuple[Stage, ...] = ("text", "batch", "validation")
@@ -39,17 +39,13 @@ def stage_of(term: Term) -> Stage:
     if isinstance(term, CallTerm) and not composed(term):
         if term.function in RUN_FUNCTIONS and RUN_FUNCTIONS[term.function].reads == "text":
             return "text"
-        return "batch" if _on_batch(term) else "validation"
+        return "batch" if on_batch(term) else "validation"
     return max(map(stage_of, parts(term)), key=_STAGES.index, default="text")
-
-
-def _on_batch(call: CallTerm) -> bool:
-    return call.option("on") == WordTerm("batch")
 
 
 def reads_batch(term: Term) -> bool:
     """Whether a term reads the training batch anywhere; a gate that reads validation too is decided there."""
-    return any(map(_on_batch, calls(term)))
+    return any(map(on_batch, calls(term)))
 
 
 def without_batch(term: Term) -> Term | None:

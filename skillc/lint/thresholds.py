@@ -10,7 +10,7 @@ from math import floor, log10
 from skillc.budget.spend import Sizes
 from skillc.budget.steps import decisions_of
 from skillc.diagnostics.diagnostic import Diagnostic, Label
-from skillc.gates.functions import judges_claim
+from skillc.gates.functions import judges_claim, tries
 from skillc.gates.margins import points_above
 from skillc.gates.terms import (
     CallTerm,
@@ -20,7 +20,6 @@ from skillc.gates.terms import (
     MetricTerm,
     Operation,
     Term,
-    WordTerm,
     conjuncts,
     show_term,
     sides,
@@ -41,7 +40,7 @@ _MANY = Fraction(1, 5)
 def thresholds(facts: DataFacts) -> Iterator[Diagnostic]:
     """Gates whose thresholds are finer than the validation split, or that it can't reach."""
     plan, sizes = facts.plan, facts.sizes
-    tries = decisions_of(plan, sizes.train)
+    decisions = decisions_of(plan, sizes.train)
     groups = len({example.group for example in facts.dataset.validation})
     for gate in plan.gates:
         at = facts.at("gate", gate.name)
@@ -52,10 +51,9 @@ def thresholds(facts: DataFacts) -> Iterator[Diagnostic]:
             yield from _steps(plan, sizes, at, part, compared)
             above, below = compared
             if isinstance(above, CallTerm) and judges_claim(above) and isinstance(below, Constant):
-                over = tries if above.option("over") == WordTerm("run") else 1
                 what = counted(groups, "example" if plan.data.group is None else "group")
                 advice = _confidence if above.function == "confidence" else _e_value
-                yield from advice(part, below.value, groups, what, over, at)
+                yield from advice(part, below.value, groups, what, tries(above, decisions), at)
 
 
 # ---- steps ----------------------------------------------------------------------------------------

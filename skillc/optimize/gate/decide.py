@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from skillc.document.edits import Edit, apply_edits
 from skillc.document.skill import Document, digest, tokens
 from skillc.gates.intervals import Interval
-from skillc.gates.stages import gates_for
+from skillc.gates.stages import gates_for, reads_batch
 from skillc.models.failures import BudgetReached, EndpointAway
 from skillc.optimize import memory
 from skillc.optimize.engine import Engine, Place, Rejected, State, Undecided, entry
@@ -229,7 +229,7 @@ async def _incumbent_on_batch(
     engine: Engine, state: State, batch: Sequence[Example], gates: Sequence[GatePlan]
 ) -> None:
     """Measure the incumbent again where gates read the batch and a rollout of it came to nothing."""
-    if not batch or not engine.acceptance.reads_batch(gates):
+    if not (batch and engine.acceptance.on_batch and any(reads_batch(gate.term) for gate in gates)):
         return
     known = engine.rollouts.known
     todo = [e for e in batch if (outcome := known(state.incumbent, e)) is None or not outcome.measured]
@@ -249,7 +249,9 @@ async def _decide(
 ) -> list[_Decided]:
     before = [state.decided.get(_pair(state, patch)) for patch in patches]
     racing = [patch.candidate for patch, known in zip(patches, before, strict=True) if known is None]
-    decisions = iter(await _raced(engine, state, racing, batch, gates=gates, first_wave=first_wave))
+    decide = engine.acceptance.decide
+    raced = await decide(engine, state, racing, batch, gates=gates, first_wave=first_wave) if racing else []
+    decisions = iter(raced)
     decided = []
     for patch, known in zip(patches, before, strict=True):
         if known is not None:
@@ -259,20 +261,6 @@ async def _decide(
         told = {**decision.to_json(), "reason": reason(engine, decision)}
         decided.append(_Decided(patch, told, decision.flips))
     return decided
-
-
-async def _raced(
-    engine: Engine,
-    state: State,
-    racing: Sequence[Document],
-    batch: Sequence[Example],
-    *,
-    gates: Sequence[GatePlan] | None,
-    first_wave: Callable[[], None] | None,
-) -> list[Decision]:
-    if not racing:
-        return []
-    return await engine.acceptance.decide(engine, state, racing, batch, gates=gates, first_wave=first_wave)
 
 
 def _pair(state: State, patch: Patch) -> tuple[str, str]:

@@ -67,14 +67,14 @@ async def take(
     batch: Sequence[Example],
     *,
     gates: Sequence[GatePlan] | None = None,
+    first_wave: Callable[[], None] | None = None,
 ) -> list[Decision]:
     """With `accept = always`: the candidate with the highest goal of a pool, whatever its gates say.
 
     What they say is recorded all the same, so that the two arms can be compared. All are measured on the whole
     validation split; one that stays unmeasured somewhere is `undecided`: a failure is no score, here neither.
 
-    Returns:
-        As `race`.
+    Takes and returns the same as `race`; `first_wave` is never called.
     """
     pool = _Pool(engine, state, candidates, batch, gates)
     await pool.on_everything()

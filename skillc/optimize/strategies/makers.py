@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol
+from typing import TypeAlias
 
 from pydantic import JsonValue
 
@@ -48,105 +48,81 @@ class Made:
     missing: str = ""
 
 
-class Maker(Protocol):
-    """Makes the candidates of a step; `name` is its key in `State.lost`."""
-
-    @property
-    def name(self) -> str:
-        """Names it."""
-
-    async def make(
-        self,
-        engine: Engine,
-        state: State,
-        batch: Sequence[Example],
-        rolled: Sequence[Sequence[Measured]],
-        place: Place,
-    ) -> Made:
-        """Return the candidates of a step.
-
-        Args:
-            engine: the run.
-            state: the loop's.
-            batch: training examples of the step.
-            rolled: the batches of the step under the incumbent, as far as an author may learn from them.
-            place: where in the run.
-
-        Raises:
-            BudgetReached: a cap does not admit a call.
-        """
+Make: TypeAlias = Callable[[Engine, State, Sequence[Example], Sequence[Sequence[Measured]], Place], Awaitable[Made]]
 
 
-class Drafts:
-    """One candidate: a draft of whole sections."""
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Makes the candidates of a step.
 
-    name = "draft"
+    Attributes:
+        name: its key in `Counters.lost`.
+        make: takes the run, the state, the step's training examples, its batches under the incumbent as far as an
+            author may learn from them, and the place in the run. Raises `BudgetReached` if a cap does not admit a call.
+    """
 
-    async def make(
-        self,
-        engine: Engine,
-        state: State,
-        batch: Sequence[Example],
-        rolled: Sequence[Sequence[Measured]],
-        place: Place,
-    ) -> Made:
-        """Write drafts from the cases, and revise the best one."""
-        failed = engine.optimizer.failed
-        drafted = await draft(engine, state, [pair for part in rolled for pair in part], place)
-        state = _with_unexplained(state, drafted.unexplained)
-        if drafted.patch is not None:
-            return Made(state, (drafted.patch,))
-        missing = "" if engine.optimizer.failed == failed else "the optimizer gave no reply"
-        return Made(state, shown={"maker": self.name, "proposed": 0, "screened_out": []}, missing=missing)
+    name: str
+    make: Make
 
 
-class Edits:
+async def _make_draft(
+    engine: Engine,
+    state: State,
+    batch: Sequence[Example],
+    rolled: Sequence[Sequence[Measured]],
+    place: Place,
+) -> Made:
+    """One candidate: write drafts of whole sections from the cases, and revise the best one."""
+    failed = engine.optimizer.failed
+    drafted = await draft(engine, state, [pair for part in rolled for pair in part], place)
+    state = _with_unexplained(state, drafted.unexplained)
+    if drafted.patch is not None:
+        return Made(state, (drafted.patch,))
+    missing = "" if engine.optimizer.failed == failed else "the optimizer gave no reply"
+    return Made(state, shown={"maker": DRAFTS.name, "proposed": 0, "screened_out": []}, missing=missing)
+
+
+async def _make_edits(
+    engine: Engine,
+    state: State,
+    batch: Sequence[Example],
+    rolled: Sequence[Sequence[Measured]],
+    place: Place,
+) -> Made:
     """Candidates of edits: reflect, aggregate, screen, select."""
-
-    name = "edits"
-
-    async def make(
-        self,
-        engine: Engine,
-        state: State,
-        batch: Sequence[Example],
-        rolled: Sequence[Sequence[Measured]],
-        place: Place,
-    ) -> Made:
-        """Ask for edits, screen them, and bundle those that help."""
-        failed = engine.optimizer.failed
-        steps = scheduled_steps(engine.plan, len(engine.dataset.train))
-        budget = edit_budget(engine.plan.optimize.edits, place.step - 1, steps, filled(state.incumbent))
-        reflections = await learn(engine, state, rolled, place, budget)
-        state = _with_unexplained(state, [name for reflection in reflections for name in reflection.unexplained])
-        merged = await aggregate(engine, state, reflections, place, budget)
-        aside, told = left_out([p for reflection in reflections for p in reflection.proposals], merged)
-        further: list[Proposal] = []
-        for mechanism in engine.mechanisms:
-            state = mechanism.learned(state, reflections)
-            further += mechanism.proposals(state, merged, budget)
-        state, merged, back = unshelved(state, [*merged, *further])
-        screened = await screen(engine, state, merged, batch)
-        state = state.counting(screened=screened.counts)
-        dropped = [p for p in screened.proposals if p.verdict in ("cures none", "breaks")]
-        # An edit from the shelf may have none of its cases in this batch; then it is dropped, and not forbidden.
-        bad = [p for p in dropped if not p.returned or p.broke]
-        state = with_rejected(state, [Rejected(wording(p.edit), p.reason) for p in bad])
-        budget = await choose_budget(engine, state, screened.proposals, budget, place)
-        known = {candidate for met, candidate in state.decided if met == digest(state.incumbent)}
-        pool = bundles(state.incumbent, screened.proposals, budget, engine.plan.optimize.candidates, known)
-        state, waits = waiting(state, screened.proposals, [p for chosen in pool for p in chosen], aside)
-        shown: dict[str, JsonValue] = {"proposed": len(merged), "screened_out": [p.to_json() for p in dropped]}
-        shown["fates"] = [*told, *back, *waits]
-        for mechanism in engine.mechanisms:
-            shown |= mechanism.told(state, reflections)
-        if pool:
-            return Made(state, await write_patches(engine, state, pool, place, shown))
-        missing = "" if merged or engine.optimizer.failed == failed else "the optimizer gave no reply"
-        return Made(state, shown=shown, missing=missing)
+    failed = engine.optimizer.failed
+    steps = scheduled_steps(engine.plan, len(engine.dataset.train))
+    budget = edit_budget(engine.plan.optimize.edits, place.step - 1, steps, filled(state.incumbent))
+    reflections = await learn(engine, state, rolled, place, budget)
+    state = _with_unexplained(state, [name for reflection in reflections for name in reflection.unexplained])
+    merged = await aggregate(engine, state, reflections, place, budget)
+    aside, told = left_out([p for reflection in reflections for p in reflection.proposals], merged)
+    further: list[Proposal] = []
+    for mechanism in engine.mechanisms:
+        state = mechanism.learned(state, reflections)
+        further += mechanism.proposals(state, merged, budget)
+    state, merged, back = unshelved(state, [*merged, *further])
+    screened = await screen(engine, state, merged, batch)
+    state = state.counting(screened=screened.counts)
+    dropped = [p for p in screened.proposals if p.verdict in ("cures none", "breaks")]
+    # An edit from the shelf may have none of its cases in this batch; then it is dropped, and not forbidden.
+    bad = [p for p in dropped if not p.returned or p.broke]
+    state = with_rejected(state, [Rejected(wording(p.edit), p.reason) for p in bad])
+    budget = await choose_budget(engine, state, screened.proposals, budget, place)
+    known = {candidate for met, candidate in state.decided if met == digest(state.incumbent)}
+    pool = bundles(state.incumbent, screened.proposals, budget, engine.plan.optimize.candidates, known)
+    state, waits = waiting(state, screened.proposals, [p for chosen in pool for p in chosen], aside)
+    shown: dict[str, JsonValue] = {"proposed": len(merged), "screened_out": [p.to_json() for p in dropped]}
+    shown["fates"] = [*told, *back, *waits]
+    for mechanism in engine.mechanisms:
+        shown |= mechanism.told(state, reflections)
+    if pool:
+        return Made(state, await write_patches(engine, state, pool, place, shown))
+    missing = "" if merged or engine.optimizer.failed == failed else "the optimizer gave no reply"
+    return Made(state, shown=shown, missing=missing)
 
 
-DRAFTS, EDITS = Drafts(), Edits()
+DRAFTS, EDITS = Maker("draft", _make_draft), Maker("edits", _make_edits)
 
 
 def maker_of(engine: Engine, state: State, measured: Sequence[Measured]) -> Maker:
