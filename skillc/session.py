@@ -77,7 +77,7 @@ class Session:
 
     Args:
         plan: the program.
-        client: answers the run's calls; whoever made it closes it.
+        client: answers the run's calls; its maker closes it.
         observer: hears of the run.
         stop: ends the run.
         record: answers what earlier sessions of the run have done; None keeps no record.

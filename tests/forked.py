@@ -116,7 +116,7 @@ def _serve(path):
 
 
 def _watch(asked):
-    """Run one command in a forked process, and report its status; end it if whoever asked has gone."""
+    """Run one command in a forked process, and report its status; end it if the client has gone."""
     import select
 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -1,1 +1,1 @@
-"""What is there for a program to run with, what is missing, and the command that mends it."""
+"""Checks of what a program needs to run, with the command that fixes what is missing."""

@@ -99,7 +99,7 @@ class Writer:
                     with self._lock:
                         self._commit(group.rows)
             except Exception as problem:
-                # Whatever it is, nobody may wait for this thread in vain.
+                # Of any kind: callers that wait for a commit must be woken.
                 with self._changed:
                     self._problem = self._failed(problem) if isinstance(problem, sqlite3.Error) else problem
             if self._problem is None:
