@@ -17,7 +17,7 @@ Fixes = Literal["none", "safe", "unsafe"]
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class CheckedFile:
     """What was found in one file.
 
     Attributes:
@@ -40,20 +40,20 @@ class Looked:
     refused: int = 0
 
 
-def look(path: Path, fixes: Fixes = "none") -> Looked:
+def check_and_fix(path: Path, fixes: Fixes = "none") -> CheckedFile:
     """What is to be said about a file, after the fixes that are asked for. Nothing is written."""
     try:
         source = read_main(path)
     except SkillcError as error:
-        return Looked(path, (unreadable(path, error),), readable=False)
+        return CheckedFile(path, (unreadable(path, error),), readable=False)
     if fixes == "none":
         checked = check_source(source, path.parent)
-        return Looked(path, checked.diagnostics, checked.suppressed, True, source.text, source.text)
+        return CheckedFile(path, checked.diagnostics, checked.suppressed, True, source.text, source.text)
     from skillc.diagnostics.fixing import fix
 
     done = fix(source, lambda text: check_source(text, path.parent), unsafe=fixes == "unsafe")
     left = done.checked
-    return Looked(
+    return CheckedFile(
         path,
         left.diagnostics,
         left.suppressed,
@@ -65,7 +65,7 @@ def look(path: Path, fixes: Fixes = "none") -> Looked:
     )
 
 
-def with_data(looked: Looked) -> Looked:
+def with_data(looked: CheckedFile) -> CheckedFile:
     """The same with what the plan and the examples give reason to say; reads the file again, as it is now."""
     if not looked.readable:
         return looked
@@ -80,7 +80,7 @@ def unreadable(path: Path, error: SkillcError) -> Diagnostic:
     return Diagnostic("SK040", error.message, Label(Source(str(path), ""), Span(0, 0)), hint=error.hint)
 
 
-def status(looked: Iterable[Looked]) -> int:
+def exit_status(looked: Iterable[CheckedFile]) -> int:
     """The exit status: 2 for a file that can't be read, 1 for an error or a warning, else 0."""
     files = tuple(looked)
     if not all(each.readable for each in files):

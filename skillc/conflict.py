@@ -53,7 +53,7 @@ def conflicts(text: str) -> Iterator[Conflict]:
             begin = None
 
 
-def without(text: str, found: Iterable[Conflict]) -> str:
+def keep_ours(text: str, found: Iterable[Conflict]) -> str:
     """The text with our side alone of each conflict, of the same length and with the same lines."""
     pieces, place = [], 0
     for each in found:

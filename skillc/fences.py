@@ -37,7 +37,7 @@ class Fences:
         return True
 
 
-def unclosed(text: str) -> str | None:
+def describe_unclosed(text: str) -> str | None:
     """Describe what would swallow the following text: an open code fence or an open comment."""
     fences = Fences()
     words = []
@@ -52,7 +52,7 @@ def unclosed(text: str) -> str | None:
     return None
 
 
-def closed(text: str) -> str:
+def close_fence(text: str) -> str:
     """Return the text with its open code fence closed, as markdown reads it; else as it is."""
     fences = Fences()
     for line in re.split(r"\r\n|\r|\n", text):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillc.artifact_paths import ArtifactPaths
-from skillc.diagnostics.diagnostic import Diagnostic, Label, Report, Severity, Suppressed
+from skillc.diagnostics.diagnostic import Diagnostic, Label, Reporter, Severity, Suppressed
 from skillc.errors import SkillcError
 from skillc.language.check import Work, analyse
 from skillc.language.checked import Checked
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from skillc.budget.bounds import Bounds
     from skillc.budget.spend import Sizes
     from skillc.data.dataset import Dataset
-    from skillc.diagnostics.suppress import Sifted
+    from skillc.diagnostics.suppress import FilteredDiagnostics
     from skillc.plan.lock import OptionsLock
     from skillc.plan.schema import Plan
 
@@ -109,12 +109,12 @@ def advised(work: Work) -> Checked:
     checked, name = work.checked, work.source.name
     found, suppressed = checked.diagnostics, tuple[Suppressed, ...]()
     if not checked.broken:
-        found = Report((*found, *lint(ProgramFacts(checked, work.module)))).diagnostics()
+        found = Reporter((*found, *lint(ProgramFacts(checked, work.module)))).diagnostics()
     if "skillc:" in work.source.text:
-        from skillc.diagnostics.suppress import sift
+        from skillc.diagnostics.suppress import apply_suppressions
 
-        sifted = sift(found, checked.program, ("check",))
-        found, suppressed = sifted.kept, sifted.suppressed
+        filtered = apply_suppressions(found, checked.program, ("check",))
+        found, suppressed = filtered.kept, filtered.suppressed
     ordered = sorted(found, key=lambda d: (d.primary.source.name != name, d.primary.source.name, d.primary.span))
     return replace(checked, diagnostics=tuple(ordered), suppressed=suppressed)
 
@@ -149,7 +149,7 @@ def plan_file(
     """
     import os
 
-    from skillc.diagnostics.suppress import sift
+    from skillc.diagnostics.suppress import apply_suppressions
     from skillc.plan.models import asked, named, override_models, put_offline, require_names
     from skillc.plan.resolve import resolve
     from skillc.plan.settings import override
@@ -158,9 +158,9 @@ def plan_file(
     if checked.broken or (runnable and checked.failed):
         raise ProgramError(path, checked.diagnostics)
     resolved = resolve(checked)
-    sifted = sift(resolved.diagnostics, checked.program, ())
+    filtered = apply_suppressions(resolved.diagnostics, checked.program, ())
     # Where a later version is needed, that says enough.
-    diagnostics = checked.diagnostics if checked.failed else (*checked.diagnostics, *sifted.kept)
+    diagnostics = checked.diagnostics if checked.failed else (*checked.diagnostics, *filtered.kept)
     if resolved.plan is None:
         raise ProgramError(path, diagnostics)
     plan = before = named(resolved.plan, os.environ)
@@ -174,7 +174,7 @@ def plan_file(
     as_written = not (models or settings or offline)
     changed = plan != (before if every_model else asked(before))
     options = _options(models, settings, offline=offline) if changed else None
-    suppressed = (*checked.suppressed, *sifted.suppressed)
+    suppressed = (*checked.suppressed, *filtered.suppressed)
     return Planned(path, checked, plan, diagnostics, as_written, suppressed, options)
 
 
@@ -218,7 +218,7 @@ def estimate(planned: Planned) -> Estimated:
     from skillc.budget.bounds import bounds
     from skillc.data.dataset import load, sizes_of
     from skillc.data.problems import DataError
-    from skillc.diagnostics.suppress import sift
+    from skillc.diagnostics.suppress import apply_suppressions
     from skillc.models.prices import price_table
 
     try:
@@ -232,11 +232,11 @@ def estimate(planned: Planned) -> Estimated:
         lint(PlanFacts(planned.checked, planned.plan, spent)), key=lambda each: severities.index(each.severity)
     )
     # With a model or a setting changed for one call, what the program suppresses may well not arise.
-    sifted = sift(found, planned.checked.program, ("plan",) if planned.as_written else ())
-    return Estimated(dataset, sizes, spent, sifted.kept, sifted.suppressed)
+    filtered = apply_suppressions(found, planned.checked.program, ("plan",) if planned.as_written else ())
+    return Estimated(dataset, sizes, spent, filtered.kept, filtered.suppressed)
 
 
-def check_data(path: Path) -> Sifted:
+def check_data(path: Path) -> FilteredDiagnostics:
     """What is found in a program, its plan and its examples, and what comments of the program suppress.
 
     Data that can't be read, or does not fit the program, is an error among the others.
@@ -244,30 +244,30 @@ def check_data(path: Path) -> Sifted:
     Raises:
         SkillcError: the program's file cannot be read.
     """
-    from skillc.diagnostics.suppress import Sifted, sift
+    from skillc.diagnostics.suppress import FilteredDiagnostics, apply_suppressions
 
     checked = check_file(path)
     if checked.failed or checked.library:
-        return Sifted(checked.diagnostics, checked.suppressed)
+        return FilteredDiagnostics(checked.diagnostics, checked.suppressed)
     try:
         planned = plan_file(path, complete=False)
     except ProgramError as problem:
-        return Sifted(problem.diagnostics, checked.suppressed)
+        return FilteredDiagnostics(problem.diagnostics, checked.suppressed)
     try:
         estimated = estimate(planned)
         compiled = _compiled(planned)
     except UnfitDataError as problem:
-        return Sifted((*planned.diagnostics, *problem.diagnostics), planned.suppressed)
+        return FilteredDiagnostics((*planned.diagnostics, *problem.diagnostics), planned.suppressed)
     except SkillcError as problem:
-        return Sifted((*planned.diagnostics, *_unusable(planned, problem)), planned.suppressed)
+        return FilteredDiagnostics((*planned.diagnostics, *_unusable(planned, problem)), planned.suppressed)
     facts = DataFacts(planned.checked, planned.plan, estimated.dataset, estimated.sizes, compiled)
-    sifted = sift(list(lint(facts)), planned.checked.program, ("data",))
+    filtered = apply_suppressions(list(lint(facts)), planned.checked.program, ("data",))
     # A rule over the text and the plan finds the same again, and better, once there is a plan.
     again = {_key(each) for each in (*estimated.diagnostics, *(each.diagnostic for each in estimated.suppressed))}
     first = (each for each in planned.diagnostics if _key(each) not in again)
     suppressed = (each for each in planned.suppressed if _key(each.diagnostic) not in again)
-    return Sifted(
-        (*first, *estimated.diagnostics, *sifted.kept), (*suppressed, *estimated.suppressed, *sifted.suppressed)
+    return FilteredDiagnostics(
+        (*first, *estimated.diagnostics, *filtered.kept), (*suppressed, *estimated.suppressed, *filtered.suppressed)
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from skillc.checking import Looked
+from skillc.checking import CheckedFile
 from skillc.cli.arguments import ProgramPath, findings_format
 from skillc.cli.output import colored, print_json
 from skillc.diagnostics import render
@@ -40,7 +40,7 @@ def check(
     Exit status: 0 clean (notes are no mistakes), 1 findings, or a diff that is not empty, 2 a file that cannot be
     read or written.
     """
-    from skillc.checking import look, status, with_data
+    from skillc.checking import check_and_fix, exit_status, with_data
     from skillc.cli.arguments import programs
     from skillc.errors import SkillcError
 
@@ -50,10 +50,11 @@ def check(
         message = f"`--{'data' if data else 'locked'}` reads the program as it is, so it does not go with `--diff`"
         raise SkillcError(message, hint="leave one out")
     looked = [
-        look(path, "none" if not (fix or diff) else "unsafe" if unsafe_fixes else "safe") for path in programs(paths)
+        check_and_fix(path, "none" if not (fix or diff) else "unsafe" if unsafe_fixes else "safe")
+        for path in programs(paths)
     ]
     if diff:
-        return max(_show_differences(looked), status(looked) if not all(each.readable for each in looked) else 0)
+        return max(_show_differences(looked), exit_status(looked) if not all(each.readable for each in looked) else 0)
     _write(looked)
     looked = [with_data(each) for each in looked] if data else looked
     if locked:
@@ -61,10 +62,10 @@ def check(
 
         looked = [with_lock(each) for each in looked]
     show(looked, "json" if as_json else style)
-    return status(looked)
+    return exit_status(looked)
 
 
-def _write(looked: Sequence[Looked]) -> None:
+def _write(looked: Sequence[CheckedFile]) -> None:
     """Write the fixed files, and report them on standard error.
 
     Raises:
@@ -79,7 +80,7 @@ def _write(looked: Sequence[Looked]) -> None:
         _left_out(each)
 
 
-def _show_differences(looked: Sequence[Looked]) -> int:
+def _show_differences(looked: Sequence[CheckedFile]) -> int:
     """Print what fixes would change; return 1 if they would change anything, else 0."""
     from skillc.diagnostics.render import difference
 
@@ -93,7 +94,7 @@ def _show_differences(looked: Sequence[Looked]) -> int:
     return int(any(each.after != each.before for each in looked))
 
 
-def show(looked: Sequence[Looked], style: str) -> None:
+def show(looked: Sequence[CheckedFile], style: str) -> None:
     """Print all findings in a format; standard output holds nothing else."""
     found = [diagnostic for each in looked for diagnostic in each.diagnostics]
     suppressed = [one for each in looked for one in each.suppressed]
@@ -122,7 +123,7 @@ def show(looked: Sequence[Looked], style: str) -> None:
         click.echo(render.summary(found, len(suppressed)))
 
 
-def _left_out(looked: Looked) -> None:
+def _left_out(looked: CheckedFile) -> None:
     if looked.refused:
         fixes = f"{counted(looked.refused, 'fix', 'fixes')} {'was' if looked.refused == 1 else 'were'}"
         click.echo(f"{fixes} left out in {looked.path}: it would have left a new error", err=True)

@@ -15,7 +15,7 @@ from skillc.errors import SkillcError
 from skillc.text import counted
 
 if TYPE_CHECKING:
-    from skillc.syntax.formatting.rewriting import Outcome
+    from skillc.syntax.formatting import FormattedFile
 
 _STDIN = Path("-")
 
@@ -57,8 +57,8 @@ def fmt(paths: tuple[Path, ...], check: bool, diff: bool, as_json: bool) -> int:
     return 1 if not writes and any(outcome.changed for outcome in outcomes) else 0
 
 
-def _standard_input(writes: bool) -> Outcome:
-    from skillc.syntax.formatting.rewriting import format_bytes
+def _standard_input(writes: bool) -> FormattedFile:
+    from skillc.syntax.formatting import format_bytes
 
     outcome = format_bytes("<stdin>", sys.stdin.buffer.read())
     if writes and outcome.text is not None:
@@ -68,9 +68,9 @@ def _standard_input(writes: bool) -> Outcome:
     return outcome
 
 
-def _files(paths: Sequence[Path], writes: bool) -> list[Outcome]:
+def _files(paths: Sequence[Path], writes: bool) -> list[FormattedFile]:
     from skillc.cli.arguments import programs
-    from skillc.syntax.formatting.rewriting import format_file, save
+    from skillc.syntax.formatting import format_file, save
 
     outcomes = []
     for path in programs(paths):
@@ -82,7 +82,7 @@ def _files(paths: Sequence[Path], writes: bool) -> list[Outcome]:
 # ---- what is printed ------------------------------------------------------------------------------
 
 
-def _print_json(outcomes: Sequence[Outcome], writes: bool) -> None:
+def _print_json(outcomes: Sequence[FormattedFile], writes: bool) -> None:
     from skillc.diagnostics.formats import as_json
 
     done = "reformatted" if writes else "would reformat"
@@ -98,7 +98,7 @@ def _print_json(outcomes: Sequence[Outcome], writes: bool) -> None:
     print_json({**found, "format_version": 1, "files": files})
 
 
-def _print_diff(outcomes: Sequence[Outcome]) -> None:
+def _print_diff(outcomes: Sequence[FormattedFile]) -> None:
     from skillc.diagnostics.render import difference
 
     colors = {"@": "cyan", "+": "green", "-": "red"}
@@ -112,7 +112,7 @@ def _print_diff(outcomes: Sequence[Outcome]) -> None:
             click.echo(click.style(line, bold=True) if head else click.style(line, fg=colors.get(line[:1])))
 
 
-def _talk(outcomes: Sequence[Outcome], writes: bool) -> None:
+def _talk(outcomes: Sequence[FormattedFile], writes: bool) -> None:
     """Report errors, rewritten files and the totals on standard error."""
     from skillc.cli.output import say_error, show_diagnostics
 

@@ -61,7 +61,7 @@ def breaking(programs: tuple[Path, ...], against: str, style: str, as_json: bool
 
     Exit status: 0 nothing got weaker, 1 something did, 2 an error.
     """
-    from skillc.checking import Looked
+    from skillc.checking import CheckedFile
     from skillc.cli.check import show
     from skillc.versions.findings import as_json as to_json
     from skillc.versions.findings import compare
@@ -73,7 +73,7 @@ def breaking(programs: tuple[Path, ...], against: str, style: str, as_json: bool
         for each in compared:
             if each.state == "new":
                 click.echo(f"`{each.program}` is new since `{against}`: there is nothing to compare it with", err=True)
-        show([Looked(Path(each.program), each.findings) for each in compared], style)
+        show([CheckedFile(Path(each.program), each.findings) for each in compared], style)
     return 1 if any(each.weaker for each in compared) else 0
 
 

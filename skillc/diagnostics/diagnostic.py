@@ -8,7 +8,7 @@ from enum import Enum
 
 from skillc.syntax.source import Source, Span
 
-LATER = "SK605"
+LATER_VERSION = "SK605"
 """The code of what only a later version can run. A program with such an error has a meaning all the same."""
 
 
@@ -74,7 +74,7 @@ _ALSO_SHOWN = 3
 """Further places that are shown for an undeclared name."""
 
 
-class Report:
+class Reporter:
     """Collects diagnostics; the same finding at the same place is kept once.
 
     Attributes:
@@ -110,28 +110,6 @@ class Report:
     ) -> None:
         """Report one finding."""
         self._keep(Diagnostic(code, message, Label(source, span, label), severity, secondary, hint, fix))
-
-    def note(
-        self,
-        code: str,
-        source: Source,
-        span: Span,
-        message: str,
-        *,
-        label: str = "",
-        hint: str | None = None,
-        secondary: tuple[Label, ...] = (),
-        fix: Fix | None = None,
-    ) -> None:
-        """Report what is worth knowing and stops nothing."""
-        severity = Severity.NOTE
-        self.add(code, source, span, message, label=label, hint=hint, secondary=secondary, fix=fix, severity=severity)
-
-    def warn(
-        self, code: str, source: Source, span: Span, message: str, *, label: str = "", hint: str | None = None
-    ) -> None:
-        """Report what is probably a mistake."""
-        self.add(code, source, span, message, label=label, hint=hint, severity=Severity.WARNING)
 
     def places(self, code: str, source: Source) -> list[int]:
         """Where a source has findings of a code."""

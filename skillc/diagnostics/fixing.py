@@ -29,7 +29,7 @@ E = TypeVar("E", bound=Examined)
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed(Generic[E]):
+class FixResult(Generic[E]):
     """A text after its fixes.
 
     Attributes:
@@ -45,7 +45,7 @@ class Fixed(Generic[E]):
     refused: tuple[Diagnostic, ...] = ()
 
 
-def fix(source: Source, examine: Callable[[Source], E], *, unsafe: bool = False) -> Fixed[E]:
+def fix(source: Source, examine: Callable[[Source], E], *, unsafe: bool = False) -> FixResult[E]:
     """Apply the safe fixes of a program, and with `unsafe` all others too.
 
     Args:
@@ -63,7 +63,7 @@ def fix(source: Source, examine: Callable[[Source], E], *, unsafe: bool = False)
         applied += done
         # In another text they may do no harm.
         refused = [*refused, *not_done] if not done else []
-    return Fixed(source, checked, tuple(applied), tuple(refused))
+    return FixResult(source, checked, tuple(applied), tuple(refused))
 
 
 def _may_fix(found: Diagnostic, source: Source, *, unsafe: bool) -> bool:
@@ -75,7 +75,7 @@ def _round(
 ) -> tuple[Source, E, list[Diagnostic], list[Diagnostic]]:
     """Return the new text, the result of checking it, the findings that were fixed, and those whose fix was refused."""
     fixes = list(dict.fromkeys(_fixes(chosen)))
-    after = replaced(source, fixes)
+    after = apply_fixes(source, fixes)
     result = examine(after)
     if _sound(checked, result, source.name, _written(fixes, source)):
         return after, result, list(chosen), []
@@ -83,7 +83,7 @@ def _round(
     # One by one, from the end, so that the places of those before stay as they are.
     for edit in reversed(fixes):
         mended = [each for each in chosen if each.fix == edit]
-        after = replaced(source, [edit])
+        after = apply_fixes(source, [edit])
         result = examine(after)
         if _sound(checked, result, source.name, _written([edit], source)):
             source, checked = after, result
@@ -93,7 +93,7 @@ def _round(
     return source, checked, done, refused
 
 
-def replaced(source: Source, fixes: Iterable[Fix]) -> Source:
+def apply_fixes(source: Source, fixes: Iterable[Fix]) -> Source:
     """A text after fixes that do not overlap, with the line ends that it has."""
     text = source.text
     for each in sorted(set(fixes), key=lambda fix: fix.span, reverse=True):

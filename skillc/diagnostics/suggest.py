@@ -57,20 +57,20 @@ def _distance(a: str, b: str) -> int:
     return row[-1]
 
 
-def mended(word: str, span: Span, known: Iterable[str]) -> Fix | None:
+def spelling_fix(word: str, span: Span, known: Iterable[str]) -> Fix | None:
     """The edit that writes the one of the known words that was probably meant."""
     near = suggest(word, known)
     return Fix(span, near, safe=False) if near else None
 
 
-def meant(word: str, known: Iterable[str]) -> str | None:
+def spelling_hint(word: str, known: Iterable[str]) -> str | None:
     """The one of the known words that was probably meant, in the form of a hint."""
     near = suggest(word, known)
     return f"did you mean `{near}`?" if near else None
 
 
 @dataclass(frozen=True, slots=True)
-class Hyphened:
+class HyphenatedName:
     """What was written with hyphens, and the name that it stands for."""
 
     span: Span
@@ -93,7 +93,7 @@ class Hyphened:
         return Fix(self.span, self.meant, safe=False)
 
 
-def hyphened(source: Source, span: Span, known: Iterable[str]) -> Hyphened | None:
+def hyphenated_name(source: Source, span: Span, known: Iterable[str]) -> HyphenatedName | None:
     """The known name that the text around a place is with hyphens; None where there is none."""
     text, start, end = source.text, span.start, span.end
     while start > 0 and _PART.match(text[start - 1]):
@@ -102,4 +102,4 @@ def hyphened(source: Source, span: Span, known: Iterable[str]) -> Hyphened | Non
         end += 1
     written = text[start:end]
     name = written.replace("-", "_")
-    return Hyphened(Span(start, end), written, name) if _KEBAB.fullmatch(written) and name in set(known) else None
+    return HyphenatedName(Span(start, end), written, name) if _KEBAB.fullmatch(written) and name in set(known) else None

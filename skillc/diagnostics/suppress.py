@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from skillc.diagnostics.codes import CODES, RETIRED
-from skillc.diagnostics.diagnostic import LATER, Diagnostic, Fix, Label, Severity, Suppressed
+from skillc.diagnostics.diagnostic import LATER_VERSION, Diagnostic, Fix, Label, Severity, Suppressed
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
 from skillc.text import listed
@@ -28,7 +28,7 @@ _SHAPE = "write `# skillc: ignore[SK409] why it may stay`"
 
 
 @dataclass(frozen=True, slots=True)
-class Sifted:
+class FilteredDiagnostics:
     """Findings after suppression: those that are shown, with what is wrong with suppressions, and the others."""
 
     kept: tuple[Diagnostic, ...]
@@ -47,7 +47,9 @@ class _Suppression:
         return next(span for word, span in self.codes if word == code)
 
 
-def sift(found: Sequence[Diagnostic], program: nodes.Program, phases: Collection[str]) -> Sifted:
+def apply_suppressions(
+    found: Sequence[Diagnostic], program: nodes.Program, phases: Collection[str]
+) -> FilteredDiagnostics:
     """Remove suppressed findings, and add what is wrong with the suppressions of the program.
 
     Args:
@@ -59,7 +61,7 @@ def sift(found: Sequence[Diagnostic], program: nodes.Program, phases: Collection
     programs = {program.source.name: program} if MARK in program.source.text else {}
     programs |= _others(found, program)
     if not programs:
-        return Sifted(tuple(found))
+        return FilteredDiagnostics(tuple(found))
     wrong: list[Diagnostic] = []
     read: dict[str, tuple[_Suppression, ...]] = {}
     for name, each in programs.items():
@@ -69,9 +71,9 @@ def sift(found: Sequence[Diagnostic], program: nodes.Program, phases: Collection
     if program.source.name in read:
         own = read[program.source.name]
         wrong += [each for each in refused if each.primary.source == program.source]
-        if not any(each.severity is Severity.ERROR and each.code != LATER for each in kept):
+        if not any(each.severity is Severity.ERROR and each.code != LATER_VERSION for each in kept):
             wrong += _unused(own, used, phases)
-    return Sifted((*kept, *wrong), tuple(suppressed))
+    return FilteredDiagnostics((*kept, *wrong), tuple(suppressed))
 
 
 def _others(found: Iterable[Diagnostic], program: nodes.Program) -> dict[str, nodes.Program]:

@@ -22,7 +22,7 @@ from skillc.document.markdown import (
     topic_text,
 )
 from skillc.document.skill import Document, Rule, Section, new_id
-from skillc.fences import unclosed
+from skillc.fences import describe_unclosed
 from skillc.text import listed
 
 START = "start"
@@ -313,7 +313,7 @@ def rewrite(document: Document, section: str, text: str, rationale: str = "") ->
 def _rewritten(document: Document, old: Section, text: str, rationale: str) -> Section | Refused:
     if old.mode == "frozen":
         return Refused(f"section `{old.name}` is frozen")
-    reason = hidden_character(text) or unclosed(text)
+    reason = hidden_character(text) or describe_unclosed(text)
     if reason:
         return Refused(reason)
     if old.mode == "slow":

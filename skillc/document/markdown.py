@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from skillc.fences import Fences, unclosed
+from skillc.fences import Fences, describe_unclosed
 
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
 _HEADING = re.compile(r"(#{1,6})(?:[ \t]+(.*))?")
@@ -318,7 +318,7 @@ def _broken(lines: list[str]) -> str | None:
             return f"a rule cannot hold the heading `{line.strip()}`; give a topic instead"
         if is_prose and _BREAKS_RULE.fullmatch(line):
             return f"a rule cannot hold the line `{line.strip()}`, which markdown reads as a heading or a break"
-    return unclosed("\n".join(lines))
+    return describe_unclosed("\n".join(lines))
 
 
 def topic_text(topic: str | None) -> str | Refused | None:
@@ -336,7 +336,7 @@ def topic_text(topic: str | None) -> str | Refused | None:
     if len(clean) > TOPIC_CHARACTERS:
         return Refused(f"the topic is longer than {TOPIC_CHARACTERS} characters")
     again = heading(f"### {clean}")
-    if again is None or again.title != clean or unclosed(clean):
+    if again is None or again.title != clean or describe_unclosed(clean):
         return Refused(f"the topic `{clean}` is not a heading in markdown")
     return clean
 

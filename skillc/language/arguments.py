@@ -173,7 +173,7 @@ def _one_metric(low: Lowering, node: nodes.Expression) -> str | None:
 def group(low: Lowering, node: nodes.Expression) -> Typed:
     """A field that examples can be grouped by."""
     scope, name = low.scope, word(node)
-    if name is None and (written := scope.hyphened(node.span, scope.facts.columns)) is not None:
+    if name is None and (written := scope.hyphenated_name(node.span, scope.facts.columns)) is not None:
         raise scope.fail("SK022", written.span, written.message, written.hint, written.fix)
     if name is None:
         raise scope.fail("SK311", node.span, f"the name of a field is needed here, not `{scope.shown(node.span)}`")
@@ -315,7 +315,7 @@ def skill(low: Lowering, node: nodes.Expression) -> Typed:
 
 def _named(low: Lowering, node: nodes.Expression, kind: str, known: Sequence[str]) -> Typed:
     scope, name = low.scope, word(node)
-    if name is None and (written := scope.hyphened(node.span, known)) is not None:
+    if name is None and (written := scope.hyphenated_name(node.span, known)) is not None:
         raise scope.fail("SK022", written.span, written.message, written.hint, written.fix)
     if name is None:
         raise scope.fail("SK311", node.span, f"the name of a {kind} is needed here, not `{scope.shown(node.span)}`")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from skillc.diagnostics.diagnostic import Diagnostic, Fix, Report
+from skillc.diagnostics.diagnostic import Diagnostic, Fix, Reporter
 from skillc.language import rules
 from skillc.language.checked import Checked, CheckedGate, CheckedMetric, CheckedVerdict, Entity, Later
 from skillc.language.commands import check_models
@@ -33,7 +33,7 @@ class Work:
 
     source: Source
     loader: Loader
-    report: Report
+    report: Reporter
     program: nodes.Program
     module: Module
     flawed: set[str] = field(default_factory=set)
@@ -75,7 +75,7 @@ def analyse(source: Source, loader: Loader | None = None) -> Work:
         loader: reads what it uses; by default from the folder of the main program, markdown skills excepted.
     """
     parsed = parse(source)
-    report = Report((*parsed.diagnostics, *_hidden(source)))
+    report = Reporter((*parsed.diagnostics, *_hidden(source)))
     module = main_module(source, parsed.dropped)
     loader = loader or Loader(Path(source.name).parent)
     work = Work(source, loader, report, parsed.program, module, unread=bool(parsed.diagnostics), tokens=parsed.tokens)

@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import chain
 from typing import Literal
 
-from skillc.diagnostics.diagnostic import LATER, Diagnostic, Severity, Suppressed
+from skillc.diagnostics.diagnostic import LATER_VERSION, Diagnostic, Severity, Suppressed
 from skillc.gates.terms import Term
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
@@ -232,7 +232,7 @@ class Checked:
 
         What only a later version can run (SK605) has a meaning: such programs are compared and examined.
         """
-        return any(d.severity is Severity.ERROR and d.code != LATER for d in self.diagnostics)
+        return any(d.severity is Severity.ERROR and d.code != LATER_VERSION for d in self.diagnostics)
 
     def place_of(self, kind: str, name: str | None, setting: str | None = None) -> tuple[Source, Span] | None:
         """Return the place of a declaration, or of one of its settings if it has it; None without the declaration."""

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath, PureWindowsPath
 
-from skillc.diagnostics.diagnostic import Report
-from skillc.diagnostics.suggest import meant
+from skillc.diagnostics.diagnostic import Reporter
+from skillc.diagnostics.suggest import spelling_hint
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting
 from skillc.syntax.source import Span
 
@@ -78,7 +78,7 @@ _ELSEWHERE = frozenset({"base_url", "serve", "backend"})
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def check_models(report: Report, models: Iterable[Entity]) -> None:
+def check_models(report: Reporter, models: Iterable[Entity]) -> None:
     """One thing answers for a model, it takes every setting, and a command has its program and its answer."""
     bare: set[str] = set()
     for model in models:
@@ -99,7 +99,7 @@ def check_models(report: Report, models: Iterable[Entity]) -> None:
             _check_backend(report, model, backend, provider)
 
 
-def _check_command_alone(report: Report, model: Entity, provider: str | None) -> None:
+def _check_command_alone(report: Reporter, model: Entity, provider: str | None) -> None:
     if provider not in (None, COMMANDS):
         setting = model.settings["exec"]
         message = f"a command answers for a model of the provider `exec`, not for `{model.value}`"
@@ -115,7 +115,7 @@ def _check_command_alone(report: Report, model: Entity, provider: str | None) ->
         report.add("SK623", setting.source, setting.span, message, hint=hint)
 
 
-def _check_backend(report: Report, model: Entity, backend: Setting, provider: str | None) -> None:
+def _check_backend(report: Reporter, model: Entity, backend: Setting, provider: str | None) -> None:
     if provider in (COMMANDS, "rulebook"):
         message = f"`{provider}` is a provider of skillc's own, so no other function can answer for `{model.value}`"
         report.add("SK623", backend.source, backend.span, message, hint='choose another name: `"mine/large"`')
@@ -138,7 +138,7 @@ def _check_backend(report: Report, model: Entity, backend: Setting, provider: st
 # ---- the command ----------------------------------------------------------------------------------
 
 
-def _check_words(report: Report, command: Setting) -> None:
+def _check_words(report: Reporter, command: Setting) -> None:
     text = str(command.value)
 
     def wrong(message: str, hint: str, part: str = "") -> None:
@@ -156,7 +156,7 @@ def _check_words(report: Report, command: Setting) -> None:
     for place in dict.fromkeys(found):
         if place not in PLACES:
             listed = ", ".join(f"`{{{each}}}`" for each in PLACES)
-            near = meant(place, PLACES)
+            near = spelling_hint(place, PLACES)
             hint = f"{near}; for braces as they are write `{{{{{place}}}}}`" if near else f"there is {listed}"
             wrong(f"a command has no place `{{{place}}}`", hint, f"{{{place}}}")
     if any(place != "here" for place in places_in(words[0])):
@@ -178,7 +178,7 @@ def _within(setting: Setting, part: str) -> Span:
 # ---- its answer -----------------------------------------------------------------------------------
 
 
-def _check_answer(report: Report, command: Setting, concurrency: Setting | None) -> None:
+def _check_answer(report: Reporter, command: Setting, concurrency: Setting | None) -> None:
     answer = command.block.get("answer")
     if answer is None or not isinstance(answer.value, Invocation):
         return
@@ -242,7 +242,7 @@ _ANSWERS: Mapping[str, Callable[[str], Problem | None]] = {
 # ---- what it runs in ------------------------------------------------------------------------------
 
 
-def _check_around(report: Report, command: Setting) -> None:
+def _check_around(report: Reporter, command: Setting) -> None:
     folder, environment = command.block.get("folder"), command.block.get("environment")
     if folder is not None and not str(folder.value).strip():
         report.add("SK621", folder.source, folder.span, "the folder has no name", hint="leave it out for an empty one")

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from typing import Literal, NoReturn, cast
 
-from skillc.diagnostics.diagnostic import Report
-from skillc.diagnostics.suggest import meant
+from skillc.diagnostics.diagnostic import Reporter
+from skillc.diagnostics.suggest import spelling_hint
 from skillc.language.checked import Entity, FieldType, Setting, Value
 from skillc.language.forms import ENV
 from skillc.language.kinds import Kind
@@ -36,7 +36,7 @@ _SYNONYMS = {
 }
 
 
-def field_type(report: Report, source: Source, node: nodes.TypeExpression) -> FieldType:
+def field_type(report: Reporter, source: Source, node: nodes.TypeExpression) -> FieldType:
     """The meaning of a written type.
 
     Raises:
@@ -46,7 +46,7 @@ def field_type(report: Report, source: Source, node: nodes.TypeExpression) -> Fi
 
 
 class _Reader:
-    def __init__(self, report: Report, source: Source) -> None:
+    def __init__(self, report: Reporter, source: Source) -> None:
         self._report = report
         self._source = source
 
@@ -63,7 +63,11 @@ class _Reader:
         if node.name not in TYPES:
             types = listed(TYPES)
             right = _SYNONYMS.get(node.name)
-            hint = f"write `{right}`" if right else meant(node.name, TYPES) or f"there is {types}, and labels in quotes"
+            hint = (
+                f"write `{right}`"
+                if right
+                else spelling_hint(node.name, TYPES) or f"there is {types}, and labels in quotes"
+            )
             self._fail(node.span, f"unknown type `{node.name}`", hint)
         if node.name == "list":
             return FieldType("list", item=self.read(node.item) if node.item else FieldType("text"))
@@ -116,7 +120,7 @@ class Entities:
         flawed: kinds in whose block something could not be read, so that nothing can be said to be missing from it.
     """
 
-    def __init__(self, report: Report, module: Module) -> None:
+    def __init__(self, report: Reporter, module: Module) -> None:
         self._report = report
         self._module = module
         self._open: list[Stated] = []
@@ -322,7 +326,7 @@ class Entities:
 
     def _quietly_sorted(self, home: Module, skill: Stated) -> tuple[Stated, ...]:
         assert skill.node.block is not None
-        sorter = Sorter(Report(), home.source, skill.kind.word, skill.kind.settings or ())
+        sorter = Sorter(Reporter(), home.source, skill.kind.word, skill.kind.settings or ())
         return sorter.sort(skill.node.block.statements).kinds
 
     def _no_heading(self, known: Collection[str], name: nodes.Name, module: Module) -> NoReturn:
@@ -330,7 +334,7 @@ class Entities:
         self._fail("SK105", module, name.span, f"the skill has no section `{name.text}`", hint)
 
     def _meant(self, word: str, known: Iterable[str]) -> str | None:
-        return meant(word, self._report.searchable(word, known))
+        return spelling_hint(word, self._report.searchable(word, known))
 
     def _fail(self, code: str, module: Module, span: Span, message: str, hint: str | None) -> NoReturn:
         self._report.add(code, module.source, span, message, hint=hint)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
 
 from skillc.diagnostics.diagnostic import Label
-from skillc.diagnostics.suggest import meant
+from skillc.diagnostics.suggest import spelling_hint
 from skillc.gates.functions import Level
 from skillc.gates.intervals import EVERYTHING
 from skillc.gates.terms import (
@@ -214,7 +214,7 @@ def _type(scope: Scope, function: Function, parameter: nodes.Parameter) -> str:
         return written.name
     word = written.name if isinstance(written, nodes.NamedType) else source.slice(written.span)
     types = listed(PARAMETER_TYPES[:11])
-    hint = meant(word, PARAMETER_TYPES) or f"a parameter is one of {types}, or a unit"
+    hint = spelling_hint(word, PARAMETER_TYPES) or f"a parameter is one of {types}, or a unit"
     scope.report.add("SK216", source, written.span, f"no parameter is of type `{word}`", hint=hint)
     raise Broken
 

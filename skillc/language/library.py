@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from skillc.diagnostics.render import printable
-from skillc.diagnostics.suggest import meant
+from skillc.diagnostics.suggest import spelling_hint
 from skillc.errors import SkillcError
 from skillc.language.kinds import KINDS
 from skillc.language.modules import STD, Loader, standard, standard_names
@@ -223,13 +223,13 @@ def lookup(library: Library, name: str) -> Described | Declared:
     if home is not None:
         known = [each.name for each in home.declarations]
         message = f"`{home.name}` has no `{last}`"
-        hint = _elsewhere(library, last) or meant(f"{before.rpartition('.')[2]}.{last}", known)
+        hint = _elsewhere(library, last) or spelling_hint(f"{before.rpartition('.')[2]}.{last}", known)
         raise SkillcError(message, hint=hint or f"`skillc std {before}` lists what it has")
     inside = [f"`{each.name}`" for each in library.modules if each.name.startswith(f"{name}.")]
     if inside:
         raise SkillcError(f"`{name}` is a package, and each of its modules is shown alone", hint=", ".join(inside[:8]))
     known = [_short(each.name) for each in library.modules]
-    hint = _elsewhere(library, last) or meant(name, known)
+    hint = _elsewhere(library, last) or spelling_hint(name, known)
     raise SkillcError(f"there is no module `{name}`", hint=hint or "`skillc std` lists all modules")
 
 

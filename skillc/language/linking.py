@@ -8,15 +8,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from skillc.diagnostics.diagnostic import Fix, Label, Report
-from skillc.diagnostics.suggest import meant, mended
+from skillc.diagnostics.diagnostic import Fix, Label, Reporter
+from skillc.diagnostics.suggest import spelling_fix, spelling_hint
 from skillc.errors import SkillcError
 from skillc.language.kinds import STATES
 from skillc.language.modules import STD, Loader, Module, shown_in, standard, standard_names
 from skillc.language.statements import Sorter
 from skillc.language.types import Broken
 from skillc.syntax import nodes
-from skillc.syntax.files import PathError, followed
+from skillc.syntax.files import PathError, resolve_path
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source, Span
 from skillc.text import listed
@@ -49,7 +49,7 @@ class Step:
 class Linker:
     """Loads modules, each once."""
 
-    def __init__(self, report: Report, loader: Loader) -> None:
+    def __init__(self, report: Reporter, loader: Loader) -> None:
         self._report = report
         self._loader = loader
         self._loaded: dict[str, Module | None] = {}
@@ -158,7 +158,7 @@ class Linker:
         package = module.package
         what = "the program's folder" if package is None else f"the folder of the package `{package.name}`"
         try:
-            path = followed(use.file.value, posixpath.dirname(module.path), what)
+            path = resolve_path(use.file.value, posixpath.dirname(module.path), what)
         except PathError as error:
             instead = error.instead
             fix = Fix(place, f'"{instead}"') if instead is not None and '"' not in instead else None
@@ -181,8 +181,8 @@ class Linker:
             hint, fix = error.hint, None
             if error.code == "SK111":
                 known = [STD, *usable(self._loader.claims)]
-                fix = mended(words[0], path[0].span, known)
-                hint = self._beside(words[0], module) or meant(words[0], known) or hint
+                fix = spelling_fix(words[0], path[0].span, known)
+                hint = self._beside(words[0], module) or spelling_hint(words[0], known) or hint
             self._fail(error.code, module, place, error.message, hint, fix=fix)
         self._must_be_seen(module, package, place)
         if not words[1:]:
@@ -195,8 +195,8 @@ class Linker:
             message = f"`{STD}` is the standard library, so nothing can be used of the package of {claimed[0].shown}"
             hint = "its maintainer gives the package another name"
             self._fail("SK115", module, place, message, hint)
-        hint = meant(shown, known) or f"there is {listed(known)}"
-        fix = mended(shown, place, known) if len(path) == 2 else None
+        hint = spelling_hint(shown, known) or f"there is {listed(known)}"
+        fix = spelling_fix(shown, place, known) if len(path) == 2 else None
         self._fail("SK104", module, place, f"there is no module `{shown}`", hint, fix=fix)
 
     def _beside(self, word: str, module: Module) -> str | None:
@@ -247,7 +247,7 @@ class Linker:
         if target.shown in known:
             self._fail("SK113", module, place, error.message, error.hint)
         there = f"there is {listed(known[:8])}" if known else "it carries no `.skill` files"
-        hint, fix = meant(target.shown, known) or there, mended(target.shown, place, known)
+        hint, fix = spelling_hint(target.shown, known) or there, spelling_fix(target.shown, place, known)
         message = f"`{package.distribution}` has no module `{target.shown}`"
         self._fail("SK113", module, place, message, hint, fix=fix)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from skillc.diagnostics.diagnostic import Report
+from skillc.diagnostics.diagnostic import Reporter
 from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Level, lookup
 from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
@@ -80,7 +80,7 @@ class _Walker:
         passes: bool = False,
         owner: str = "",
     ) -> None:
-        sorter = Sorter(Report(), self.source, parent, settings, passes)
+        sorter = Sorter(Reporter(), self.source, parent, settings, passes)
         for statement in statements:
             if isinstance(statement, nodes.Use):
                 self._use(statement)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Literal
 
-from skillc.diagnostics.diagnostic import Report
+from skillc.diagnostics.diagnostic import Reporter
 from skillc.gates.functions import RUN_FUNCTIONS, Level
 from skillc.gates.terms import CallTerm, MeanTerm, MetricTerm, StateTerm, Term, calls, extent, show_term, walk
 from skillc.language.checked import CheckedGate, CheckedMetric, Later
@@ -31,7 +31,7 @@ class Lower:
         metrics: the checked ones, each after those that it reads.
     """
 
-    def __init__(self, report: Report, module: Module, facts: Facts, comments: tuple[nodes.Comment, ...]) -> None:
+    def __init__(self, report: Reporter, module: Module, facts: Facts, comments: tuple[nodes.Comment, ...]) -> None:
         self._report = report
         self._module = module
         self._comments = comments

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from skillc.diagnostics.diagnostic import LATER, Label, Report
-from skillc.diagnostics.suggest import meant
-from skillc.fences import unclosed
+from skillc.diagnostics.diagnostic import LATER_VERSION, Label, Reporter
+from skillc.diagnostics.suggest import spelling_hint
+from skillc.fences import describe_unclosed
 from skillc.gates.functions import NAMES
 from skillc.language.arguments import GROUPS
 from skillc.language.checked import Entity, Invocation, Later, Setting, Shares, Word
@@ -21,7 +21,7 @@ ABOUT_CHARACTERS = 1024
 NAME_CHARACTERS = 64
 
 
-def check_names(report: Report, module: Module) -> None:
+def check_names(report: Reporter, module: Module) -> None:
     """No two declarations of one namespace are alike, and none takes the name of a function of the language."""
     spaces: dict[tuple[str, str], Stated] = {}
     goal: Stated | None = None
@@ -41,7 +41,7 @@ def check_names(report: Report, module: Module) -> None:
             report.add("SK220", module.source, stated.name.span, message, hint="give it another name")
 
 
-def _one_goal(report: Report, module: Module, first: Stated | None, stated: Stated) -> Stated:
+def _one_goal(report: Reporter, module: Module, first: Stated | None, stated: Stated) -> Stated:
     if first is None:
         return stated
     label = Label(module.source, first.span, "the first is here")
@@ -62,7 +62,7 @@ def _places(stated: Stated) -> list[tuple[str, str]]:
     return found
 
 
-def check_fields(report: Report, entities: Iterable[Entity], module: Module) -> None:
+def check_fields(report: Reporter, entities: Iterable[Entity], module: Module) -> None:
     """Fields of task and data, and metrics, have names of their own: all are values of one metric."""
     seen: dict[str, Entity] = {}
     for entity in entities:
@@ -89,7 +89,7 @@ def check_fields(report: Report, entities: Iterable[Entity], module: Module) -> 
 # ---- task and skill -------------------------------------------------------------------------------
 
 
-def check_whole(report: Report, entity: Entity, lost: frozenset[str] | set[str]) -> None:
+def check_whole(report: Reporter, entity: Entity, lost: frozenset[str] | set[str]) -> None:
     """Report what a declaration lacks, unless it may be what could not be read: `lost` are the words of that."""
     if entity.kind == "task":
         _check_task(report, entity, lost)
@@ -101,7 +101,7 @@ def check_whole(report: Report, entity: Entity, lost: frozenset[str] | set[str])
         _check_budget(report, entity)
 
 
-def _check_task(report: Report, task: Entity, lost: frozenset[str] | set[str]) -> None:
+def _check_task(report: Reporter, task: Entity, lost: frozenset[str] | set[str]) -> None:
     """A task has something to read and something to answer."""
     for kind in ("input", "output"):
         if kind not in lost and not any(child.kind == kind for child in task.children):
@@ -109,7 +109,7 @@ def _check_task(report: Report, task: Entity, lost: frozenset[str] | set[str]) -
             report.add("SK405", task.source, task.span, f"the task needs an {kind}", hint=hint)
 
 
-def _check_skill(report: Report, skill: Entity, lost: frozenset[str] | set[str]) -> None:
+def _check_skill(report: Reporter, skill: Entity, lost: frozenset[str] | set[str]) -> None:
     """Check that a skill has a description and something to train."""
     if "about" not in skill.settings and "about" not in lost:
         hint = 'add `about = "what it is for, and when to use it"`'
@@ -120,7 +120,7 @@ def _check_skill(report: Report, skill: Entity, lost: frozenset[str] | set[str])
         report.add("SK408", skill.source, skill.span, f"nothing of `{skill.name}` may be trained", hint=hint)
 
 
-def check_skill(report: Report, skill: Entity) -> None:
+def check_skill(report: Reporter, skill: Entity) -> None:
     """Names that an agent can load, sections that differ, and texts that keep their limits."""
     _check_about(report, skill)
     name = skill.name or ""
@@ -142,7 +142,7 @@ def check_skill(report: Report, skill: Entity) -> None:
         check_section(report, child)
 
 
-def _check_about(report: Report, skill: Entity) -> None:
+def _check_about(report: Reporter, skill: Entity) -> None:
     about = skill.settings.get("about")
     if about is None:
         return
@@ -154,24 +154,24 @@ def _check_about(report: Report, skill: Entity) -> None:
         report.add("SK407", about.source, about.span, "`about` is empty", hint="say what the skill is for")
 
 
-def _ends_open(report: Report, setting: Setting) -> bool:
+def _ends_open(report: Reporter, setting: Setting) -> bool:
     """Whether the text of a setting has no end, which has been reported."""
     return any(setting.span.start <= start < setting.span.end for start in report.places("SK006", setting.source))
 
 
-def _open_text(report: Report, declared: Entity) -> bool:
+def _open_text(report: Reporter, declared: Entity) -> bool:
     """Whether the text of a declaration is one without an end, which has been reported."""
     starts = report.places("SK006", declared.source)
     return any(not declared.source.text[declared.span.end : start].strip(" =\t\r\n") for start in starts)
 
 
-def check_section(report: Report, section: Entity) -> None:
+def check_section(report: Reporter, section: Entity) -> None:
     """A frozen section has a text, and a text keeps its own limit."""
     text = section.value if isinstance(section.value, str) else ""
     if "frozen" in section.words and not text.strip() and not _open_text(report, section):
         hint = 'give it one: `= """..."""`, or make it trainable'
         report.add("SK406", section.source, section.span, f"the frozen section `{section.name}` has no text", hint=hint)
-    problem = unclosed(text)
+    problem = describe_unclosed(text)
     if problem is not None:
         in_code = "code block" in problem
         hint = (
@@ -198,7 +198,7 @@ def check_section(report: Report, section: Entity) -> None:
 _FILES = ("source", "train", "validation", "test")
 
 
-def _check_files(report: Report, data: Entity) -> None:
+def _check_files(report: Reporter, data: Entity) -> None:
     """There is a source that is split, or a file for each side."""
     given = _files(data)
     if not given:
@@ -215,7 +215,7 @@ def _files(data: Entity) -> list[str]:
     return [name for name in _FILES if name in data.settings]
 
 
-def check_data(report: Report, data: Entity, fields: Mapping[str, Entity | None]) -> None:
+def check_data(report: Reporter, data: Entity, fields: Mapping[str, Entity | None]) -> None:
     """Files, split and group agree with each other and with the fields; a field that is None is broken."""
     given = _files(data)
     if "source" in given and len(given) > 1:
@@ -227,7 +227,7 @@ def check_data(report: Report, data: Entity, fields: Mapping[str, Entity | None]
     _check_group(report, data, fields)
 
 
-def _check_split(report: Report, data: Entity, given: list[str]) -> None:
+def _check_split(report: Reporter, data: Entity, given: list[str]) -> None:
     setting = data.settings.get("split")
     if setting is None or not isinstance(setting.value, Shares):
         return
@@ -249,7 +249,7 @@ def _check_split(report: Report, data: Entity, given: list[str]) -> None:
         report.add("SK402", data.source, span, "there is no half example", hint="write whole numbers")
 
 
-def _check_group(report: Report, data: Entity, fields: Mapping[str, Entity | None]) -> None:
+def _check_group(report: Reporter, data: Entity, fields: Mapping[str, Entity | None]) -> None:
     setting = data.settings.get("group")
     if setting is None or not isinstance(setting.value, Word):
         return
@@ -261,7 +261,7 @@ def _check_group(report: Report, data: Entity, fields: Mapping[str, Entity | Non
     known = [each for each, entity in fields.items() if entity is not None and entity.kind != "output"]
     if found is None or found.kind == "output":
         what = "what the model answers, no property of an example" if found else "no field of this program"
-        hint = meant(name, known) or f"declare it: `field {name}: text`"
+        hint = spelling_hint(name, known) or f"declare it: `field {name}: text`"
         if found is not None:
             hint = f'declare the gold answer as a field: `field gold_{name}: text {{ column = "{name}" }}`'
         report.add("SK403", setting.source, place, f"`{name}` is {what}", hint=hint)
@@ -276,7 +276,7 @@ def _last(text: str, span: Span, word: str) -> Span:
     return Span(start, start + len(word)) if start >= 0 else span
 
 
-def _check_budget(report: Report, budget: Entity) -> None:
+def _check_budget(report: Reporter, budget: Entity) -> None:
     """A budget has a cap, so that a run has an end."""
     if not any(cap in budget.settings for cap in CAPS):
         hint = "add `epochs = 4`, or `cost = $3`"
@@ -304,7 +304,7 @@ def is_library(module: Module) -> bool:
     return not kinds & {*_LIBRARY} and not in_force & {"budget", "optimize"} and not gates
 
 
-def check_missing(report: Report, module: Module, lost: Collection[str]) -> None:
+def check_missing(report: Reporter, module: Module, lost: Collection[str]) -> None:
     """Report what a program lacks.
 
     `lost` are the words of statements that could not be read: what one of them may have been is not lacking.
@@ -329,12 +329,12 @@ def check_missing(report: Report, module: Module, lost: Collection[str]) -> None
     roles = module.named("model")
     for role in _ROLES:
         if role not in roles and not _lost(role, lost):
-            hint = meant(role, roles) or f'add `model {role} = "provider/name"`'
+            hint = spelling_hint(role, roles) or f'add `model {role} = "provider/name"`'
             report.add("SK206", module.source, place, f"the program has no model for `{role}`", hint=hint)
 
 
 def _lost(word: str, lost: Collection[str]) -> bool:
-    return word in lost or any(meant(each, [word]) is not None for each in islice(lost, _LOST_SEARCHED))
+    return word in lost or any(spelling_hint(each, [word]) is not None for each in islice(lost, _LOST_SEARCHED))
 
 
 def _has(module: Module, kind: str) -> bool:
@@ -382,11 +382,11 @@ def needs(entities: Sequence[Entity], called: Iterable[Later]) -> tuple[Later, .
     return tuple(sorted(unique.values(), key=lambda each: (each.source.name, each.span)))
 
 
-def report_later(report: Report, later: Iterable[Later]) -> None:
+def report_later(report: Reporter, later: Iterable[Later]) -> None:
     """Report each of them as an error."""
     for each in later:
         message = f"{each.what} comes with skillc {each.version}, so this version can't compile it"
-        report.add(LATER, each.source, each.span, message, hint=each.hint)
+        report.add(LATER_VERSION, each.source, each.span, message, hint=each.hint)
 
 
 def _of_entity(entity: Entity) -> Iterator[Later]:

@@ -8,8 +8,8 @@ from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
-from skillc.diagnostics.diagnostic import Fix, Label, Report
-from skillc.diagnostics.suggest import meant, mended
+from skillc.diagnostics.diagnostic import Fix, Label, Reporter
+from skillc.diagnostics.suggest import spelling_fix, spelling_hint
 from skillc.gates.functions import NAMES, Level
 from skillc.gates.terms import FieldTerm, MeanTerm, State, StateTerm, Term
 from skillc.language.checked import CheckedMetric, Later
@@ -21,7 +21,7 @@ from skillc.syntax.source import Source, Span
 from skillc.text import listed
 
 if TYPE_CHECKING:
-    from skillc.diagnostics.suggest import Hyphened
+    from skillc.diagnostics.suggest import HyphenatedName
     from skillc.language.expressions import Lowering
 
 
@@ -104,7 +104,7 @@ class Scope:
         effort: of the whole check.
     """
 
-    report: Report
+    report: Reporter
     module: Module
     level: Level
     facts: Facts
@@ -134,14 +134,14 @@ class Scope:
             self.report.add(code, site.source, site.span, message, hint=hint, secondary=(inner,))
         return Broken()
 
-    def hyphened(self, span: Span, known: Iterable[str]) -> Hyphened | None:
+    def hyphenated_name(self, span: Span, known: Iterable[str]) -> HyphenatedName | None:
         """The known name or function that was written with hyphens around a place; None if there is none."""
         text = self.source.text
         if "-" not in text[max(0, span.start - 1) : span.end + 1]:
             return None
-        from skillc.diagnostics.suggest import hyphened
+        from skillc.diagnostics.suggest import hyphenated_name
 
-        return hyphened(self.source, span, {*known, *NAMES, *self.module.functions()})
+        return hyphenated_name(self.source, span, {*known, *NAMES, *self.module.functions()})
 
     def unknown(
         self,
@@ -175,10 +175,10 @@ class Scope:
         if instead is not None:
             return self.fail(code, span, message, instead)
         names = self.report.searchable(name, known, ordered=ordered)
-        written = self.hyphened(span, names)
+        written = self.hyphenated_name(span, names)
         if written is not None:
             return self.fail("SK022", written.span, written.message, written.hint, written.fix)
-        hint = meant(name, names)
+        hint = spelling_hint(name, names)
         if code == "SK403" and "data" in self.facts.without:
             return Broken()
         nowhere = code == "SK204" and what in ("metric", "name") and hint is None and self.site is None
@@ -191,7 +191,7 @@ class Scope:
         if nowhere:
             self.report.nowhere(self.source, span, message, name, hint, in_gate=self.level is Level.RUN)
             return Broken()
-        return self.fail(code, span, message, hint, mended(name, span, names))
+        return self.fail(code, span, message, hint, spelling_fix(name, span, names))
 
 
 def lower_name(low: Lowering, node: nodes.Reference) -> Typed:

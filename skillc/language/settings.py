@@ -8,8 +8,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import NoReturn
 
-from skillc.diagnostics.diagnostic import Diagnostic, Fix, Report, Severity
-from skillc.diagnostics.suggest import meant, mended
+from skillc.diagnostics.diagnostic import Diagnostic, Fix, Reporter, Severity
+from skillc.diagnostics.suggest import spelling_fix, spelling_hint
 from skillc.gates.units import UNITS, decimal, described
 from skillc.language.checked import Amount, Invocation, Items, Setting, Shares, Value, Word
 from skillc.language.forms import Form, SettingKind
@@ -33,7 +33,7 @@ _PLAIN_WORDS = {**_SWITCH, "true": True, "false": False}
 class SettingReader:
     """Reads settings of one source file."""
 
-    def __init__(self, report: Report, source: Source) -> None:
+    def __init__(self, report: Reporter, source: Source) -> None:
         self._report = report
         self._source = source
 
@@ -216,7 +216,7 @@ class SettingReader:
     # ---- what fits no form ----
 
     def _wrong(self, name: str, forms: tuple[Form, ...], node: nodes.Expression) -> Broken:
-        from skillc.diagnostics.suggest import hyphened
+        from skillc.diagnostics.suggest import hyphenated_name
 
         wanted = _choices(forms)
         listed = [word for form in forms for word in form.words]
@@ -230,13 +230,13 @@ class SettingReader:
         elif isinstance(node, nodes.Reference):
             hint = self._word_hint(name, forms, node, listed) or hint
             turned = _TURNED.get(node.name) if any(form.kind == "switch" for form in forms) else None
-            fix = Fix(node.span, turned) if turned else mended(node.name, node.span, listed)
-        elif isinstance(node, nodes.Binary) and (whole := hyphened(self._source, node.span, listed)) is not None:
+            fix = Fix(node.span, turned) if turned else spelling_fix(node.name, node.span, listed)
+        elif isinstance(node, nodes.Binary) and (whole := hyphenated_name(self._source, node.span, listed)) is not None:
             self._report.add("SK022", self._source, node.span, whole.message, hint=whole.hint, fix=whole.fix)
             raise Broken
         elif isinstance(node, nodes.Call) and isinstance(node.function, nodes.Reference):
             functions = [form.name for form in forms if form.kind == "call"]
-            hint = meant(node.function.name, [*functions, *listed]) or hint
+            hint = spelling_hint(node.function.name, [*functions, *listed]) or hint
         elif isinstance(node, nodes.String) and any(f.name == "env" for f in forms):
             self._fail(
                 "SK602",
@@ -277,7 +277,7 @@ class SettingReader:
         calls = {form.name: form for form in forms if form.kind == "call"}
         if node.name in calls:
             return f"write {calls[node.name].described()}"
-        near = meant(node.name, [*listed, *calls])
+        near = spelling_hint(node.name, [*listed, *calls])
         if near is None and any(form.kind == "text" for form in forms):
             return f'write `"{node.name}"`'
         if near is None and any(form.kind == "list" for form in forms):
@@ -303,7 +303,7 @@ def read_alone(setting: SettingKind, text: str) -> Value | Diagnostic:
     listed = all(form.kind == "list" for form in setting.forms) and not text.startswith("[")
     source = Source("--set", f"{setting.name} = {f'[{text}]' if listed else text}")
     parsed = parse(source)
-    report = Report(parsed.diagnostics)
+    report = Reporter(parsed.diagnostics)
     forms = tuple(replace(form, bare=form.bare or form.unit != "s") for form in setting.forms)
     sorted_ = Sorter(report, source, None, (replace(setting, forms=forms),)).sort(parsed.program.statements)
     values = SettingReader(report, source).read_all(sorted_.settings)

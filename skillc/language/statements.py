@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from skillc.diagnostics.diagnostic import Fix, Label, Report
-from skillc.diagnostics.suggest import meant, mended
+from skillc.diagnostics.diagnostic import Fix, Label, Reporter
+from skillc.diagnostics.suggest import spelling_fix, spelling_hint
 from skillc.language.forms import SettingKind
 from skillc.language.kinds import EXTRA_PARAMETERS, KINDS, REMOVED, Kind, kinds_in
 from skillc.syntax import nodes
@@ -72,7 +72,12 @@ class Sorter:
     """
 
     def __init__(
-        self, report: Report, source: Source, parent: str | None, settings: Iterable[SettingKind], passes: bool = False
+        self,
+        report: Reporter,
+        source: Source,
+        parent: str | None,
+        settings: Iterable[SettingKind],
+        passes: bool = False,
     ) -> None:
         self._report = report
         self._source = source
@@ -154,7 +159,7 @@ class Sorter:
             return None
         if setting is None and (hint := self._misspelt(words[0])):
             place = node.words[0].span
-            fix = mended(words[0], place, self._settings)
+            fix = spelling_fix(words[0], place, self._settings)
             self._error("SK202", place, f"unknown setting `{words[0]}`", hint=hint, fix=fix)
             return None
         if self._colon_for_equals(node):
@@ -172,7 +177,7 @@ class Sorter:
         for setting in self._settings.values():
             if any(each.name == word for form in setting.forms for each in form.block or ()):
                 return f"it stands in the block of `{setting.name}`"
-        return meant(word, self._settings) if self._settings else None
+        return spelling_hint(word, self._settings) if self._settings else None
 
     def _kind(self, kind: Kind, at: int, node: nodes.Declaration) -> Stated | None:
         modifiers, rest = node.words[:at], node.words[at + 1 :]
@@ -240,8 +245,8 @@ class Sorter:
         hint, fix = "write `= ...` behind it", None
         names = [name for name, _ in stated.kind.bare]
         if names and stated.name is not None:
-            near = meant(stated.name.text, names)
-            fix = mended(stated.name.text, stated.name.span, names)
+            near = spelling_hint(stated.name.text, names)
+            fix = spelling_fix(stated.name.text, stated.name.span, names)
             hint = near or f"write `= ...` behind it, or `{stated.kind.word} {names[0]}`"
         self._error("SK219", stated.span, f"{what} has no value", hint=hint, fix=fix)
 
@@ -275,8 +280,8 @@ class Sorter:
         if len(words) > 1 and words[1] in self._kinds and self._kinds[words[1]].modifiers:
             known, words = set(self._kinds[words[1]].modifiers), words[:1]
         removed = REMOVED.get((self._parent or "", words[0]))
-        hint = removed or meant(first.text, sorted(known)) or self._elsewhere(words) or self._listed()
-        fix = None if removed else mended(first.text, first.span, sorted(known))
+        hint = removed or spelling_hint(first.text, sorted(known)) or self._elsewhere(words) or self._listed()
+        fix = None if removed else spelling_fix(first.text, first.span, sorted(known))
         if hint is not None and hint == self._elsewhere(words):
             self._error("SK211", first.span, f"`{first.text}` has no place {self._place()}", hint=hint)
         elif self._parent == "":
@@ -327,7 +332,7 @@ class Sorter:
 def is_language(header: nodes.Header) -> bool:
     """Whether a statement says which language the file is in, be it misspelt."""
     word = header.words[0].text
-    return len(header.words) == 1 and (word == "language" or meant(word, ["language"]) is not None)
+    return len(header.words) == 1 and (word == "language" or spelling_hint(word, ["language"]) is not None)
 
 
 def _words_in(node: nodes.Declaration) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from skillc.diagnostics.diagnostic import Report
+from skillc.diagnostics.diagnostic import Reporter
 from skillc.gates.functions import Builtin
 from skillc.gates.functions import Parameter as BuiltinParameter
 from skillc.language.forms import SettingKind
@@ -72,7 +72,7 @@ def _children(module: Module, parent: str) -> list[Stated]:
     found: list[Stated] = []
     for stated in module.stated:
         if stated.kind.word == parent and stated.node.block is not None:
-            sorter = Sorter(Report(), module.source, parent, stated.kind.settings or (), stated.kind.passes)
+            sorter = Sorter(Reporter(), module.source, parent, stated.kind.settings or (), stated.kind.passes)
             for statement in stated.node.block.statements:
                 found += sorter.sort([statement]).kinds
     return found

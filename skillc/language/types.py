@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from skillc.diagnostics.diagnostic import Report
-from skillc.diagnostics.suggest import meant
+from skillc.diagnostics.diagnostic import Reporter
+from skillc.diagnostics.suggest import spelling_hint
 from skillc.gates.functions import Level
 from skillc.gates.intervals import EVERYTHING, UNIT, Interval
 from skillc.gates.terms import Constant, MetricTerm, Term
@@ -133,7 +133,7 @@ def metric_quantity(metric: CheckedMetric, level: Level) -> Quantity:
     return Quantity(unit, Interval.of(metric.low, metric.high), level)
 
 
-def base_amount(report: Report, source: Source, node: nodes.Quantity | nodes.Money) -> Amount:
+def base_amount(report: Reporter, source: Source, node: nodes.Quantity | nodes.Money) -> Amount:
     """Convert a written number to its base unit.
 
     Raises:
@@ -163,10 +163,10 @@ def _hint(source: Source, node: nodes.Quantity, word: str) -> str:
     if right is not None:
         return f"write `{digits} {right}`"
     units = listed(("tokens", "s", "min", "h", "examples", "steps", "epochs", "%"))
-    return meant(word, sorted(UNITS)) or f"there is {units}"
+    return spelling_hint(word, sorted(UNITS)) or f"there is {units}"
 
 
-def as_literal(report: Report, source: Source, node: nodes.Expression) -> Amount | None:
+def as_literal(report: Reporter, source: Source, node: nodes.Expression) -> Amount | None:
     """Read a number with an optional sign; None for any other expression.
 
     Raises:

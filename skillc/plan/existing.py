@@ -13,7 +13,7 @@ from skillc.document.markdown import lines_of, prose
 from skillc.document.skill import ABOUT_CHARACTERS, Section, document_of, section_title
 from skillc.document.skill_md import PREAMBLE, from_skill_md, other_lines, read_frontmatter
 from skillc.errors import SkillcError
-from skillc.fences import closed
+from skillc.fences import close_fence
 from skillc.plan.resolve import artifact_name
 from skillc.syntax.files import read_source
 from skillc.syntax.literals import quote
@@ -135,7 +135,7 @@ def _named(title: str, sections: Sequence[Section]) -> str:
 def _section(section: Section, frozen: bool) -> ExistingSection:
     text, why = section.text, _no_rules(section)
     # An open fence ends with the file; in a program it would swallow the sections behind.
-    text = closed(text)
+    text = close_fence(text)
     shown = section_title(section) or "the text above the first `## ` heading"
     if frozen or why:
         why = "named by --freeze" if frozen else why or ""

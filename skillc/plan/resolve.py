@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from math import gcd, lcm
 from typing import Literal, cast
 
-from skillc.diagnostics.diagnostic import Diagnostic, Report
+from skillc.diagnostics.diagnostic import Diagnostic, Reporter
 from skillc.document.markdown import heading
 from skillc.document.skill_md import further_keys
 from skillc.gates.stages import stage_of
@@ -68,7 +68,7 @@ def resolve(checked: Checked) -> Resolved:
     """
     if checked.broken:
         return Resolved(None)
-    report = Report()
+    report = Reporter()
     found = {
         kind: tuple(e for e in checked.entities if e.kind == kind)
         for kind in ("task", "skill", "data", "model", "rubric")
@@ -102,7 +102,7 @@ def _once(checked: Checked, kind: str) -> Entity | None:
     return next((entity for entity in checked.entities if entity.kind == kind and entity.name is None), None)
 
 
-def _compilable(report: Report, checked: Checked, skills: Sequence[Entity]) -> bool:
+def _compilable(report: Reporter, checked: Checked, skills: Sequence[Entity]) -> bool:
     """Report a library, which has nothing to compile, and a second skill; return whether there is neither."""
     source, start = checked.program.source, Span(0, min(1, len(checked.program.source.text)))
     if checked.library:
@@ -155,7 +155,7 @@ Mode = Literal["frozen", "trainable", "slow"]
 _MODES: tuple[Mode, ...] = ("frozen", "trainable", "slow")
 
 
-def resolve_skill(report: Report, skill: Entity) -> SkillPlan:
+def resolve_skill(report: Reporter, skill: Entity) -> SkillPlan:
     """The skill of the program, with the name that its artifact will bear."""
     name = skill.name or ""
     about = _about(skill)
@@ -206,7 +206,7 @@ def _title(entity: Entity) -> str | None:
     return found.title if found else None
 
 
-def _frontmatter(report: Report, skill: Entity) -> str:
+def _frontmatter(report: Reporter, skill: Entity) -> str:
     text, setting = text_of(skill, "frontmatter"), skill.settings.get("frontmatter")
     if text is None or setting is None or not text.strip():
         return ""

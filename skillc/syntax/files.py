@@ -11,7 +11,7 @@ import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
-from skillc.diagnostics.suggest import meant, suggest
+from skillc.diagnostics.suggest import spelling_hint, suggest
 from skillc.errors import SkillcError
 from skillc.syntax.source import Source
 
@@ -281,7 +281,7 @@ class Folder:
             names = sorted(each.name for each in place.parent.iterdir() if each.suffix in (".skill", ".md"))
         except OSError:
             return None
-        return meant(place.name, names)
+        return spelling_hint(place.name, names)
 
 
 def _unreadable(path: str, error: Exception) -> SkillcError:
@@ -310,7 +310,7 @@ class PathError(SkillcError):
         self.instead = instead
 
 
-def followed(written: str, folder: str, what: str = "the program's folder") -> str:
+def resolve_path(written: str, folder: str, what: str = "the program's folder") -> str:
     """The path below a root that is meant by one in a file.
 
     Args:

@@ -82,10 +82,10 @@ def zipped(source: Source) -> Diagnostic:
 
 def _one_side(source: Source) -> tuple[str, list[Diagnostic]]:
     """The text with one side of each conflict that a merge left in it, and the message for each."""
-    from skillc.conflict import conflicts, without
+    from skillc.conflict import conflicts, keep_ours
 
     found = list(conflicts(source.text))
-    return without(source.text, found), [_conflict(source, each) for each in found[:_CONFLICTS_SHOWN]]
+    return keep_ours(source.text, found), [_conflict(source, each) for each in found[:_CONFLICTS_SHOWN]]
 
 
 def _conflict(source: Source, found: Conflict) -> Diagnostic:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from skillc.artifact_paths import CANDIDATE_SUFFIX, LOCK_SUFFIX, SKILL_FILE, ArtifactPaths
-from skillc.checking import Looked
+from skillc.checking import CheckedFile
 from skillc.conflict import UnmergedError, is_mark
 from skillc.data.dataset import Dataset, load
 from skillc.data.problems import DataError
@@ -35,7 +35,7 @@ _SKIPPED = frozenset({".git", HOME, ".tox", ".nox", "node_modules", "__pycache__
 _AGAIN = "compile again, or take back what changed"
 
 
-def with_lock(looked: Looked) -> Looked:
+def with_lock(looked: CheckedFile) -> CheckedFile:
     """Add to a file's findings what no longer fits its lock.
 
     Raises:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.diagnostics.diagnostic import Fix
-from skillc.diagnostics.fixing import replaced
+from skillc.diagnostics.fixing import apply_fixes
 from skillc.diagnostics.render import difference
 from skillc.document.markdown import below_section
 from skillc.document.skill import Section, body, section_title, title_of
 from skillc.document.skill_md import from_skill_md, further_keys, read_frontmatter, section_name, to_skill_md
 from skillc.errors import SkillcError
-from skillc.fences import unclosed
+from skillc.fences import describe_unclosed
 from skillc.frontend import ProgramError, check_source, plan_file
 from skillc.plan.existing import SPEC_KEYS
 from skillc.plan.initial import initial_document
@@ -146,7 +146,7 @@ def take_edits(program: Path, paths: ArtifactPaths, edit: HandEdit) -> Taken | N
             hint="take these back or write them into the program by hand; `--force` overwrites all edits",
         )
     source = read_source(program)
-    after = replaced(source, fixes)
+    after = apply_fixes(source, fixes)
     _prove(program, after, edit)
     write_source(program, after.text)
     return Taken(program, changes.parts, difference(str(program), source.text, after.text))
@@ -189,7 +189,7 @@ def _changes(plan: Plan, edit: HandEdit) -> _Changes:
             refused.append(f"the section `{section.name}`, which the program does not declare")
         elif not text and section.mode == "frozen":
             refused.append(f"the frozen section `{section.name}` was removed")
-        elif problem := unclosed(text):
+        elif problem := describe_unclosed(text):
             refused.append(f"the section `{section.name}`: {problem}")
         else:
             texts[section.name] = text if section.mode == "trainable" else below_section(text)

@@ -171,7 +171,7 @@ def test_what_may_not_be_written_is_said(folder, place):
 
 def test_a_failed_write_leaves_the_file(folder, monkeypatch):
     import skillc.files
-    from skillc.syntax.formatting import rewriting
+    from skillc.syntax import formatting
 
     path = folder / "ugly.skill"
     for number, words in ((28, "No space left on device"), (13, "Permission denied")):
@@ -180,7 +180,7 @@ def test_a_failed_write_leaves_the_file(folder, monkeypatch):
             raise OSError(*error)
 
         monkeypatch.setattr(skillc.files, "write_whole", fail)
-        outcome = rewriting.save(path, rewriting.format_file(path))
+        outcome = formatting.save(path, formatting.format_file(path))
         assert outcome.failed
         assert words.lower() in outcome.problem.message
         assert path.read_text() == UGLY

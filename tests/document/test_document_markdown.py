@@ -30,7 +30,7 @@ from skillc.document.skill import (
 )
 from skillc.document.skill_md import from_skill_md, sections_of, to_skill_md, validate
 from skillc.errors import SkillcError
-from skillc.fences import closed, unclosed
+from skillc.fences import close_fence, describe_unclosed
 from skillc.tokens import count_tokens, split_tokens
 
 RULES = """
@@ -294,7 +294,7 @@ def test_a_written_document_reads_back_to_the_same_bytes(role: str, rules: str, 
 @settings(max_examples=500, deadline=None)
 @given(ANY, ANY, ANY)
 def test_texts_that_close_what_they_open_come_back_as_the_same_sections(role: str, rules: str, slow: str) -> None:
-    assume(not any(unclosed(text) for text in (role, rules, slow)))
+    assume(not any(describe_unclosed(text) for text in (role, rules, slow)))
     parts = [("role", "frozen", role, None), ("rules", "trainable", rules, None), ("guidance", "slow", slow, 9)]
     document = document_of("route-tickets", "x", [*parts, ("last", "frozen", "The end.", None)])  # type: ignore[arg-type]
     written = {section.name: trim_text(section.body) for section in document.sections if section.body.strip()}
@@ -323,9 +323,9 @@ def test_a_heading_in_a_text_begins_no_section(mode: str, text: str, shown: str)
 @pytest.mark.parametrize("fence", ["```", "~~~~", "- ```py", "  ```"])
 def test_an_open_fence_is_named_and_can_be_closed(fence: str) -> None:
     text = f"Answer so:\n{fence}\nyes"
-    assert unclosed(text) == "the text opens a code block and does not close it"
-    assert unclosed(closed(text)) is None
-    assert closed(closed(text)) == closed(text)
+    assert describe_unclosed(text) == "the text opens a code block and does not close it"
+    assert describe_unclosed(close_fence(text)) is None
+    assert close_fence(close_fence(text)) == close_fence(text)
 
 
 def test_a_rule_that_begins_with_code_swallows_nothing() -> None:

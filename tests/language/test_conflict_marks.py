@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from making import quick
 
-from skillc.conflict import conflicts, without
+from skillc.conflict import conflicts, keep_ours
 from skillc.syntax.formatting import format_source
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source
@@ -56,7 +56,7 @@ def test_many_conflicts_are_told_of_a_few_times() -> None:
 @given(st.lists(st.sampled_from([OURS, BASE, BETWEEN, THEIRS, "a = 1", "", "  " + OURS])))
 def test_the_other_side_is_blanked_in_place(lines: list[str]) -> None:
     text = merged(*lines)
-    one = without(text, conflicts(text))
+    one = keep_ours(text, conflicts(text))
     assert len(one) == len(text)
     assert [i for i, c in enumerate(one) if c == "\n"] == [i for i, c in enumerate(text) if c == "\n"]
     assert not list(conflicts(one))

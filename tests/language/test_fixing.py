@@ -16,7 +16,7 @@ from test_golden import EXPECTED, HERE
 
 from skillc.diagnostics.codes import CODES
 from skillc.diagnostics.diagnostic import Fix
-from skillc.diagnostics.fixing import Fixed, fix, replaced
+from skillc.diagnostics.fixing import FixResult, apply_fixes, fix
 from skillc.frontend import check
 from skillc.language.checked import Checked
 from skillc.language.modules import Loader
@@ -34,7 +34,7 @@ def mended(text: str, *, unsafe: bool = False) -> str:
     return fix(Source("main.skill", text), examine, unsafe=unsafe).source.text
 
 
-def fixed(text: str, *, unsafe: bool = False) -> Fixed:
+def fixed(text: str, *, unsafe: bool = False) -> FixResult:
     return fix(Source("main.skill", text), examine, unsafe=unsafe)
 
 
@@ -148,7 +148,7 @@ def test_only_the_file_itself_is_mended(tmp_path: Path) -> None:
 def test_fixes_are_put_in_from_behind() -> None:
     source = Source("a", "one two three")
     fixes = [Fix(Span(0, 3), "1"), Fix(Span(8, 13), "3\n"), Fix(Span(3, 3), "!"), Fix(Span(8, 13), "3\n")]
-    assert replaced(source, fixes).text == "1! two 3\n"
+    assert apply_fixes(source, fixes).text == "1! two 3\n"
 
 
 PIECES = ["'x'", "“x”", "≥", "&&", "||", "//", "/*", "*/", "=", ":", ",", "{", "}", '"', '"""', ".5", "$ 3", "\u00a0"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from skillc.errors import SkillcError
 from skillc.language.modules import Loader
-from skillc.syntax.files import Folder, PathError, followed
+from skillc.syntax.files import Folder, PathError, resolve_path
 
 LIBRARY = "language 1\ngate most(m: metric) = candidate.m >= incumbent.m\n"
 
@@ -89,7 +89,7 @@ def test_a_path_that_is_refused_says_why(written: str, code: str, part: str, roo
 
 def test_a_zero_byte() -> None:
     with pytest.raises(PathError, match=r"U\+0000"):
-        followed("lab.skill\0.md", "")
+        resolve_path("lab.skill\0.md", "")
 
 
 def test_a_path_with_backslashes_is_mended(root: Path) -> None:
@@ -180,7 +180,7 @@ parts = st.sampled_from(
 @given(st.lists(parts, max_size=8), st.sampled_from(["/", "\\", ""]), st.sampled_from(["", "sub"]))
 def test_no_path_leads_out(words: list[str], between: str, folder: str) -> None:
     try:
-        path = followed(between.join(words), folder)
+        path = resolve_path(between.join(words), folder)
     except PathError as error:
         assert error.code in ("SK101", "SK102")
         return
@@ -192,7 +192,7 @@ def test_no_path_leads_out(words: list[str], between: str, folder: str) -> None:
 @given(st.text(max_size=40))
 def test_any_text_is_a_path_or_is_refused(text: str) -> None:
     try:
-        followed(text, "sub")
+        resolve_path(text, "sub")
     except PathError as error:
         assert error.message
 

@@ -15,7 +15,7 @@ from skillc.diagnostics.codes.samples import program as trivia_program
 from skillc.diagnostics.codes.samples import trivia
 from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.diagnostics.fixing import fix
-from skillc.diagnostics.suppress import sift
+from skillc.diagnostics.suppress import apply_suppressions
 from skillc.frontend import ProgramError, check, check_data, estimate, plan_file
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source, Span
@@ -117,9 +117,9 @@ def test_suppressions_of_used_files_hold_and_are_not_judged() -> None:
     main = parse(Source("main.skill", "language 1\n")).program
     start = lab.text.index("cost")
     found = Diagnostic("SK551", "m", Label(lab, Span(start, start + 4)), Severity.WARNING)
-    sifted = sift([found], main, ("check", "plan"))
-    assert sifted.kept == ()
-    assert [each.reason for each in sifted.suppressed] == ["a night is short"]
+    filtered = apply_suppressions([found], main, ("check", "plan"))
+    assert filtered.kept == ()
+    assert [each.reason for each in filtered.suppressed] == ["a night is short"]
 
 
 @given(st.text(alphabet="#skilc: gnore[]SK409,\n/\"'{}= ab", max_size=80))
