@@ -25,7 +25,7 @@ from skillc.gates.units import described
 from skillc.language.kinds import STATES
 from skillc.language.modules import elsewhere
 from skillc.language.scope import unknown_module
-from skillc.language.types import Column, Prose, Quantity, Thing, Typed, metric_quantity
+from skillc.language.types import ArgumentType, ColumnType, NumberType, TextType, Typed, metric_quantity
 from skillc.syntax import nodes
 from skillc.text import listed
 
@@ -60,7 +60,7 @@ def column(low: Lowering, node: nodes.Expression) -> Typed:
     if scope.parameters is None and name not in scope.facts.columns and name not in scope.metrics.names:
         raise scope.unknown("SK204", "field", name, node.span, scope.facts.columns)
     typed = low.at(Level.EXAMPLE).lower(node)
-    if not isinstance(typed.type, Column):
+    if not isinstance(typed.type, ColumnType):
         raise scope.fail("SK311", node.span, f"a field is needed here, and `{name}` is none", _fields(low))
     return typed
 
@@ -68,7 +68,7 @@ def column(low: Lowering, node: nodes.Expression) -> Typed:
 def output(low: Lowering, node: nodes.Expression) -> Typed:
     """An output of the task."""
     typed = column(low, node)
-    assert isinstance(typed.type, Column)
+    assert isinstance(typed.type, ColumnType)
     if typed.type.role != "output":
         known = [c.name for c in low.scope.facts.columns.values() if c.role == "output"]
         hint = f"the task answers {listed(known[:6])}" if known else None
@@ -80,7 +80,7 @@ def output(low: Lowering, node: nodes.Expression) -> Typed:
 def readable(low: Lowering, node: nodes.Expression) -> Typed:
     """A field that holds text."""
     typed = column(low, node)
-    assert isinstance(typed.type, Column)
+    assert isinstance(typed.type, ColumnType)
     type_ = typed.type.type
     if type_.kind not in ("text", "labels", "json") and not (type_.kind == "list" and type_.item):
         raise low.scope.fail("SK311", node.span, f"`{low.scope.shown(node.span)}` holds no text")
@@ -90,7 +90,7 @@ def readable(low: Lowering, node: nodes.Expression) -> Typed:
 def prose(low: Lowering, node: nodes.Expression) -> Typed:
     """A field, or a text in quotes."""
     if isinstance(node, nodes.String | nodes.Text):
-        return Typed(TextConstant(node.value), Prose())
+        return Typed(TextConstant(node.value), TextType())
     return column(low, node)
 
 
@@ -132,7 +132,7 @@ def state(low: Lowering, node: nodes.Expression) -> Typed:
         if name in low.scope.facts.columns:
             hint = f"`{shown}` belongs to one rollout; measure it in a metric, and read `candidate.metric`"
         raise low.scope.fail("SK311", node.span, f"a skill is needed here, not `{shown}`", hint)
-    return Typed(StateTerm(cast("State", name)), Thing("state", name or ""))
+    return Typed(StateTerm(cast("State", name)), ArgumentType("state", name or ""))
 
 
 def candidate(low: Lowering, node: nodes.Expression) -> Typed:
@@ -218,7 +218,7 @@ def literal(low: Lowering, node: nodes.Expression) -> Typed:
 def share(low: Lowering, node: nodes.Expression) -> Typed:
     """A number without a unit that is written out."""
     typed = literal(low, node)
-    assert isinstance(typed.type, Quantity)
+    assert isinstance(typed.type, NumberType)
     if typed.type.unit:
         message = f"a plain number is needed here, not {described(typed.type.unit)}"
         raise low.scope.fail("SK302", node.span, message, "remove the unit")
@@ -233,7 +233,7 @@ def texts(low: Lowering, node: nodes.Expression) -> Typed:
     found = [TextConstant(item.value) for item in items if isinstance(item, nodes.String)]
     if not found or len(found) != len(items):
         raise low.scope.fail("SK311", node.span, "a list of texts is needed here", 'write `["a", "b"]`')
-    return Typed(ListTerm(tuple(found)), Thing("list"))
+    return Typed(ListTerm(tuple(found)), ArgumentType("list"))
 
 
 def phrases(low: Lowering, node: nodes.Expression) -> Typed:
@@ -241,15 +241,15 @@ def phrases(low: Lowering, node: nodes.Expression) -> Typed:
     if isinstance(node, nodes.List) or _bound(low, node, "texts") is not None:
         return texts(low, node)
     if isinstance(node, nodes.String | nodes.Text):
-        return Typed(TextConstant(node.value), Prose())
+        return Typed(TextConstant(node.value), TextType())
     bound = _bound(low, node, "text")
-    return bound if bound is not None and isinstance(bound.type, Prose) else readable(low, node)
+    return bound if bound is not None and isinstance(bound.type, TextType) else readable(low, node)
 
 
 def passed(low: Lowering, node: nodes.Expression) -> Typed:
     """What a function of the user's own is told besides the example: a field's name, a text, a number."""
     if isinstance(node, nodes.String | nodes.Text):
-        return Typed(TextConstant(node.value), Prose())
+        return Typed(TextConstant(node.value), TextType())
     bound = _bound(low, node, "text")
     if bound is not None:
         return bound
@@ -275,13 +275,13 @@ def function(low: Lowering, node: nodes.Expression) -> Typed:
         message = f"`{':'.join(parts)}` is no part of the package `{package.name}`"
         hint = f'a package calls its own code: `python("{package.module}.module:function")`'
         raise low.scope.fail("SK120", node.span, message, hint)
-    return Typed(TextConstant(":".join(parts)), Prose())
+    return Typed(TextConstant(":".join(parts)), TextType())
 
 
 def judged(low: Lowering, node: nodes.Expression) -> Typed:
     """A rubric by name, or a text of its own."""
     if isinstance(node, nodes.String | nodes.Text):
-        return Typed(TextConstant(node.value), Prose())
+        return Typed(TextConstant(node.value), TextType())
     if isinstance(node, nodes.Member) and isinstance(node.of, nodes.Reference):
         return _rubric_of(low, node, node.of)
     return _named(low, node, "rubric", low.scope.facts.rubrics)
@@ -300,7 +300,7 @@ def _rubric_of(low: Lowering, node: nodes.Member, of: nodes.Reference) -> Typed:
     text = rubrics[name].node.value
     if not isinstance(text, nodes.String | nodes.Text):
         raise scope.fail("SK112", node.span, f"`{of.name}.{name}` has no text of its own")
-    return Typed(TextConstant(text.value), Prose())
+    return Typed(TextConstant(text.value), TextType())
 
 
 def model(low: Lowering, node: nodes.Expression) -> Typed:
@@ -326,7 +326,7 @@ def _named(low: Lowering, node: nodes.Expression, kind: str, known: Sequence[str
         declared = {"rubric": '"""..."""', "model": '"provider/name"'}
         otherwise = f"declare it: `{kind} {name} = {declared[kind]}`" if kind in declared and not known else None
         raise scope.unknown("SK204", kind, name, node.span, known, otherwise=otherwise)
-    return Typed(WordTerm(name), Thing("word", name))
+    return Typed(WordTerm(name), ArgumentType("word", name))
 
 
 def only(right: str) -> Reader:
@@ -336,7 +336,7 @@ def only(right: str) -> Reader:
         if word(node) != right:
             shown = low.scope.shown(node.span)
             raise low.scope.fail("SK311", node.span, f"`{shown}` has no meaning here", f"write `{right}`")
-        return Typed(WordTerm(right), Thing("word", right))
+        return Typed(WordTerm(right), ArgumentType("word", right))
 
     return read
 
@@ -374,7 +374,7 @@ READERS: Mapping[str, Reader] = MappingProxyType(
 """By what a builtin's parameter takes."""
 
 
-def outside(value: Quantity) -> Fraction | None:
+def outside(value: NumberType) -> Fraction | None:
     """A written number that can't be a share; None for one that can, and for what is not written out."""
     low, high = value.range.bounds
     if value.level is Level.LITERAL and low is not None and low == high and abs(low) > 1:

@@ -14,7 +14,7 @@ from skillc.language.arguments import READERS, is_none
 from skillc.language.checked import Later
 from skillc.language.functions import expand, own_function
 from skillc.language.modules import elsewhere
-from skillc.language.types import Broken, Column, Quantity, Typed
+from skillc.language.types import Broken, ColumnType, NumberType, Typed
 from skillc.syntax import nodes
 from skillc.text import counted
 
@@ -141,8 +141,8 @@ def _options(low: Lowering, node: nodes.Call, builtin: Builtin) -> list[tuple[Pa
 # ---- results --------------------------------------------------------------------------------------
 
 
-def _result(low: Lowering, node: nodes.Call, builtin: Builtin, given: Given) -> Quantity:
-    quantities = [typed.type for _, _, typed in given if isinstance(typed.type, Quantity)]
+def _result(low: Lowering, node: nodes.Call, builtin: Builtin, given: Given) -> NumberType:
+    quantities = [typed.type for _, _, typed in given if isinstance(typed.type, NumberType)]
     if builtin.level is None:
         return _arithmetic(low, builtin, given, quantities)
     if builtin.name == "python":
@@ -154,36 +154,36 @@ def _result(low: Lowering, node: nodes.Call, builtin: Builtin, given: Given) -> 
     unit = quantities[0].unit if builtin.unit is None else builtin.unit
     found = builtin.range_of([quantity.range for quantity in quantities])
     most = _most(low, builtin, given)
-    return Quantity(unit, found if most is None else Interval(Fraction(0), most), builtin.level)
+    return NumberType(unit, found if most is None else Interval(Fraction(0), most), builtin.level)
 
 
 def _most(low: Lowering, builtin: Builtin, given: Given) -> Fraction | None:
     """The upper bound that the program declares for a function; None where it declares none."""
     field = given[0][2].type if given else None
-    if builtin.name == "tokens" and isinstance(field, Column):
+    if builtin.name == "tokens" and isinstance(field, ColumnType):
         return None if field.limit is None else Fraction(field.limit)
     return {"turns": low.scope.facts.turns, "change": low.scope.facts.change}.get(builtin.name)
 
 
-def _arithmetic(low: Lowering, builtin: Builtin, given: Given, quantities: list[Quantity]) -> Quantity:
+def _arithmetic(low: Lowering, builtin: Builtin, given: Given, quantities: list[NumberType]) -> NumberType:
     unit = low.one_unit([(argument.value, q) for (_, argument, _), q in zip(given, quantities, strict=True)])
     ranges = [q.range for q in quantities]
     if builtin.name == "clamp" and ranges[1].low > ranges[2].high:
         place = given[1][1].span.to(given[2][1].span)
         raise low.scope.fail("SK311", place, "the lower bound lies above the upper one", "swap them")
-    return Quantity(unit, builtin.range_of(ranges), max(q.level for q in quantities))
+    return NumberType(unit, builtin.range_of(ranges), max(q.level for q in quantities))
 
 
-def _bounds(low: Lowering, node: nodes.Call, given: Given) -> Quantity:
+def _bounds(low: Lowering, node: nodes.Call, given: Given) -> NumberType:
     """Range of `python("module:function", low = 0, high = 1)`."""
     ends: dict[str, Constant] = {}
     for parameter, _, typed in given:
-        if parameter.named and not isinstance(typed.term, Constant) and isinstance(typed.type, Quantity):
-            return Quantity(typed.type.unit, EVERYTHING, Level.EXAMPLE)  # a parameter, which stands for any number
+        if parameter.named and not isinstance(typed.term, Constant) and isinstance(typed.type, NumberType):
+            return NumberType(typed.type.unit, EVERYTHING, Level.EXAMPLE)  # a parameter, which stands for any number
         if parameter.named and isinstance(typed.term, Constant):
             ends[parameter.name] = typed.term
     if not ends:
-        return Quantity("", UNIT, Level.EXAMPLE)
+        return NumberType("", UNIT, Level.EXAMPLE)
     unit = next(iter(ends.values())).unit
     first, last = ends.get("low", Constant(Fraction(0), unit)), ends.get("high", Constant(Fraction(1), unit))
     if first.unit != last.unit or (unit and len(ends) == 1 and "high" not in ends):
@@ -191,12 +191,12 @@ def _bounds(low: Lowering, node: nodes.Call, given: Given) -> Quantity:
         raise low.scope.fail("SK302", node.span, "`low` and `high` need one unit", hint)
     if first.value >= last.value:
         raise low.scope.fail("SK311", node.span, "`low` must lie below `high`", "swap them, or correct one")
-    return Quantity(unit, Interval(first.value, last.value), Level.EXAMPLE)
+    return NumberType(unit, Interval(first.value, last.value), Level.EXAMPLE)
 
 
 def _needs_options(low: Lowering, node: nodes.Call, given: Given) -> None:
     field = given[0][2].type
-    labelled = isinstance(field, Column) and field.type.kind == "labels"
+    labelled = isinstance(field, ColumnType) and field.type.kind == "labels"
     if len(given) == 1 and not labelled and not low.scope.generic:
         hint = 'write `one_of(x, options = ["a", "b"])`, or declare the labels: `output x: "a" | "b"`'
         raise low.scope.fail("SK310", node.span, "this output has no declared labels to be one of", hint)
@@ -209,7 +209,7 @@ def _needs_scale(low: Lowering, node: nodes.Call, builtin: Builtin, given: Given
             message = f"`{parameter.name}` is divided by, so it must lie above 0"
             raise low.scope.fail("SK311", argument.span, message)
     field = given[0][2].type
-    labelled = isinstance(field, Column) and field.type.kind == "labels"
+    labelled = isinstance(field, ColumnType) and field.type.kind == "labels"
     if builtin.name == "ordinal_error" and not labelled and not low.scope.generic:
         hint = 'declare them in their order: `output x: "low" | "medium" | "high"`'
         raise low.scope.fail("SK310", node.span, "this output has no declared labels to be in order", hint)

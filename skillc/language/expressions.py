@@ -17,12 +17,12 @@ from skillc.language.checked import CheckedMetric
 from skillc.language.scope import Scope, lower_member, lower_name
 from skillc.language.types import (
     ANY_UNIT,
+    ArgumentType,
     Broken,
-    Column,
-    Prose,
-    Quantity,
-    Thing,
-    Truth,
+    ColumnType,
+    ConditionType,
+    NumberType,
+    TextType,
     Typed,
     as_prose,
     as_quantity,
@@ -76,7 +76,7 @@ class Lowering:
 
     # ---- what is asked of an expression ----
 
-    def number(self, node: nodes.Expression) -> tuple[Typed, Quantity]:
+    def number(self, node: nodes.Expression) -> tuple[Typed, NumberType]:
         """Lower an expression as a number; in a metric a condition is 0 or 1.
 
         Raises:
@@ -85,7 +85,7 @@ class Lowering:
         typed = self.lower(node)
         return typed, self.as_number(node, typed)
 
-    def as_number(self, node: nodes.Expression, typed: Typed) -> Quantity:
+    def as_number(self, node: nodes.Expression, typed: Typed) -> NumberType:
         """A value as a quantity.
 
         Raises:
@@ -96,7 +96,7 @@ class Lowering:
             self._no_number(node, typed)
         return quantity
 
-    def condition(self, node: nodes.Expression) -> tuple[Typed, Truth]:
+    def condition(self, node: nodes.Expression) -> tuple[Typed, ConditionType]:
         """Lower an expression as a condition.
 
         Raises:
@@ -106,25 +106,25 @@ class Lowering:
         truth = as_truth(typed)
         if truth is None:
             hint = "compare it, as in `... > ...`"
-            if isinstance(typed.type, Quantity) and typed.type.range.high == 1 and self.scope.level is Level.EXAMPLE:
+            if isinstance(typed.type, NumberType) and typed.type.range.high == 1 and self.scope.level is Level.EXAMPLE:
                 hint = f"write `{self.scope.shown(node.span)} == 1`"
             raise self.scope.fail("SK309", node.span, f"`{self.scope.shown(node.span)}` is no condition", hint)
         return typed, truth
 
     def _no_number(self, node: nodes.Expression, typed: Typed) -> NoReturn:
         shown, kind = self.scope.shown(node.span), typed.type
-        if isinstance(kind, Column) and kind.type.optional:
+        if isinstance(kind, ColumnType) and kind.type.optional:
             raise self.scope.fail(
                 "SK307", node.span, f"`{shown}` may be `none`, so it is no number", "remove `| none` from its type"
             )
-        if isinstance(kind, Prose | Column):
+        if isinstance(kind, TextType | ColumnType):
             hint = "measure it: `tokens(...)`, `exact_match(...)`, or compare it with `==`"
             raise self.scope.fail("SK307", node.span, f"`{shown}` is a text, and a text is never a number", hint)
-        if isinstance(kind, Truth):
+        if isinstance(kind, ConditionType):
             raise self.scope.fail(
                 "SK309", node.span, f"`{shown}` is a condition, not a number", "join conditions with `and`, `or`"
             )
-        if isinstance(kind, Thing) and kind.kind == "state":
+        if isinstance(kind, ArgumentType) and kind.kind == "state":
             hint = f"write `{shown}.metric`, or `tokens({shown})`"
             raise self.scope.fail("SK307", node.span, f"`{shown}` is a skill, not a number", hint)
         raise self.scope.fail("SK307", node.span, f"`{shown}` is no number")
@@ -152,7 +152,7 @@ class Lowering:
             amount = base_amount(self.scope.report, self.scope.source, node)
             return literal(amount.value, amount.unit)
         if isinstance(node, nodes.String | nodes.Text):
-            return Typed(TextConstant(node.value), Prose())
+            return Typed(TextConstant(node.value), TextType())
         if isinstance(node, nodes.Reference):
             return lower_name(self, node)
         if isinstance(node, nodes.Member):
@@ -168,7 +168,7 @@ class Lowering:
         if isinstance(node, nodes.Logic):
             parts = self.every(self.condition, node.operands)
             level = max(truth.level for _, truth in parts)
-            return Typed(Operation(node.operator, tuple(typed.term for typed, _ in parts)), Truth(level))
+            return Typed(Operation(node.operator, tuple(typed.term for typed, _ in parts)), ConditionType(level))
         what = "a ratio" if isinstance(node, nodes.Ratio) else "a list"
         raise self.scope.fail("SK311", node.span, f"{what} has no place in this expression")
 
@@ -221,7 +221,7 @@ class Lowering:
             left = typed, self.as_number(each, typed)
         return replace(left[0], term=shallow(left[0].term)) if len(chain) > _FLATTEST else left[0]
 
-    def _joined(self, node: nodes.Binary, first: tuple[Typed, Quantity], second: tuple[Typed, Quantity]) -> Typed:
+    def _joined(self, node: nodes.Binary, first: tuple[Typed, NumberType], second: tuple[Typed, NumberType]) -> Typed:
         (left, a), (right, b) = first, second
         level = max(a.level, b.level)
         term = Operation(node.operator, (left.term, right.term))
@@ -230,12 +230,12 @@ class Lowering:
             if right.term in (Constant(Fraction(0)), Constant(Fraction(0), unit or "")):
                 return Typed(left.term, replace(a, unit=unit, level=level))
             found = a.range + b.range if node.operator == "+" else a.range - b.range
-            return Typed(term, Quantity(unit, found, level))
+            return Typed(term, NumberType(unit, found, level))
         if node.operator == "*":
-            return Typed(term, Quantity(self._product_unit(node, a, b), a.range * b.range, level))
+            return Typed(term, NumberType(self._product_unit(node, a, b), a.range * b.range, level))
         return Typed(term, self._quotient(node, a, b))
 
-    def _product_unit(self, node: nodes.Binary, a: Quantity, b: Quantity) -> str | None:
+    def _product_unit(self, node: nodes.Binary, a: NumberType, b: NumberType) -> str | None:
         if a.unit and b.unit:
             message = f"{described(a.unit)} times {described(b.unit)} has no meaning"
             raise self.scope.fail("SK318", node.span, message, "one side of `*` is a plain number")
@@ -243,7 +243,7 @@ class Lowering:
             return a.unit or b.unit or None
         return a.unit or b.unit
 
-    def _quotient(self, node: nodes.Binary, a: Quantity, b: Quantity) -> Quantity:
+    def _quotient(self, node: nodes.Binary, a: NumberType, b: NumberType) -> NumberType:
         level = max(a.level, b.level)
         if b.unit and a.unit is not None and a.unit != b.unit:
             message = f"{described(a.unit)} can't be divided by {described(b.unit)}"
@@ -251,15 +251,15 @@ class Lowering:
         unit = None if a.unit is None or b.unit is None else "" if a.unit == b.unit else a.unit
         if b.range.holds(Fraction(0)):
             if self.scope.generic:
-                return Quantity(unit, EVERYTHING, level)
+                return NumberType(unit, EVERYTHING, level)
             shown = self.scope.shown(node.right.span)
             hint = f"keep it away from 0: `max({shown}, 1{' ' + b.unit if b.unit else ''})`"
             raise self.scope.fail(
                 "SK305", node.right.span, f"`{shown}` may be 0, and nothing can be divided by 0", hint
             )
-        return Quantity(unit, a.range / b.range, level)
+        return NumberType(unit, a.range / b.range, level)
 
-    def one_unit(self, parts: list[tuple[nodes.Expression, Quantity]]) -> str | None:
+    def one_unit(self, parts: list[tuple[nodes.Expression, NumberType]]) -> str | None:
         """The unit that all parts share; None where it depends on a parameter.
 
         Raises:
@@ -274,7 +274,7 @@ class Lowering:
                 self._two_units((first_node, first), (node, quantity))
         return first.unit
 
-    def _two_units(self, a: tuple[nodes.Expression, Quantity], b: tuple[nodes.Expression, Quantity]) -> NoReturn:
+    def _two_units(self, a: tuple[nodes.Expression, NumberType], b: tuple[nodes.Expression, NumberType]) -> NoReturn:
         scope = self.scope
         message = f"{described(a[1].unit)} and {described(b[1].unit)} don't go together"
         hint = f"`{scope.shown(a[0].span)}` is {_in(a[1].unit)}, `{scope.shown(b[0].span)}` is {_in(b[1].unit)}"
@@ -330,10 +330,10 @@ def lower_comparison(low: Lowering, node: nodes.Compare) -> Typed:
     a, b = low.every(lambda operand: low.as_number(operand, sides[id(operand)]), node.operands)
     low.one_unit([(node.operands[0], a), (node.operands[1], b)])
     _must_be_open(low, node, operator, (left, a), (right, b))
-    return Typed(term, Truth(max(a.level, b.level)))
+    return Typed(term, ConditionType(max(a.level, b.level)))
 
 
-def _texts(low: Lowering, node: nodes.Compare, left: Typed, right: Typed) -> Truth:
+def _texts(low: Lowering, node: nodes.Compare, left: Typed, right: Typed) -> ConditionType:
     scope = low.scope
     for typed, operand in ((left, node.operands[0]), (right, node.operands[1])):
         if as_prose(typed) is None:
@@ -349,7 +349,7 @@ def _texts(low: Lowering, node: nodes.Compare, left: Typed, right: Typed) -> Tru
         if opposite.term.value not in prose.labels:
             _no_label(low, place, opposite.term.value, prose.labels)
     literal_ = isinstance(left.term, TextConstant) and isinstance(right.term, TextConstant)
-    return Truth(Level.LITERAL if literal_ else Level.EXAMPLE)
+    return ConditionType(Level.LITERAL if literal_ else Level.EXAMPLE)
 
 
 def _no_label(low: Lowering, node: nodes.Expression, value: str, labels: tuple[str, ...]) -> NoReturn:
@@ -366,8 +366,8 @@ def _must_be_open(
     low: Lowering,
     node: nodes.Compare,
     operator: Comparison,
-    left: tuple[Typed, Quantity],
-    right: tuple[Typed, Quantity],
+    left: tuple[Typed, NumberType],
+    right: tuple[Typed, NumberType],
 ) -> None:
     """Report a comparison that is always true or always false; most often a `%` is missing."""
     if low.scope.generic:
@@ -396,8 +396,8 @@ def _percent(
     low: Lowering,
     node: nodes.Compare,
     operator: Comparison,
-    left: tuple[Typed, Quantity],
-    right: tuple[Typed, Quantity],
+    left: tuple[Typed, NumberType],
+    right: tuple[Typed, NumberType],
 ) -> tuple[str | None, Fix | None]:
     """The hint and fix for a number without its `%`, as in `regressed(x) <= 5`."""
     for index, ((typed, _), (_, other)) in enumerate(((left, right), (right, left))):
@@ -422,7 +422,7 @@ def _percent(
     return None, None
 
 
-def _interval(quantity: Quantity) -> str:
+def _interval(quantity: NumberType) -> str:
     low, high = quantity.range.bounds
     unit = f" {quantity.unit}" if quantity.unit else ""
     return f"{decimal(low) if low is not None else '...'} .. {decimal(high) if high is not None else '...'}{unit}"

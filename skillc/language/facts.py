@@ -8,22 +8,22 @@ from fractions import Fraction
 from skillc.language.checked import Amount, Entity, Setting, Shares
 from skillc.language.kinds import default_of
 from skillc.language.modules import Module
-from skillc.language.scope import Facts
-from skillc.language.types import Column
+from skillc.language.scope import Declarations
+from skillc.language.types import ColumnType
 
 
-def gather(entities: Iterable[Entity], module: Module, broken: Iterable[str]) -> Facts:
+def gather(entities: Iterable[Entity], module: Module, broken: Iterable[str]) -> Declarations:
     """The facts of a program."""
     by_kind: dict[str, list[Entity]] = {}
     for entity in entities:
         by_kind.setdefault(entity.kind, []).append(entity)
-    columns: dict[str, Column] = {}
+    columns: dict[str, ColumnType] = {}
     for kind in ("task", "data"):
         for entity in by_kind.get(kind, ()):
             for child in entity.children:
                 columns.setdefault(child.name or "", _column(child))
     tasks, skills = by_kind.get("task", []), by_kind.get("skill", [])
-    return Facts(
+    return Declarations(
         columns=columns,
         broken=frozenset(broken),
         roles=tuple(module.named("model")),
@@ -71,10 +71,10 @@ def epoch_steps(data: Entity | None, optimize: Entity | None) -> int | None:
     )
 
 
-def _column(entity: Entity) -> Column:
+def _column(entity: Entity) -> ColumnType:
     limit = amount(entity.settings, "limit")
     assert entity.type is not None
-    return Column(entity.name or "", entity.kind, entity.type, None if limit is None else int(limit))
+    return ColumnType(entity.name or "", entity.kind, entity.type, None if limit is None else int(limit))
 
 
 def _turns(task: Entity) -> Fraction | None:

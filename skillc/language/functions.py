@@ -26,9 +26,9 @@ from skillc.gates.units import decimal, described
 from skillc.language import arguments
 from skillc.language.checked import FieldType
 from skillc.language.modules import Module, elsewhere
-from skillc.language.scope import Bound, Scope, unknown_module
+from skillc.language.scope import Binding, Scope, unknown_module
 from skillc.language.statements import Stated
-from skillc.language.types import Broken, Column, Quantity, Thing, Truth, Type, Typed, bare
+from skillc.language.types import ArgumentType, Broken, ColumnType, ConditionType, NumberType, Type, Typed, bare
 from skillc.syntax import nodes
 from skillc.text import counted, listed
 
@@ -77,7 +77,7 @@ _SMALLER = "give the parts names, as metrics of their own"
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class UserFunction:
     """A metric or gate with parameters, and its file."""
 
     module: Module
@@ -107,7 +107,7 @@ class Function:
         return self.stated.node.value
 
 
-def own_function(low: Lowering, called: nodes.Expression) -> Function | None:
+def own_function(low: Lowering, called: nodes.Expression) -> UserFunction | None:
     """Look up the called function in this file or a module; None for a name that may be a builtin.
 
     Raises:
@@ -116,7 +116,7 @@ def own_function(low: Lowering, called: nodes.Expression) -> Function | None:
     scope = low.scope
     if isinstance(called, nodes.Reference):
         stated = scope.module.functions().get(called.name)
-        return None if stated is None else Function(scope.module, stated, called.name)
+        return None if stated is None else UserFunction(scope.module, stated, called.name)
     if not (isinstance(called, nodes.Member) and isinstance(called.of, nodes.Reference)):
         return None
     module = scope.module.alias(called.of.name)
@@ -124,7 +124,7 @@ def own_function(low: Lowering, called: nodes.Expression) -> Function | None:
         raise unknown_module(scope, called.of, scope.module.uses)
     stated = module.functions().get(called.name.text)
     if stated is not None:
-        return Function(module, stated, f"{called.of.name}.{called.name.text}")
+        return UserFunction(module, stated, f"{called.of.name}.{called.name.text}")
     if called.name.text in module.dropped:
         raise Broken
 
@@ -146,7 +146,7 @@ def not_a_function(scope: Scope, called: nodes.Member, owner: str) -> Broken:
 # ---- any argument ---------------------------------------------------------------------------------
 
 
-def verify(low: Lowering, function: Function) -> bool:
+def verify(low: Lowering, function: UserFunction) -> bool:
     """Check a body for any argument; return False if it has an error, which is reported once, in the body.
 
     Args:
@@ -162,7 +162,7 @@ def verify(low: Lowering, function: Function) -> bool:
     verified[function.name] = None
     try:
         parameters = {
-            p.name.text: Bound(_type(scope, function, p), _any(scope, function, p)) for p in function.parameters
+            p.name.text: Binding(_type(scope, function, p), _any(scope, function, p)) for p in function.parameters
         }
         _distinct(scope, function)
         _defaults(low, function)
@@ -184,7 +184,7 @@ def verify(low: Lowering, function: Function) -> bool:
     return bool(verified[function.name])
 
 
-def _circle(scope: Scope, function: Function) -> None:
+def _circle(scope: Scope, function: UserFunction) -> None:
     function.module.verified[function.name] = False
     assert function.stated.name is not None
     message = f"`{function.name}` calls itself"
@@ -193,15 +193,15 @@ def _circle(scope: Scope, function: Function) -> None:
     )
 
 
-def _lower_body(low: Lowering, function: Function) -> Typed:
+def _lower_body(low: Lowering, function: UserFunction) -> Typed:
     if function.level is Level.RUN:
         typed, truth = low.condition(function.body)
         return Typed(typed.term, truth)
     typed, quantity = low.number(function.body)
-    return Typed(typed.term, quantity) if not isinstance(typed.type, Truth) else typed
+    return Typed(typed.term, quantity) if not isinstance(typed.type, ConditionType) else typed
 
 
-def _type(scope: Scope, function: Function, parameter: nodes.Parameter) -> str:
+def _type(scope: Scope, function: UserFunction, parameter: nodes.Parameter) -> str:
     name, source = parameter.name.text, function.module.source
     if parameter.type is None:
         message = f"the parameter `{name}` has no type"
@@ -219,28 +219,28 @@ def _type(scope: Scope, function: Function, parameter: nodes.Parameter) -> str:
     raise Broken
 
 
-def _any(scope: Scope, function: Function, parameter: nodes.Parameter) -> Typed:
+def _any(scope: Scope, function: UserFunction, parameter: nodes.Parameter) -> Typed:
     """A placeholder for any argument of a parameter's type."""
     kind, name = _type(scope, function, parameter), f"<{parameter.name.text}>"
     if kind in UNIT_TYPES:
-        return Typed(FieldTerm(name), Quantity(UNIT_TYPES[kind], EVERYTHING, Level.LITERAL))
-    text = Column(name, "output", FieldType("text"))
+        return Typed(FieldTerm(name), NumberType(UNIT_TYPES[kind], EVERYTHING, Level.LITERAL))
+    text = ColumnType(name, "output", FieldType("text"))
     claim = Operation(">", (MeanTerm("candidate", name), MeanTerm("incumbent", name)))
     standing: dict[str, tuple[Term, Type]] = {
-        "metric": (MetricTerm(name), Quantity(None, EVERYTHING, Level.EXAMPLE)),
-        "claim": (claim, Truth(Level.RUN)),
-        "condition": (MetricTerm(name), Truth(Level.EXAMPLE)),
+        "metric": (MetricTerm(name), NumberType(None, EVERYTHING, Level.EXAMPLE)),
+        "claim": (claim, ConditionType(Level.RUN)),
+        "condition": (MetricTerm(name), ConditionType(Level.EXAMPLE)),
         "text": (FieldTerm(name), text),
-        "texts": (ListTerm((TextConstant(name),)), Thing("list")),
+        "texts": (ListTerm((TextConstant(name),)), ArgumentType("list")),
         "field": (FieldTerm(name), text),
-        "rubric": (TextConstant(name), Thing("word")),
-        "model": (WordTerm(name), Thing("word")),
-        "skill": (WordTerm(name), Thing("word")),
+        "rubric": (TextConstant(name), ArgumentType("word")),
+        "model": (WordTerm(name), ArgumentType("word")),
+        "skill": (WordTerm(name), ArgumentType("word")),
     }
     return Typed(*standing[kind])
 
 
-def _distinct(scope: Scope, function: Function) -> None:
+def _distinct(scope: Scope, function: UserFunction) -> None:
     seen: dict[str, nodes.Parameter] = {}
     for parameter in function.parameters:
         first = seen.setdefault(parameter.name.text, parameter)
@@ -258,7 +258,7 @@ def _distinct(scope: Scope, function: Function) -> None:
             raise Broken
 
 
-def _defaults(low: Lowering, function: Function) -> None:
+def _defaults(low: Lowering, function: UserFunction) -> None:
     """Check that each default is a literal or `none`, of the parameter's type."""
     for parameter in function.parameters:
         default = parameter.default
@@ -283,7 +283,7 @@ def _defaults(low: Lowering, function: Function) -> None:
 # ---- a call ---------------------------------------------------------------------------------------
 
 
-def expand(low: Lowering, node: nodes.Call, function: Function) -> Typed:
+def expand(low: Lowering, node: nodes.Call, function: UserFunction) -> Typed:
     """Expand a call to the body with the arguments in place of the parameters.
 
     Raises:
@@ -318,7 +318,7 @@ def expand(low: Lowering, node: nodes.Call, function: Function) -> Typed:
     return typed
 
 
-def _wrong_level(scope: Scope, node: nodes.Call, function: Function) -> NoReturn:
+def _wrong_level(scope: Scope, node: nodes.Call, function: UserFunction) -> NoReturn:
     if scope.level is Level.RUN:
         hint = f"make it a metric: `metric m = {scope.shown(node.span)}`, and write `candidate.m`"
         raise scope.fail(
@@ -329,9 +329,9 @@ def _wrong_level(scope: Scope, node: nodes.Call, function: Function) -> NoReturn
     )
 
 
-def _bindings(low: Lowering, node: nodes.Call, function: Function) -> dict[str, Bound]:
+def _bindings(low: Lowering, node: nodes.Call, function: UserFunction) -> dict[str, Binding]:
     given = _given(low.scope, node, function)
-    bound: dict[str, Bound] = {}
+    bound: dict[str, Binding] = {}
     broken = False
     for parameter in function.parameters:
         name = parameter.name.text
@@ -352,7 +352,7 @@ def _bindings(low: Lowering, node: nodes.Call, function: Function) -> dict[str, 
     return bound
 
 
-def _given(scope: Scope, node: nodes.Call, function: Function) -> dict[str, nodes.Expression]:
+def _given(scope: Scope, node: nodes.Call, function: UserFunction) -> dict[str, nodes.Expression]:
     names = [p.name.text for p in function.parameters]
     given: dict[str, nodes.Expression] = {}
     for index, argument in enumerate(node.arguments):
@@ -370,19 +370,19 @@ def _given(scope: Scope, node: nodes.Call, function: Function) -> dict[str, node
     return given
 
 
-def _usage(function: Function) -> str:
+def _usage(function: UserFunction) -> str:
     parts = [p.name.text if p.default is None else f"{p.name.text} = ..." for p in function.parameters]
     return f"{function.shown}({', '.join(parts)})"
 
 
-def _bind(low: Lowering, function: Function, parameter: nodes.Parameter, node: nodes.Expression) -> Bound:
+def _bind(low: Lowering, function: UserFunction, parameter: nodes.Parameter, node: nodes.Expression) -> Binding:
     scope = low.scope
     kind = _type(scope, function, parameter)
     outer = (scope.parameters or {}).get(node.name) if isinstance(node, nodes.Reference) else None
     if arguments.is_none(node) or (outer is not None and outer.typed is None):
-        return Bound(kind, None)
+        return Binding(kind, None)
     if kind not in UNIT_TYPES:
-        return Bound(kind, _READERS[kind](low, node))
+        return Binding(kind, _READERS[kind](low, node))
     typed, quantity = low.number(node)
     unit = UNIT_TYPES[kind]
     if quantity.unit is not None and quantity.unit != unit:
@@ -396,4 +396,4 @@ def _bind(low: Lowering, function: Function, parameter: nodes.Parameter, node: n
     if kind == "share" and (value := arguments.outside(quantity)) is not None:
         hint = f"did you mean `{decimal(value)}%`?" if bare(node) else "a share is at most 100%"
         raise scope.fail("SK311", node.span, f"`{parameter.name.text}` is a share, at most 1", hint)
-    return Bound(kind, Typed(typed.term, quantity))
+    return Binding(kind, Typed(typed.term, quantity))

@@ -29,7 +29,7 @@ _THIRD = "move what both need into a third file"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class UseTarget:
     """What a `use` leads to: a file below the program's folder or a package's, or a module of `std`."""
 
     key: str
@@ -131,7 +131,7 @@ class Linker:
             raise Broken
         return found
 
-    def _must_end(self, module: Module, use: nodes.Use, target: Target, place: Span) -> None:
+    def _must_end(self, module: Module, use: nodes.Use, target: UseTarget, place: Span) -> None:
         """No circle, and no chain that is longer than anybody reads."""
         index = next((i for i, step in enumerate(self._open) if step.module.key == target.key), None)
         if index is not None:
@@ -149,7 +149,7 @@ class Linker:
             message = f"`{target.shown}` is used by a chain of {len(self._open)} files"
             self._fail("SK121", module, place, message, "let the program use the file itself")
 
-    def _target(self, module: Module, use: nodes.Use, place: Span) -> Target:
+    def _target(self, module: Module, use: nodes.Use, place: Span) -> UseTarget:
         if use.path is not None:
             return self._named(module, use.path, place)
         assert use.file is not None
@@ -163,15 +163,15 @@ class Linker:
             instead = error.instead
             fix = Fix(place, f'"{instead}"') if instead is not None and '"' not in instead else None
             self._fail(error.code, module, place, error.message, error.hint, fix=fix)
-        return _in_package(package, path) if package is not None else Target(path, path, path)
+        return _in_package(package, path) if package is not None else UseTarget(path, path, path)
 
-    def _named(self, module: Module, path: tuple[nodes.Name, ...], place: Span) -> Target:
+    def _named(self, module: Module, path: tuple[nodes.Name, ...], place: Span) -> UseTarget:
         words = [word.text for word in path]
         shown = ".".join(words)
         if words[0] == STD:
             if len(words) != 2 or words[1] not in standard_names():
                 self._no_standard(module, path, shown, place)
-            return Target(shown, shown)
+            return UseTarget(shown, shown)
         # Looking for packages takes longer than checking a program that uses none.
         from skillc.skill_packages import PackageError, usable
 
@@ -224,7 +224,7 @@ class Linker:
 
     # ---- its text ----
 
-    def _read(self, module: Module, use: nodes.Use, target: Target, place: Span) -> Module:
+    def _read(self, module: Module, use: nodes.Use, target: UseTarget, place: Span) -> Module:
         if not target.path:
             return self._parsed(module, target, standard(target.key.partition(".")[2]), place)
         suffix = posixpath.splitext(target.path)[1].lower()
@@ -242,7 +242,9 @@ class Linker:
             self._fail("SK101", module, place, error.message, error.hint)
         return self._parsed(module, target, source, place)
 
-    def _no_module(self, module: Module, target: Target, package: Package, place: Span, error: SkillcError) -> NoReturn:
+    def _no_module(
+        self, module: Module, target: UseTarget, package: Package, place: Span, error: SkillcError
+    ) -> NoReturn:
         known = [f"{package.name}.{each}" for each in package.modules()]
         if target.shown in known:
             self._fail("SK113", module, place, error.message, error.hint)
@@ -251,7 +253,7 @@ class Linker:
         message = f"`{package.distribution}` has no module `{target.shown}`"
         self._fail("SK113", module, place, message, hint, fix=fix)
 
-    def _parsed(self, module: Module, target: Target, source: Source, place: Span) -> Module:
+    def _parsed(self, module: Module, target: UseTarget, source: Source, place: Span) -> Module:
         parsed = parse(source)
         if parsed.diagnostics:
             first = parsed.diagnostics[0]
@@ -288,8 +290,8 @@ def main_module(source: Source, dropped: frozenset[str]) -> Module:
     return Module(path, source, dropped=dropped, path=path)
 
 
-def _in_package(package: Package, path: str) -> Target:
-    return Target(f"{package.name}:{path}", shown_in(package.name, path), path, package)
+def _in_package(package: Package, path: str) -> UseTarget:
+    return UseTarget(f"{package.name}:{path}", shown_in(package.name, path), path, package)
 
 
 def _path_span(use: nodes.Use) -> Span:

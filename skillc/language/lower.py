@@ -11,11 +11,11 @@ from skillc.gates.functions import RUN_FUNCTIONS, Level
 from skillc.gates.terms import CallTerm, MeanTerm, MetricTerm, StateTerm, Term, calls, extent, show_term, walk
 from skillc.language.checked import CheckedGate, CheckedMetric, Later
 from skillc.language.expressions import Lowering
-from skillc.language.functions import Function, verify
+from skillc.language.functions import UserFunction, verify
 from skillc.language.modules import Module
-from skillc.language.scope import Effort, Facts, Scope
+from skillc.language.scope import Declarations, Effort, Scope
 from skillc.language.statements import Stated
-from skillc.language.types import Broken, Quantity
+from skillc.language.types import Broken, NumberType
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
 
@@ -31,7 +31,9 @@ class Lower:
         metrics: the checked ones, each after those that it reads.
     """
 
-    def __init__(self, report: Reporter, module: Module, facts: Facts, comments: tuple[nodes.Comment, ...]) -> None:
+    def __init__(
+        self, report: Reporter, module: Module, facts: Declarations, comments: tuple[nodes.Comment, ...]
+    ) -> None:
         self._report = report
         self._module = module
         self._comments = comments
@@ -55,7 +57,7 @@ class Lower:
     def check_functions(self) -> None:
         """Check the body of every function, even if nothing calls it."""
         for name, stated in self._module.functions().items():
-            verify(Lowering(self._scope), Function(self._module, stated, name))
+            verify(Lowering(self._scope), UserFunction(self._module, stated, name))
 
     # ---- metrics ----
 
@@ -139,7 +141,7 @@ class Lower:
         read = (self.metrics.get(each.name) for each in walk(term) if isinstance(each, MetricTerm))
         return any(each is not None and (each.low is None or each.high is None) for each in read)
 
-    def anonymous(self, term: Term, quantity: Quantity, source: Source, span: Span) -> CheckedMetric:
+    def anonymous(self, term: Term, quantity: NumberType, source: Source, span: Span) -> CheckedMetric:
         """Make a metric of an expression in a gate, named by its canonical text."""
         name = show_term(term)
         if name not in self.metrics:
@@ -178,7 +180,7 @@ class Lower:
         scope, before = replace(self._scope, level=Level.RUN), len(self.later)
         low = Lowering(scope)
         typed = low.lower(node)
-        if isinstance(typed.type, Quantity):
+        if isinstance(typed.type, NumberType):
             shown = scope.shown(node.span)
             hint = f"compare it: `{shown} >= ...{' ' + typed.type.unit if typed.type.unit else ''}`"
             raise scope.fail(
@@ -194,7 +196,7 @@ class Lower:
         return CheckedGate(name.text, typed.term, kind, for_, text, scope.source, stated.span, stated.node.doc)
 
     def _speaks_of(self, kind: str, scope: Scope, stated: Stated, term: Term) -> None:
-        """Report a gate that does not read the candidate, and a require that reads more than the initial skill."""
+        """Reporter a gate that does not read the candidate, and a require that reads more than the initial skill."""
         assert stated.name is not None
         assert stated.node.value is not None
         states = {each.state for each in walk(term) if isinstance(each, MeanTerm | StateTerm)}

@@ -15,7 +15,16 @@ from skillc.gates.terms import FieldTerm, MeanTerm, State, StateTerm, Term
 from skillc.language.checked import CheckedMetric, Later
 from skillc.language.kinds import STATES
 from skillc.language.modules import Module, elsewhere, renamed, use_first
-from skillc.language.types import Broken, Column, Quantity, Thing, Truth, Typed, metric_quantity, metric_value
+from skillc.language.types import (
+    ArgumentType,
+    Broken,
+    ColumnType,
+    ConditionType,
+    NumberType,
+    Typed,
+    metric_quantity,
+    metric_value,
+)
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
 from skillc.text import listed
@@ -25,7 +34,7 @@ if TYPE_CHECKING:
     from skillc.language.expressions import Lowering
 
 
-__all__ = ["Bound", "Effort", "Facts", "Metrics", "Scope"]
+__all__ = ["Binding", "Declarations", "Effort", "Metrics", "Scope"]
 
 
 class Metrics(Protocol):
@@ -42,12 +51,12 @@ class Metrics(Protocol):
             Broken: it has an error, which has been reported.
         """
 
-    def anonymous(self, term: Term, quantity: Quantity, source: Source, span: Span) -> CheckedMetric:
+    def anonymous(self, term: Term, quantity: NumberType, source: Source, span: Span) -> CheckedMetric:
         """Make a metric of an expression in a gate."""
 
 
 @dataclass(frozen=True)
-class Facts:
+class Declarations:
     """Declarations of the main program that expressions can use.
 
     Attributes:
@@ -61,7 +70,7 @@ class Facts:
         change: the most that `change(candidate)` can be, where the sections' limits bound it.
     """
 
-    columns: Mapping[str, Column] = field(default_factory=dict)
+    columns: Mapping[str, ColumnType] = field(default_factory=dict)
     broken: frozenset[str] = frozenset()
     roles: tuple[str, ...] = ()
     rubrics: tuple[str, ...] = ()
@@ -85,7 +94,7 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Bound:
+class Binding:
     """The argument bound to a parameter; `typed` is None for `none`."""
 
     type: str
@@ -107,9 +116,9 @@ class Scope:
     report: Reporter
     module: Module
     level: Level
-    facts: Facts
+    facts: Declarations
     metrics: Metrics
-    parameters: Mapping[str, Bound] | None = None
+    parameters: Mapping[str, Binding] | None = None
     site: Label | None = None
     generic: bool = False
     inside: tuple[tuple[str, str], ...] = ()
@@ -204,7 +213,7 @@ def lower_name(low: Lowering, node: nodes.Reference) -> Typed:
     if scope.parameters is not None and name in scope.parameters:
         return _parameter(low, node, scope.parameters[name])
     if name in STATES and scope.level is Level.RUN:
-        return Typed(StateTerm(cast("State", name)), Thing("state", name))
+        return Typed(StateTerm(cast("State", name)), ArgumentType("state", name))
     if scope.parameters is not None:
         return _captured(low, node)
     if scope.level is Level.RUN:
@@ -216,13 +225,13 @@ def lower_name(low: Lowering, node: nodes.Reference) -> Typed:
     raise _unknown_value(low, node)
 
 
-def _parameter(low: Lowering, node: nodes.Reference, bound: Bound) -> Typed:
+def _parameter(low: Lowering, node: nodes.Reference, bound: Binding) -> Typed:
     if bound.typed is None:
         raise low.scope.fail("SK311", node.span, f"`{node.name}` is `none` here, where a value is needed")
     if low.scope.level is Level.RUN:
         if bound.type == "metric":
             _bare(low, node)
-        if isinstance(bound.typed.type, Column) or bound.typed.type == Truth(Level.EXAMPLE):
+        if isinstance(bound.typed.type, ColumnType) or bound.typed.type == ConditionType(Level.EXAMPLE):
             raise low.scope.fail(
                 "SK306", node.span, f"`{node.name}` belongs to one example, and a gate sees a whole run"
             )

@@ -18,7 +18,7 @@ from skillc.text import listed
 
 
 @dataclass(frozen=True, slots=True)
-class Quantity:
+class NumberType:
     """A number. `unit` is None inside a parametric body, where it depends on an argument."""
 
     unit: str | None
@@ -27,21 +27,21 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class ConditionType:
     """A condition."""
 
     level: Level
 
 
 @dataclass(frozen=True, slots=True)
-class Prose:
+class TextType:
     """A text: a literal, a parameter, or a field of a type that compares as text."""
 
     labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ColumnType:
     """A field of task or data. `role` decides where it may be used; `limit` is its declared maximum of tokens."""
 
     name: str
@@ -51,14 +51,14 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class ArgumentType:
     """An argument that is not a value: `state`, `word`, `list`, `skill`, `claim`; `text` is its source."""
 
     kind: str
     text: str = ""
 
 
-Type = Quantity | Truth | Prose | Column | Thing
+Type = NumberType | ConditionType | TextType | ColumnType | ArgumentType
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,38 +73,38 @@ class Broken(Exception):  # noqa: N818
     """An error in an expression that is already reported; never leaves the package."""
 
 
-def as_quantity(typed: Typed, *, counts_truth: bool) -> Quantity | None:
+def as_quantity(typed: Typed, *, counts_truth: bool) -> NumberType | None:
     """A value as a quantity: number fields are, and in a metric a condition is 0 or 1; None for any other."""
     kind = typed.type
-    if isinstance(kind, Quantity):
+    if isinstance(kind, NumberType):
         return kind
-    if isinstance(kind, Truth) and counts_truth:
-        return Quantity("", UNIT, kind.level)
-    if isinstance(kind, Column) and not kind.type.optional:
+    if isinstance(kind, ConditionType) and counts_truth:
+        return NumberType("", UNIT, kind.level)
+    if isinstance(kind, ColumnType) and not kind.type.optional:
         if kind.type.kind in ("number", "integer"):
-            return Quantity("", EVERYTHING, Level.EXAMPLE)
+            return NumberType("", EVERYTHING, Level.EXAMPLE)
         if kind.type.kind == "bool" and counts_truth:
-            return Quantity("", UNIT, Level.EXAMPLE)
+            return NumberType("", UNIT, Level.EXAMPLE)
     return None
 
 
-def as_truth(typed: Typed) -> Truth | None:
+def as_truth(typed: Typed) -> ConditionType | None:
     """A value as a condition: bool fields are; None for any other."""
     kind = typed.type
-    if isinstance(kind, Truth):
+    if isinstance(kind, ConditionType):
         return kind
-    if isinstance(kind, Column) and kind.type.kind == "bool":
-        return Truth(Level.EXAMPLE)
+    if isinstance(kind, ColumnType) and kind.type.kind == "bool":
+        return ConditionType(Level.EXAMPLE)
     return None
 
 
-def as_prose(typed: Typed) -> Prose | None:
+def as_prose(typed: Typed) -> TextType | None:
     """A value as a text, with the labels of a field that has them; None for any other."""
     kind = typed.type
-    if isinstance(kind, Prose):
+    if isinstance(kind, TextType):
         return kind
-    if isinstance(kind, Column) and kind.type.kind in ("text", "labels"):
-        return Prose(kind.type.labels)
+    if isinstance(kind, ColumnType) and kind.type.kind in ("text", "labels"):
+        return TextType(kind.type.labels)
     return None
 
 
@@ -119,7 +119,7 @@ ANY_UNIT = "?"
 
 def literal(value: Fraction, unit: str) -> Typed:
     """A number that is written out."""
-    return Typed(Constant(value, unit), Quantity(unit, Interval.point(value), Level.LITERAL))
+    return Typed(Constant(value, unit), NumberType(unit, Interval.point(value), Level.LITERAL))
 
 
 def metric_value(metric: CheckedMetric) -> Typed:
@@ -127,10 +127,10 @@ def metric_value(metric: CheckedMetric) -> Typed:
     return Typed(MetricTerm(metric.name), metric_quantity(metric, Level.EXAMPLE))
 
 
-def metric_quantity(metric: CheckedMetric, level: Level) -> Quantity:
+def metric_quantity(metric: CheckedMetric, level: Level) -> NumberType:
     """The type of a metric's value on one rollout, or of its mean over a run."""
     unit = None if metric.unit == ANY_UNIT else metric.unit
-    return Quantity(unit, Interval.of(metric.low, metric.high), level)
+    return NumberType(unit, Interval.of(metric.low, metric.high), level)
 
 
 def base_amount(report: Reporter, source: Source, node: nodes.Quantity | nodes.Money) -> Amount:

@@ -11,7 +11,7 @@ from skillc.errors import SkillcError
 from skillc.models import failures
 from skillc.models.calls import Call, Usage, well_formed
 from skillc.models.failures import CallFailed, FailureKind, PermanentFailure, end_of
-from skillc.models.ledger import Account, Amount
+from skillc.models.ledger import Account, Spending
 from skillc.models.pacing.endpoints import Pacing
 from skillc.models.pacing.outage import Retries
 from skillc.models.pacing.slots import Away, Slot, Unanswered
@@ -30,7 +30,7 @@ class Attempts:
         self._retries = retries
         self.pacing = pacing
 
-    async def run(self, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount) -> str:
+    async def run(self, role: Role, arguments: dict[str, Any], call: Call, reserved: Spending) -> str:
         """A whole reply in the form that is stored.
 
         A refusal is waited out by the endpoint and uses up no attempt: its call gives up with the endpoint, or where
@@ -71,7 +71,7 @@ class Attempts:
         detail = told.detail if tried == 1 else f"{told.detail}, {tried} attempts"
         raise CallFailed(told.kind, detail) from None
 
-    async def _once(self, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount) -> str:
+    async def _once(self, role: Role, arguments: dict[str, Any], call: Call, reserved: Spending) -> str:
         await self._account.reserve(reserved)
         slots = self.pacing.slots(call.role)
         try:
@@ -84,7 +84,7 @@ class Attempts:
         finally:
             slots.give(slot)
 
-    async def _send(self, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount, slot: Slot) -> str:
+    async def _send(self, role: Role, arguments: dict[str, Any], call: Call, reserved: Spending, slot: Slot) -> str:
         where, slots = (call.role, call.stage), self.pacing.slots(call.role)
         attempt: int | None = None
         sent = False
@@ -189,7 +189,7 @@ def _most(role: Role, arguments: dict[str, Any]) -> Usage:
     return Usage(prompt=prompt, completion=reply, bound=True)
 
 
-def overuse(usage: Usage, reserved: Amount, role: Role) -> PermanentFailure | None:
+def overuse(usage: Usage, reserved: Spending, role: Role) -> PermanentFailure | None:
     """The error of a call that used more tokens, or cost more at list price, than it had reserved; else None."""
     cost = role.price.cost(usage) if role.price else 0
     if usage.total > reserved.tokens:

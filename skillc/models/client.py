@@ -22,7 +22,7 @@ from skillc.models.calls import Call, Completion, Usage
 from skillc.models.concurrency import CallLoop, PrefixWarmup, SingleFlight, Ticket, TicketQueue
 from skillc.models.endpoint import Transport
 from skillc.models.failures import CallFailed, EndpointAway
-from skillc.models.ledger import Amount, Ledger, Where
+from skillc.models.ledger import Ledger, Spending, Where
 from skillc.models.pacing.endpoints import Pacing
 from skillc.models.pacing.outage import Retries
 from skillc.models.pacing.slots import Sleep
@@ -58,7 +58,7 @@ class Charge(NamedTuple):
     """The charge of one logical call: role and stage, reservation, tokens, nano-dollars if known."""
 
     where: Where
-    reserved: Amount
+    reserved: Spending
     usage: Usage
     cost: int | None
 
@@ -295,7 +295,7 @@ class Client:
         if charges is not None:
             charges.append(charge)
 
-    async def _admit(self, reserved: Amount) -> None:
+    async def _admit(self, reserved: Spending) -> None:
         """Reserve in the order of the tickets."""
         ticket = _TICKET.get()
         if ticket is None or ticket.left:
@@ -307,7 +307,7 @@ class Client:
             self._tickets.leave(ticket)
         await self.ledger.charged.account.granted(reserved, place)
 
-    async def _reply(self, key: str, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount) -> _Fetched:
+    async def _reply(self, key: str, role: Role, arguments: dict[str, Any], call: Call, reserved: Spending) -> _Fetched:
         """A reply, from the cache or from one flight for all that ask for it at once."""
         known = await self._known(key)
         if known is not None:
@@ -315,7 +315,7 @@ class Client:
             return known, True
         return await self._flights.join(key, lambda: self._fetch(key, role, arguments, call, reserved))
 
-    async def _fetch(self, key: str, role: Role, arguments: dict[str, Any], call: Call, reserved: Amount) -> _Fetched:
+    async def _fetch(self, key: str, role: Role, arguments: dict[str, Any], call: Call, reserved: Spending) -> _Fetched:
         claim = await self._claims.take(key, float(role.plan.pacing.timeout))
         try:
             # The last holder of the claim may have fetched it, or another between our look and our claim.

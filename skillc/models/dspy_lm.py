@@ -30,7 +30,7 @@ _NOT_PARAMETERS = ("messages", "tools", "response_format")
 
 
 @dataclass(slots=True)
-class Scope:
+class CallScope:
     """Context of the DSPy calls made inside `scope`, and their replies.
 
     Attributes:
@@ -44,14 +44,14 @@ class Scope:
     completions: list[Completion] = field(default_factory=list)
 
 
-_SCOPE: ContextVar[Scope | None] = ContextVar("skillc_scope", default=None)
+_SCOPE: ContextVar[CallScope | None] = ContextVar("skillc_scope", default=None)
 _REPEAT: ContextVar[int | None] = ContextVar("skillc_repeat", default=None)
 
 
 @contextmanager
-def scope(stage: str, sample: int | tuple[int, ...] = 0) -> Iterator[Scope]:
+def scope(stage: str, sample: int | tuple[int, ...] = 0) -> Iterator[CallScope]:
     """Set stage and sample of the DSPy calls made inside; travels with the context, tasks included."""
-    inside = Scope(stage, sample)
+    inside = CallScope(stage, sample)
     token = _SCOPE.set(inside)
     try:
         yield inside
@@ -75,7 +75,7 @@ class RoleEngine(_Engine):
 
     def complete(self, request: Request) -> Response:
         """One reply."""
-        here = _SCOPE.get() or Scope()
+        here = _SCOPE.get() or CallScope()
         completion = self._client.complete_sync(_call(request, self._role, here))
         here.completions.append(completion)
         return _response(completion)
@@ -89,7 +89,7 @@ class AsyncRoleEngine(_Engine):
 
     async def complete(self, request: Request) -> Response:
         """One reply."""
-        here = _SCOPE.get() or Scope()
+        here = _SCOPE.get() or CallScope()
         completion = await self._client.complete(_call(request, self._role, here))
         here.completions.append(completion)
         return _response(completion)
@@ -136,7 +136,7 @@ def _repeat(rollout_id: int | None) -> Iterator[None]:
         _REPEAT.reset(token)
 
 
-def _call(request: Request, role: str, here: Scope) -> Call:
+def _call(request: Request, role: str, here: CallScope) -> Call:
     validate_request(request)
     again = _REPEAT.get()
     sample = here.sample

@@ -26,28 +26,28 @@ from skillc.models.failures import BudgetReached
 _NANO_A_DOLLAR = 1_000_000_000
 
 
-class Amount(NamedTuple):
+class Spending(NamedTuple):
     """Calls, tokens, and nano-dollars."""
 
     calls: int = 0
     tokens: int = 0
     cost: int = 0
 
-    def plus(self, other: Amount) -> Amount:
+    def plus(self, other: Spending) -> Spending:
         """The sum."""
-        return Amount(self.calls + other.calls, self.tokens + other.tokens, self.cost + other.cost)
+        return Spending(self.calls + other.calls, self.tokens + other.tokens, self.cost + other.cost)
 
-    def minus(self, other: Amount) -> Amount:
+    def minus(self, other: Spending) -> Spending:
         """The difference."""
-        return Amount(self.calls - other.calls, self.tokens - other.tokens, self.cost - other.cost)
+        return Spending(self.calls - other.calls, self.tokens - other.tokens, self.cost - other.cost)
 
-    def most(self, other: Amount) -> Amount:
+    def most(self, other: Spending) -> Spending:
         """The larger of each."""
-        return Amount(max(self.calls, other.calls), max(self.tokens, other.tokens), max(self.cost, other.cost))
+        return Spending(max(self.calls, other.calls), max(self.tokens, other.tokens), max(self.cost, other.cost))
 
-    def times(self, count: int) -> Amount:
+    def times(self, count: int) -> Spending:
         """So many times as much."""
-        return Amount(self.calls * count, self.tokens * count, self.cost * count)
+        return Spending(self.calls * count, self.tokens * count, self.cost * count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Caps:
         cost = None if budget.cost is None else int(Fraction(budget.cost) * _NANO_A_DOLLAR)
         return cls(budget.calls, budget.tokens, cost)
 
-    def passed_by(self, amount: Amount) -> str | None:
+    def passed_by(self, amount: Spending) -> str | None:
         """The first cap that an amount passes."""
         caps = {"calls": self.calls, "tokens": self.tokens, "cost": self.cost}
         for (name, cap), value in zip(caps.items(), amount, strict=True):
@@ -83,15 +83,15 @@ class Account:
 
     def __init__(self, caps: Caps) -> None:
         self._caps = caps
-        self._queue: deque[tuple[Amount, asyncio.Future[None]]] = deque()
-        self._aside = Amount()
-        self.spent = Amount()
-        self.reserved = Amount()
-        self.largest = Amount()
+        self._queue: deque[tuple[Spending, asyncio.Future[None]]] = deque()
+        self._aside = Spending()
+        self.spent = Spending()
+        self.reserved = Spending()
+        self.largest = Spending()
         self.closed_by: str | None = None
         self._refusal: SkillcError | None = None
 
-    def ask(self, amount: Amount) -> asyncio.Future[None]:
+    def ask(self, amount: Spending) -> asyncio.Future[None]:
         """Take a place in the queue; the future is done when the amount is reserved, or raises.
 
         It raises `BudgetReached`, or what `refuse` was given.
@@ -102,7 +102,7 @@ class Account:
         self._advance()
         return granted
 
-    async def reserve(self, amount: Amount) -> None:
+    async def reserve(self, amount: Spending) -> None:
         """Wait until the amount is reserved.
 
         Raises:
@@ -110,7 +110,7 @@ class Account:
         """
         await self.granted(amount, self.ask(amount))
 
-    def try_reserve(self, amount: Amount) -> bool:
+    def try_reserve(self, amount: Spending) -> bool:
         """Reserve an amount now if it fits and the queue is empty; close nothing where it does not."""
         self._advance()
         if self._queue or self.closed_by or self._refusal is not None or self._passed(amount):
@@ -118,7 +118,7 @@ class Account:
         self.reserved = self.reserved.plus(amount)
         return True
 
-    async def granted(self, amount: Amount, place: asyncio.Future[None]) -> None:
+    async def granted(self, amount: Spending, place: asyncio.Future[None]) -> None:
         """Wait for a place that `ask` gave; a caller that is cancelled leaves the queue and holds nothing."""
         try:
             await place
@@ -130,23 +130,23 @@ class Account:
                 self._advance()
             raise
 
-    def settle(self, reserved: Amount, actual: Amount) -> None:
+    def settle(self, reserved: Spending, actual: Spending) -> None:
         """Replace a reservation by what was used."""
         self.spent = self.spent.plus(actual)
         self.release(reserved)
 
-    def release(self, reserved: Amount) -> None:
+    def release(self, reserved: Spending) -> None:
         """Give a reservation back."""
         self.reserved = self.reserved.minus(reserved)
         self._advance()
 
-    def set_aside(self, amount: Amount) -> None:
+    def set_aside(self, amount: Spending) -> None:
         """Keep an amount from all calls until `open_reserve`: what the final test will need."""
         self._aside = amount
 
     def open_reserve(self) -> None:
         """Free what was set aside, and reopen an account that its caps had closed."""
-        self._aside = Amount()
+        self._aside = Spending()
         self.closed_by = None
 
     def admits(self, calls: int) -> bool:
@@ -163,7 +163,7 @@ class Account:
         if self._refusal is not None:
             raise self._refusal
 
-    def _passed(self, amount: Amount) -> str | None:
+    def _passed(self, amount: Spending) -> str | None:
         return self._caps.passed_by(self.spent.plus(self.reserved).plus(self._aside).plus(amount))
 
     def _advance(self) -> None:
@@ -246,10 +246,10 @@ class Book:
     account: Account
     lines: dict[Where, Tally] = field(default_factory=dict)
 
-    def settle(self, where: Where, reserved: Amount, usage: Usage, cost: int | None) -> None:
+    def settle(self, where: Where, reserved: Spending, usage: Usage, cost: int | None) -> None:
         """Replace a reservation by what one call used."""
         self.lines.setdefault(where, Tally()).add(usage, cost)
-        self.account.settle(reserved, Amount(1, usage.total, cost or 0))
+        self.account.settle(reserved, Spending(1, usage.total, cost or 0))
 
     def as_json(self) -> dict[str, JsonValue]:
         """The total, and a line per role and stage in alphabetical order."""
@@ -275,7 +275,7 @@ class Ledger:
         """The cap that stopped the run, None while none has."""
         return self.charged.account.closed_by or self.paid.account.closed_by
 
-    def set_aside(self, amount: Amount) -> None:
+    def set_aside(self, amount: Spending) -> None:
         """Keep an amount for the final test."""
         self.charged.account.set_aside(amount)
         self.paid.account.set_aside(amount)
@@ -321,10 +321,10 @@ class ClosingReserve:
         """Free it, for the final test."""
         self._ledger.open_reserve()
 
-    def _amount(self, book: Book) -> Amount:
+    def _amount(self, book: Book) -> Spending:
         calls = _of_baseline(self._ledger.charged).calls
         taken, share = _of_baseline(book), Fraction(calls, max(1, self._baseline.calls))
-        return Amount(
+        return Spending(
             calls=math.ceil(self._test.calls * _excess(taken.calls, calls)),
             tokens=math.ceil(
                 self._test.tokens * _excess(taken.prompt + taken.completion, self._baseline.tokens * share)

@@ -15,7 +15,7 @@ from skillc.models.calls import Call, Message, Usage
 from skillc.models.concurrency import SingleFlight
 from skillc.models.endpoint import Transport
 from skillc.models.failures import OFFLINE_INSTEAD, CallFailed, PermanentFailure
-from skillc.models.ledger import Account, Amount
+from skillc.models.ledger import Account, Spending
 from skillc.models.receipts import Receipts
 from skillc.models.roles import Role, roles_named
 
@@ -106,7 +106,7 @@ async def reach(role: Role, transport: Transport | None = None, *, timeout: floa
     return Reached(role.plan.role, name, time.monotonic() - began, usage, cost, note)
 
 
-def reserved(role: Role) -> Amount:
+def reserved(role: Role) -> Spending:
     """The most that one try of a role can use."""
     return role.reservation(role.arguments(_question(role)))
 
@@ -166,7 +166,7 @@ class Preflight:
             await self._ended({asyncio.ensure_future(self._one(group[0], held)): group for group, held in admitted})
         self._done = True
 
-    def _admitted(self, groups: Iterable[list[Role]]) -> list[tuple[list[Role], Amount]]:
+    def _admitted(self, groups: Iterable[list[Role]]) -> list[tuple[list[Role], Spending]]:
         """The groups that the caps admit side by side, with what is reserved for each."""
         admitted = []
         for group in groups:
@@ -200,7 +200,7 @@ class Preflight:
             self._failed = _told(failed)
             raise self._failed
 
-    async def _one(self, role: Role, held: Amount) -> None:
+    async def _one(self, role: Role, held: Spending) -> None:
         where, receipts = (role.plan.role, STAGE), self._receipts()
         prompt, reply = role.bounds(role.arguments(_question(role)))
         used, number = Usage(prompt=prompt, completion=reply, bound=True), None

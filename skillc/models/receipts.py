@@ -6,7 +6,7 @@ from typing import Any
 
 from skillc.models.calls import Usage
 from skillc.models.failures import PermanentFailure
-from skillc.models.ledger import Amount, Book, Where
+from skillc.models.ledger import Book, Spending, Where
 from skillc.store.run_store import RunStore
 
 
@@ -31,22 +31,22 @@ class Receipts:
         for attempt in store.attempts() if store is not None else ():
             self._next = attempt.number + 1
             if attempt.state != "refused":
-                self._add((attempt.role, attempt.stage), Amount(*attempt.reserved), attempt.used)
+                self._add((attempt.role, attempt.stage), Spending(*attempt.reserved), attempt.used)
 
-    async def sent(self, where: Where, reserved: Amount) -> int:
+    async def sent(self, where: Where, reserved: Spending) -> int:
         """Record an attempt and return its number; it may be sent then."""
         number, self._next = self._next, self._next + 1
         if self._store is not None:
             await self._store.add_attempt(number, *where, reserved)
         return number
 
-    def ended(self, number: int, where: Where, reserved: Amount, usage: Usage, cost: int | None) -> None:
+    def ended(self, number: int, where: Where, reserved: Spending, usage: Usage, cost: int | None) -> None:
         """Replace the reservation of an attempt by what it used, `cost` in nano-dollars."""
         self._paid.settle(where, reserved, usage, cost)
         if self._store is not None:
             self._store.end_attempt(number, {"usage": usage.counts, "bound": usage.bound, "cost": cost})
 
-    def unserved(self, number: int, reserved: Amount) -> None:
+    def unserved(self, number: int, reserved: Spending) -> None:
         """Release the reservation of an attempt that was refused or reached nobody, which no cap counts."""
         self._paid.account.release(reserved)
         if self._store is not None:
@@ -69,7 +69,7 @@ class Receipts:
                 hint="scores of two models are never mixed: name one version of the model, or start anew: `--fresh`",
             )
 
-    def _add(self, where: Where, reserved: Amount, used: dict[str, Any] | None) -> None:
+    def _add(self, where: Where, reserved: Spending, used: dict[str, Any] | None) -> None:
         self._paid.account.reserved = self._paid.account.reserved.plus(reserved)
         if used is None:
             self._paid.settle(where, reserved, Usage(prompt=reserved.tokens, bound=True), reserved.cost)

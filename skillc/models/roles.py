@@ -15,7 +15,7 @@ from skillc.json_values import canonical_ascii
 from skillc.models.backends.registry import connect
 from skillc.models.calls import Call
 from skillc.models.endpoint import Backend, Endpoint, Transport, secret_names
-from skillc.models.ledger import Amount
+from skillc.models.ledger import Spending
 from skillc.models.prices import Price, price_of
 from skillc.models.serving.servers import Servers
 from skillc.plan.models import named, put_offline, require_names
@@ -58,10 +58,10 @@ class Role:
             arguments["response_format"] = dict(call.response_format)
         return arguments
 
-    def reservation(self, arguments: Mapping[str, Any]) -> Amount:
+    def reservation(self, arguments: Mapping[str, Any]) -> Spending:
         """The most that one attempt can use: each byte of the prompt a token, the whole reply, the dearest tier."""
         prompt, reply = self.bounds(arguments)
-        return Amount(1, prompt + reply, self.price.most(prompt, reply) if self.price else 0)
+        return Spending(1, prompt + reply, self.price.most(prompt, reply) if self.price else 0)
 
     def bounds(self, arguments: Mapping[str, Any]) -> tuple[int, int]:
         """The most tokens of prompt and of reply."""

@@ -13,7 +13,7 @@ from skillc.errors import SkillcError
 from skillc.json_values import canonical
 from skillc.models.calls import Usage
 from skillc.models.client import Charge, Client
-from skillc.models.ledger import Amount
+from skillc.models.ledger import Spending
 from skillc.optimize.record import Value, Work
 from skillc.run.history import Decision
 from skillc.store.run_store import RunStore
@@ -112,4 +112,4 @@ def _entry(charge: Charge) -> list[Any]:
 
 def _charge(entry: Sequence[Any]) -> Charge:
     role, stage, reserved, usage, bound, cost = entry
-    return Charge((role, stage), Amount(*reserved), Usage.of(usage, bound), cost)
+    return Charge((role, stage), Spending(*reserved), Usage.of(usage, bound), cost)

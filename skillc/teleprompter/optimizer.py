@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from skillc.document.skill import Document
 from skillc.models.client import Client
-from skillc.models.ledger import Amount
+from skillc.models.ledger import Spending
 from skillc.optimize.final import Arm, Tested, final_test
 from skillc.optimize.loop.train import Trained, train
 from skillc.optimize.methods.run import train_by_method
@@ -264,7 +264,7 @@ class _Closing:
 
     def __init__(self, client: Client, examples: int, predictors: int) -> None:
         self._ledger = client.ledger
-        self._amount = Amount(2 * examples * predictors)
+        self._amount = Spending(2 * examples * predictors)
         self.open_reserve = client.ledger.open_reserve
 
     def set_aside(self) -> None:

@@ -13,7 +13,7 @@ from skillc.language.loop import BudgetPlan
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached
-from skillc.models.ledger import Account, Amount, Caps
+from skillc.models.ledger import Account, Caps, Spending
 from skillc.plan.schema import PricePlan
 
 SIZES = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 40)), min_size=1, max_size=30)
@@ -80,7 +80,7 @@ def test_a_declared_cap_is_never_passed_not_by_one_call(
     caps = Caps.of(BudgetPlan(calls=calls, tokens=tokens, cost=dollars))
     for book in (client.ledger.charged, client.ledger.paid):
         assert caps.passed_by(book.account.spent) is None
-        assert book.account.reserved == Amount()
+        assert book.account.reserved == Spending()
 
 
 @settings(max_examples=30, deadline=None)
@@ -98,16 +98,16 @@ def test_where_a_cap_stops_depends_on_the_order_of_the_plan_alone(
 def test_the_head_of_the_queue_waits_for_what_is_in_flight_and_then_closes_the_account() -> None:
     async def scenario() -> None:
         account = Account(Caps(tokens=100))
-        await account.reserve(Amount(1, 60, 0))
-        head = account.ask(Amount(1, 60, 0))
-        small = account.ask(Amount(1, 1, 0))
+        await account.reserve(Spending(1, 60, 0))
+        head = account.ask(Spending(1, 60, 0))
+        small = account.ask(Spending(1, 1, 0))
         assert not head.done()
         assert not small.done()  # nobody overtakes the head
-        account.settle(Amount(1, 60, 0), Amount(1, 10, 0))
+        account.settle(Spending(1, 60, 0), Spending(1, 10, 0))
         assert head.done() and small.done()
-        third = account.ask(Amount(1, 95, 0))
-        account.settle(Amount(1, 60, 0), Amount(1, 60, 0))
-        account.settle(Amount(1, 1, 0), Amount(1, 1, 0))
+        third = account.ask(Spending(1, 95, 0))
+        account.settle(Spending(1, 60, 0), Spending(1, 60, 0))
+        account.settle(Spending(1, 1, 0), Spending(1, 1, 0))
         assert isinstance(third.exception(), BudgetReached)
         assert account.closed_by == "tokens"
 
@@ -117,14 +117,14 @@ def test_the_head_of_the_queue_waits_for_what_is_in_flight_and_then_closes_the_a
 def test_a_caller_that_gives_up_holds_nothing() -> None:
     async def scenario() -> None:
         account = Account(Caps(calls=1))
-        await account.reserve(Amount(1))
-        waiting = asyncio.create_task(account.reserve(Amount(1)))
+        await account.reserve(Spending(1))
+        waiting = asyncio.create_task(account.reserve(Spending(1)))
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
-        account.settle(Amount(1), Amount())
-        await account.reserve(Amount(1))
-        assert account.reserved == Amount(1)
+        account.settle(Spending(1), Spending())
+        await account.reserve(Spending(1))
+        assert account.reserved == Spending(1)
 
     asyncio.run(scenario())
 

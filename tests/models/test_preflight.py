@@ -21,7 +21,7 @@ from skillc.models.backends.function import backend
 from skillc.models.calls import Call, Completion, Message
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, PermanentFailure
-from skillc.models.ledger import Amount, Caps
+from skillc.models.ledger import Caps, Spending
 from skillc.models.preflight import QUESTION, TIMEOUT, NotReached, reach
 from skillc.models.roles import resolve_roles
 from skillc.plan.schema import PacingPlan, Plan, PricePlan
@@ -156,7 +156,7 @@ def test_it_is_paid_and_never_charged_and_never_kept(tmp_path: Any) -> None:
     paid = client.ledger.paid.lines
     assert paid["target", "preflight"].calls == paid["optimizer", "preflight"].calls == 1
     assert paid["target", "preflight"].cost == 5 * 1000 + 2 * 4000
-    assert client.ledger.paid.account.reserved == Amount()
+    assert client.ledger.paid.account.reserved == Spending()
     assert sum(QUESTION.encode() in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()) == 0
 
 
@@ -331,7 +331,7 @@ def test_a_failure_ends_all_calls_and_is_found_out_once() -> None:
         assert len(ended) == 9
         assert all(isinstance(problem, PermanentFailure) for problem in ended)
         assert server.total == 1
-        assert client.ledger.charged.account.reserved == client.ledger.paid.account.reserved == Amount()
+        assert client.ledger.charged.account.reserved == client.ledger.paid.account.reserved == Spending()
 
 
 def test_one_failure_does_not_wait_for_a_server_that_hangs() -> None:
@@ -376,7 +376,7 @@ def test_ctrl_c_in_a_trial_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch
 
     with Client(plan_of(), preflight=True, transport=send) as client:
         asyncio.run(scenario())
-        assert client.ledger.paid.account.reserved == Amount()
+        assert client.ledger.paid.account.reserved == Spending()
         assert client.ledger.paid.lines["target", "preflight"].calls == 1
         assert client.ledger.charged.lines == {}
 

@@ -21,7 +21,7 @@ from model_plans import model, plan_of, reply
 from skillc.models.calls import Call, Message, Usage
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, CallFailed, PermanentFailure
-from skillc.models.ledger import Amount, Caps
+from skillc.models.ledger import Caps, Spending
 from skillc.models.pacing.outage import Retries
 from skillc.models.prices import Price
 from skillc.plan.schema import PricePlan
@@ -181,7 +181,7 @@ def test_no_budget_is_passed_by_any_price_usage_failure_retry_or_concurrency(
     caps = client.caps
     assert client.most_at_once <= concurrency
     for book in (client.ledger.charged, client.ledger.paid):
-        assert book.account.reserved == Amount()
+        assert book.account.reserved == Spending()
         if scene.over is None or client.sent <= scene.over:
             assert caps.passed_by(book.account.spent) is None
     overused = scene.over is not None and client.sent > scene.over
@@ -232,8 +232,8 @@ def test_a_cached_reply_is_held_against_todays_price(tmp_path: Path) -> None:
     with Client(plan, transport=transport, cache_folder=tmp_path) as client:
         with pytest.raises(PermanentFailure, match="was reserved"):
             asyncio.run(client.complete(call))
-        assert client.ledger.charged.account.spent == Amount()
-        assert client.ledger.charged.account.reserved == Amount()
+        assert client.ledger.charged.account.spent == Spending()
+        assert client.ledger.charged.account.reserved == Spending()
 
 
 def test_a_dear_tier_is_reserved_and_billed() -> None:

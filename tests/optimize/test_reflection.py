@@ -19,7 +19,7 @@ from skillc.optimize.propose.proposals import Proposal
 from skillc.optimize.propose.reflect import Reflection, reflect
 from skillc.optimize.propose.replies import Lookup, MarkReply, ReflectReply
 from skillc.optimize.strategies.lapses import lapsed
-from skillc.optimize.strategies.lookups import Library
+from skillc.optimize.strategies.lookups import BatchTrajectories
 from skillc.optimize.strategies.makers import learn
 from skillc.optimize.strategies.rule_counts import RuleCounts
 from skillc.program.rollout import Rollout
@@ -368,7 +368,7 @@ def test_lookups_read_a_long_trajectory_in_parts_and_lose_nothing(tmp_path):
     shop = Workshop(tmp_path, nothing, settings=("optimize.trajectory_limit=50",))
     ((example, outcome),) = shop.measured(shop.train[:1])
     long = replace(outcome, reply=" ".join(f"word{i}" for i in range(400)))
-    library = Library({"t1": trajectory_view(shop.plan, "t1", example, long, limit=None)}, 50)
+    library = BatchTrajectories({"t1": trajectory_view(shop.plan, "t1", example, long, limit=None)}, 50)
     parts = library.parts("t1")
     assert len(parts) > 5
     assert long.reply in "".join(parts)

@@ -27,7 +27,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class PromptFormat:
     """The form that a system message asks for.
 
     Attributes:
@@ -44,17 +44,17 @@ class Form:
 
 
 @lru_cache(maxsize=256)
-def read_form(system: str) -> Form:
+def read_form(system: str) -> PromptFormat:
     """The form of a program, from its system message."""
     if _OUTPUTS not in system or _INTERACTIONS not in system:
-        return Form("plain", (), (Output("answer", "str", _one_of(system)),), system)
+        return PromptFormat("plain", (), (Output("answer", "str", _one_of(system)),), system)
     head, _, rest = system.partition(_INTERACTIONS)
     layout, _, skill = rest.partition(_OBJECTIVE)
     before, _, after = head.partition(_OUTPUTS)
     names = tuple(found[1] for found in _FIELD.finditer(before.partition(_INPUTS)[2]))
     outputs = tuple(Output(m[1], m[2], _labels(m[1], m[2], layout)) for m in _FIELD.finditer(after))
     style = "json" if "Outputs will be a JSON object" in layout else "fields"
-    return Form(style, names, outputs or (Output("answer"),), skill)
+    return PromptFormat(style, names, outputs or (Output("answer"),), skill)
 
 
 def _one_of(text: str) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ def _labels(name: str, kind: str, layout: str) -> tuple[str, ...]:
     return tuple(a or b for a, b in re.findall(r"'([^']*)'|\"([^\"]*)\"", found[1])) if found else ()
 
 
-def read_inputs(form: Form, user: str) -> dict[str, str]:
+def read_inputs(form: PromptFormat, user: str) -> dict[str, str]:
     """The inputs in the user's message, by name; in plain style the whole message is one.
 
     A field begins at the first line that is its own header after the field before it: headers inside a value that
@@ -101,7 +101,7 @@ def read_inputs(form: Form, user: str) -> dict[str, str]:
     return values or {"input": body.strip()}
 
 
-def write_answer(form: Form, values: Mapping[str, str]) -> str:
+def write_answer(form: PromptFormat, values: Mapping[str, str]) -> str:
     """The reply in the style that the prompt asks for."""
     if form.style == "plain":
         return "\n".join(values.values())
@@ -111,7 +111,7 @@ def write_answer(form: Form, values: Mapping[str, str]) -> str:
     return "\n\n".join([*blocks, "[[ ## completed ## ]]"])
 
 
-def _json_value(form: Form, name: str, value: str) -> object:
+def _json_value(form: PromptFormat, name: str, value: str) -> object:
     kind = next(output.type for output in form.outputs if output.name == name)
     if kind == "str" or kind.startswith("Literal"):
         return value

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from skillc.models.rulebook.reading import Form, Output, read_form, read_inputs, texts, write_answer
+from skillc.models.rulebook.reading import Output, PromptFormat, read_form, read_inputs, texts, write_answer
 from skillc.models.rulebook.sentences import FUNCTION_WORDS, Rule, decide, fired, normal, read_rules, reads_majority
 from skillc.models.rulebook.taking import Take, number_of, read_takes, taken
 
@@ -137,7 +137,7 @@ def answer_target(
     return write_answer(form, values)
 
 
-def _reasoning(skill: Skill, inputs: Mapping[str, str], form: Form) -> str:
+def _reasoning(skill: Skill, inputs: Mapping[str, str], form: PromptFormat) -> str:
     labels = form.outputs[-1].labels
     rule = deciding_rule(skill, inputs, labels)
     if rule is None:
@@ -153,7 +153,7 @@ def _value(
     inputs: Mapping[str, str],
     normals: Mapping[str, str],
     reserved: Sequence[str],
-    form: Form,
+    form: PromptFormat,
 ) -> str:
     if output.labels:
         rule = deciding_rule(_about(skill, output.name, form), normals, output.labels, reserved)
@@ -178,7 +178,7 @@ def _is_json(output: Output) -> bool:
     return output.type.lower().removeprefix("optional[").startswith("dict")
 
 
-def _about(skill: Skill, name: str, form: Form) -> Skill:
+def _about(skill: Skill, name: str, form: PromptFormat) -> Skill:
     """The skill with the rules for one output, `answer priority with high`, and those that name no other output."""
     rules = []
     others, keys = {named(other.name) for other in form.outputs}, any(map(_is_json, form.outputs))
@@ -191,7 +191,9 @@ def _about(skill: Skill, name: str, form: Form) -> Skill:
     return replace(skill, rules=tuple(rules))
 
 
-def _object(skill: Skill, inputs: Mapping[str, str], normals: Mapping[str, str], form: Form) -> dict[str, object]:
+def _object(
+    skill: Skill, inputs: Mapping[str, str], normals: Mapping[str, str], form: PromptFormat
+) -> dict[str, object]:
     """The keys that rules and sentences name, each with its value."""
     heads = [rule.answer.partition(" with ")[0] for rule in skill.rules if " with " in rule.answer]
     keys = dict.fromkeys([*(take.name for take in skill.takes), *heads])

@@ -51,7 +51,7 @@ class Lookups(Mechanism):
         """Answer questions before the reply."""
 
         async def ask_(engine: Engine, question: Question) -> ReflectReply | None:
-            library = Library(question.views(), engine.plan.optimize.trajectory_limit)
+            library = BatchTrajectories(question.views(), engine.plan.optimize.trajectory_limit)
             return await ask_with_lookups(
                 engine.optimizer, question.messages, library, self._most, sample=question.sample, check=question.check
             )
@@ -60,7 +60,7 @@ class Lookups(Mechanism):
 
 
 @dataclass(frozen=True)
-class Library:
+class BatchTrajectories:
     """The trajectories of a batch, whole, as far as the program lets the optimizer see them.
 
     Attributes:
@@ -132,7 +132,7 @@ def _beginning(view: TrajectoryView) -> str:
 async def ask_with_lookups(
     optimizer: Optimizer,
     messages: Messages,
-    library: Library,
+    library: BatchTrajectories,
     most: int,
     *,
     sample: tuple[int, ...],
