@@ -8,7 +8,7 @@ __version__ = "0.1.0"
 __all__ = ["Reply", "SkillOptimizer", "__version__", "backend", "load"]
 
 if TYPE_CHECKING:
-    from skillc.loading import load
+    from skillc.artifacts.loading import load
     from skillc.models.backends.function import Reply, backend
     from skillc.teleprompter import SkillOptimizer
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     """What brings DSPy along is imported when it is asked for."""
     if name == "load":
-        from skillc.loading import load
+        from skillc.artifacts.loading import load
 
         return load
     if name == "SkillOptimizer":

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from skillc.artifacts.loading import SUFFIX, Loaded, load_program, module_of
 from skillc.errors import SkillcError
-from skillc.loading import SUFFIX, Loaded, load_program, module_of
 
 
 class SkillFinder(MetaPathFinder):

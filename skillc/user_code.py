@@ -158,7 +158,7 @@ def _home(module: str, root: Path, files: list[Path]) -> Path | None:
     """Return the folder of a function's package, if it carries `.skill` files and is elsewhere."""
     if not files or any(file.is_relative_to(root) for file in files):
         return None
-    from skillc.skill_packages import package_of
+    from skillc.language.skill_packages import package_of
 
     package = package_of(module)
     folder = package.folder.resolve() if package is not None else None

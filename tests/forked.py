@@ -44,7 +44,7 @@ def import_libraries():
 
     import skillc.cli.running
     import skillc.frontend
-    import skillc.pipeline  # noqa: F401
+    import skillc.pipeline.compile  # noqa: F401
     from skillc.models.backends.litellm import load_litellm
 
     litellm = load_litellm()

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from skillc.artifacts.install import AGENTS, ChangedThereError, install
 from skillc.cli import skillc
 from skillc.errors import SkillcError
-from skillc.install import AGENTS, ChangedThereError, install
 
 PROGRAM = """language 1
 task {
@@ -226,7 +226,7 @@ def test_a_link_among_the_files_of_the_skill_is_not_copied(project, tmp_path):
 
 
 def test_a_full_disk_leaves_every_place_as_it_was(project, monkeypatch):
-    import skillc.install as module
+    import skillc.artifacts.install as module
 
     put("codex", "claude-code")
     (project / "skills/route-tickets/SKILL.md").write_text(SKILL + "- New.\n")
@@ -253,7 +253,7 @@ def test_a_folder_that_may_not_be_written_is_a_message(project):
 
 @pytest.mark.parametrize("survived", range(7))
 def test_a_kill_anywhere_leaves_an_old_or_a_new_skill_and_the_next_install_goes_on(project, monkeypatch, survived):
-    import skillc.install as module
+    import skillc.artifacts.install as module
 
     class Killed(BaseException):
         pass

@@ -11,13 +11,23 @@ ROOT = Path(__file__).resolve().parents[1]
 # Everything may import the leaves, and what comes before it in the order.
 LEAVES = {
     *("artifact_paths", "conflict", "errors", "fences", "files", "json_values", "outcomes", "resources"),
-    *("skill_packages", "text", "tokens", "user_code"),
+    *("text", "tokens"),
 }
 ORDER = (
-    *("syntax", "diagnostics", "document", "stats", "gates", "language", "plan", "budget", "data", "store", "models"),
-    *("metrics", "program", "optimize", "lint", "frontend", "owner", "loading", "run", "locking", "session"),
-    *("teleprompter", "checking", "versions", "doctor", "pipeline", "sanity", "report", "evaluate", "tidying"),
-    *("code_pages", "history", "install", "importer", "pygments_lexer", "lsp", "cli"),
+    *("syntax", "diagnostics", "document", "stats", "gates", "language", "user_code", "plan", "budget", "data"),
+    *("store", "models", "metrics", "program", "optimize", "lint", "frontend", "run", "artifacts", "teleprompter"),
+    *(
+        "checking",
+        "versions",
+        "doctor",
+        "pipeline",
+        "evaluate",
+        "code_pages",
+        "importer",
+        "pygments_lexer",
+        "lsp",
+        "cli",
+    ),
 )
 # The parser reports what it finds, and a diagnostic points into a source.
 TOGETHER = {"syntax": {"diagnostics"}}

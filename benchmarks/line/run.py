@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import skillc.pipeline
+import skillc.run.session
 from benchmarks.line.server import Answers
 from benchmarks.line.watch import Watch, fill, watched
 from benchmarks.search.world import Settings, World
@@ -23,7 +23,7 @@ from skillc.frontend import estimate, plan_file
 from skillc.models.backends.litellm import load_litellm
 from skillc.models.client import Client
 from skillc.models.endpoint import Transport
-from skillc.pipeline import Job, compile_job
+from skillc.pipeline.compile import Job, compile_job
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROGRAM = """language 1
@@ -115,8 +115,8 @@ def _figures(
 def _compile(case: Case, url: str, watch: Watch, transport: Transport) -> tuple[float, list[str]]:
     os.environ.setdefault("OPENAI_API_KEY", "none-needed")
     rollouts, optimizer, observer = watched(watch)
-    setattr(skillc.pipeline, "Rollouts", rollouts)  # noqa: B010
-    setattr(skillc.pipeline, "Optimizer", optimizer)  # noqa: B010
+    setattr(skillc.run.session, "Rollouts", rollouts)  # noqa: B010
+    setattr(skillc.run.session, "Optimizer", optimizer)  # noqa: B010
     with tempfile.TemporaryDirectory(prefix="skillc-line-") as name:
         folder = Path(name)
         _write(folder / "train.jsonl", range(case.train))

@@ -21,7 +21,7 @@ from pathlib import Path
 from skillc.frontend import estimate, plan_file
 from skillc.models.client import Client
 from skillc.optimize.observer import Silent
-from skillc.pipeline import Compiled, Job, compile_job
+from skillc.pipeline.compile import Compiled, Job, compile_job
 
 PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "tickets" / "tickets.skill"
 NEEDS = {"gepa": "gepa", "miprov2": "optuna"}

@@ -90,7 +90,7 @@ def main() -> None:
     loaded = spent()
 
     from skillc.models.client import Client
-    from skillc.pipeline import Job, compile_job
+    from skillc.pipeline.compile import Job, compile_job
     from skillc.program import rollout
 
     names = {"target": "openai/stub", "optimizer": "openai/sage"}
@@ -106,7 +106,7 @@ def main() -> None:
     class Plain:
         """A rollout without DSPy, which would only add its own time to each."""
 
-        def __init__(self, plan: Any, client: Client) -> None:
+        def __init__(self, plan: Any, client: Client, role: str = "target") -> None:
             self._client = client
 
         async def __call__(self, text: str | None, example: Any, sample: int, stage: str) -> Any:
@@ -120,9 +120,9 @@ def main() -> None:
                 done = await self._client.complete(Call("target", stage, messages, sample))
             return rollout.Rollout({"team": done.text}, done.text, cost=done.cost)
 
-    import skillc.pipeline
+    import skillc.run.session
 
-    setattr(skillc.pipeline, "Runner", Plain)  # noqa: B010
+    setattr(skillc.run.session, "Runner", Plain)  # noqa: B010
     watch = Timed()
     client = Client(planned.plan, transport=models, cache_folder=program.parent / "cache", concurrency=64)
     job = Job(planned, estimated, program.parent / f"skills-{mode}", program.parent / f".skillc-{mode}")

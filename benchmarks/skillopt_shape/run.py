@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import skillc.pipeline
+import skillc.run.session
 from benchmarks.ablation.optimizer import EveryStage
 from benchmarks.search.world import Settings, World, rules_in
 from benchmarks.skillopt_shape.world import HardWorld
@@ -19,8 +19,8 @@ from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.optimize.observer import Silent
 from skillc.outcomes import Example
-from skillc.pipeline import Job as Compile
-from skillc.pipeline import compile_job
+from skillc.pipeline.compile import Job as Compile
+from skillc.pipeline.compile import compile_job
 from skillc.program.rollout import Rollout
 
 TRAIN, VALIDATION, TEST, EPOCHS, BATCH = 400, 200, 1_400, 4, 40
@@ -111,7 +111,7 @@ class _Models:
 class _Plain:
     """A rollout is one call: skill and case, without DSPy, which changes no count."""
 
-    def __init__(self, plan: Any, client: Client) -> None:
+    def __init__(self, plan: Any, client: Client, role: str = "target") -> None:
         self._client = client
 
     async def __call__(self, text: str | None, example: Example, sample: int, stage: str) -> Rollout:
@@ -123,7 +123,7 @@ class _Plain:
 
 def run(job: Job) -> Ran:
     """A whole compile: baseline, epochs, final test, verdict."""
-    setattr(skillc.pipeline, "Runner", _Plain)  # noqa: B010
+    setattr(skillc.run.session, "Runner", _Plain)  # noqa: B010
     world, observer = HardWorld(job.world, job.seed, job.hard), Silent()
     with tempfile.TemporaryDirectory(prefix="skillc-shape-") as name:
         folder, first = Path(name), 0

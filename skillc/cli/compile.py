@@ -62,7 +62,7 @@ def compile(  # noqa: A001 - the verb's name
     from skillc.cli.running import exit_status, planned_for, run_job
     from skillc.errors import SkillcError
     from skillc.frontend import estimate
-    from skillc.report import summary, table
+    from skillc.pipeline.report import summary, table
 
     shown = shown_on(Console(stderr=True, highlight=False), quiet=quiet, as_json=as_json, json_lines=json_lines)
     if take_edits:
@@ -108,8 +108,8 @@ def _take_edits(program: Path, output: Path | None) -> None:
 def _sanity(planned: Planned, estimated: Estimated, shown: Shown, *, offline: bool, as_json: bool) -> int:
     from skillc.cli.running import run_sanity
     from skillc.document.skill import for_target
-    from skillc.report import sanity_text
-    from skillc.sanity import prepared
+    from skillc.pipeline.report import sanity_text
+    from skillc.pipeline.sanity import prepared
 
     found = run_sanity(prepared(planned, estimated), estimated, shown, offline=offline)
     print_result(
@@ -164,7 +164,7 @@ def tidy(
     from skillc.cli.output import show_diagnostics
     from skillc.cli.running import exit_status, planned_for, run_tidy
     from skillc.frontend import estimate
-    from skillc.tidying import TIDIED, tidied_json, tidied_text
+    from skillc.pipeline.tidy import TIDIED, tidied_json, tidied_text
 
     shown = shown_on(Console(stderr=True, highlight=False), quiet=quiet, as_json=as_json, json_lines=json_lines)
     planned = planned_for(program, models, settings, offline=offline, require=require)

@@ -30,7 +30,9 @@ from skillc.models.client import Client
 from skillc.models.roles import servers_of
 from skillc.models.serving.published import all_published, stop_published
 from skillc.models.serving.server import Server
-from skillc.pipeline import Compiled, Job, compile_job
+from skillc.pipeline.compile import Compiled, Job, compile_job
+from skillc.pipeline.sanity import Sanity, check_sanity
+from skillc.pipeline.tidy import Tidied, skill_to_tidy, tidy_job
 from skillc.plan.models import named
 from skillc.plan.schema import Plan
 from skillc.run.folder import make_home
@@ -38,8 +40,6 @@ from skillc.run.json_lines import JsonLines
 from skillc.run.progress import Progress, RunFacts, display
 from skillc.run.stop import Stop
 from skillc.run.time_left import Expected, expected_of
-from skillc.sanity import Sanity, check_sanity
-from skillc.tidying import Tidied, skill_to_tidy, tidy_job
 
 _DROPPED = "the open decision is dropped, the best skill so far is written"
 _KEPT = "what was answered is kept, and the same command goes on"

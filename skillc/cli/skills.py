@@ -36,10 +36,10 @@ def install(
     """
     import os
 
+    from skillc.artifacts.install import as_json as to_json
+    from skillc.artifacts.install import as_text
+    from skillc.artifacts.install import install as copy
     from skillc.errors import SkillcError
-    from skillc.install import as_json as to_json
-    from skillc.install import as_text
-    from skillc.install import install as copy
 
     if user and project is not None:
         raise SkillcError("`--user` and `--project` name two places", hint="leave one out")
@@ -69,8 +69,8 @@ def history(skill: Path, last: bool, as_json: bool) -> int:
     """
     from rich.console import Console
 
-    from skillc.history import as_json as to_json
-    from skillc.history import runs_of, table
+    from skillc.artifacts.history_report import as_json as to_json
+    from skillc.artifacts.history_report import runs_of, table
 
     runs = runs_of(skill)
     runs = runs[-1:] if last else runs

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from skillc.artifact_paths import ArtifactPaths
+from skillc.artifacts.owner import check_owner
 from skillc.budget.bounds import preflight_stage
 from skillc.budget.call_sizes import rollout_size
 from skillc.budget.spend import Bound, Sizes
@@ -26,14 +27,13 @@ from skillc.models.backends.registry import connect
 from skillc.models.endpoint import Endpoint, provider_of
 from skillc.models.prices import price_table
 from skillc.outcomes import Example
-from skillc.owner import check_owner
 from skillc.plan import figures
 from skillc.plan.digest import run_id
 from skillc.plan.initial import task_text
 from skillc.plan.lock import LookLock, ModelLock, read_lock
 from skillc.plan.models import TARGET, asked, judges, override_models, put_offline
 from skillc.plan.schema import ModelPlan, Plan, PricePlan
-from skillc.session import parts_of_run
+from skillc.run.session import parts_of_run
 from skillc.text import listed
 from skillc.tokens import count_tokens
 

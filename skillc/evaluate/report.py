@@ -14,9 +14,9 @@ from skillc.evaluate.run import Evaluation
 from skillc.evaluate.scores import Gain, ModelScores, Score
 from skillc.gates.units import written
 from skillc.outcomes import Mean
+from skillc.pipeline.report import VERDICT_STYLE, percent, points, spent_line, spent_lines
 from skillc.plan import figures
 from skillc.plan.schema import MetricPlan
-from skillc.report import VERDICT_STYLE, percent, points, spent_line, spent_lines
 from skillc.text import counted
 
 

@@ -23,8 +23,8 @@ from skillc.optimize.observer import Observer, cut_by
 from skillc.plan.lock import ModelLock
 from skillc.plan.models import TARGET
 from skillc.plan.schema import ModelPlan
+from skillc.run.session import Session
 from skillc.run.stop import Stop
-from skillc.session import Session
 
 
 @dataclass(frozen=True, slots=True)

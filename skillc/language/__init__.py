@@ -4,7 +4,7 @@
 of `gates/terms.py`.
 
 - *modules*: `linking.py` follows `use` through `modules.py`'s loader, which reads nothing outside of its folders
-  (`syntax/files.py`); `skillc/skill_packages.py` finds installed packages without importing them. `library.py` is
+  (`syntax/files.py`); `skill_packages.py` finds installed packages without importing them. `library.py` is
   what `skillc std` shows.
 - *for editors*: `links.py` resolves each name, also in a damaged program; `highlighting.py` makes the
   words of the TextMate grammar and of `skillc/pygments_lexer.py`.

@@ -20,7 +20,7 @@ from skillc.syntax.parser import Parsed, parse
 from skillc.syntax.source import Source, Span
 
 if TYPE_CHECKING:
-    from skillc.skill_packages import Claim, Package
+    from skillc.language.skill_packages import Claim, Package
 
 FORMAT_VERSION = 1
 _WIDTH = 100
@@ -95,7 +95,7 @@ def reference() -> Library:
 
 def installed() -> Library:
     """The standard library, and the modules of installed packages."""
-    from skillc.skill_packages import PackageError, claims, locate, usable
+    from skillc.language.skill_packages import PackageError, claims, locate, usable
 
     modules, problems = list(reference().modules), []
     found = claims()

@@ -22,7 +22,7 @@ from skillc.syntax.source import Source, Span
 from skillc.text import listed
 
 if TYPE_CHECKING:
-    from skillc.skill_packages import Package
+    from skillc.language.skill_packages import Package
 
 _DEEPEST = 50
 _THIRD = "move what both need into a third file"
@@ -173,7 +173,7 @@ class Linker:
                 self._no_standard(module, path, shown, place)
             return UseTarget(shown, shown)
         # Looking for packages takes longer than checking a program that uses none.
-        from skillc.skill_packages import PackageError, usable
+        from skillc.language.skill_packages import PackageError, usable
 
         try:
             package = self._loader.package(words[0])

@@ -18,7 +18,7 @@ from skillc.syntax.parser import parse
 from skillc.syntax.source import Source, Span
 
 if TYPE_CHECKING:
-    from skillc.skill_packages import Claim, Package
+    from skillc.language.skill_packages import Claim, Package
 
 STD = "std"
 _FUNCTIONS = "functions"
@@ -71,7 +71,7 @@ class Loader:
         Raises:
             PackageError: nothing can be used of it.
         """
-        from skillc.skill_packages import locate
+        from skillc.language.skill_packages import locate
 
         if name not in self._packages:
             self._packages[name] = locate(name, self.claims)
@@ -80,7 +80,7 @@ class Loader:
     @cached_property
     def claims(self) -> Mapping[str, tuple[Claim, ...]]:
         """What installed distributions declare, looked up when a program first names a package."""
-        from skillc.skill_packages import claims
+        from skillc.language.skill_packages import claims
 
         return claims()
 

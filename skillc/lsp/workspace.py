@@ -21,7 +21,7 @@ from skillc.language.check import Work, analyse
 from skillc.language.checked import Checked
 from skillc.language.links import Link, links
 from skillc.language.modules import Loader
-from skillc.skill_packages import Package
+from skillc.language.skill_packages import Package
 from skillc.syntax.files import read_source
 from skillc.syntax.source import Source, Span
 

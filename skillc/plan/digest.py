@@ -36,6 +36,9 @@ def without_secrets(plan: Plan) -> Plan:
     return plan.model_copy(update={"models": models})
 
 
+# Raise it when the same program decides differently: a run recorded before then starts anew.
+DECISION_VERSION = "6"
+
 # How calls are paced and repeated, which no outcome depends on.
 RETRIES = frozenset({"retries", "max_retries", "num_retries", "max_in_flight"})
 _NOT_SENT = ("key_env", "pacing")
@@ -72,7 +75,7 @@ def run_parts(
         data_digest: digest of the examples and their split.
         initial_skill: digest of the document that the run starts from.
         metric_sources: digest of the source of each `python` metric, by `module:function`.
-        decision_version: version of the code that decides.
+        decision_version: `DECISION_VERSION`.
         model_sources: digest of the user's code that answers for a model, by role.
     """
     plan = without_secrets(plan)

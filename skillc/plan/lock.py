@@ -67,8 +67,8 @@ class ProgramLock(_Part):
 
     Attributes:
         file: its name.
-        path: from the lock's folder to it, or a digest of where it is; see `skillc/owner.py`. None in locks of before
-            it was written down.
+        path: from the lock's folder to it, or a digest of where it is (`skillc/artifacts/owner.py`); None in locks of
+            before it was written down.
         options: what changed the plan for this compile; None where nothing did, and in locks of before it was written
             down.
         code: of the user's own Python that it names; None as well.

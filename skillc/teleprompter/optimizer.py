@@ -23,8 +23,8 @@ from skillc.optimize.methods.run import train_by_method
 from skillc.optimize.observer import Silent
 from skillc.plan.initial import initial_document
 from skillc.plan.schema import Plan
+from skillc.run.session import Session
 from skillc.run.stop import Stop
-from skillc.session import Session
 from skillc.stats.verdict import Verdict
 from skillc.teleprompter.examples import Material, material_of
 from skillc.teleprompter.lms import UserLMs

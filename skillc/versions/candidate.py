@@ -14,15 +14,15 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from skillc.artifact_paths import ArtifactPaths
+from skillc.artifacts.owner import check_owner, other_owner
+from skillc.artifacts.written import Written
 from skillc.errors import SkillcError
 from skillc.files import write_whole
 from skillc.frontend import Planned
-from skillc.owner import check_owner, other_owner
 from skillc.plan.lock import Lock, LookLock, read_lock, union_of_looks
 from skillc.plan.schema import Plan
 from skillc.program.artifact import attributes_of, check_folder
 from skillc.run.history import read_history
-from skillc.run.written import Written
 from skillc.versions.hand_edits import HandEdit, hand_edits
 
 

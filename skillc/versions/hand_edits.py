@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
+from skillc.artifacts.owner import check_owner, path_to
+from skillc.artifacts.written import Written
 from skillc.conflict import check_merged
 from skillc.diagnostics.render import difference
 from skillc.errors import SkillcError
 from skillc.frontend import Planned
-from skillc.owner import check_owner, path_to
 from skillc.plan.lock import Lock, has_digest, read_lock
 from skillc.program.artifact import check_folder
 from skillc.run.folder import HOME
-from skillc.run.written import Written
 from skillc.text import joined, listed
 from skillc.versions.git import repository_of
 from skillc.versions.taking import is_taken

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Literal
 
 from skillc.artifact_paths import ArtifactPaths
+from skillc.artifacts.loading import program_in
+from skillc.artifacts.owner import program_of
 from skillc.conflict import has_marks
 from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.errors import SkillcError
 from skillc.files import write_whole
-from skillc.loading import program_in
-from skillc.owner import program_of
 from skillc.plan.lock import Lock, has_digest, parse_lock, union_of_looks, write_lock
 from skillc.run.history import Decision, parse_history, text_of, union, write_history
 from skillc.versions.git import Repository, repository_of

@@ -6,9 +6,9 @@ import pytest
 from click.testing import CliRunner
 from conftest_cli import PROGRAM, skillc
 
+from skillc.artifacts.history_report import runs_of
 from skillc.cli import skillc as verbs
 from skillc.errors import SkillcError
-from skillc.history import runs_of
 
 FATE = {
     "edit": "add to rules: If it purrs, answer animal.",

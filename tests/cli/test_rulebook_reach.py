@@ -8,7 +8,7 @@ import pytest
 from conftest_cli import skillc
 
 from skillc.optimize.final import Arm
-from skillc.report import _unbeaten, _verdict
+from skillc.pipeline.report import _unbeaten, _verdict
 from skillc.stats.verdict import Verdict
 
 PLACES = ["Ghent", "Graz", "Oslo", "Leeds", "Porto", "Bern", "Cork"]

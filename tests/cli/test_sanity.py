@@ -11,8 +11,8 @@ from skillc.models.calls import Completion, Usage
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed
 from skillc.optimize.observer import Silent
-from skillc.report import sanity_text
-from skillc.sanity import CALLS, EXAMPLES, check_sanity, prepared
+from skillc.pipeline.report import sanity_text
+from skillc.pipeline.sanity import CALLS, EXAMPLES, check_sanity, prepared
 
 
 class Replies(Client):

@@ -12,7 +12,7 @@ from checking import program, run
 from distributions import install
 
 from skillc.diagnostics.diagnostic import Diagnostic
-from skillc.skill_packages import claims, locate, package_of
+from skillc.language.skill_packages import claims, locate, package_of
 
 MOST = "language 1\ngate most(m: metric, least: share = 0%) = candidate.m >= incumbent.m + least\n"
 POISON = "raise SystemExit('imported')\n"

@@ -24,7 +24,7 @@ from skillc.models.client import Client
 from skillc.models.pacing.outage import Retries
 from skillc.models.rulebook.model import answer as rulebook_answer
 from skillc.optimize.observer import Silent
-from skillc.pipeline import Compiled, Job, compile_job
+from skillc.pipeline.compile import Compiled, Job, compile_job
 from skillc.tokens import count_tokens
 
 FILES = ("sort-things/SKILL.md", "sort-things.lock", "sort-things.history.jsonl", "sort_things.py")

@@ -21,7 +21,7 @@ from skillc.models.client import Client
 from skillc.models.pacing.outage import Retries
 from skillc.optimize.observer import Silent
 from skillc.outcomes import Example
-from skillc.pipeline import Compiled, Job, compile_job
+from skillc.pipeline.compile import Compiled, Job, compile_job
 
 SETTINGS = ("budget.steps=3", "optimize.batch=6")
 WORLD = World(share=0.4, worth=0.5)

@@ -15,7 +15,7 @@ from skillc.frontend import estimate, plan_file
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, CallFailed
 from skillc.optimize.observer import Silent
-from skillc.pipeline import Job, compile_job
+from skillc.pipeline.compile import Job, compile_job
 
 
 class Spy(Client):

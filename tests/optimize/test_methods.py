@@ -19,7 +19,7 @@ from skillc.models.client import Client
 from skillc.models.failures import CallFailed
 from skillc.optimize.methods import peer
 from skillc.optimize.observer import Silent
-from skillc.pipeline import Job, compile_job
+from skillc.pipeline.compile import Job, compile_job
 from skillc.run.history import read_history
 from skillc.run.stop import Stop
 

@@ -25,7 +25,7 @@ from skillc.models.ledger import Caps
 from skillc.models.pacing.outage import Retries
 from skillc.optimize.observer import Silent
 from skillc.outcomes import Example
-from skillc.pipeline import Compiled, Job, compile_job
+from skillc.pipeline.compile import Compiled, Job, compile_job
 from skillc.program.rollout import Rollout
 
 PROGRAM = """language 1
@@ -194,7 +194,7 @@ def compiled(job: Job, models: Models, *, concurrency: int = 16, attempts: int =
     models.look = look
     watch = Silent()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("skillc.session.Runner", PlainRunner)
+        patch.setattr("skillc.run.session.Runner", PlainRunner)
         try:
             return Run(compile_job(job, watch, client), client, watch, models, job.estimated)
         finally:

@@ -9,8 +9,8 @@ import dspy
 import pytest
 
 import skillc
+from skillc.artifacts.loading import load_program, program_in
 from skillc.errors import SkillcError
-from skillc.loading import load_program, program_in
 
 PROGRAM = """\
 language 1

@@ -14,11 +14,11 @@ from model_plans import plan_of
 from test_emitted_source import TEXTS, tasks
 
 from skillc.artifact_paths import ArtifactPaths
+from skillc.artifacts.loading import load
 from skillc.document.edits import Add, apply_edits
 from skillc.document.skill import digest, document_of, for_optimizer, for_target, tokens
 from skillc.document.skill_md import from_skill_md, to_skill_md, validate
 from skillc.frontend import plan_file
-from skillc.loading import load
 from skillc.models.rulebook.sentences import read_rules
 from skillc.plan.initial import first_decides, initial_document, task_text, without_task_text
 from skillc.plan.schema import Plan, TaskPlan

@@ -10,11 +10,11 @@ from click.testing import CliRunner
 from shops import edited, learnable, write_shop
 
 from skillc.artifact_paths import ArtifactPaths
+from skillc.artifacts.written import Written
 from skillc.cli import skillc
 from skillc.errors import SkillcError
 from skillc.frontend import plan_file
 from skillc.plan.lock import read_lock
-from skillc.run.written import Written
 from skillc.versions.hand_edits import HandEditedError, free_paths, protect
 from skillc.versions.locked import locked_findings
 
@@ -520,7 +520,7 @@ def test_one_file_name_in_two_folders_with_one_output(shop, tmp_path, monkeypatc
 
 
 def test_a_lock_names_no_folder_of_a_machine(tmp_path, monkeypatch):
-    from skillc.owner import path_to
+    from skillc.artifacts.owner import path_to
 
     home = tmp_path / "home" / "ann"
     (home / "project" / "skills").mkdir(parents=True)

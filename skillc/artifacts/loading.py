@@ -83,10 +83,10 @@ def load_program(path: Path) -> Loaded:
         SkillcError: the program or the skill cannot be read, has errors, or was left open by a merge.
     """
     from skillc.artifact_paths import ArtifactPaths
+    from skillc.artifacts.owner import check_owner
     from skillc.conflict import check_merged
     from skillc.document.skill_md import from_skill_md
     from skillc.frontend import plan_file
-    from skillc.owner import check_owner
     from skillc.plan.initial import initial_document
 
     plan = plan_file(path, complete=False).plan

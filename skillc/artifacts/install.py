@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Literal
 
 from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
+from skillc.artifacts.loading import program_in
+from skillc.artifacts.owner import path_to
 from skillc.conflict import check_merged
 from skillc.diagnostics.render import difference
 from skillc.document.skill_md import from_skill_md, validate
 from skillc.errors import SkillcError
 from skillc.files import write_whole
 from skillc.frontend import plan_file
-from skillc.loading import program_in
-from skillc.owner import path_to
 from skillc.plan.lock import Lock, has_digest, read_lock
 
 Action = Literal["install", "update", "replace", "unchanged"]
@@ -283,7 +283,7 @@ def _target(agent: str, place: Path, paths: ArtifactPaths, files: Files, *, forc
 
 
 def _origin(paths: ArtifactPaths, folder: Path) -> str:
-    """Return where a skill comes from, by the path from where it goes; see `skillc/owner.py`."""
+    """Return where a skill comes from, by the path from where it goes; see `skillc/artifacts/owner.py`."""
     return path_to(paths.folder, folder.parent)
 
 

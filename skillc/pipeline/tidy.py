@@ -27,11 +27,11 @@ from skillc.optimize.loop.baseline import baseline, try_again
 from skillc.optimize.loop.train import Trained, batches_of, first_state
 from skillc.optimize.observer import Observer
 from skillc.optimize.strategies.tidy import supports, tidied
-from skillc.pipeline import Compiled, Job, opened, search_and_test
+from skillc.pipeline.compile import Compiled, Job, opened, search_and_test
+from skillc.pipeline.report import percent, spent_lines, summary, table
 from skillc.plan.initial import initial_document
 from skillc.plan.lock import has_digest, read_lock
 from skillc.plan.schema import Plan
-from skillc.report import percent, spent_lines, summary, table
 from skillc.run.folder import finish
 from skillc.run.stop import Stop
 from skillc.syntax.files import read_source

@@ -14,10 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from skillc.artifact_paths import ArtifactPaths
+from skillc.artifacts.loading import program_in
 from skillc.errors import SkillcError
 from skillc.frontend import plan_file
 from skillc.json_values import objects_in
-from skillc.loading import program_in
 from skillc.run.history import read_history
 
 Line = Mapping[str, JsonValue]

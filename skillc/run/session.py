@@ -12,7 +12,6 @@ from skillc.budget.steps import decisions_of, wave_size
 from skillc.data.dataset import Dataset
 from skillc.document.skill import Document, digest
 from skillc.frontend import Estimated
-from skillc.locking import DECISION_VERSION
 from skillc.metrics.meter import Meter, metric_sources
 from skillc.models.backends.function import own_sources
 from skillc.models.client import Client
@@ -22,7 +21,7 @@ from skillc.optimize.engine import Engine, Reserve
 from skillc.optimize.observer import Observer, Passing
 from skillc.optimize.record import Record, Unrecorded
 from skillc.optimize.rollouts import Rollouts
-from skillc.plan.digest import run_parts
+from skillc.plan.digest import DECISION_VERSION, run_parts
 from skillc.plan.initial import initial_document
 from skillc.plan.models import TARGET
 from skillc.plan.schema import Plan

@@ -12,11 +12,12 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from skillc.artifact_paths import ArtifactPaths
+from skillc.artifacts.locking import check_starts, lock_of, program_lock
+from skillc.artifacts.written import Written
 from skillc.data.split import split_digest
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned
-from skillc.locking import check_starts, lock_of, program_lock
 from skillc.metrics.meter import Meter, model_free_means
 from skillc.models.client import Client
 from skillc.models.failures import EndpointAway
@@ -34,9 +35,8 @@ from skillc.program.artifact import artifact_texts, write_artifact, write_attrib
 from skillc.run.folder import About, RunFolder, begin, changed_since_unfinished, finish
 from skillc.run.history import head_of, history_text, read_history, union, write_history
 from skillc.run.record import RunRecord
+from skillc.run.session import Session, parts_of_run, recorded
 from skillc.run.stop import Stop
-from skillc.run.written import Written
-from skillc.session import Session, parts_of_run, recorded
 from skillc.versions.candidate import Withheld, find_candidate, looks_of, withhold
 from skillc.versions.hand_edits import Before, changed_since, free_paths, protect
 

@@ -33,8 +33,8 @@ from skillc.optimize.propose.replies import ProposedEdit, ReflectReply, Reply
 from skillc.optimize.schedule import seed_for, shuffled
 from skillc.plan.initial import initial_document
 from skillc.plan.schema import Plan
+from skillc.run.session import Session, Watch
 from skillc.run.stop import Stop
-from skillc.session import Session, Watch
 
 EXAMPLES = 12
 STEPS = 2

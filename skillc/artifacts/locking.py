@@ -11,6 +11,7 @@ from typing import TypedDict
 from pydantic import JsonValue
 
 from skillc.artifact_paths import ArtifactPaths
+from skillc.artifacts.owner import path_to
 from skillc.data.dataset import Dataset
 from skillc.data.split import check_unused, marks
 from skillc.document.skill import digest
@@ -18,8 +19,7 @@ from skillc.frontend import Planned
 from skillc.gates.terms import TextConstant, calls
 from skillc.optimize.final import Arm, Tested
 from skillc.optimize.loop.train import Trained
-from skillc.owner import path_to
-from skillc.plan.digest import plan_digest
+from skillc.plan.digest import DECISION_VERSION, plan_digest
 from skillc.plan.lock import (
     ArmLock,
     ChargedLock,
@@ -36,9 +36,6 @@ from skillc.plan.lock import (
 from skillc.plan.schema import Plan
 from skillc.syntax.nodes import Use
 from skillc.user_code import code_digest
-
-# Another number, other decisions: part of a run's name, so that an old run is not taken for this code's.
-DECISION_VERSION = "6"
 
 
 def lock_of(

@@ -17,8 +17,8 @@ from skillc.stats.verdict import Verdict
 from skillc.text import joined
 
 if TYPE_CHECKING:
-    from skillc.pipeline import Compiled
-    from skillc.sanity import Sanity
+    from skillc.pipeline.compile import Compiled
+    from skillc.pipeline.sanity import Sanity
 
 VERDICT_STYLE = {"improved": "bold green", "worse": "bold red", "no significant gain": "yellow", "unverified": "yellow"}
 _NAMES = {"none": "no skill", "initial": "initial skill", "best": "compiled skill"}
