@@ -22,7 +22,7 @@ from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.outcomes import Example
 from skillc.plan.schema import DataPlan, FieldPlan, MetricPlan, ModelPlan, Plan, SkillPlan, TaskPlan, TypePlan
-from skillc.program.rollout import Runner
+from skillc.program.rollout import RolloutRunner
 
 CALLS, REPEATS = 400, 5
 SKILL = "# Route tickets\n\n## Rules\n\n" + "\n".join(
@@ -73,7 +73,7 @@ async def main() -> None:
     rows: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         client = Client(plan, cache_folder=Path(folder), transport=nothing)
-        runner = Runner(plan, client)
+        runner = RolloutRunner(plan, client)
         seen: list[Mapping[str, Any]] = []
 
         async def keep(sent: Mapping[str, Any]) -> Any:
@@ -81,7 +81,7 @@ async def main() -> None:
             return await nothing(sent)
 
         with Client(plan, transport=keep) as watched:
-            await Runner(plan, watched)(SKILL, example, 0, "rollout")
+            await RolloutRunner(plan, watched)(SKILL, example, 0, "rollout")
         messages = seen[0]["messages"]
         call = tuple(Message(message["role"], message["content"]) for message in messages)
 
@@ -103,7 +103,7 @@ async def main() -> None:
         )
         client.close()
         with Client(plan, cache_folder=Path(folder) / "whole") as whole:
-            through = Runner(plan, whole)
+            through = RolloutRunner(plan, whole)
             rows["rollout, rulebook through litellm"] = await timed(
                 lambda i: through(SKILL, example, i, "rollout"), at_once=1
             )

@@ -1,4 +1,4 @@
-"""Atomic file writes: a kill, a full disk or a power cut never leaves half of a file."""
+"""Atomic file writes, and the folders that ship with skillc."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+_PACKAGE = Path(__file__).resolve().parent
 
-def write_whole(path: Path, content: str | bytes | Iterable[str], *, mode: int | None = None) -> None:
-    """Write a file beside its place and move it there in one step.
+
+def write_atomically(path: Path, content: str | bytes | Iterable[str], *, mode: int | None = None) -> None:
+    """Write a temporary file beside the path and move it there: a kill or a power cut never leaves half of a file.
 
     Args:
         path: the file; a link is replaced by a file.
@@ -30,3 +32,15 @@ def write_whole(path: Path, content: str | bytes | Iterable[str], *, mode: int |
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def shipped_folder(name: str) -> Path:
+    """Return the folder `grammar` or `stdlib`: in the package of a wheel, beside the package in a checkout.
+
+    Raises:
+        FileNotFoundError: the installation is damaged.
+    """
+    for parent in (_PACKAGE, _PACKAGE.parent):
+        if (parent / name).is_dir():
+            return parent / name
+    raise FileNotFoundError(f"the folder `{name}` is missing from this installation of skillc; install it again")

@@ -38,11 +38,12 @@ def load_function(name: str, root: Path, what: str) -> Callable[..., Any]:
         try:
             module = importlib.import_module(module_name)
         except BaseException as problem:
-            if not is_theirs(problem):
+            if not raised_by_user_code(problem):
                 raise
+            reason = describe_exception(problem, root)
             raise SkillcError(
-                f"the module `{module_name}` of the {what} `{name}` cannot be imported: {told(problem, root)}",
-                hint=f"it is looked for in `{root}` and among the installed packages",
+                f"the module `{module_name}` of the {what} `{name}` cannot be imported: {reason}",
+                hint=f"searched `{root}` and the installed packages",
             ) from problem
     function = getattr(module, function_name, None)
     if not callable(function):
@@ -55,7 +56,7 @@ _LONGEST = 300
 _OWN_PACKAGE = str(Path(__file__).parent)
 
 
-def is_theirs(problem: BaseException) -> bool:
+def raised_by_user_code(problem: BaseException) -> bool:
     """Return whether the user's code raised an exception; a Ctrl-C that arrives while it runs is not one.
 
     Where Python's own handler is in place, the two cannot be told apart, and a `KeyboardInterrupt` counts as Ctrl-C.
@@ -67,7 +68,9 @@ def is_theirs(problem: BaseException) -> bool:
     return not ours and signal.getsignal(signal.SIGINT) is not signal.default_int_handler
 
 
-def told(problem: BaseException, root: Path | None = None, function: Callable[..., Any] | None = None) -> str:
+def describe_exception(
+    problem: BaseException, root: Path | None = None, function: Callable[..., Any] | None = None
+) -> str:
     """Describe an exception of the user's code on one line: name, message and place.
 
     Args:

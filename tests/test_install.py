@@ -230,7 +230,7 @@ def test_a_full_disk_leaves_every_place_as_it_was(project, monkeypatch):
 
     put("codex", "claude-code")
     (project / "skills/route-tickets/SKILL.md").write_text(SKILL + "- New.\n")
-    before, real, left = held(project), module.write_whole, [3]
+    before, real, left = held(project), module.write_atomically, [3]
 
     def full(path, content, **options):
         left[0] -= 1
@@ -238,7 +238,7 @@ def test_a_full_disk_leaves_every_place_as_it_was(project, monkeypatch):
             raise OSError(28, "No space left on device", str(path))
         real(path, content, **options)
 
-    monkeypatch.setattr(module, "write_whole", full)
+    monkeypatch.setattr(module, "write_atomically", full)
     with pytest.raises(SkillcError, match="No space left on device"):
         put("codex", "claude-code")
     assert held(project) == before
@@ -271,7 +271,7 @@ def test_a_kill_anywhere_leaves_an_old_or_a_new_skill_and_the_next_install_goes_
 
         return step
 
-    monkeypatch.setattr(module, "write_whole", counting(module.write_whole))
+    monkeypatch.setattr(module, "write_atomically", counting(module.write_atomically))
     monkeypatch.setattr(Path, "rename", counting(Path.rename))
     with pytest.raises(Killed):
         put("codex")

@@ -23,7 +23,7 @@ from skillc.optimize.observer import Silent
 from skillc.optimize.rollouts import Rollouts
 from skillc.outcomes import Example
 from skillc.plan.initial import initial_document
-from skillc.program.rollout import Rollout, Runner
+from skillc.program.rollout import Rollout, RolloutRunner
 
 PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "tickets" / "tickets.skill"
 
@@ -62,7 +62,7 @@ async def rulebook(sent: Mapping[str, Any]) -> dict[str, Any]:
 class _Capped:
     """Ends the run at a number of target calls."""
 
-    def __init__(self, runner: Runner, cap: int) -> None:
+    def __init__(self, runner: RolloutRunner, cap: int) -> None:
         self._runner, self._cap = runner, cap
         self.calls = 0
 
@@ -85,7 +85,7 @@ async def _run(job: Job) -> Ran:
     plan, dataset = planned.plan, estimate(planned).dataset
     observer = Silent()
     with Client(plan, transport=rulebook) as client:
-        target = _Capped(Runner(plan, client), job.calls)
+        target = _Capped(RolloutRunner(plan, client), job.calls)
         rollouts = Rollouts(plan, target, Meter(plan, planned.root), observer)
         engine = Engine(
             plan=plan,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from skillc.resources import folder
+from skillc.files import shipped_folder
 
 _RULE = re.compile(r"^[?!]*(?P<name>[a-z_]+)(?:\{\w+\})?: (?P<body>.*(?:\n +\|.*)*)", re.MULTILINE)
 _TERMINAL = re.compile(r"^(?P<name>[A-Z_]+)(?:\.-?\d+)?: (?P<body>.*)", re.MULTILINE)
@@ -46,7 +46,7 @@ class Terminal:
 
 def data() -> Mapping[str, Any]:
     """What the page of the grammar is made of."""
-    text = (folder("grammar") / "skill.lark").read_text(encoding="utf-8")
+    text = (shipped_folder("grammar") / "skill.lark").read_text(encoding="utf-8")
     return {"rules": list(_rules(text)), "terminals": list(_terminals(text))}
 
 

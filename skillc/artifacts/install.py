@@ -23,7 +23,7 @@ from skillc.conflict import check_merged
 from skillc.diagnostics.render import difference
 from skillc.document.skill_md import from_skill_md, validate
 from skillc.errors import SkillcError
-from skillc.files import write_whole
+from skillc.files import write_atomically
 from skillc.frontend import plan_file
 from skillc.plan.lock import Lock, has_digest, read_lock
 
@@ -331,7 +331,7 @@ def _stage(new: Path, files: Files) -> None:
     new.mkdir()
     for name, content in files.items():
         (new / name).parent.mkdir(parents=True, exist_ok=True)
-        write_whole(new / name, content)
+        write_atomically(new / name, content)
 
 
 def _swap(target: Target, new: Path, origin: str, digests: Mapping[str, str]) -> None:
@@ -395,7 +395,7 @@ def _record(folder: Path) -> Mapping[str, object]:
 
 
 def _write_record(folder: Path, record: Mapping[str, object]) -> None:
-    write_whole(_record_of(folder), json.dumps(record, indent=2, sort_keys=True) + "\n")
+    write_atomically(_record_of(folder), json.dumps(record, indent=2, sort_keys=True) + "\n")
 
 
 def as_json(done: Installed, *, dry_run: bool) -> dict[str, object]:

@@ -115,12 +115,12 @@ def _lock(place: Path) -> Lock | None:
 def module_of(loaded: Loaded) -> dspy.Module:
     """The module of a loaded program."""
     from skillc.document.skill import for_target
-    from skillc.program.module import OwnTarget, build_module
+    from skillc.program.module import FallbackTarget, build_module
     from skillc.program.names import instructions
 
     plan = loaded.plan
     told = instructions(plan.task, for_target(loaded.skill))
-    return build_module(plan.task, plan.skill.name, told, own=OwnTarget(plan, loaded.root))
+    return build_module(plan.task, plan.skill.name, told, fallback=FallbackTarget(plan, loaded.root))
 
 
 def _from_folder(folder: Path) -> dspy.Module:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.errors import SkillcError
-from skillc.files import write_whole
+from skillc.files import write_atomically
 from skillc.plan.lock import has_digest
 from skillc.run.folder import make_home
 
@@ -89,6 +89,6 @@ class Written:
         try:
             make_home(self.home)
             self.folder.mkdir(exist_ok=True)
-            write_whole(place, content)
+            write_atomically(place, content)
         except OSError as problem:
             raise SkillcError(f"`{place}` cannot be written: {problem.strerror}") from problem

@@ -14,7 +14,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from skillc.data.problems import Problems, alike, named
+from skillc.data.problems import Problems, closest_name, name_list
 from skillc.data.read import Row, is_csv, parse_json, read_rows
 from skillc.json_values import JsonObject
 from skillc.plan.schema import DataPlan, FieldPlan, TaskPlan, TypePlan
@@ -106,7 +106,7 @@ def _value(row: Row, column: Column, origin: Origin) -> JsonValue:
 
 def _missing(row: Row, column: Column) -> BadValue:
     field = column.field
-    there = named(row.values) or "nothing"
+    there = name_list(row.values) or "nothing"
     close = _closest(field.column, tuple(row.values))
     what = f"no `{field.column}`" if field.column == field.name else f"no `{field.column}` for `{field.name}`"
     hint = None
@@ -117,7 +117,7 @@ def _missing(row: Row, column: Column) -> BadValue:
 
 
 # Most rows lack the same columns and have the same others.
-_closest = lru_cache(maxsize=8192)(alike)
+_closest = lru_cache(maxsize=8192)(closest_name)
 
 
 def _gold(value: JsonValue, field: FieldPlan, origin: Origin) -> JsonValue:
@@ -224,10 +224,10 @@ def _label(value: JsonValue, field: FieldPlan, type_: TypePlan) -> JsonValue:
     if isinstance(text, str) and text in type_.labels:
         return text
     shape = shown(text) if isinstance(text, str) else f"`{json.dumps(value)[:60]}`"
-    close = alike(text, type_.labels) if isinstance(text, str) else None
+    close = closest_name(text, type_.labels) if isinstance(text, str) else None
     hint = f"did you mean `{close}`?" if close else "correct it, or declare it"
     raise BadValue(
-        f"{shape} in `{field.column}` is not a declared label of `{field.name}`: {named(type_.labels)}", hint
+        f"{shape} in `{field.column}` is not a declared label of `{field.name}`: {name_list(type_.labels)}", hint
     )
 
 

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from skillc.budget.spend import Extent, Sizes
 from skillc.data.columns import Column, Origin, columns_of, convert_row
-from skillc.data.problems import Problems, alike, located, named
+from skillc.data.problems import Problems, closest_name, location_text, name_list
 from skillc.data.read import Row, is_csv, read_rows
 from skillc.data.split import SIDES, Side, rank, split_groups
 from skillc.errors import SkillcError
@@ -65,7 +65,7 @@ class _Draft:
 
     @property
     def place(self) -> str:
-        return located(self.file, self.line)
+        return location_text(self.file, self.line)
 
 
 def load(task: TaskPlan, data: DataPlan, root: Path) -> Dataset:
@@ -118,10 +118,10 @@ def _loaded(task: TaskPlan, data: DataPlan, root: Path) -> Dataset:
     else:
         sides = _from_files(columns, data, root, problems, warnings)
     _warn_conflicts([draft for side in SIDES for draft in sides[side]], warnings)
-    named, places = _examples(sides, data.seed)
+    ordered, places = _examples(sides, data.seed)
     paths = [column.field.name for column in columns if column.field.type.kind in ("file", "image")]
-    digest = _digest(named, paths, root)
-    return Dataset(named["train"], named["validation"], named["test"], digest, tuple(warnings), places)
+    digest = _digest(ordered, paths, root)
+    return Dataset(ordered["train"], ordered["validation"], ordered["test"], digest, tuple(warnings), places)
 
 
 # ---- reading --------------------------------------------------------------------------------------
@@ -155,8 +155,8 @@ def _check_group(row: Row, columns: tuple[Column, ...], data: DataPlan) -> None:
     if group is None or group in row.values or any(column.field.name == group for column in columns):
         return
     names = list(dict.fromkeys([*(column.field.name for column in columns), *row.values]))
-    close = alike(group, names)
-    hint = f"did you mean `{close}`?" if close else f"there are {named(names)}"
+    close = closest_name(group, names)
+    hint = f"did you mean `{close}`?" if close else f"there are {name_list(names)}"
     raise SkillcError(f"`group = {group}` is no field and no column of the data", hint=hint)
 
 
@@ -174,12 +174,12 @@ def _draft(row: Row, columns: tuple[Column, ...], data: DataPlan, origin: Origin
     whole = _hash(f"[{inputs},{canonical_ascii(values.gold)},{canonical_ascii(values.fields)}]")
     group = content
     if data.group is not None:
-        named = {**row.values, **values.gold, **values.inputs, **values.fields}.get(data.group)
-        if named is None or named == "":
+        value = {**row.values, **values.gold, **values.inputs, **values.fields}.get(data.group)
+        if value is None or value == "":
             message, hint = f"no value for the group `{data.group}`", "give each row its group"
             problems.add(origin.name, row.line, message, hint, at=("data", None, "group"))
             return None
-        group = named if isinstance(named, str) else canonical_ascii(named)
+        group = value if isinstance(value, str) else canonical_ascii(value)
     identity = str(own) if own is not None and own != "" else None
     gold, fields = values.gold, values.fields
     return _Draft(origin.name, row.line, identity, values.inputs, gold, fields, content, whole, group)

@@ -36,7 +36,7 @@ class Problem:
 
     def __str__(self) -> str:
         if self.rows == 1:
-            return f"{located(self.file, self.lines[0])}: {self.message}"
+            return f"{location_text(self.file, self.lines[0])}: {self.message}"
         first = "first " if self.rows > len(self.lines) else ""
         where = f"{counted(self.rows, 'row')}, {first}{', '.join(str(line) for line in self.lines)}"
         return f"`{self.file}` ({where}): {self.message}"
@@ -128,7 +128,7 @@ class Problems:
             raise self.error()
 
 
-def located(file: str, line: int) -> str:
+def location_text(file: str, line: int) -> str:
     """Return a place in a data file: its line, or its row where the file has no lines; 0 is the whole file."""
     if not line:
         return f"`{file}`"
@@ -137,12 +137,12 @@ def located(file: str, line: int) -> str:
     return f"`{file}` {'line' if has_lines else 'row'} {line}"
 
 
-def named(names: Iterable[str]) -> str:
+def name_list(names: Iterable[str]) -> str:
     """Return names from a data file, the first 12 of them, each cut where it is long."""
     return listed((cut(name, 40) for name in names), most=12)
 
 
-def alike(name: str, known: Sequence[str]) -> str | None:
+def closest_name(name: str, known: Sequence[str]) -> str | None:
     """Return the known name that was probably meant: equal but for case, spaces and signs, else close in spelling."""
     bare = {_bare(k): k for k in reversed(known)}
     if _bare(name) in bare:

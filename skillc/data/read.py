@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NoReturn
 
 from pydantic import JsonValue
 
-from skillc.data.problems import Problems, named
+from skillc.data.problems import Problems, name_list
 from skillc.data.tables import PARQUET, is_saved, parquet_rows, saved_rows
 from skillc.json_values import JsonObject
 from skillc.text import counted
@@ -75,7 +75,7 @@ def read_rows(path: Path, name: str, problems: Problems) -> Iterator[Row]:
         if path.exists():
             file.stop(0, "is a device or a pipe, not a file", f"name a file: {_READ}")
         there = sorted(p.name for p in path.parent.glob("*") if p.suffix in _FORMATS) if path.parent.is_dir() else []
-        file.stop(0, "there is no such file", f"beside it stand {named(there)}" if there else None)
+        file.stop(0, "there is no such file", f"beside it stand {name_list(there)}" if there else None)
     kind = _FORMATS.get(path.suffix.lower())
     if kind is None:
         what = f"`{path.suffix}` files are not read" if path.suffix else "the name has no ending that says its format"

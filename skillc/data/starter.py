@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillc.data.columns import ColumnProfile, profile
-from skillc.data.problems import alike, named
+from skillc.data.problems import closest_name, name_list
 from skillc.data.split import written
 from skillc.errors import SkillcError
 from skillc.plan.existing import WHOLE_TEXT, Existing, literal_text
@@ -234,9 +234,10 @@ def _column_of(name: str, columns: Sequence[ColumnProfile], file: str) -> Column
     found = next((column for column in columns if column.name == name), None)
     if found is None:
         known = [column.name for column in columns]
-        near = alike(name, known)
+        near = closest_name(name, known)
         raise SkillcError(
-            f"`{file}` has no column `{name}`", hint=f"did you mean `{near}`?" if near else f"columns: {named(known)}"
+            f"`{file}` has no column `{name}`",
+            hint=f"did you mean `{near}`?" if near else f"columns: {name_list(known)}",
         )
     if found.empty == found.rows:
         raise SkillcError(f"column `{name}` of `{file}` has no value")
@@ -261,7 +262,7 @@ def _reasons(guess: _Guess, names: dict[str, str], choice: Choice) -> Iterator[R
         yield Reason("compare by", guess.slice.name, f"{guess.slice.distinct} values: no value may get worse")
     yield Reason("metric", _goal(guess, names), "; ".join(dict.fromkeys(map(_metric_reason, guess.outputs))))
     if guess.others:
-        yield Reason("not used", named([column.name for column in guess.others]), "declare a field to use one")
+        yield Reason("not used", name_list([column.name for column in guess.others]), "declare a field to use one")
 
 
 def _answer_reason(column: ColumnProfile) -> str:

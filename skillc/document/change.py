@@ -88,7 +88,7 @@ _NEGATIONS = frozenset(
 _SAME = 0.8
 
 
-def opposite(before: str, after: str, labels: Collection[str] = ()) -> str | None:
+def describe_opposite(before: str, after: str, labels: Collection[str] = ()) -> str | None:
     """Point out what may turn a rule into its opposite; None if nothing does.
 
     Args:
@@ -107,7 +107,7 @@ def opposite(before: str, after: str, labels: Collection[str] = ()) -> str | Non
     return joined(notes) if len(gone) != len(come) else None
 
 
-def marked(lines: Sequence[str], labels: Collection[str] = ()) -> tuple[str, ...]:
+def annotate_opposites(lines: Sequence[str], labels: Collection[str] = ()) -> tuple[str, ...]:
     """Return the lines of a diff, `- old` before `+ new`, with a line behind each pair that may be opposites."""
     found, gone = list[str](), list[str]()
     for line in lines:
@@ -115,7 +115,7 @@ def marked(lines: Sequence[str], labels: Collection[str] = ()) -> tuple[str, ...
         if line.startswith("- "):
             gone.append(line[2:])
         elif line.startswith("+ "):
-            notes = (opposite(old, line[2:], labels) for old in gone)
+            notes = (describe_opposite(old, line[2:], labels) for old in gone)
             found += [f"! may be the opposite: {note}" for note in list(filter(None, notes))[:1]]
         else:
             gone.clear()

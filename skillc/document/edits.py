@@ -12,7 +12,7 @@ from typing import Any
 
 from skillc.document.markdown import (
     Mark,
-    Refused,
+    Refusal,
     below_section,
     blocks_of,
     hidden_character,
@@ -80,7 +80,7 @@ _KINDS: dict[str, type[Edit]] = {"add": Add, "replace": Replace, "delete": Delet
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class EditResult:
     """The result of one edit: `added 3fa2c1 to rules`, or why it was refused.
 
     Attributes:
@@ -95,33 +95,33 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
-    """A document after edits, and one report for each of them, in order."""
+class EditedDocument:
+    """A document after edits, and one result for each of them, in order."""
 
     document: Document
-    reports: tuple[Report, ...]
+    results: tuple[EditResult, ...]
 
 
 _Outcome = tuple[Document, str, str]  # document, rule id, message
 
 
-def apply_edits(document: Document, edits: Sequence[Edit]) -> Applied:
+def apply_edits(document: Document, edits: Sequence[Edit]) -> EditedDocument:
     """Apply edits in order, each to what those before it left. Never raises; refused edits change nothing."""
     gone: set[str] = set()
-    reports: list[Report] = []
+    results: list[EditResult] = []
     for edit in edits:
         outcome = _apply(document, edit, gone)
-        if isinstance(outcome, Refused):
-            reports.append(Report(False, outcome.reason, repeats=outcome.repeats))
+        if isinstance(outcome, Refusal):
+            results.append(EditResult(False, outcome.reason, repeats=outcome.repeats))
             continue
         document, rule, message = outcome
         if isinstance(edit, Delete):
             gone.add(rule)
-        reports.append(Report(True, message, rule))
-    return Applied(document, tuple(reports))
+        results.append(EditResult(True, message, rule))
+    return EditedDocument(document, tuple(results))
 
 
-def _apply(document: Document, edit: Edit, gone: set[str]) -> _Outcome | Refused:
+def _apply(document: Document, edit: Edit, gone: set[str]) -> _Outcome | Refusal:
     if isinstance(edit, Add):
         outcome = _add(document, edit, gone)
     elif isinstance(edit, Replace):
@@ -130,30 +130,30 @@ def _apply(document: Document, edit: Edit, gone: set[str]) -> _Outcome | Refused
         outcome = _delete(document, edit, gone)
     else:
         outcome = _move(document, edit, gone)
-    if isinstance(outcome, Refused):
+    if isinstance(outcome, Refusal):
         return outcome
     return _over_limit(document, outcome[0]) or outcome
 
 
-def _add(document: Document, edit: Add, gone: set[str]) -> _Outcome | Refused:
+def _add(document: Document, edit: Add, gone: set[str]) -> _Outcome | Refusal:
     section = trainable_section(document, edit.section)
-    if isinstance(section, Refused):
+    if isinstance(section, Refusal):
         return section
     topic = topic_text(edit.topic)
-    if isinstance(topic, Refused):
+    if isinstance(topic, Refusal):
         return topic
     topic = _known_topic(section, topic)
     text = rule_text(edit.text, edit.mark if edit.mark is not None else "-")
-    if isinstance(text, Refused):
+    if isinstance(text, Refusal):
         return text
     twin = _twin(document, text)
     if twin:
-        return Refused(f"rule `{twin.id}` says the same", repeats=True)
+        return Refusal(f"rule `{twin.id}` says the same", repeats=True)
     anchor = None if edit.after in (None, "", START) else _place(document, edit.after or "", gone)
-    if isinstance(anchor, Refused):
+    if isinstance(anchor, Refusal):
         return anchor
     if anchor and anchor[0].name != section.name:
-        return Refused(f"rule `{anchor[1].id}` stands in section `{anchor[0].name}`, not in `{section.name}`")
+        return Refusal(f"rule `{anchor[1].id}` stands in section `{anchor[0].name}`, not in `{section.name}`")
     if anchor and topic is None:
         topic = anchor[1].topic
     mark = mark_of(edit.text) if edit.mark is None else edit.mark
@@ -167,53 +167,53 @@ def _add(document: Document, edit: Add, gone: set[str]) -> _Outcome | Refused:
     return document.with_section(replace(section, rules=rules)), rule.id, message
 
 
-def _replace(document: Document, edit: Replace, gone: set[str]) -> _Outcome | Refused:
+def _replace(document: Document, edit: Replace, gone: set[str]) -> _Outcome | Refusal:
     place = _place(document, edit.rule, gone)
-    if isinstance(place, Refused):
+    if isinstance(place, Refusal):
         return place
     section, rule = place
     mark = edit.mark if edit.mark is not None else mark_of(edit.text) or rule.mark
     text = rule_text(edit.text, mark)
-    if isinstance(text, Refused):
+    if isinstance(text, Refusal):
         return text
     if (text, mark) == (rule.text, rule.mark):
-        return Refused(f"rule `{rule.id}` has this text already", repeats=True)
+        return Refusal(f"rule `{rule.id}` has this text already", repeats=True)
     twin = _twin(document, text)
     if twin and twin.id != rule.id:
-        return Refused(f"rule `{twin.id}` says the same", repeats=True)
+        return Refusal(f"rule `{twin.id}` says the same", repeats=True)
     new = replace(rule, text=text, rationale=edit.rationale or rule.rationale, mark=mark)
     rules = tuple(new if r.id == rule.id else r for r in section.rules)
     return document.with_section(replace(section, rules=rules)), rule.id, f"replaced {rule.id} in {section.name}"
 
 
-def _delete(document: Document, edit: Delete, gone: set[str]) -> _Outcome | Refused:
+def _delete(document: Document, edit: Delete, gone: set[str]) -> _Outcome | Refusal:
     place = _place(document, edit.rule, gone)
-    if isinstance(place, Refused):
+    if isinstance(place, Refusal):
         return place
     section, rule = place
     return document.with_section(_without(section, rule)), rule.id, f"deleted {rule.id} from {section.name}"
 
 
-def _move(document: Document, edit: Move, gone: set[str]) -> _Outcome | Refused:
+def _move(document: Document, edit: Move, gone: set[str]) -> _Outcome | Refusal:
     place = _place(document, edit.rule, gone)
-    if isinstance(place, Refused):
+    if isinstance(place, Refusal):
         return place
     section, rule = place
     to, anchor = section, None
     if edit.after not in (None, "", START):
         found = _place(document, edit.after or "", gone)
-        if isinstance(found, Refused):
+        if isinstance(found, Refusal):
             return found
         to, anchor = found
         if anchor.id == rule.id:
-            return Refused(f"rule `{rule.id}` cannot stand behind itself")
+            return Refusal(f"rule `{rule.id}` cannot stand behind itself")
     moved = replace(rule, topic=anchor.topic) if anchor else rule
     without = document.with_section(_without(section, rule))
     home = without.section(to.name) or to
     rules = _inserted(home.rules, moved, anchor, first=edit.after == START)
     after = without.with_section(replace(home, rules=rules))
     if after == document:
-        return Refused(f"rule `{rule.id}` stands there already", repeats=True)
+        return Refusal(f"rule `{rule.id}` stands there already", repeats=True)
     where = f"behind {anchor.id}" if anchor else "to the start" if edit.after == START else "to the end"
     return after, rule.id, f"moved {rule.id} {where} in {to.name}"
 
@@ -221,26 +221,26 @@ def _move(document: Document, edit: Move, gone: set[str]) -> _Outcome | Refused:
 # ---- what the edits share -------------------------------------------------------------------------
 
 
-def _place(document: Document, id: str, gone: set[str]) -> tuple[Section, Rule] | Refused:  # noqa: A002
+def _place(document: Document, id: str, gone: set[str]) -> tuple[Section, Rule] | Refusal:  # noqa: A002
     name = id.strip().strip("[]#` ").lower()
     rule, section = document.rule(name), document.section_of(name)
     if rule and section:
         return section, rule
     if name in gone:
-        return Refused(f"rule `{name}` was deleted by an edit before this one")
-    return Refused(f"there is no rule `{id}`")
+        return Refusal(f"rule `{name}` was deleted by an edit before this one")
+    return Refusal(f"there is no rule `{id}`")
 
 
-def trainable_section(document: Document, name: str) -> Section | Refused:
+def trainable_section(document: Document, name: str) -> Section | Refusal:
     """Return the trainable section of a name, or why there is none that may be edited."""
     section = document.section(name.strip())
     if section is None:
         there = listed(s.name for s in document.sections if s.mode == "trainable")
-        return Refused(f"there is no section `{name}`; trainable is {there or 'none'}")
+        return Refusal(f"there is no section `{name}`; trainable is {there or 'none'}")
     if section.mode == "slow":
-        return Refused(f"section `{section.name}` is slow: it is rewritten at the end of an epoch, not edited")
+        return Refusal(f"section `{section.name}` is slow: it is rewritten at the end of an epoch, not edited")
     if section.mode == "frozen":
-        return Refused(f"section `{section.name}` is frozen")
+        return Refusal(f"section `{section.name}` is frozen")
     return section
 
 
@@ -277,20 +277,20 @@ def _without(section: Section, rule: Rule) -> Section:
     return replace(section, rules=tuple(r for r in section.rules if r.id != rule.id))
 
 
-def _over_limit(before: Document, after: Document) -> Refused | None:
+def _over_limit(before: Document, after: Document) -> Refusal | None:
     """Return a section over its limit may still shrink, never grow."""
     for old, new in zip(before.sections, after.sections, strict=True):
         if old is new or new.limit is None:
             continue
         if new.tokens > new.limit and new.tokens > old.tokens:
-            return Refused(f"section `{new.name}` would have {new.tokens} tokens, its limit is {new.limit}")
+            return Refusal(f"section `{new.name}` would have {new.tokens} tokens, its limit is {new.limit}")
     return None
 
 
 # ---- rewriting ------------------------------------------------------------------------------------
 
 
-def rewrite(document: Document, section: str, text: str, rationale: str = "") -> Applied:
+def rewrite(document: Document, section: str, text: str, rationale: str = "") -> EditedDocument:
     """Return a whole new text for a trainable or slow section.
 
     In a trainable section rules whose words stay keep their id and rationale, the others are born anew, and those that
@@ -298,24 +298,26 @@ def rewrite(document: Document, section: str, text: str, rationale: str = "") ->
     empties it. Refused as edits are, and whole.
     """
     old = document.section(section.strip())
-    outcome = _rewritten(document, old, text, rationale) if old else Refused(f"there is no section `{section}`")
-    if isinstance(outcome, Refused):
-        return Applied(document, (Report(False, outcome.reason),))
+    outcome = _rewritten(document, old, text, rationale) if old else Refusal(f"there is no section `{section}`")
+    if isinstance(outcome, Refusal):
+        return EditedDocument(document, (EditResult(False, outcome.reason),))
     after = document.with_section(outcome)
     if after == document:
-        return Applied(document, (Report(False, f"section `{outcome.name}` has this text already", repeats=True),))
+        return EditedDocument(
+            document, (EditResult(False, f"section `{outcome.name}` has this text already", repeats=True),)
+        )
     refused = _over_limit(document, after)
     if refused:
-        return Applied(document, (Report(False, refused.reason),))
-    return Applied(after, (Report(True, f"rewrote {outcome.name}"),))
+        return EditedDocument(document, (EditResult(False, refused.reason),))
+    return EditedDocument(after, (EditResult(True, f"rewrote {outcome.name}"),))
 
 
-def _rewritten(document: Document, old: Section, text: str, rationale: str) -> Section | Refused:
+def _rewritten(document: Document, old: Section, text: str, rationale: str) -> Section | Refusal:
     if old.mode == "frozen":
-        return Refused(f"section `{old.name}` is frozen")
+        return Refusal(f"section `{old.name}` is frozen")
     reason = hidden_character(text) or describe_unclosed(text)
     if reason:
-        return Refused(reason)
+        return Refusal(reason)
     if old.mode == "slow":
         return replace(old, text=below_section(text))
     known = {same_words(rule.text): rule for rule in old.rules}
@@ -324,9 +326,9 @@ def _rewritten(document: Document, old: Section, text: str, rationale: str) -> S
     rules: list[Rule] = []
     for block in blocks_of(text):
         clean, heading_text = rule_text(block.text, block.mark), topic_text(block.topic)
-        if isinstance(clean, Refused):
+        if isinstance(clean, Refusal):
             return clean
-        if isinstance(heading_text, Refused):
+        if isinstance(heading_text, Refusal):
             return heading_text
         words = same_words(clean)
         if words in seen:
@@ -336,7 +338,7 @@ def _rewritten(document: Document, old: Section, text: str, rationale: str) -> S
         kept_ids.add(rule.id)
         rules.append(replace(rule, text=clean, topic=heading_text, mark=block.mark))
     if not rules:
-        return Refused("the text holds no rule")
+        return Refusal("the text holds no rule")
     return replace(old, rules=tuple(rules))
 
 

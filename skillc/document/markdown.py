@@ -30,7 +30,7 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MarkdownBlock:
     """A list item or a paragraph, without its marker, and the headings above it."""
 
     topic: str | None
@@ -138,7 +138,7 @@ class _Items:
     """Collects blocks while the lines of a section go by."""
 
     def __init__(self) -> None:
-        self.done: list[Block] = []
+        self.done: list[MarkdownBlock] = []
         self._topics: list[tuple[int, str, int]] = []
         self._item: list[str] = []
         self._kind: str = "none"
@@ -156,7 +156,7 @@ class _Items:
         lines = [line.rstrip() for line in trim(self._item)]
         if lines:
             lines[0] = lines[0].lstrip()
-            self.done.append(Block(self._topic, "\n".join(lines), self._mark))
+            self.done.append(MarkdownBlock(self._topic, "\n".join(lines), self._mark))
         self._item, self._kind, self._mark, self._fences = [], "none", "", Fences()
 
     def enter(self, level: int, title: str) -> None:
@@ -165,11 +165,11 @@ class _Items:
         while self._topics and self._topics[-1][0] >= level:
             _, old, begun = self._topics.pop()
             if begun == len(self.done):
-                self.done.append(Block(self._topic, old, "-"))
+                self.done.append(MarkdownBlock(self._topic, old, "-"))
         if title:
             self._topics.append((level, title, len(self.done)))
 
-    def finish(self) -> list[Block]:
+    def finish(self) -> list[MarkdownBlock]:
         """Return all blocks in order."""
         self.enter(0, "")
         return self.done
@@ -241,7 +241,7 @@ class _Items:
         return line[min(indent, self._content) :]
 
 
-def blocks_of(text: str) -> list[Block]:
+def blocks_of(text: str) -> list[MarkdownBlock]:
     """Return the rules in a section's text.
 
     A list item is a rule, with its nested items and further paragraphs; so is a plain paragraph. Headings of any level
@@ -263,7 +263,7 @@ _DIRECTION = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Refusal:
     """Why something is refused. `repeats` if the document has it already, so that nothing is lost."""
 
     reason: str
@@ -275,7 +275,7 @@ def mark_of(text: str) -> Mark | None:
     return "1." if item_mark(text.lstrip().split("\n")[0]) == "1." else None
 
 
-def rule_text(text: str, mark: Mark = "-") -> str | Refused:
+def rule_text(text: str, mark: Mark = "-") -> str | Refusal:
     """Return the text of one rule without its list marker, or why it cannot be one.
 
     Args:
@@ -284,31 +284,31 @@ def rule_text(text: str, mark: Mark = "-") -> str | Refused:
     """
     hidden = hidden_character(text)
     if hidden:
-        return Refused(hidden)
+        return Refusal(hidden)
     if len(text) > RULE_CHARACTERS:
-        return Refused(f"the text is longer than {RULE_CHARACTERS:,} characters")
+        return Refusal(f"the text is longer than {RULE_CHARACTERS:,} characters")
     # A rule may be given as the item it was shown as: `- text`.
     items = [item.text for item in blocks_of(text)]
     if not items or not any(c.isalnum() for c in text):
-        return Refused("the text is empty")
+        return Refusal("the text is empty")
     lines = trim(lines_of(text))
     broken = _broken(lines)
     if broken:
-        return Refused(broken)
+        return Refusal(broken)
     if len(items) == 1:
         lines = items[0].split("\n")
     elif item_mark(lines[0]):
-        return Refused(f"the text holds {len(items)} rules; an edit speaks of one")
+        return Refusal(f"the text holds {len(items)} rules; an edit speaks of one")
     clean = "\n".join([lines[0].strip(), *(line.rstrip() for line in lines[1:])])
     blank, marker = ("", f"{mark} ") if mark else ("\n", "")
-    around = [Block(None, word, mark or "-") for word in ("before", "after")]
+    around = [MarkdownBlock(None, word, mark or "-") for word in ("before", "after")]
     first, last = (block(each.text, marker or "- ") for each in around)
     if blocks_of(f"{first}\n{blank}{block(clean, marker)}\n{blank}{last}") != [
         around[0],
-        Block(None, clean, mark),
+        MarkdownBlock(None, clean, mark),
         around[1],
     ]:
-        return Refused(f"the text does not stay one {'list item' if mark else 'paragraph'} in markdown")
+        return Refusal(f"the text does not stay one {'list item' if mark else 'paragraph'} in markdown")
     return clean
 
 
@@ -321,23 +321,23 @@ def _broken(lines: list[str]) -> str | None:
     return describe_unclosed("\n".join(lines))
 
 
-def topic_text(topic: str | None) -> str | Refused | None:
+def topic_text(topic: str | None) -> str | Refusal | None:
     """Return a topic on one line without heading marks, None for none, or why it cannot be one."""
     if topic is None:
         return None
     hidden = hidden_character(topic)
     if hidden:
-        return Refused(f"in the topic: {hidden}")
+        return Refusal(f"in the topic: {hidden}")
     words = " ".join(topic.split())
     found = heading(words)
     clean = found.title if found else words
     if not clean:
         return None
     if len(clean) > TOPIC_CHARACTERS:
-        return Refused(f"the topic is longer than {TOPIC_CHARACTERS} characters")
+        return Refusal(f"the topic is longer than {TOPIC_CHARACTERS} characters")
     again = heading(f"### {clean}")
     if again is None or again.title != clean or describe_unclosed(clean):
-        return Refused(f"the topic `{clean}` is not a heading in markdown")
+        return Refusal(f"the topic `{clean}` is not a heading in markdown")
     return clean
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from skillc.document.edits import START, Add, Delete, Edit, Move, Replace, apply_edits, trainable_section
-from skillc.document.markdown import Mark, Refused, mark_of, rule_text, same_words, topic_text
+from skillc.document.markdown import Mark, Refusal, mark_of, rule_text, same_words, topic_text
 from skillc.document.skill import Document, Rule, Section
 
 
@@ -29,7 +29,7 @@ class WantedRule:
     mark: Mark | None = None
 
 
-def edits_to(document: Document, name: str, wanted: Sequence[WantedRule]) -> tuple[Edit, ...] | Refused:
+def edits_to(document: Document, name: str, wanted: Sequence[WantedRule]) -> tuple[Edit, ...] | Refusal:
     """Return the edits that turn a trainable section into the wanted rules, in their order and under their topics.
 
     A rule is kept where its words stay or where its id is named. What says the same as a rule before it, or as one of
@@ -40,23 +40,23 @@ def edits_to(document: Document, name: str, wanted: Sequence[WantedRule]) -> tup
         a text is no rule, an id is not there.
     """
     section = trainable_section(document, name)
-    if isinstance(section, Refused):
+    if isinstance(section, Refusal):
         return section
     target = _target(document, section, wanted)
-    if isinstance(target, Refused):
+    if isinstance(target, Refusal):
         return target
     if not target:
-        return Refused(f"section `{section.name}` would be empty")
+        return Refusal(f"section `{section.name}` would be empty")
     after = replace(section, rules=tuple(target))
     if after.limit is not None and after.tokens > after.limit:
-        return Refused(f"section `{after.name}` would have {after.tokens} tokens, its limit is {after.limit}")
+        return Refusal(f"section `{after.name}` would have {after.tokens} tokens, its limit is {after.limit}")
     return _edits(document, section, target)
 
 
 # ---- what the section shall hold ------------------------------------------------------------------
 
 
-def _target(document: Document, section: Section, wanted: Sequence[WantedRule]) -> list[Rule] | Refused:
+def _target(document: Document, section: Section, wanted: Sequence[WantedRule]) -> list[Rule] | Refusal:
     """Return the wanted rules in reading order; one that is new has no id."""
     old = {rule.id: rule for rule in section.rules}
     by_words = {same_words(rule.text): rule.id for rule in section.rules}
@@ -65,15 +65,15 @@ def _target(document: Document, section: Section, wanted: Sequence[WantedRule]) 
     named = [_named(section, old, want) for want in wanted]
     cleaned: list[tuple[str, str | None, str | None, str, Mark | None]] = []
     for want, known in zip(wanted, named, strict=True):
-        if isinstance(known, Refused):
+        if isinstance(known, Refusal):
             return known
         mark = mark_of(want.text) if want.mark is None else want.mark
         like = mark if mark is not None else known.mark if known else "-"
         text = rule_text(want.text or (known.text if known else ""), like)
         topic = topic_text(known.topic if known and want.topic is None else want.topic)
-        if isinstance(text, Refused):
+        if isinstance(text, Refusal):
             return text
-        if isinstance(topic, Refused):
+        if isinstance(topic, Refusal):
             return topic
         if same_words(text) in seen:
             continue
@@ -94,12 +94,12 @@ def _target(document: Document, section: Section, wanted: Sequence[WantedRule]) 
     return list(Section(section.name, "trainable", rules=tuple(rules)).rules) if rules else []
 
 
-def _named(section: Section, old: dict[str, Rule], want: WantedRule) -> Rule | Refused | None:
+def _named(section: Section, old: dict[str, Rule], want: WantedRule) -> Rule | Refusal | None:
     """Return the old rule that a wanted one names; an id that is not there is an error only where there is no text."""
     name = (want.rule or "").strip().strip("[]#` ").lower()
     if name in old:
         return old[name]
-    return None if want.text.strip() else Refused(f"there is no rule `{want.rule or ''}` in section `{section.name}`")
+    return None if want.text.strip() else Refusal(f"there is no rule `{want.rule or ''}` in section `{section.name}`")
 
 
 # ---- how to get there -----------------------------------------------------------------------------
@@ -121,7 +121,7 @@ class _Walk:
     def do(self, *edits: Edit) -> bool:
         """Apply edits together, or not at all where one is refused."""
         applied = apply_edits(self._document, edits)
-        if not all(report.applied for report in applied.reports):
+        if not all(report.applied for report in applied.results):
             return False
         self._document = applied.document
         self.edits += edits

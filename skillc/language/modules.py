@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillc.errors import SkillcError
+from skillc.files import shipped_folder
 from skillc.language.statements import Stated
 from skillc.language.types import Broken
-from skillc.resources import folder
 from skillc.syntax import nodes
 from skillc.syntax.files import Folder, read_source
 from skillc.syntax.parser import parse
@@ -187,12 +187,12 @@ def shown_in(package: str, path: str) -> str:
 
 def standard_names() -> list[str]:
     """The modules of `std`."""
-    return sorted(path.stem for path in folder("stdlib").glob("*.skill"))
+    return sorted(path.stem for path in shipped_folder("stdlib").glob("*.skill"))
 
 
 def standard(name: str) -> Source:
     """The text of a module of the standard library."""
-    return read_source(folder("stdlib") / f"{name}.skill")
+    return read_source(shipped_folder("stdlib") / f"{name}.skill")
 
 
 @cache

@@ -12,7 +12,7 @@ from itertools import pairwise
 from pydantic import JsonValue
 
 from skillc.data.dataset import Dataset
-from skillc.data.problems import located, named
+from skillc.data.problems import location_text, name_list
 from skillc.data.split import SIDES, Side
 from skillc.diagnostics.diagnostic import Diagnostic, Label
 from skillc.lint.rules import DataFacts, note, rule, warning
@@ -31,7 +31,7 @@ Member = tuple[Side, Example]
 def place_of(dataset: Dataset, example: Example) -> str:
     """Where an example was read: `` `tickets.jsonl` line 3 ``."""
     known = dataset.places.get(example.id)
-    return located(*known) if known is not None else f"`{example.id}`"
+    return location_text(*known) if known is not None else f"`{example.id}`"
 
 
 def _source(facts: DataFacts) -> Label:
@@ -147,16 +147,18 @@ def labels(facts: DataFacts) -> Iterator[Diagnostic]:
         at = facts.at("output", output.name)
         never = [label for label in output.type.labels if not every[label]]
         if never:
-            message = f"no example has the label {named(never)}"
+            message = f"no example has the label {name_list(never)}"
             yield note("SK434", at, message, "bring examples of it, or remove it")
         unlearnt = [label for label in output.type.labels if every[label] and not seen["train"][label]]
         if unlearnt:
             where = joined([side for side in SIDES if any(seen[side][label] for label in unlearnt)])
-            message = f"the label {named(unlearnt)} stands on {where} and not on train, so nothing can be learnt of it"
+            message = (
+                f"the label {name_list(unlearnt)} stands on {where} and not on train, so nothing can be learnt of it"
+            )
             yield warning("SK435", at, message, "bring more of it, or choose another `seed`")
         untried = [label for label in output.type.labels if seen["train"][label] and not (every - seen["train"])[label]]
         if untried:
-            message = f"the label {named(untried)} stands on train alone, so nothing tells whether it was learnt"
+            message = f"the label {name_list(untried)} stands on train alone, so nothing tells whether it was learnt"
             yield note("SK435", at, message, "bring more of it, or choose another `seed`")
 
 

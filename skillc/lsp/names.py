@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from lsprotocol import types
 
-from skillc import resources
 from skillc.diagnostics.diagnostic import Diagnostic, Severity
 from skillc.errors import SkillcError
+from skillc.files import shipped_folder
 from skillc.language.links import Link
 from skillc.language.statements import Stated
 from skillc.language.symbols import Symbol
@@ -267,4 +267,4 @@ def _is_column(link: Link) -> bool:
 
 
 def _is_standard(source: Source) -> bool:
-    return source.name.startswith(str(resources.folder("stdlib")))
+    return source.name.startswith(str(shipped_folder("stdlib")))

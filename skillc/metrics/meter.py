@@ -19,7 +19,7 @@ from skillc.data.dataset import Dataset
 from skillc.errors import SkillcError
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, ListTerm, MetricTerm, Operation, Term, TextConstant, walk
 from skillc.json_values import JsonObject
-from skillc.metrics.primitives import COUNTS, PRIMITIVES, SEARCHES, Measure, Subject, phrases_of, same, text_of
+from skillc.metrics.primitives import COUNTS, PRIMITIVES, SEARCHES, Measurement, Subject, phrases_of, same, text_of
 from skillc.metrics.user_metric import call, load_function
 from skillc.outcomes import MICRO, Cell, Example, Scored, Unmeasured, UnmeasuredKind, measured_mean
 from skillc.plan.schema import MetricPlan, Plan
@@ -47,7 +47,7 @@ class MetricError(SkillcError):
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class RolloutScores:
     """The cells of one rollout by metric, and the feedback of the primitives, one line each."""
 
     cells: Mapping[str, Cell]
@@ -78,7 +78,7 @@ class Meter:
         self._functions = {name: load_function(name, root) for name in python_names(plan)}
         self._read_by_goal = _read_by(plan, plan.goal)
 
-    def measure(self, example: Example, prediction: JsonObject | None, problem: str | None = None) -> Measured:
+    def measure(self, example: Example, prediction: JsonObject | None, problem: str | None = None) -> RolloutScores:
         """Score each metric. An unreadable answer gets the worst value of each, and `problem` as feedback.
 
         Raises:
@@ -86,7 +86,7 @@ class Meter:
         """
         if prediction is None:
             worst: dict[str, Cell] = {m.name: Scored(_micro(m.low)) for m in self._plan.metrics}
-            return Measured(worst, problem or "the answer could not be read")
+            return RolloutScores(worst, problem or "the answer could not be read")
         return self._measured(self._plan.metrics, example, prediction)
 
     def goal(self, example: Example, prediction: JsonObject) -> Cell:
@@ -97,7 +97,7 @@ class Meter:
         """
         return self._measured(self._read_by_goal, example, prediction).cells[self._plan.goal.name]
 
-    def _measured(self, metrics: Sequence[MetricPlan], example: Example, prediction: JsonObject) -> Measured:
+    def _measured(self, metrics: Sequence[MetricPlan], example: Example, prediction: JsonObject) -> RolloutScores:
         once = _Once(self._plan, self._functions, example, prediction, self._root)
         cells: dict[str, Cell] = {}
         for metric in metrics:
@@ -105,7 +105,7 @@ class Meter:
                 cells[metric.name] = Scored(_micro(once.metric(metric)))
             except SkillcError as problem:
                 raise self._failed(metric, example, prediction, problem) from problem
-        return Measured(cells, "\n".join(dict.fromkeys(line for line in once.feedback if line)))
+        return RolloutScores(cells, "\n".join(dict.fromkeys(line for line in once.feedback if line)))
 
     def named(self, example: Example) -> str:
         """Return an example for a message: its id, and its place in the data where that is known."""
@@ -227,7 +227,7 @@ class _Once:
             self.feedback.append(measure.feedback)
         return score
 
-    def _measure(self, term: CallTerm) -> tuple[Measure, Fraction, Fraction]:
+    def _measure(self, term: CallTerm) -> tuple[Measurement, Fraction, Fraction]:
         """Return the result of a primitive and its declared range."""
         argument, *others = term.arguments
         if term.function in SEARCHES:

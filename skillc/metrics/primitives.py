@@ -30,7 +30,7 @@ from skillc.tokens import count_tokens
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class Measurement:
     """A score in the primitive's unit, and feedback on it for the optimizer."""
 
     score: Fraction | int | float
@@ -71,7 +71,7 @@ class Subject:
         return golds
 
 
-Primitive = Callable[[Subject], Measure]
+Primitive = Callable[[Subject], Measurement]
 
 PRIMITIVES: dict[str, Primitive] = {}
 
@@ -124,29 +124,29 @@ def tidy(text: str) -> str:
 
 
 @primitive
-def exact_match(subject: Subject) -> Measure:
+def exact_match(subject: Subject) -> Measurement:
     """1 where the answer equals a right one, else 0."""
     right = any(same(subject.value, gold) for gold in subject.golds)
-    return Measure(int(right), "right" if right else expected(subject))
+    return Measurement(int(right), "right" if right else expected(subject))
 
 
 @primitive
-def contains(subject: Subject) -> Measure:
+def contains(subject: Subject) -> Measurement:
     """1 where the answer contains a right one, ignoring case, else 0."""
     text = _folded_value(subject.value)
     golds = [_folded_value(gold) for gold in subject.golds]
     right = any(gold and gold in text for gold in golds)
-    return Measure(int(right), "right" if right else expected(subject))
+    return Measurement(int(right), "right" if right else expected(subject))
 
 
 @primitive
-def one_of(subject: Subject) -> Measure:
+def one_of(subject: Subject) -> Measurement:
     """1 where the answer is one of the options, by default the declared labels, else 0."""
     given = subject.options.get("options")
     options = [str(option) for option in given] if isinstance(given, list | tuple) else list(subject.type.labels)
     right = any(same(text_of(subject.value), option) for option in options)
     said = f"{shown(subject.value)} is none of {', '.join(shown(option) for option in options)}"
-    return Measure(int(right), "one of the options" if right else said)
+    return Measurement(int(right), "one of the options" if right else said)
 
 
 def _folded_value(value: JsonValue) -> str:
@@ -187,14 +187,14 @@ def _gold_numbers(subject: Subject) -> list[Fraction]:
 
 
 @primitive
-def numeric(subject: Subject) -> Measure:
+def numeric(subject: Subject) -> Measurement:
     """1 where the answer is a right number within `within`, or within the share `tolerance` of it, else 0."""
     golds, answer = _gold_numbers(subject), read_number(subject.value)
     if answer is None:
-        return Measure(0, f"{shown(subject.value)} is no number")
+        return Measurement(0, f"{shown(subject.value)} is no number")
     share, within = (_option(subject.options.get(name)) for name in ("tolerance", "within"))
     right = any(abs(answer - gold) <= max(within, share * abs(gold)) for gold in golds)
-    return Measure(int(right), "right" if right else expected(subject))
+    return Measurement(int(right), "right" if right else expected(subject))
 
 
 def _option(option: object) -> Fraction:
@@ -205,20 +205,20 @@ _WORST = Fraction(1)
 
 
 @primitive
-def relative_error(subject: Subject) -> Measure:
+def relative_error(subject: Subject) -> Measurement:
     """The distance of the answer from the nearest right number, as a share of that number or of `scale`, at most 1.
 
     An answer that is no number is 1 off, and so is any other answer where the right one is 0 and no `scale` is given.
     """
     golds, answer = _gold_numbers(subject), read_number(subject.value)
     if answer is None:
-        return Measure(_WORST, f"{shown(subject.value)} is no number")
+        return Measurement(_WORST, f"{shown(subject.value)} is no number")
     error = min(_share(abs(answer - gold), _positive(subject.options.get("scale")) or abs(gold)) for gold in golds)
-    return Measure(error, "right" if error == 0 else expected(subject))
+    return Measurement(error, "right" if error == 0 else expected(subject))
 
 
 @primitive
-def ordinal_error(subject: Subject) -> Measure:
+def ordinal_error(subject: Subject) -> Measurement:
     """How many labels lie between the answer and the nearest right one, as a share of all or of `most`, at most 1.
 
     An answer that is none of the labels is 1 off.
@@ -229,10 +229,10 @@ def ordinal_error(subject: Subject) -> Measure:
         raise SkillcError(f"the right answer for `{subject.name}`, {shown(subject.gold)}, is none of its labels")
     answer = _place(places, text_of(subject.value))
     if answer is None:
-        return Measure(_WORST, f"{shown(subject.value)} is none of the labels")
+        return Measurement(_WORST, f"{shown(subject.value)} is none of the labels")
     most = _positive(subject.options.get("most")) or Fraction(len(places) - 1)
     error = min(_share(Fraction(abs(answer - gold)), most) for gold in golds)
-    return Measure(error, "right" if error == 0 else expected(subject))
+    return Measurement(error, "right" if error == 0 else expected(subject))
 
 
 def _share(distance: Fraction, of: Fraction) -> Fraction:
@@ -250,7 +250,7 @@ def _positive(option: object) -> Fraction | None:
 
 
 @primitive
-def json_fields(subject: Subject) -> Measure:
+def json_fields(subject: Subject) -> Measurement:
     """The share of the right object's fields, or of the named ones, that the answer has with the same value.
 
     The best over all right answers. A field that neither object has is right.
@@ -260,12 +260,12 @@ def json_fields(subject: Subject) -> Measure:
         raise SkillcError(f"the right answer for `{subject.name}` is no JSON object")
     answer = read_object(subject.value)
     if answer is None:
-        return Measure(0, f"{shown(subject.value)} is no JSON object")
+        return Measurement(0, f"{shown(subject.value)} is no JSON object")
     return max((_against(answer, gold, subject) for gold in golds), key=lambda measure: measure.score)
 
 
 @primitive
-def valid_json(subject: Subject) -> Measure:
+def valid_json(subject: Subject) -> Measurement:
     """1 where the answer is a JSON object or list and nothing else, else 0."""
     value = subject.value
     if isinstance(value, str):
@@ -273,21 +273,21 @@ def valid_json(subject: Subject) -> Measure:
             # Numbers of any length are JSON, and `NaN` is not.
             value = json.loads(value, parse_int=float, parse_constant=_no_constant)
         except (ValueError, RecursionError) as problem:
-            return Measure(0, f"this is no JSON: {str(problem)[:100]}")
+            return Measurement(0, f"this is no JSON: {str(problem)[:100]}")
     right = isinstance(value, dict | list)
-    return Measure(int(right), "right" if right else f"{shown(subject.value)} is no JSON object or list")
+    return Measurement(int(right), "right" if right else f"{shown(subject.value)} is no JSON object or list")
 
 
 def _no_constant(name: str) -> JsonValue:
     raise ValueError(f"`{name}` is no value")
 
 
-def _against(answer: dict[str, JsonValue], gold: dict[str, JsonValue], subject: Subject) -> Measure:
+def _against(answer: dict[str, JsonValue], gold: dict[str, JsonValue], subject: Subject) -> Measurement:
     given = subject.options.get("fields")
     names = [str(name) for name in given] if isinstance(given, list | tuple) else list(gold)
     wrong = [name for name in names if (name in answer) != (name in gold) or not same(answer.get(name), gold.get(name))]
     score = Fraction(len(names) - len(wrong), len(names)) if names else Fraction(1)
-    return Measure(score, "; ".join(_told_field(name, answer, gold, subject) for name in wrong) or "right")
+    return Measurement(score, "; ".join(_told_field(name, answer, gold, subject) for name in wrong) or "right")
 
 
 def _told_field(name: str, answer: dict[str, JsonValue], gold: dict[str, JsonValue], subject: Subject) -> str:
@@ -322,7 +322,7 @@ def f1_score(ours: Sequence[str], theirs: Sequence[str]) -> Fraction:
 
 
 @primitive
-def f1(subject: Subject) -> Measure:
+def f1(subject: Subject) -> Measurement:
     """The best F1 over the right answers: of the words of a text, or of the items of a list, each normalised.
 
     Two empty lists agree in full; SQuAD has no lists.
@@ -333,29 +333,29 @@ def f1(subject: Subject) -> Measure:
     else:
         ours = normalise(text_of(subject.value)).split()
         best = max(f1_score(ours, normalise(text_of(gold)).split()) for gold in subject.golds)
-    return Measure(best, "right" if best == 1 else expected(subject))
+    return Measurement(best, "right" if best == 1 else expected(subject))
 
 
 @primitive
-def precision_of(subject: Subject) -> Measure:
+def precision_of(subject: Subject) -> Measurement:
     """The share of the answer's words or items that a right answer has; 1 where both are empty, 0 where one is."""
     return _of_bags(subject, lambda shared, ours, theirs: Fraction(shared, ours))
 
 
 @primitive
-def recall_of(subject: Subject) -> Measure:
+def recall_of(subject: Subject) -> Measurement:
     """The share of a right answer's words or items that the answer has; 1 where both are empty, 0 where one is."""
     return _of_bags(subject, lambda shared, ours, theirs: Fraction(shared, theirs))
 
 
-def _of_bags(subject: Subject, share: Callable[[int, int, int], Fraction]) -> Measure:
+def _of_bags(subject: Subject, share: Callable[[int, int, int], Fraction]) -> Measurement:
     ours, *golds = (_bag(subject, value) for value in (subject.value, *subject.golds))
     best = Fraction(0)
     for gold in golds:
         shared = sum((Counter(ours) & Counter(gold)).values())
         empty = Fraction(not ours and not gold)
         best = max(best, share(shared, len(ours), len(gold)) if ours and gold else empty)
-    return Measure(best, "right" if best == 1 else expected(subject))
+    return Measurement(best, "right" if best == 1 else expected(subject))
 
 
 def _bag(subject: Subject, value: JsonValue) -> list[str]:
@@ -376,23 +376,25 @@ def phrases_of(value: JsonValue) -> list[str]:
     return [text for text in map(text_of, items) if text.strip()]
 
 
-def mentions(value: JsonValue, phrases: list[str], reveal: bool = True) -> Measure:
+def mentions(value: JsonValue, phrases: list[str], reveal: bool = True) -> Measurement:
     """1 where the text holds at least one of the phrases, ignoring case and how white space is laid out, else 0."""
     text = _folded_text(text_of(value))
     found = [phrase for phrase in phrases if _folded_text(phrase) in text]
     if not found:
-        return Measure(0, f"mentions none of {_shown_phrases(phrases)}" if reveal else "mentions none of them")
-    return Measure(1, f"mentions {_shown_phrases(found)}" if reveal else f"mentions {len(found)} of them")
+        return Measurement(0, f"mentions none of {_shown_phrases(phrases)}" if reveal else "mentions none of them")
+    return Measurement(1, f"mentions {_shown_phrases(found)}" if reveal else f"mentions {len(found)} of them")
 
 
-def covers(value: JsonValue, phrases: list[str], reveal: bool = True) -> Measure:
+def covers(value: JsonValue, phrases: list[str], reveal: bool = True) -> Measurement:
     """The share of the phrases that the text holds, ignoring case and how white space is laid out; of none all."""
     text = _folded_text(text_of(value))
     missing = [phrase for phrase in phrases if _folded_text(phrase) not in text]
     score = Fraction(len(phrases) - len(missing), len(phrases)) if phrases else Fraction(1)
     if not missing:
-        return Measure(score, "right")
-    return Measure(score, f"lacks {_shown_phrases(missing)}" if reveal else f"lacks {len(missing)} of {len(phrases)}")
+        return Measurement(score, "right")
+    return Measurement(
+        score, f"lacks {_shown_phrases(missing)}" if reveal else f"lacks {len(missing)} of {len(phrases)}"
+    )
 
 
 def words(text: str) -> int:
@@ -415,6 +417,6 @@ def _shown_phrases(phrases: list[str]) -> str:
 
 
 COUNTS: Mapping[str, Callable[[str], int]] = MappingProxyType({"tokens": count_tokens, "words": words, "lines": lines})
-SEARCHES: Mapping[str, Callable[[JsonValue, list[str], bool], Measure]] = MappingProxyType(
+SEARCHES: Mapping[str, Callable[[JsonValue, list[str], bool], Measurement]] = MappingProxyType(
     {"mentions": mentions, "covers": covers}
 )

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from skillc import user_code
 from skillc.errors import SkillcError
 from skillc.json_values import JsonObject
-from skillc.metrics.primitives import Measure
+from skillc.metrics.primitives import Measurement
 from skillc.outcomes import Example
 
 
@@ -34,7 +34,7 @@ def call(
     prediction: JsonObject,
     told: Sequence[JsonValue] = (),
     root: Path | None = None,
-) -> Measure:
+) -> Measurement:
     """Call a user's function, which returns a number, a bool, (score, feedback) or an object with both.
 
     The function is called as `function(example, prediction)` with dicts of its own; the example holds the inputs and
@@ -54,16 +54,16 @@ def call(
         place = user_code.defined_at(function, root)
         raise MetricFailed(f"{problem.message}, from the function at `{place}`" if place else problem.message) from None
     except BaseException as problem:
-        if not user_code.is_theirs(problem):
+        if not user_code.raised_by_user_code(problem):
             raise
-        raise MetricFailed(user_code.told(problem, root, function)) from problem
+        raise MetricFailed(user_code.describe_exception(problem, root, function)) from problem
 
 
 class MetricFailed(SkillcError):  # noqa: N818
     """A metric of the user raised an exception or returned no number."""
 
 
-def _measured(result: Any) -> Measure:
+def _measured(result: Any) -> Measurement:
     feedback: object = ""
     if isinstance(result, tuple) and len(result) == 2:
         result, feedback = result
@@ -71,7 +71,7 @@ def _measured(result: Any) -> Measure:
         result, feedback = result["score"], result.get("feedback")
     elif hasattr(result, "score"):
         result, feedback = result.score, getattr(result, "feedback", "")
-    return Measure(_number(result), str(feedback or ""))
+    return Measurement(_number(result), str(feedback or ""))
 
 
 def _number(value: object) -> Fraction | int | float:

@@ -70,7 +70,7 @@ def unshelved(state: State, proposals: Sequence[Proposal]) -> tuple[State, list[
     """
     back, fates = [], []
     for proposal in state.memory.shelf:
-        (report,) = apply_edits(state.incumbent, [proposal.edit]).reports
+        (report,) = apply_edits(state.incumbent, [proposal.edit]).results
         if report.applied:
             fresh = Proposal(proposal.edit, proposal.cures, proposal.support, seen=proposal.seen)
             back.append(replace(fresh, returned=proposal.returned + 1))
@@ -111,7 +111,7 @@ def waiting(
     gated = {wording(proposal.edit) for proposal in chosen}
     fates, cut = [], []
     for proposal in proposals:
-        (report,) = apply_edits(state.incumbent, [proposal.edit]).reports
+        (report,) = apply_edits(state.incumbent, [proposal.edit]).results
         if wording(proposal.edit) in gated:
             continue
         if not report.applied:

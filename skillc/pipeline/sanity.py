@@ -275,7 +275,7 @@ def _refusals(state: State, edits: Sequence[ProposedEdit]) -> list[str]:
         if edit is None:
             reasons.append(f"an edit `{proposed.op}` lacks its rule, section or text")
             continue
-        reports = [apply_edits(skill, (edit,)).reports[0] for skill in (state.initial, state.best)]
+        reports = [apply_edits(skill, (edit,)).results[0] for skill in (state.initial, state.best)]
         if not any(report.applied for report in reports):
             reasons.append(reports[0].message)
     return reasons

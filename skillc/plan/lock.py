@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainSerializer, V
 from skillc.artifact_paths import ArtifactPaths
 from skillc.conflict import UnmergedError, is_mark
 from skillc.errors import SkillcError
-from skillc.files import write_whole
+from skillc.files import write_atomically
 
 FORMAT_VERSION = 1
 
@@ -257,7 +257,7 @@ def write_lock(path: Path, lock: Lock) -> None:
         SkillcError: it cannot be written.
     """
     try:
-        write_whole(path, lock_text(lock))
+        write_atomically(path, lock_text(lock))
     except OSError as problem:
         raise SkillcError(f"the lock `{path}` cannot be written: {problem.strerror}") from problem
 

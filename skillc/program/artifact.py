@@ -13,7 +13,7 @@ from skillc.conflict import check_merged
 from skillc.document.skill import Document
 from skillc.document.skill_md import to_skill_md
 from skillc.errors import SkillcError
-from skillc.files import write_whole
+from skillc.files import write_atomically
 from skillc.plan.schema import Plan, TypePlan
 from skillc.program.names import class_name, field_names, kind_of
 
@@ -70,7 +70,7 @@ def write_attributes(paths: ArtifactPaths) -> None:
         if missing:
             end = b"\r\n" if b"\r\n" in before else b"\n"
             whole = before if before.endswith(b"\n") or not before else before + end
-            write_whole(place, whole + b"".join(line + end for line in missing))
+            write_atomically(place, whole + b"".join(line + end for line in missing))
     except OSError as problem:
         raise SkillcError(f"`{place}` cannot be written: {problem.strerror}") from problem
 
@@ -89,7 +89,7 @@ def write_artifact(paths: ArtifactPaths, texts: Mapping[Path, str]) -> None:
     try:
         paths.folder.mkdir(parents=True, exist_ok=True)
         for place, text in texts.items():
-            write_whole(place, text)
+            write_atomically(place, text)
     except OSError as problem:
         raise SkillcError(f"`{paths.folder}` cannot be written: {problem.strerror}") from problem
 

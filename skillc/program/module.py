@@ -57,7 +57,7 @@ def annotation(type_: TypePlan) -> Any:
     return Optional[plain] if type_.optional else plain  # noqa: UP045  # `X | None` needs X to be a class
 
 
-class OwnTarget:
+class FallbackTarget:
     """Gives the settings under which a loaded program answers: DSPy's own where an LM is configured, else the plan's.
 
     The budget is for compiling and does not bind here. The client is made at the first call; `root` is the program's
@@ -85,7 +85,7 @@ class OwnTarget:
                 self._settings = {"lm": make_lm(client, "target"), "adapter": adapter}
             return self._settings
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> OwnTarget:
+    def __deepcopy__(self, memo: dict[int, Any]) -> FallbackTarget:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
@@ -99,12 +99,12 @@ _REMOTE = ("http://", "https://", "gs://", "data:")
 _PREDICTORS = {"predict": dspy.Predict, "chain_of_thought": dspy.ChainOfThought}
 
 
-class Program(dspy.Module):  # type: ignore[misc]  # dspy has no types
+class SkillModule(dspy.Module):  # type: ignore[misc]  # dspy has no types
     """A compiled skill as a DSPy module; its one predictor is the attribute `answer`."""
 
-    def __init__(self, task: TaskPlan, name: str, instructions: str, own: OwnTarget | None = None) -> None:
+    def __init__(self, task: TaskPlan, name: str, instructions: str, fallback: FallbackTarget | None = None) -> None:
         super().__init__()
-        self._own = own
+        self._fallback = fallback
         self._names = field_names(task)
         self._images = frozenset(field.name for field in task.inputs if field.type.kind == "image")
         self._renamed = {new: old for old, new in self._names.items() if new != old}
@@ -121,7 +121,7 @@ class Program(dspy.Module):  # type: ignore[misc]  # dspy has no types
             return self._outputs(await self.answer.acall(**self._inputs(inputs)))
 
     def _context(self) -> AbstractContextManager[Any]:
-        settings = self._own.settings(self.predictors()[0].lm) if self._own is not None else {}
+        settings = self._fallback.settings(self.predictors()[0].lm) if self._fallback is not None else {}
         return dspy.context(**settings) if settings else nullcontext()
 
     def _inputs(self, inputs: dict[str, Any]) -> dict[str, Any]:
@@ -136,19 +136,21 @@ class Program(dspy.Module):  # type: ignore[misc]  # dspy has no types
         return dspy.Prediction(**{self._renamed.get(name, name): value for name, value in prediction.items()})
 
 
-def build_module(task: TaskPlan, name: str, instructions: str, *, own: OwnTarget | None = None) -> Program:
+def build_module(
+    task: TaskPlan, name: str, instructions: str, *, fallback: FallbackTarget | None = None
+) -> SkillModule:
     """Return the module of a task; `names.instructions` makes the instructions from a skill's text.
 
     Args:
         task: inputs, outputs, and how a rollout runs.
         name: the skill's name.
         instructions: what the model is told.
-        own: answers where DSPy has no LM configured.
+        fallback: answers where DSPy has no LM configured.
 
     Raises:
         SkillcError: the task's rollout is of a kind that this version does not compile.
     """
-    return Program(task, name, instructions, own)
+    return SkillModule(task, name, instructions, fallback)
 
 
 def _image(place: str) -> dspy.Image:

@@ -19,7 +19,7 @@ from skillc.models.dspy_lm import RoleLM, make_lm, scope
 from skillc.models.failures import CallFailed, find_failure
 from skillc.outcomes import Example, UnmeasuredKind
 from skillc.plan.schema import Plan
-from skillc.program.module import Program, build_module
+from skillc.program.module import SkillModule, build_module
 from skillc.program.names import instructions
 from skillc.text import listed
 
@@ -56,7 +56,7 @@ class Rollout:
     detail: str = ""
 
 
-class Runner:
+class RolloutRunner:
     """Runs rollouts of a plan's task with the target; one module per skill text, shared by concurrent rollouts."""
 
     def __init__(self, plan: Plan, client: Client, *, role: str = "target") -> None:
@@ -64,7 +64,7 @@ class Runner:
         self._client = client
         self._lm: RoleLM = make_lm(client, role)
         self._adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
-        self._modules: OrderedDict[str | None, Program] = OrderedDict()
+        self._modules: OrderedDict[str | None, SkillModule] = OrderedDict()
 
     async def __call__(self, text: str | None, example: Example, sample: int, stage: str) -> Rollout:
         """Run a skill's text, None for no skill, on an example.
@@ -77,7 +77,7 @@ class Runner:
                 self._module(text), self._lm, self._adapter, self._plan, example, sample=sample, stage=stage
             )
 
-    def _module(self, text: str | None) -> Program:
+    def _module(self, text: str | None) -> SkillModule:
         module = self._modules.get(text)
         if module is None:
             told = instructions(self._plan.task, text)
@@ -91,7 +91,7 @@ class Runner:
 async def rollout(
     module: dspy.Module, lm: RoleLM, adapter: dspy.Adapter, plan: Plan, example: Example, *, sample: int, stage: str
 ) -> Rollout:
-    """Run one example through a module; `Runner` keeps what can be kept between rollouts.
+    """Run one example through a module; `RolloutRunner` keeps what can be kept between rollouts.
 
     Raises:
         PermanentFailure, BudgetReached: from the models, as they are.

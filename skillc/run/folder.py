@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc.errors import SkillcError
-from skillc.files import write_whole
+from skillc.files import write_atomically
 from skillc.store.run_store import RunStore
 
 HOME = ".skillc"
@@ -136,7 +136,7 @@ def finish(folder: RunFolder, about: About) -> None:
 
 def _write(folder: RunFolder, about: About) -> None:
     try:
-        write_whole(folder.about, json.dumps(asdict(about), indent=2, sort_keys=True) + "\n")
+        write_atomically(folder.about, json.dumps(asdict(about), indent=2, sort_keys=True) + "\n")
     except OSError as problem:
         raise _unwritable(folder, problem) from problem
 

@@ -17,7 +17,7 @@ from pydantic import JsonValue
 
 from skillc.conflict import is_mark
 from skillc.errors import SkillcError
-from skillc.files import write_whole
+from skillc.files import write_atomically
 from skillc.json_values import canonical
 
 Decision: TypeAlias = Mapping[str, JsonValue]
@@ -155,6 +155,6 @@ def write_history(path: Path, text: str) -> None:
         SkillcError: it cannot be written.
     """
     try:
-        write_whole(path, text)
+        write_atomically(path, text)
     except OSError as problem:
         raise SkillcError(f"the history `{path}` cannot be written: {problem.strerror}") from problem

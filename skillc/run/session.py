@@ -25,7 +25,7 @@ from skillc.plan.digest import DECISION_VERSION, run_parts
 from skillc.plan.initial import initial_document
 from skillc.plan.models import TARGET
 from skillc.plan.schema import Plan
-from skillc.program.rollout import Runner
+from skillc.program.rollout import RolloutRunner
 from skillc.run.history import Decision, with_completion
 from skillc.run.record import RunRecord
 from skillc.run.stop import Stop
@@ -100,7 +100,7 @@ class Session:
 
     def rollouts(self, meter: Meter, role: str = TARGET) -> Rollouts:
         """Return rollouts of the program's task with a role's model, scored by a meter."""
-        return Rollouts(self.plan, Runner(self.plan, self.client, role=role), meter, self.watch, self._known)
+        return Rollouts(self.plan, RolloutRunner(self.plan, self.client, role=role), meter, self.watch, self._known)
 
     def optimizer(self) -> Optimizer:
         """Return the optimizer model."""

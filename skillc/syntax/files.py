@@ -97,7 +97,7 @@ def write_source(path: Path, text: str, *, keep_mark: bool = True) -> None:
     Raises:
         SourceError: the file may not be written, or can't be.
     """
-    from skillc.files import write_whole
+    from skillc.files import write_atomically
 
     try:
         place = path.resolve(strict=True)
@@ -106,7 +106,7 @@ def write_source(path: Path, text: str, *, keep_mark: bool = True) -> None:
             raise SourceError(f"`{path}` may not be written", hint="check its permissions")
         with place.open("rb") as file:
             marked = keep_mark and file.read(3) == b"\xef\xbb\xbf"
-        write_whole(place, "\ufeff" + text if marked else text, mode=mode)
+        write_atomically(place, "\ufeff" + text if marked else text, mode=mode)
     except OSError as error:
         raise SourceError(f"`{path}` can't be written: {_reason(error)}") from None
 

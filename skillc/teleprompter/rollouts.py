@@ -17,7 +17,7 @@ from dspy.utils.exceptions import AdapterParseError
 from pydantic import JsonValue, TypeAdapter
 
 from skillc.document.skill import Document, for_target
-from skillc.metrics.meter import Measured, Meter, MetricError
+from skillc.metrics.meter import Meter, MetricError, RolloutScores
 from skillc.models.calls import Completion
 from skillc.models.client import Client
 from skillc.models.dspy_lm import RoleLM, make_lm, scope
@@ -27,7 +27,7 @@ from skillc.outcomes import MICRO, Example, Scored
 from skillc.program.rollout import UNMEASURED_BY, Rollout, rollout_of
 from skillc.teleprompter.lms import TARGET
 from skillc.teleprompter.predictors import put_in
-from skillc.user_code import is_theirs, told
+from skillc.user_code import describe_exception, raised_by_user_code
 
 Metric = Callable[..., Any]
 
@@ -46,11 +46,11 @@ class ModuleMeter(Meter):
 
     def measure(
         self, example: Example, prediction: Mapping[str, JsonValue] | None, problem: str | None = None
-    ) -> Measured:
+    ) -> RolloutScores:
         """As `Meter.measure`."""
         if not isinstance(prediction, Answer):
             return super().measure(example, None, problem)
-        return Measured({self._plan.goal.name: Scored(prediction.score)}, prediction.feedback)
+        return RolloutScores({self._plan.goal.name: Scored(prediction.score)}, prediction.feedback)
 
 
 def arguments_of(metric: Metric) -> int:
@@ -82,12 +82,12 @@ def scored(
     except BaseException as problem:
         from skillc.models.failures import find_failure
 
-        if not is_theirs(problem):
+        if not raised_by_user_code(problem):
             raise
         failure = find_failure(problem)
         if failure is not None:
             raise failure from None
-        raise MetricError(f"{where} failed: {told(problem, function=metric)}") from problem
+        raise MetricError(f"{where} failed: {describe_exception(problem, function=metric)}") from problem
     feedback: Any = ""
     if isinstance(given, Mapping) or hasattr(given, "score"):
         feedback = given.get("feedback") if hasattr(given, "get") else getattr(given, "feedback", "")

@@ -17,7 +17,7 @@ from skillc.artifact_paths import ArtifactPaths
 from skillc.artifacts.owner import check_owner, other_owner
 from skillc.artifacts.written import Written
 from skillc.errors import SkillcError
-from skillc.files import write_whole
+from skillc.files import write_atomically
 from skillc.frontend import Planned
 from skillc.plan.lock import Lock, LookLock, read_lock, union_of_looks
 from skillc.plan.schema import Plan
@@ -152,4 +152,4 @@ def _remove_attributes(paths: ArtifactPaths) -> None:
     if left in ([], ["/.gitattributes merge=union"]):
         paths.attributes.unlink()
     elif left != lines:
-        write_whole(paths.attributes, "".join(f"{line}\n" for line in left))
+        write_atomically(paths.attributes, "".join(f"{line}\n" for line in left))

@@ -14,7 +14,7 @@ from skillc.artifacts.owner import program_of
 from skillc.conflict import has_marks
 from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.errors import SkillcError
-from skillc.files import write_whole
+from skillc.files import write_atomically
 from skillc.plan.lock import Lock, has_digest, parse_lock, union_of_looks, write_lock
 from skillc.run.history import Decision, parse_history, text_of, union, write_history
 from skillc.versions.git import Repository, repository_of
@@ -229,7 +229,7 @@ def _write(paths: ArtifactPaths, files: Mapping[str, bytes], history: str, lock:
     try:
         paths.folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
-            write_whole(paths.base / name, content)
+            write_atomically(paths.base / name, content)
     except OSError as problem:
         raise SkillcError(f"`{paths.folder}` cannot be written: {problem.strerror}") from problem
     write_history(paths.history, history)

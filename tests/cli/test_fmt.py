@@ -179,7 +179,7 @@ def test_a_failed_write_leaves_the_file(folder, monkeypatch):
         def fail(*arguments, error=(number, words), **options):
             raise OSError(*error)
 
-        monkeypatch.setattr(skillc.files, "write_whole", fail)
+        monkeypatch.setattr(skillc.files, "write_atomically", fail)
         outcome = formatting.save(path, formatting.format_file(path))
         assert outcome.failed
         assert words.lower() in outcome.problem.message

@@ -77,10 +77,10 @@ def test_real_skills_become_rules_to_the_letter(path: Path) -> None:
     assert body(document.sections[0]) == rules.text
     for rule in document.rules:
         rest = apply_edits(document, [Delete(rule.id)])
-        assert rest.reports[0].applied
+        assert rest.results[0].applied
         assert texts(rest.document) == [each for each in texts(document) if each != rule.text]
         changed = apply_edits(document, [Replace(rule.id, f"{rule.text} Always.")])
-        assert changed.reports[0].applied
+        assert changed.results[0].applied
         assert [(r.id, r.mark) for r in changed.document.rules] == [(r.id, r.mark) for r in document.rules]
         lines = zip(body(document.sections[0]).split("\n"), body(changed.document.sections[0]).split("\n"), strict=True)
         assert sum(before != after for before, after in lines) == 1
@@ -92,7 +92,7 @@ def test_steps_are_counted_anew_after_an_edit() -> None:
 
     def after(*edits: Add | Delete | Move | Replace) -> str:
         applied = apply_edits(document, edits)
-        assert all(report.applied for report in applied.reports)
+        assert all(report.applied for report in applied.results)
         return body(applied.document.sections[0])
 
     assert after(Delete(one)) == "1. Two.\n   - deeper\n2. Three."
@@ -156,5 +156,5 @@ def test_any_blocks_are_read_back_and_reached_by_edits(before, after, named) -> 
     edits = edits_to(old, "rules", wanted)
     assert isinstance(edits, tuple)
     applied = apply_edits(old, edits)
-    assert all(report.applied for report in applied.reports)
+    assert all(report.applied for report in applied.results)
     assert [(r.text, r.mark, r.topic) for r in applied.document.rules] == [(r.text, r.mark, r.topic) for r in target]

@@ -15,7 +15,7 @@ from skillc.document.edits import (
     apply_edits,
     rewrite,
 )
-from skillc.document.markdown import Block, blocks_of
+from skillc.document.markdown import MarkdownBlock, blocks_of
 from skillc.document.skill import Document, Rule, Section, body, document_of, for_target, new_id
 from skillc.document.skill_md import from_skill_md, to_skill_md
 
@@ -50,8 +50,8 @@ def texts(document: Document, section: str = "rules") -> list[str]:
 
 def one(document: Document, edit: Edit) -> tuple[Document, str, bool]:
     applied = apply_edits(document, [edit])
-    assert len(applied.reports) == 1
-    return applied.document, applied.reports[0].message, applied.reports[0].applied
+    assert len(applied.results) == 1
+    return applied.document, applied.results[0].message, applied.results[0].applied
 
 
 def test_add_at_the_end_of_its_topic() -> None:
@@ -143,8 +143,8 @@ def test_an_edit_on_a_rule_that_is_gone_says_so() -> None:
     document = make()
     first = ids(document)[0]
     applied = apply_edits(document, [Delete(first), Replace(first, "New."), Add("rules", "New.", after=first)])
-    assert [r.applied for r in applied.reports] == [True, False, False]
-    assert "deleted by an edit before" in applied.reports[1].message
+    assert [r.applied for r in applied.results] == [True, False, False]
+    assert "deleted by an edit before" in applied.results[1].message
 
 
 def test_a_section_over_its_limit_may_shrink() -> None:
@@ -182,7 +182,7 @@ def test_rewrite_trainable_keeps_what_stays() -> None:
     applied = rewrite(
         document, "rules", "- say b\n\n## Money\n- A refund is billing too.\n- Other\n- Brand new.", "why"
     )
-    assert applied.reports[0].applied
+    assert applied.results[0].applied
     assert texts(applied.document) == ["say b", "A refund is billing too.", "Brand new."]
     assert ids(applied.document)[:2] == [ids(document)[1], ids(document)[3]]
     assert applied.document.section("rules").rules[2].rationale == "why"  # type: ignore[union-attr]
@@ -204,14 +204,14 @@ def test_rewrite_trainable_keeps_what_stays() -> None:
 def test_rewrite_refused(section: str, text: str, words: str) -> None:
     document = make()
     applied = rewrite(document, section, text)
-    assert not applied.reports[0].applied and words in applied.reports[0].message
+    assert not applied.results[0].applied and words in applied.results[0].message
     assert applied.document == document
 
 
 def test_rewrite_slow_keeps_headings_below_its_own() -> None:
     applied = rewrite(make(), "guidance", "## Guidance\nBe brief.")
     assert applied.document.section("guidance").text == "### Guidance\nBe brief."  # type: ignore[union-attr]
-    assert rewrite(make(), "guidance", "").reports[0].applied
+    assert rewrite(make(), "guidance", "").results[0].applied
 
 
 # ---- any sequence of edits ------------------------------------------------------------------------
@@ -251,18 +251,20 @@ def test_an_edit_never_touches_a_frozen_section_and_never_misses_silently(edits:
     before = make(limit)
     applied = apply_edits(before, edits)
     after = applied.document
-    assert len(applied.reports) == len(edits)
+    assert len(applied.results) == len(edits)
     assert after.section("role") == before.section("role")
     assert after.section("guidance") == before.section("guidance")
     assert len({rule.id for rule in after.rules}) == len(after.rules)
     for old, new in zip(before.sections, after.sections, strict=True):
         assert new.limit is None or new.tokens <= max(new.limit, old.tokens)
-    if not any(report.applied for report in applied.reports):
+    if not any(report.applied for report in applied.results):
         assert after == before
     assert FROZEN in for_target(after)
     for section in after.sections:
         if section.mode == "trainable":
-            assert blocks_of(body(section)) == [Block(rule.topic, rule.text, rule.mark) for rule in section.rules]
+            assert blocks_of(body(section)) == [
+                MarkdownBlock(rule.topic, rule.text, rule.mark) for rule in section.rules
+            ]
     again = from_skill_md(to_skill_md(after))
     assert for_target(again) == for_target(after)
     assert apply_edits(before, edits) == applied
@@ -273,7 +275,7 @@ def test_an_edit_never_touches_a_frozen_section_and_never_misses_silently(edits:
 def test_a_rewrite_is_applied_whole_or_not_at_all(section: str, text: str) -> None:
     before = make(60)
     applied = rewrite(before, section, text)
-    assert len(applied.reports) == 1
-    assert applied.reports[0].applied or applied.document == before
+    assert len(applied.results) == 1
+    assert applied.results[0].applied or applied.document == before
     assert applied.document.section("role") == before.section("role")
     assert for_target(from_skill_md(to_skill_md(applied.document))) == for_target(applied.document)

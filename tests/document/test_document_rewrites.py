@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc.document.edits import Add, Delete, Move, Replace, apply_edits
-from skillc.document.markdown import Refused
+from skillc.document.markdown import Refusal
 from skillc.document.rewrites import WantedRule, edits_to
 from skillc.document.skill import Document, Rule, Section
 
@@ -32,7 +32,7 @@ def shown(rules):
 def applied(skill, edits):
     """The section after the edits, every one of which must succeed."""
     done = apply_edits(skill, edits)
-    assert all(report.applied for report in done.reports), [report.message for report in done.reports]
+    assert all(report.applied for report in done.results), [report.message for report in done.results]
     return done.document.section("rules").rules
 
 
@@ -59,7 +59,7 @@ WANTED = st.lists(
 def test_the_edits_reach_what_was_wanted_and_every_one_succeeds(old, wanted):
     skill = document(old)
     edits = edits_to(skill, "rules", wanted)
-    if isinstance(edits, Refused):
+    if isinstance(edits, Refusal):
         assert edits.reason == "section `rules` would be empty"
         return
     after = applied(skill, edits)
@@ -136,7 +136,7 @@ def test_topics_that_change_places_are_written_anew_in_their_order():
 )
 def test_what_cannot_be_is_refused_with_a_reason(section, wanted, reason):
     refused = edits_to(document([("a0", "apple", None)], limit=40), section, wanted)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, Refusal)
     assert refused.reason.startswith(reason)
 
 

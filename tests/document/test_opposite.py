@@ -2,7 +2,7 @@
 
 import pytest
 
-from skillc.document.change import marked, opposite
+from skillc.document.change import annotate_opposites, describe_opposite
 
 
 @pytest.mark.parametrize(
@@ -21,13 +21,13 @@ from skillc.document.change import marked, opposite
     ],
 )
 def test_what_turns_a_rule_round_is_pointed_out(before, after, found):
-    assert opposite(before, after, ("W1", "W3")) == found
+    assert describe_opposite(before, after, ("W1", "W3")) == found
 
 
 def test_the_diff_of_a_program_points_it_out_beside_the_lines():
-    lines = marked(["- - Do not answer libs for tools.", "+ - Do answer libs for tools.", "  - Else misc."])
+    lines = annotate_opposites(["- - Do not answer libs for tools.", "+ - Do answer libs for tools.", "  - Else misc."])
     assert lines[2:] == ("! may be the opposite: `not` was dropped", "  - Else misc.")
 
 
 def test_without_labels_only_negations_count():
-    assert opposite("If red then W1.", "If red then W3.") is None
+    assert describe_opposite("If red then W1.", "If red then W3.") is None

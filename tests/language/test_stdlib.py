@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from checking import clean, gate, metric, program
 
+from skillc.files import shipped_folder
 from skillc.frontend import check
 from skillc.gates.terms import show_term
 from skillc.language.modules import Loader
-from skillc.resources import folder
 from skillc.syntax.files import read_source
 from skillc.syntax.parser import parse
 
-MODULES = sorted(folder("stdlib").glob("*.skill"))
+MODULES = sorted(shipped_folder("stdlib").glob("*.skill"))
 
 CALLS = {
     "gates.strict": ("correct", "candidate.correct > incumbent.correct"),
@@ -67,7 +67,7 @@ def test_a_module_checks_clean_and_documents_all_that_it_declares(path: Path) ->
 def test_a_call_means_what_its_documentation_says(name: str) -> None:
     arguments, shown = CALLS[name]
     module, _, function = name.partition(".")
-    text = folder("stdlib").joinpath(f"{module}.skill").read_text("utf-8")
+    text = shipped_folder("stdlib").joinpath(f"{module}.skill").read_text("utf-8")
     kind = "gate" if f"gate {function}(" in text else "metric"
     checked = clean(program(f"{kind} called = {name}({arguments})", use=f"use std.{module}"))
     found = gate(checked, "called") if kind == "gate" else metric(checked, "called")

@@ -6,7 +6,7 @@ from skillc.frontend import plan_file
 from skillc.gates import functions
 from skillc.gates.functions import Builtin, Level, Parameter
 from skillc.metrics.meter import Meter
-from skillc.metrics.primitives import PRIMITIVES, Measure, Subject, expected, primitive, text_of
+from skillc.metrics.primitives import PRIMITIVES, Measurement, Subject, expected, primitive, text_of
 from skillc.outcomes import MICRO, Example, Scored
 
 PROGRAM = """language 1
@@ -28,10 +28,10 @@ budget { steps = 1 }
 """
 
 
-def same_start(subject: Subject) -> Measure:
+def same_start(subject: Subject) -> Measurement:
     """1 where the answer begins like a right one, else 0."""
     right = any(text_of(subject.value)[:1] == text_of(gold)[:1] for gold in subject.golds)
-    return Measure(int(right), "right" if right else expected(subject))
+    return Measurement(int(right), "right" if right else expected(subject))
 
 
 def test_a_metric_is_an_entry_and_a_function(tmp_path, monkeypatch):

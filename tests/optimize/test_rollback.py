@@ -126,5 +126,5 @@ def test_the_differences_of_two_skills_lead_from_one_to_the_other(before, after)
         return Document("x", "about", (Section("rules", "trainable", rules=rules),))
 
     applied = apply_edits(made(before), differences(made(before), made(after)))
-    assert all(report.applied for report in applied.reports)
+    assert all(report.applied for report in applied.results)
     assert {r.text for r in applied.document.rules} == {r.text for r in made(after).rules}

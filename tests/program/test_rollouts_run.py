@@ -13,7 +13,7 @@ from skillc.models.pacing.outage import Retries
 from skillc.outcomes import Example
 from skillc.plan.initial import task_text
 from skillc.plan.schema import FieldPlan, RolloutPlan, TaskPlan, TypePlan
-from skillc.program.rollout import Rollout, Runner
+from skillc.program.rollout import Rollout, RolloutRunner
 
 SKILL = "# Route tickets\n\n## Rules\n\n- If the ticket mentions `invoice`, answer billing.\n"
 
@@ -32,7 +32,7 @@ async def no_sleep(seconds: float) -> None:
 
 def one(transport: Any, *, text: str | None = SKILL, plan: Any = None, at: Example | None = None) -> Rollout:
     with Client(plan or plan_of(), transport=transport, sleep=no_sleep, retries=Retries(attempts=2)) as client:
-        return asyncio.run(Runner(plan or plan_of(), client)(text, at or example(), 0, "rollout"))
+        return asyncio.run(RolloutRunner(plan or plan_of(), client)(text, at or example(), 0, "rollout"))
 
 
 def test_a_rollout_gives_the_outputs_and_the_reply() -> None:
@@ -108,7 +108,7 @@ def test_samples_are_calls_of_their_own_and_repeats_are_not() -> None:
 
     async def scenario() -> None:
         with Client(plan_of(), transport=transport) as client:
-            runner = Runner(plan_of(), client)
+            runner = RolloutRunner(plan_of(), client)
             for sample, stage in ((0, "baseline"), (0, "gate"), (1, "gate")):
                 await runner(SKILL, example(), sample, stage)
             lines = client.ledger.snapshot()["charged"]["lines"]  # type: ignore[index,call-overload]
@@ -126,7 +126,7 @@ def test_concurrent_rollouts_of_several_skills_do_not_mix() -> None:
 
     async def scenario() -> list[Rollout]:
         with Client(plan_of(), transport=Scripted(echo), concurrency=8) as client:
-            runner = Runner(plan_of(), client)
+            runner = RolloutRunner(plan_of(), client)
             texts = ("# A\n\nbilling first\n", "# B\n\nshipping first\n")
             jobs = [runner(text, example(f"number {i} "), 0, "rollout") for i in range(40) for text in texts]
             return await asyncio.gather(*jobs)
@@ -183,7 +183,7 @@ def test_outputs_of_every_type_come_back_as_json_has_them() -> None:
 def test_the_rulebook_is_reached_the_same_way() -> None:
     plan = plan_of(model(name="rulebook/v1", base_url=None))
     with Client(plan, offline=True) as client:
-        rollout = asyncio.run(Runner(plan, client)(SKILL, example("where is my invoice"), 0, "rollout"))
+        rollout = asyncio.run(RolloutRunner(plan, client)(SKILL, example("where is my invoice"), 0, "rollout"))
     assert rollout.prediction == {"team": "billing"}
     assert rollout.cost == 0
     assert rollout.tokens > 0

@@ -81,7 +81,7 @@ def edited(document: Document, edit: ProposedEdit) -> Document:
     made: Edit | None = read_edit(edit)
     assert made is not None
     applied = apply_edits(document, [made])
-    assert applied.reports[0].applied, applied.reports[0].message
+    assert applied.results[0].applied, applied.results[0].message
     return applied.document
 
 

@@ -39,7 +39,7 @@ def test_a_full_disk_is_a_message_at_the_beginning_and_at_the_end(tmp_path, monk
     folder = RunFolder(tmp_path, "a" * 64)
     with folder.opened() as store:
         begun = folder_module.begin(folder, store, "x.skill", {"data": "d"}, fresh=False)
-        monkeypatch.setattr(folder_module, "write_whole", full)
+        monkeypatch.setattr(folder_module, "write_atomically", full)
         with pytest.raises(SkillcError, match=r"the run folder `.+` cannot be written: No space left on device"):
             folder_module.finish(folder, begun)
         with pytest.raises(SkillcError, match=r"the run folder `.+` cannot be written"):

@@ -252,8 +252,8 @@ def test_an_edited_candidate_is_saved_before_it_is_replaced_and_never_removed(sh
 
 KILLED = """
 import os, signal, sys
-from skillc.files import write_whole
-left, real = [int(sys.argv[1])], write_whole
+from skillc.files import write_atomically
+left, real = [int(sys.argv[1])], write_atomically
 def write(path, content, **options):
     if "skills" in str(path):
         if not left[0]:
@@ -262,7 +262,7 @@ def write(path, content, **options):
     real(path, content, **options)
 import skillc.program.artifact, skillc.run.history, skillc.plan.lock, skillc.versions.candidate
 for module in (skillc.program.artifact, skillc.run.history, skillc.plan.lock, skillc.versions.candidate):
-    module.write_whole = write
+    module.write_atomically = write
 unlink = skillc.versions.candidate.Path.unlink
 def removing(path, **options):
     if "skills" in str(path) and path.suffix != ".new":

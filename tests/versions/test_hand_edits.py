@@ -213,7 +213,7 @@ def test_a_kill_between_two_writes_is_no_edit_by_hand(shop, made, monkeypatch, s
         return write
 
     for module in places:
-        monkeypatch.setattr(f"{module}.write_whole", counting(__import__(module, fromlist=["x"]).write_whole))
+        monkeypatch.setattr(f"{module}.write_atomically", counting(__import__(module, fromlist=["x"]).write_atomically))
     with pytest.raises(Killed):
         run("compile", "things.skill")
     monkeypatch.undo()

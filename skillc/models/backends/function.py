@@ -28,7 +28,7 @@ from skillc.models.endpoint import Backend, Endpoint, Transport, declared_url, k
 from skillc.models.failures import FIXES, BackendFailed, CallFailed, is_malformed, is_refusal, is_transient, scrub
 from skillc.plan.schema import ModelPlan
 from skillc.text import listed
-from skillc.user_code import defined_at, is_theirs, load_function, source_digest, told
+from skillc.user_code import defined_at, describe_exception, load_function, raised_by_user_code, source_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +89,13 @@ class Function:
             raise
         except BaseException as problem:
             problem = problem.problem if isinstance(problem, _Left) else problem
-            if isinstance(problem, GeneratorExit) or not is_theirs(problem):
+            if isinstance(problem, GeneratorExit) or not raised_by_user_code(problem):
                 raise
             if isinstance(problem, Exception) and (
                 is_transient(problem) or is_malformed(problem) or is_refusal(problem)
             ):
                 raise
-            raise self._failure(f"raised {told(problem, function=self._backend.function)}") from None
+            raise self._failure(f"raised {describe_exception(problem, function=self._backend.function)}") from None
         return self._chat(given)
 
     def _chat(self, given: Any) -> dict[str, Any]:
@@ -285,10 +285,10 @@ def _installed(entry: EntryPoint) -> Found:
     try:
         function = entry.load()
     except BaseException as problem:
-        if not is_theirs(problem):
+        if not raised_by_user_code(problem):
             raise
         raise SkillcError(
-            f"the backend `{entry.name}` of {of} cannot be loaded: {told(problem)}",
+            f"the backend `{entry.name}` of {of} cannot be loaded: {describe_exception(problem)}",
             hint=f"it is `{entry.value}`",
         ) from problem
     if not callable(function):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from skillc.errors import SkillcError
-from skillc.files import write_whole
+from skillc.files import write_atomically
 from skillc.models.cache.replies import DATABASE, TROUBLE, Label, open_cache, read_label, trouble, whole_reply
 
 T = TypeVar("T")
@@ -199,7 +199,7 @@ def export(folder: Path, path: Path) -> Moved:
             yield _as_line(entry.key, entry.label, reply)
 
     try:
-        write_whole(path, lines())
+        write_atomically(path, lines())
     except OSError as problem:
         raise SkillcError(f"`{path}` cannot be written: {problem.strerror}") from problem
     return Moved(written, left_out)

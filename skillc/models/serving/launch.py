@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillc.errors import SkillcError
-from skillc.files import write_whole
+from skillc.files import write_atomically
 from skillc.json_values import digest
 from skillc.models.serving.options import Options, options_of
 from skillc.plan.digest import SERVED_ALIKE
@@ -332,7 +332,7 @@ def _remember(memory: Path | None, known: dict[str, list[str | int]]) -> None:
         return
     try:
         memory.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(memory, json.dumps(known, indent=1, sort_keys=True))
+        write_atomically(memory, json.dumps(known, indent=1, sort_keys=True))
     except OSError:
         # It is hashed again the next time.
         return

@@ -201,7 +201,7 @@ def _smaller(engine: Engine, state: State, decided: Sequence[_Decided]) -> Patch
     edits = tuple(patch.edits[i] for i in stay)
     applied = apply_edits(state.incumbent, edits)
     known = {digest(state.incumbent), *(digest(each.patch.candidate) for each in decided)}
-    if not edits or digest(applied.document) in known or not all(report.applied for report in applied.reports):
+    if not edits or digest(applied.document) in known or not all(report.applied for report in applied.results):
         return None
     told = patch.shown.get("edits")
     named = [told[i] for i in stay] if isinstance(told, list) and len(told) == len(patch.edits) else []
@@ -392,7 +392,7 @@ def _proven(state: State, patch: Patch) -> frozenset[str]:
     """Ids of the rules whose edits cured failures in the screen that their author had not seen."""
     if patch.whole or len(patch.proposals) != len(patch.edits):
         return frozenset()
-    reports = apply_edits(state.incumbent, patch.edits).reports
+    reports = apply_edits(state.incumbent, patch.edits).results
     pairs = zip(patch.proposals, reports, strict=True)
     return frozenset(report.rule for p, report in pairs if report.rule and set(p.gains) - p.seen)
 

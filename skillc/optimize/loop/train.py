@@ -212,7 +212,7 @@ async def _retry(engine: Engine, state: State, place: Place) -> State:
     waiting, state = state.undecided, replace(state, undecided=())
     for patch in waiting:
         applied = apply_edits(state.incumbent, patch.edits)
-        if all(report.applied for report in applied.reports):
+        if all(report.applied for report in applied.results):
             shown: dict[str, JsonValue] = {"edits": [wording(edit) for edit in patch.edits]}
             again = Patch(patch.edits, applied.document, shown, proposals=patch.proposals)
             with standing(engine, state):

@@ -246,7 +246,7 @@ def document_with(initial: Document, texts: Mapping[str, str]) -> Written:
         if inspect.cleandoc(plain) == inspect.cleandoc(before[name]):
             continue
         applied = rewrite(document, name, "" if plain == EMPTY else plain)
-        report = applied.reports[-1]
+        report = applied.results[-1]
         if not report.applied and not report.repeats:
             return Written(initial, report.message)
         document = applied.document

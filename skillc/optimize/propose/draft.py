@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from skillc.budget.steps import FURTHER_LIMIT, JUDGES, MOST_FAILURES, MOST_RIGHT
 from skillc.document.edits import Edit, apply_edits
-from skillc.document.markdown import Refused
+from skillc.document.markdown import Refusal
 from skillc.document.rewrites import WantedRule, edits_to
 from skillc.document.skill import Document, digest, tokens
 from skillc.optimize.engine import Engine, Place, State
@@ -264,7 +264,7 @@ class _Writer:
         if asked is None:
             return None
         reply, edits = asked
-        if isinstance(edits, Refused):
+        if isinstance(edits, Refusal):
             self._engine.observer.note(f"draft: {edits.reason}")
             return None
         return reply, edits
@@ -309,7 +309,7 @@ def _edits_between(before: Document, after: Document, sections: Sequence[str]) -
             continue
         wanted = [WantedRule(r.text, r.topic or "", r.id, r.rationale, r.mark) for r in section.rules]
         found = edits_to(document, name, wanted)
-        if isinstance(found, Refused):
+        if isinstance(found, Refusal):
             return None
         edits += found
         document = apply_edits(document, found).document

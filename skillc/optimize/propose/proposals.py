@@ -221,7 +221,7 @@ def check_edits(skill: Document, edits: Sequence[ProposedEdit]) -> None:
         if edit is None:
             problems.append(f"`edits.{i}`: `{proposed.op}` lacks what it needs")
             continue
-        (report,) = apply_edits(skill, (edit,)).reports
+        (report,) = apply_edits(skill, (edit,)).results
         if not report.applied and not report.repeats:
             problems.append(f"`edits.{i}`: {report.message}")
     if problems:

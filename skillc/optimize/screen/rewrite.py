@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
-from skillc.document.change import opposite
+from skillc.document.change import describe_opposite
 from skillc.document.edits import Add, Edit, Replace, apply_edits, edit_to_json
-from skillc.document.markdown import Refused
+from skillc.document.markdown import Refusal
 from skillc.document.rewrites import WantedRule, edits_to
 from skillc.document.skill import Document
 from skillc.optimize.engine import Engine, Place, State
@@ -75,7 +75,7 @@ async def write_patch(
             "rule": report.rule,
             **turned(state.incumbent, proposal.edit, labels),
         }
-        for proposal, report in zip(chosen, applied.reports, strict=True)
+        for proposal, report in zip(chosen, applied.results, strict=True)
     ]
     edits = tuple(proposal.edit for proposal in chosen)
     return Patch(edits, applied.document, {**shown, "edits": told}, proposals=tuple(chosen))
@@ -84,7 +84,7 @@ async def write_patch(
 def turned(incumbent: Document, edit: Edit, labels: Sequence[str]) -> dict[str, JsonValue]:
     """What the history points out of an edit that may turn a rule into its opposite."""
     rule = incumbent.rule(edit.rule) if isinstance(edit, Replace) else None
-    note = opposite(rule.text, edit.text, labels) if rule is not None and isinstance(edit, Replace) else None
+    note = describe_opposite(rule.text, edit.text, labels) if rule is not None and isinstance(edit, Replace) else None
     return {"opposite": note} if note else {}
 
 
@@ -107,7 +107,7 @@ def reported(skill: Document, edits: Sequence[Edit]) -> tuple[Document, list[Jso
     applied = apply_edits(skill, edits)
     told: list[JsonValue] = [
         {**edit_to_json(edit), "report": report.message, "rule": report.rule}
-        for edit, report in zip(edits, applied.reports, strict=True)
+        for edit, report in zip(edits, applied.results, strict=True)
     ]
     return applied.document, told
 
@@ -132,7 +132,7 @@ async def _rewritten(
     if asked is None:
         return None
     _, edits = asked
-    if isinstance(edits, Refused):
+    if isinstance(edits, Refusal):
         engine.observer.note(f"rewrite: {edits.reason}; the edits are made as they were chosen")
         return None
     return edits
@@ -146,7 +146,7 @@ async def ask_for_sections(
     *,
     stage: str,
     sample: tuple[int, ...],
-) -> tuple[RewriteReply, tuple[Edit, ...] | Refused] | None:
+) -> tuple[RewriteReply, tuple[Edit, ...] | Refusal] | None:
     """Ask for sections of a skill written anew.
 
     Args:
@@ -164,7 +164,7 @@ async def ask_for_sections(
 
     def check(reply: RewriteReply) -> None:
         edits = read_rewrite(skill, reply, sections)
-        if reply.sections and isinstance(edits, Refused):
+        if reply.sections and isinstance(edits, Refusal):
             raise MalformedReply(edits.reason)
 
     reply = await engine.optimizer.ask(RewriteReply, messages, stage=stage, sample=sample, check=check)
@@ -190,14 +190,14 @@ def sections_to_rewrite(engine: Engine, skill: Document, suggested: Sequence[Pro
     return [max(found, key=lambda name: counts[name])]
 
 
-def read_rewrite(skill: Document, reply: RewriteReply, sections: Sequence[str]) -> tuple[Edit, ...] | Refused:
+def read_rewrite(skill: Document, reply: RewriteReply, sections: Sequence[str]) -> tuple[Edit, ...] | Refusal:
     """The edits that a rewrite amounts to, or why it cannot be: another section, over a limit, nothing changed."""
     edits: list[Edit] = []
     document = skill
     for part in reply.sections:
         if part.section not in sections:
             asked = listed(sections)
-            return Refused(f"section `{part.section}` was not to be rewritten, but {asked}")
+            return Refusal(f"section `{part.section}` was not to be rewritten, but {asked}")
         wanted = [
             WantedRule(
                 rule.text, rule.topic, rule.rule if rule.rule in skill.ids else None, without_tags(rule.rationale)
@@ -207,12 +207,12 @@ def read_rewrite(skill: Document, reply: RewriteReply, sections: Sequence[str]) 
             for rule in part.rules
         ]
         found = edits_to(document, part.section, wanted)
-        if isinstance(found, Refused):
+        if isinstance(found, Refusal):
             return found
         edits += found
         document = apply_edits(document, found).document
     if not edits:
-        return Refused("the rewrite changes nothing")
+        return Refusal("the rewrite changes nothing")
     return tuple(edits)
 
 

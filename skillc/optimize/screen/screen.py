@@ -206,7 +206,7 @@ def breakages(incumbent: Document, trial: Trial, trials: Sequence[Trial]) -> Aga
     others = [each for each in trials if each is not trial and not lost & {name for name, _ in each.proposal.guarded}]
     for other in sorted(others, key=lambda each: len(each.cured)) if lost else ():
         applied = apply_edits(incumbent, [trial.proposal.edit, other.proposal.edit])
-        if all(report.applied for report in applied.reports):
+        if all(report.applied for report in applied.results):
             return Again(tuple(case for case in trial.judges.right if case.id in lost), applied.document)
     return None
 
@@ -254,7 +254,7 @@ def reach(trial: Trial) -> list[Example]:
 
 def joint(incumbent: Document, proposals: Sequence[Proposal], example: Example) -> Group:
     """The group of those proposals that the document takes beside each other."""
-    reports = apply_edits(incumbent, [proposal.edit for proposal in proposals]).reports
+    reports = apply_edits(incumbent, [proposal.edit for proposal in proposals]).results
     members = tuple(p for p, report in zip(proposals, reports, strict=True) if report.applied)
     return Group(members, example, apply_edits(incumbent, [p.edit for p in members]).document)
 

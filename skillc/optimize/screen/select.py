@@ -78,7 +78,7 @@ def _fits(incumbent: Document, chosen: Sequence[Proposal], unit: _Unit, budget: 
     touched = [p.edit.rule for p in together if not isinstance(p.edit, Add)]
     if len(set(touched)) < len(touched):
         return False
-    reports = apply_edits(incumbent, [p.edit for p in together]).reports
+    reports = apply_edits(incumbent, [p.edit for p in together]).results
     return all(report.applied for report in reports[len(chosen) :])
 
 
@@ -115,7 +115,7 @@ def _in_order(incumbent: Document, proposals: Sequence[Proposal], bundle: Bundle
     ordered = [proposal for proposal in proposals if proposal in bundle]
     start = [p for p in ordered if isinstance(p.edit, Add | Move) and p.edit.after == START]
     ordered = [*start[::-1], *(p for p in ordered if p not in start)]
-    reports = apply_edits(incumbent, [proposal.edit for proposal in ordered]).reports
+    reports = apply_edits(incumbent, [proposal.edit for proposal in ordered]).results
     return ordered if all(report.applied for report in reports) else bundle
 
 

@@ -129,7 +129,7 @@ async def slow_update(
     sample = (place.epoch, place.step, ordinal)
 
     def check(reply: SlowUpdateReply) -> None:
-        (report,) = rewrite(state.incumbent, section.name, reply.guidance).reports
+        (report,) = rewrite(state.incumbent, section.name, reply.guidance).results
         if not report.applied and not report.repeats:
             raise MalformedReply(report.message)
 
@@ -137,8 +137,8 @@ async def slow_update(
     if reply is None or not reply.guidance.strip() or reply.guidance.strip() == section.text.strip():
         return state
     written = rewrite(state.incumbent, section.name, reply.guidance)
-    if not written.reports[-1].applied:
-        engine.observer.note(f"slow update: {written.reports[-1].message}")
+    if not written.results[-1].applied:
+        engine.observer.note(f"slow update: {written.results[-1].message}")
         return state
     told: dict[str, JsonValue] = {"guidance": reply.guidance, "section": section.name}
     patch = Patch((), written.document, told, f"guidance of {section.name}: {reply.guidance.strip()}")

@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from skillc.document.change import base_of_change
 from skillc.document.edits import Add, Delete, Edit, Replace, apply_edits
-from skillc.document.markdown import Refused
+from skillc.document.markdown import Refusal
 from skillc.document.skill import Document, Rule, digest, for_optimizer, tokens
 from skillc.gates.evaluate import decide_all
 from skillc.gates.intervals import Truth
@@ -225,7 +225,7 @@ async def _rewritten(engine: Engine, state: State, found: Mapping[str, Support],
     if asked is None:
         return ()
     _, edits = asked
-    if isinstance(edits, Refused):
+    if isinstance(edits, Refusal):
         engine.observer.note(f"tidy: {edits.reason}")
         return ()
     return edits

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterator
 
-from skillc.document.change import marked
+from skillc.document.change import annotate_opposites
 from skillc.plan.schema import FieldPlan, SectionPlan, TypePlan
 from skillc.versions.change import Bearing, Change, Place
 from skillc.versions.compare.settings import fields_that_differ, shown
@@ -185,4 +185,6 @@ def _limit(old: SectionPlan, new: SectionPlan) -> Change:
 def _lines(old: str, new: str, labels: Collection[str] = ()) -> tuple[str, ...]:
     """Diff two texts by line with one line of context, and point out opposites."""
     found = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=1)
-    return marked([f"{line[:1]} {line[1:]}" for line in list(found)[2:] if not line.startswith("@@")], labels)
+    return annotate_opposites(
+        [f"{line[:1]} {line[1:]}" for line in list(found)[2:] if not line.startswith("@@")], labels
+    )
