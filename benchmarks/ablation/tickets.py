@@ -15,7 +15,7 @@ from skillc.frontend import estimate, plan_file
 from skillc.metrics.meter import Meter
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached
-from skillc.models.rulebook.model import answer
+from skillc.models.rulebook import answer
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine
 from skillc.optimize.loop.train import train

@@ -17,7 +17,7 @@ from conftest_cli import PROGRAM, ROOT, skillc
 
 SLOW = """
 import os, time
-from skillc.models.rulebook.model import answer
+from skillc.models.rulebook import answer
 
 def slow(messages, model, parameters):
     with open("asked", "a") as file:

@@ -16,13 +16,13 @@ from conftest_cli import PROGRAM, ROOT, rows, skillc
 
 READER = """
 import json, sys
-from skillc.models.rulebook.model import answer
+from skillc.models.rulebook import answer
 print("thinking", file=sys.stderr)
 print(json.dumps({"reply": {"text": answer(json.load(open(sys.argv[1])))}}))
 """
 MINE = """
 import skillc
-from skillc.models.rulebook.model import answer
+from skillc.models.rulebook import answer
 
 @skillc.backend("mine")
 def rules(messages, model, parameters):

@@ -10,7 +10,7 @@ from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from skillc.models.preflight import QUESTION
-from skillc.models.rulebook.model import answer
+from skillc.models.rulebook import answer
 from skillc.tokens import count_tokens
 
 

@@ -19,7 +19,7 @@ OWN = PROGRAM.replace('target    = "rulebook/v1"', 'target = "mine/x" { backend 
 )
 ANSWER = """
 import skillc
-from skillc.models.rulebook.model import answer as read
+from skillc.models.rulebook import answer as read
 
 def answer(messages, model, parameters):
     text = read(messages, {})

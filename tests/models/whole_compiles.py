@@ -22,7 +22,7 @@ from nursery import Nursery
 from skillc.frontend import estimate, plan_file
 from skillc.models.client import Client
 from skillc.models.pacing.outage import Retries
-from skillc.models.rulebook.model import answer as rulebook_answer
+from skillc.models.rulebook import answer as rulebook_answer
 from skillc.optimize.observer import Silent
 from skillc.pipeline.compile import Compiled, Job, compile_job
 from skillc.tokens import count_tokens

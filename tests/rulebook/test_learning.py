@@ -14,7 +14,7 @@ from prompt_parts import prompt
 from skillc.document.edits import apply_edits
 from skillc.document.skill import Document, document_of, for_optimizer, for_target
 from skillc.language.loop import SchedulePlan
-from skillc.models.rulebook.model import answer
+from skillc.models.rulebook import answer
 from skillc.models.rulebook.sentences import normal
 from skillc.models.rulebook.target import deciding_rule, label_of, prior_label, read_skill
 from skillc.optimize.propose.prompting import PatchView, TrajectoryView, aggregate_messages, reflect_messages

@@ -8,8 +8,8 @@ from prompt_parts import prompt
 
 from skillc.document.edits import Edit, apply_edits, rewrite
 from skillc.document.skill import Document, Rule, Section, for_optimizer, for_target
+from skillc.models.rulebook import answer
 from skillc.models.rulebook.induce import MAJORITY
-from skillc.models.rulebook.model import answer
 from skillc.models.rulebook.sentences import read_rules
 from skillc.optimize.propose.prompting import (
     DecisionView,

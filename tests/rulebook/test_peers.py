@@ -2,7 +2,7 @@
 
 import dspy
 
-from skillc.models.rulebook.model import answer
+from skillc.models.rulebook import answer
 
 FEEDBACK = "The score is {score}, where 0 is the worst and 1 the best.\nThe right answer is `{gold}`."
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skillc.models.attempts import read_reply
-from skillc.models.backends.rulebook import Rejected, send
+from skillc.models.backends.rulebook import RequestError, send
 
 MESSAGES = [
     {"role": "system", "content": 'Answer with one of: a, b.\nIf it mentions "x", answer b.'},
@@ -34,12 +34,12 @@ def test_parameters_reach_it() -> None:
 @pytest.mark.parametrize(
     ("parameters", "status", "told"),
     [
-        ({"model": "rulebook/v9"}, 404, "there is no model `rulebook/v9`"),
-        ({"noise": 7}, 400, "`noise` is a share"),
-        ({"seed": "u"}, 400, "`seed` is a whole number"),
+        ({"model": "rulebook/v9"}, 404, "unknown model `rulebook/v9`"),
+        ({"noise": 7}, 400, "`noise` must be a share"),
+        ({"seed": "u"}, 400, "`seed` must be a whole number"),
     ],
 )
 def test_a_request_that_it_cannot_answer_has_a_status(parameters: dict[str, Any], status: int, told: str) -> None:
-    with pytest.raises(Rejected, match=told) as failed:
+    with pytest.raises(RequestError, match=told) as failed:
         replied(**parameters)
     assert failed.value.status_code == status

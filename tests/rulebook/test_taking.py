@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from prompt_parts import prompt
 
 from skillc.document.skill import Document, Rule, Section, for_optimizer
-from skillc.models.rulebook.model import answer
+from skillc.models.rulebook import answer
 from skillc.models.rulebook.sentences import read_rules
 from skillc.models.rulebook.taking import ORDINALS, Take, number_of, read_take, take_text, taken
 from skillc.models.rulebook.target import read_skill

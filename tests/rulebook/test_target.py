@@ -5,7 +5,7 @@ from typing import Literal
 import pytest
 
 from skillc.errors import SkillcError
-from skillc.models.rulebook.model import answer, check_name
+from skillc.models.rulebook import answer
 from skillc.models.rulebook.target import guess_text, prior_label
 
 dspy = pytest.importorskip("dspy")
@@ -128,12 +128,6 @@ def test_noise_is_seeded_and_of_the_asked_share() -> None:
 def test_parameters_that_make_no_sense_are_refused(parameters: dict[str, object]) -> None:
     with pytest.raises(SkillcError):
         answer([{"role": "user", "content": "x"}], parameters)
-
-
-def test_only_one_name_is_known() -> None:
-    check_name("rulebook/v1")
-    with pytest.raises(SkillcError, match="there is no model `rulebook/v2`"):
-        check_name("rulebook/v2")
 
 
 def test_a_ticket_that_looks_like_an_optimizers_prompt_is_still_a_ticket() -> None:

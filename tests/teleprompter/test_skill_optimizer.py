@@ -17,7 +17,7 @@ from skillc import SkillOptimizer
 from skillc.errors import SkillcError
 from skillc.metrics.meter import MetricError
 from skillc.models.failures import BudgetReached
-from skillc.models.rulebook.model import answer as rulebook
+from skillc.models.rulebook import answer as rulebook
 
 pytestmark = pytest.mark.filterwarnings("ignore:Implementing custom LMs")
 

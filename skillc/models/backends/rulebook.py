@@ -1,4 +1,4 @@
-"""`rulebook/v1`, the embedded model, in the form of a chat model's reply."""
+"""Backend for `rulebook/v1`, the embedded model."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from skillc.plan.schema import ModelPlan
 from skillc.tokens import count_tokens
 
 PROVIDER = "rulebook"
+_MODEL = "rulebook/v1"
 _BAD_REQUEST, _NOT_FOUND = 400, 404
 
 
-class Rejected(ValueError):  # noqa: N818
+class RequestError(ValueError):
     """A request that the rulebook cannot answer, with the HTTP status that a provider would send."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -24,27 +25,25 @@ class Rejected(ValueError):  # noqa: N818
 
 
 async def send(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Answer at once; usage is counted by `skillc.tokens`.
+    """Reply as a chat model does; usage is counted by `skillc.tokens`.
 
     Raises:
-        Rejected: with status 404 for an unknown name, 400 for a parameter that cannot be used.
+        RequestError: with status 404 for an unknown name, 400 for an invalid parameter.
     """
-    from skillc.models.rulebook.model import answer, check_name
+    from skillc.models.rulebook import answer
 
-    messages = arguments["messages"]
-    try:
-        check_name(str(arguments["model"]))
-    except SkillcError as error:
-        raise Rejected(_NOT_FOUND, f"{error}; {error.hint}") from None
+    messages, name = arguments["messages"], str(arguments["model"])
+    if name != _MODEL:
+        raise RequestError(_NOT_FOUND, f"unknown model `{name}`; the embedded model is `{_MODEL}`")
     try:
         text = answer(messages, {**arguments, **(arguments.get("extra_body") or {})})
     except SkillcError as error:
-        raise Rejected(_BAD_REQUEST, str(error)) from None
+        raise RequestError(_BAD_REQUEST, str(error)) from None
     prompt = sum(count_tokens(str(message.get("content") or "")) for message in messages)
     return {
         "choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": prompt, "completion_tokens": count_tokens(text)},
-        "model": f"{PROVIDER}/v1",
+        "model": _MODEL,
     }
 
 

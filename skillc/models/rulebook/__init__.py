@@ -1,1 +1,35 @@
-"""The embedded model: reads and writes rules; no weights, no key, no network. See README.md beside this file."""
+"""The embedded model `rulebook/v1`, which reads and writes rules without weights, key or network. See README.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from skillc.errors import SkillcError
+from skillc.models.rulebook.optimizer import answer_optimizer, answer_peer, is_request
+from skillc.models.rulebook.target import answer_target
+
+
+def answer(messages: Sequence[Mapping[str, object]], parameters: Mapping[str, object] | None = None) -> str:
+    """Return the reply to a prompt; the prompt decides whether it is a target's or an optimizer's.
+
+    Args:
+        messages: as a chat model gets them.
+        parameters: `noise`, the share of wrong labels (0 to 1, default 0); `seed` of the noise (default 0); `sample`,
+            a number or a list of numbers that distinguishes samples of one call. Others are ignored.
+
+    Raises:
+        SkillcError: `noise` is not a share, or `seed` not a whole number.
+    """
+    if is_request(messages):
+        return answer_optimizer(messages)
+    options = parameters or {}
+    sample = options.get("sample", 0)
+    peer = answer_peer(messages, sample)
+    if peer is not None:
+        return peer
+    noise, seed = options.get("noise") or 0.0, options.get("seed") or 0
+    if isinstance(noise, bool) or not isinstance(noise, int | float) or not 0 <= noise <= 1:
+        raise SkillcError(f"`noise` must be a share between 0 and 1, not `{noise}`")
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise SkillcError(f"`seed` must be a whole number, not `{seed}`")
+    return answer_target(messages, noise=float(noise), seed=seed, sample=sample)

@@ -21,7 +21,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from skillc.models.rulebook.model import answer
+from skillc.models.rulebook import answer
 from skillc.tokens import count_tokens
 
 HEAD = f"(APIServer pid={os.getpid()}) INFO 11-21 11:14:49 [fake.py:1]"
