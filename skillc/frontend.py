@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from skillc.artifact_paths import ArtifactPaths
 from skillc.diagnostics.diagnostic import Diagnostic, Label, Reporter, Severity, Suppressed
 from skillc.errors import SkillcError
-from skillc.language.check import Work, analyse
+from skillc.language.check import CheckState, analyse
 from skillc.language.checked import Checked
 from skillc.language.modules import Loader
 from skillc.lint.rules import DataFacts, PlanFacts, ProgramFacts, lint, place_of
@@ -104,7 +104,7 @@ def check(source: Source, loader: Loader | None = None) -> Checked:
     return advised(analyse(source, loader))
 
 
-def advised(work: Work) -> Checked:
+def advised(work: CheckState) -> Checked:
     """Add the findings of lint to a checked program, and take out what its comments suppress."""
     checked, name = work.checked, work.source.name
     found, suppressed = checked.diagnostics, tuple[Suppressed, ...]()

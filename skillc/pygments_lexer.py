@@ -10,11 +10,10 @@ from pygments.lexer import Lexer
 from pygments.lexers.shell import BashLexer
 from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, Punctuation, String, Text, Whitespace
 
-from skillc.language.highlighting import CONSTANTS
-from skillc.language.highlighting import words as known_words
+from skillc.language.highlighting import CONSTANTS, vocabulary
 from skillc.syntax.tokens import WORDS, Token, tokenize
 
-_KNOWN = known_words()
+_KNOWN = vocabulary()
 _ALONE = {word for word in _KNOWN.kinds if word not in _KNOWN.settings}
 _NAMES = frozenset(("NAME", *WORDS.values()))
 _BY_KIND = {

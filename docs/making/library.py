@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from skillc.language.library import reference
+from skillc.language.library import standard_library
 
 
 def data() -> Mapping[str, Any]:
     """What the page of the library is made of."""
-    return {"modules": reference().modules}
+    return {"modules": standard_library().modules}

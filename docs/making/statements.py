@@ -99,7 +99,7 @@ def _notes(kind: Kind) -> Iterator[str]:
         yield f"With a name it is one to be used elsewhere: `{kind.word} = lab.{kind.word}_name`."
     if kind.value:
         also = ", or the name of another" if kind.refers else ""
-        yield f"The value is {described(kind.value)}{also}."
+        yield f"The value is {describe(kind.value)}{also}."
     elif kind.expression:
         yield "The value is an expression."
     for name, about in kind.bare:
@@ -110,18 +110,18 @@ def _notes(kind: Kind) -> Iterator[str]:
 
 def _row(setting: SettingKind) -> Setting:
     words = f"{'|'.join(setting.modifiers)} " if setting.modifiers else ""
-    return Setting(words + setting.name, described(setting.forms), setting.default_markdown or "–", setting.about)
+    return Setting(words + setting.name, describe(setting.forms), setting.default_markdown or "–", setting.about)
 
 
-def described(forms: tuple[Form, ...]) -> str:
+def describe(forms: tuple[Form, ...]) -> str:
     """The shapes of a value, in words, with their range."""
     return ", or ".join(_described(form) for form in forms)
 
 
 def _described(form: Form) -> str:
-    text = form.described()
+    text = form.describe()
     if form.kind == "list" and form.items:
-        text = f"a list of {described(form.items)}"
+        text = f"a list of {describe(form.items)}"
     if form.kind == "number" and form.unit and not form.bare and form.unit != "$":
         text += ", with its unit"
     if form.kind == "number" and form.low is not None and form.high is not None:

@@ -168,11 +168,11 @@ def complete_library(ctx: click.Context, param: click.Parameter, incomplete: str
     """Complete modules of the standard library and of packages; behind a module's name, what it declares."""
     from click.shell_completion import CompletionItem
 
-    from skillc.language.library import installed
+    from skillc.language.library import installed_library
     from skillc.language.modules import STD
 
     found = []
-    for module in installed().modules:
+    for module in installed_library().modules:
         whole = incomplete.startswith(f"{STD}.")
         name = module.name if whole else module.name.removeprefix(f"{STD}.")
         if incomplete.startswith(f"{name}."):

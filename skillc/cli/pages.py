@@ -72,13 +72,13 @@ def std(name: str | None, as_json: bool) -> None:
     Exit status: 0 when it is there, 2 when it is not.
     """
     from skillc.diagnostics.render import printable
-    from skillc.language.library import as_data, installed, page
+    from skillc.language.library import installed_library, render_page, to_json
 
-    library = installed()
+    library = installed_library()
     if as_json:
-        print_json(as_data(library, name))
+        print_json(to_json(library, name))
         return
-    click.echo(page(library, name))
+    click.echo(render_page(library, name))
     for problem in library.problems if name is None else ():
         click.echo(f"warning: {printable(problem)}", err=True)
 

@@ -39,7 +39,7 @@ def read_program(planned: Planned) -> Patient:
     """Read a program with its data; whatever blocks a compile there becomes a finding."""
     findings = [
         Finding("program", "missing", "version", f"{later.what} comes with skillc {later.version}", "leave it out")
-        for later in planned.checked.later
+        for later in planned.checked.unsupported
     ]
     try:
         estimated = estimate(planned)

@@ -11,7 +11,7 @@ from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, Le
 from skillc.gates.intervals import EVERYTHING, UNIT, Interval
 from skillc.gates.terms import CallTerm, Constant
 from skillc.language.arguments import READERS, is_none
-from skillc.language.checked import Later
+from skillc.language.checked import Unsupported
 from skillc.language.functions import expand, own_function
 from skillc.language.modules import elsewhere
 from skillc.language.types import Broken, ColumnType, NumberType, Typed
@@ -49,7 +49,7 @@ def lower_call(low: Lowering, node: nodes.Call) -> Typed:
     if builtin.later and not scope.generic:
         hint = _LATER_HINTS.get(name, "leave it out")
         place = scope.site or Label(scope.source, node.function.span)
-        scope.effort.later.append(Later(f"`{name}`", place.source, place.span, builtin.since, hint))
+        scope.effort.unsupported.append(Unsupported(f"`{name}`", place.source, place.span, builtin.since, hint))
     return Typed(CallTerm(name, arguments, options), quantity)
 
 

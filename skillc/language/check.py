@@ -9,15 +9,15 @@ from pathlib import Path
 
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Reporter
 from skillc.language import rules
-from skillc.language.checked import Checked, CheckedGate, CheckedMetric, CheckedVerdict, Entity, Later
+from skillc.language.checked import Checked, CheckedGate, CheckedMetric, CheckedVerdict, Entity, Unsupported, fields_of
 from skillc.language.commands import check_models
 from skillc.language.entities import Entities
-from skillc.language.facts import fields_of, gather
 from skillc.language.linking import Linker, main_module
 from skillc.language.lower import Lower
 from skillc.language.modules import Loader, Module
-from skillc.language.rules import check_missing, is_library, needs, report_later
-from skillc.language.statements import Sorter, is_language
+from skillc.language.rules import check_missing, is_library, needs, report_unsupported
+from skillc.language.scope import Declarations
+from skillc.language.statements import Classifier, is_language
 from skillc.syntax import nodes
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source, Span
@@ -28,7 +28,7 @@ _SUSPECT = re.compile(r"[^\x09\x0a\x0d\x20-\x7e]|\r(?!\n)")
 
 
 @dataclass
-class Work:
+class CheckState:
     """What one pass leaves to the next."""
 
     source: Source
@@ -44,7 +44,7 @@ class Work:
     entities: tuple[Entity, ...] = ()
     metrics: tuple[CheckedMetric, ...] = ()
     gates: tuple[CheckedGate, ...] = ()
-    later: tuple[Later, ...] = ()
+    unsupported: tuple[Unsupported, ...] = ()
 
     @property
     def checked(self) -> Checked:
@@ -57,17 +57,17 @@ class Work:
             self.gates,
             self.report.diagnostics(),
             is_library(self.module),
-            later=self.later,
+            unsupported=self.unsupported,
             required=self._required,
         )
 
     @property
     def _required(self) -> CheckedVerdict | None:
-        stated = next((each for each in self.module.stated if each.kind.word == "require" and each.bare), None)
-        return CheckedVerdict("improved", stated.source, stated.span) if stated is not None else None
+        decl = next((each for each in self.module.declarations if each.kind.word == "require" and each.bare), None)
+        return CheckedVerdict("improved", decl.source, decl.span) if decl is not None else None
 
 
-def analyse(source: Source, loader: Loader | None = None) -> Work:
+def analyse(source: Source, loader: Loader | None = None) -> CheckState:
     """Check the names and types of a program; advice on it is the business of `skillc/lint`.
 
     Args:
@@ -78,10 +78,12 @@ def analyse(source: Source, loader: Loader | None = None) -> Work:
     report = Reporter((*parsed.diagnostics, *_hidden(source)))
     module = main_module(source, parsed.dropped)
     loader = loader or Loader(Path(source.name).parent)
-    work = Work(source, loader, report, parsed.program, module, unread=bool(parsed.diagnostics), tokens=parsed.tokens)
+    state = CheckState(
+        source, loader, report, parsed.program, module, unread=bool(parsed.diagnostics), tokens=parsed.tokens
+    )
     for each in PASSES:
-        each(work)
-    return work
+        each(state)
+    return state
 
 
 def _hidden(source: Source) -> list[Diagnostic]:
@@ -93,98 +95,98 @@ def _hidden(source: Source) -> list[Diagnostic]:
     return hidden(source)
 
 
-def _language(work: Work) -> None:
+def _language(state: CheckState) -> None:
     """The version of the language, which every file says."""
-    headers = [s for s in work.program.statements if isinstance(s, nodes.Header) and is_language(s)]
+    headers = [s for s in state.program.statements if isinstance(s, nodes.Header) and is_language(s)]
     if not headers:
-        if not work.unread:
-            first = work.program.statements[0].span if work.program.statements else Span(0, 0)
-            place = Span(first.start, min(first.end, work.source.line_end(first.start)))
+        if not state.unread:
+            first = state.program.statements[0].span if state.program.statements else Span(0, 0)
+            place = Span(first.start, min(first.end, state.source.line_end(first.start)))
             hint = f"begin it with `language {NEWEST}`"
             fix = Fix(Span(0, 0), f"language {NEWEST}\n\n")
-            work.report.add("SK207", work.source, place, "the file does not say its language", hint=hint, fix=fix)
+            state.report.add("SK207", state.source, place, "the file does not say its language", hint=hint, fix=fix)
         return
     for header in headers[1:]:
-        work.report.add("SK203", work.source, header.span, "`language` is said twice", hint="keep the first")
+        state.report.add("SK203", state.source, header.span, "`language` is said twice", hint="keep the first")
     value = headers[0].value
     version = value.value if isinstance(value, nodes.Quantity) and value.unit is None else None
     if version == NEWEST:
         return
-    shown = " ".join(work.source.slice(value.span).split())
+    shown = " ".join(state.source.slice(value.span).split())
     if version is not None and version.denominator == 1 and version > NEWEST:
         message = f"`language {shown}` is newer than this skillc, which knows language {NEWEST}"
-        work.report.add("SK208", work.source, headers[0].span, message, hint="install a newer skillc")
+        state.report.add("SK208", state.source, headers[0].span, message, hint="install a newer skillc")
     else:
         message = f"there is no `language {shown}`"
-        work.report.add("SK208", work.source, headers[0].span, message, hint=f"write `language {NEWEST}`")
+        state.report.add("SK208", state.source, headers[0].span, message, hint=f"write `language {NEWEST}`")
 
 
-def _sort(work: Work) -> None:
+def _sort(state: CheckState) -> None:
     """What each statement of the file is."""
-    before = work.report.errors
-    sorter = Sorter(work.report, work.source, "", ())
-    work.module.stated = sorter.sort(work.program.statements).kinds
-    work.module.dropped |= sorter.rejected
-    work.readable = not work.unread and work.report.errors == before
+    before = state.report.errors
+    classifier = Classifier(state.report, state.source, "", ())
+    state.module.declarations = classifier.classify(state.program.statements).kinds
+    state.module.dropped |= classifier.rejected
+    state.readable = not state.unread and state.report.errors == before
 
 
-def _link(work: Work) -> None:
+def _link(state: CheckState) -> None:
     """The files that the program uses."""
-    Linker(work.report, work.loader).link(work.module, work.program.statements)
+    Linker(state.report, state.loader).link(state.module, state.program.statements)
 
 
-def _names(work: Work) -> None:
+def _names(state: CheckState) -> None:
     """Names that are taken twice."""
-    rules.check_names(work.report, work.module)
+    rules.check_names(state.report, state.module)
 
 
-def _entities(work: Work) -> None:
+def _entities(state: CheckState) -> None:
     """Declarations with their meaning."""
-    builder = Entities(work.report, work.module)
-    work.entities = builder.all()
-    work.flawed, work.broken = builder.flawed, builder.broken
+    builder = Entities(state.report, state.module)
+    state.entities = builder.all()
+    state.flawed, state.broken = builder.flawed, builder.broken
 
 
-def _rules(work: Work) -> None:
+def _rules(state: CheckState) -> None:
     """What declarations demand of each other."""
-    rules.check_fields(work.report, work.entities, work.module)
-    check_models(work.report, [entity for entity in work.entities if entity.kind == "model"])
-    fields = fields_of(work.entities)
-    for entity in work.entities:
+    rules.check_fields(state.report, state.entities, state.module)
+    check_models(state.report, [entity for entity in state.entities if entity.kind == "model"])
+    fields = fields_of(state.entities)
+    for entity in state.entities:
         if entity.kind == "section":
-            rules.check_section(work.report, entity)
+            rules.check_section(state.report, entity)
         elif entity.kind == "skill":
-            rules.check_skill(work.report, entity)
+            rules.check_skill(state.report, entity)
         elif entity.kind == "data":
-            rules.check_data(work.report, entity, {**dict.fromkeys(work.broken), **fields})
-        rules.check_whole(work.report, entity, work.module.dropped | work.broken)
+            rules.check_data(state.report, entity, {**dict.fromkeys(state.broken), **fields})
+        rules.check_whole(state.report, entity, state.module.dropped | state.broken)
 
 
-def _expressions(work: Work) -> None:
+def _expressions(state: CheckState) -> None:
     """Functions, metrics and gates."""
-    facts = gather(work.entities, work.module, work.broken)
-    comments = work.program.comments
-    lower = Lower(work.report, work.module, facts, comments)
+    facts = Declarations.of(state.entities, state.module, state.broken)
+    comments = state.program.comments
+    lower = Lower(state.report, state.module, facts, comments)
     lower.check_functions()
     lower.lower_metrics()
-    work.gates = lower.lower_gates()
-    work.metrics = tuple(lower.metrics.values())
-    work.later = needs(work.entities, lower.later)
+    state.gates = lower.lower_gates()
+    state.metrics = tuple(lower.metrics.values())
+    state.unsupported = needs(state.entities, lower.unsupported)
 
 
-def _missing(work: Work) -> None:
+def _missing(state: CheckState) -> None:
     """What a program cannot do without."""
-    if not is_library(work.module):
-        check_missing(work.report, work.module, work.module.dropped)
+    if not is_library(state.module):
+        check_missing(state.report, state.module, state.module.dropped)
 
 
-def _later(work: Work) -> None:
+def _unsupported(state: CheckState) -> None:
     """What this version can't compile. A library is compiled by none: whoever uses it is told."""
-    if not is_library(work.module):
-        report_later(work.report, work.later)
+    if not is_library(state.module):
+        report_unsupported(state.report, state.unsupported)
 
 
-PASSES: tuple[Callable[[Work], None], ...] = (
+PASSES: tuple[Callable[[CheckState], None], ...] = (
     _language,
     _sort,
     _link,
@@ -193,6 +195,6 @@ PASSES: tuple[Callable[[Work], None], ...] = (
     _rules,
     _expressions,
     _missing,
-    _later,
+    _unsupported,
 )
 """In the order in which they run."""

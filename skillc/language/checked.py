@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain
@@ -183,7 +183,7 @@ class CheckedVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Later:
+class Unsupported:
     """A part of a program that this version can't run: what it is, its place, the version that runs it, the way out."""
 
     what: str
@@ -206,7 +206,7 @@ class Checked:
         diagnostics: in the order of the file, those of other files behind.
         library: whether the file only declares what others use, so that there is nothing to compile.
         suppressed: what comments of the program keep out of `diagnostics`.
-        later: what this version can't compile; each is an error among the diagnostics, except in a library.
+        unsupported: what this version can't compile; each is an error among the diagnostics, except in a library.
         required: the verdict that delivers the skill; None if any does.
     """
 
@@ -218,7 +218,7 @@ class Checked:
     diagnostics: tuple[Diagnostic, ...]
     library: bool = False
     suppressed: tuple[Suppressed, ...] = ()
-    later: tuple[Later, ...] = ()
+    unsupported: tuple[Unsupported, ...] = ()
     required: CheckedVerdict | None = None
 
     @property
@@ -250,3 +250,18 @@ class Checked:
             return None
         written = entity.settings.get(setting or "", entity)
         return written.source, written.span
+
+
+def amount_of(settings: Mapping[str, Setting], name: str) -> Fraction | None:
+    """The number of a setting in its base unit; None if it is not set."""
+    setting = settings.get(name)
+    return setting.value.value if setting is not None and isinstance(setting.value, Amount) else None
+
+
+def fields_of(entities: Iterable[Entity]) -> dict[str, Entity]:
+    """The fields of task and data by name; the first of two with one name."""
+    found: dict[str, Entity] = {}
+    for entity in entities:
+        for child in entity.children if entity.kind in ("task", "data") else ():
+            found.setdefault(child.name or "", child)
+    return found

@@ -12,7 +12,7 @@ from skillc.diagnostics.suggest import spelling_hint
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting
 from skillc.syntax.source import Span
 
-PLACES = {
+PLACEHOLDERS = {
     "prompt": "the whole conversation as one text",
     "system": "what the system messages say",
     "user": "the conversation without the system messages",
@@ -25,40 +25,40 @@ PLACES = {
 _PLACE = re.compile(r"\{\{(\w+)\}\}|\{([A-Za-z_]\w*)\}")
 
 
-def words_of(command: str) -> tuple[str, ...]:
+def split_command(command: str) -> tuple[str, ...]:
     """The words of a command, by the rules of a POSIX shell; no shell reads it.
 
     Raises:
         ValueError: a quote is not closed.
 
-    >>> words_of("tool --json 'two words' --prompt={prompt}")
+    >>> split_command("tool --json 'two words' --prompt={prompt}")
     ('tool', '--json', 'two words', '--prompt={prompt}')
     """
     return tuple(shlex.split(command))
 
 
-def places_in(word: str) -> Iterator[str]:
+def placeholders(word: str) -> Iterator[str]:
     """The names in braces; `{{name}}` is literal text.
 
-    >>> list(places_in("{prompt} {{prompt}} {a: 1} {nope}"))
+    >>> list(placeholders("{prompt} {{prompt}} {a: 1} {nope}"))
     ['prompt', 'nope']
     """
     return (match[2] for match in _PLACE.finditer(word) if match[2])
 
 
-def fill(word: str, value: Callable[[str], str]) -> str:
+def fill_placeholders(word: str, value: Callable[[str], str]) -> str:
     """The word with a value at each place. Places in a value are not filled.
 
-    >>> fill("--in={prompt}{{prompt}}", lambda name: "{model}")
+    >>> fill_placeholders("--in={prompt}{{prompt}}", lambda name: "{model}")
     '--in={model}{prompt}'
     """
     return _PLACE.sub(lambda match: value(match[2]) if match[2] else f"{{{match[1]}}}", word)
 
 
-def path_of(text: str) -> tuple[str | int, ...] | None:
+def json_path(text: str) -> tuple[str | int, ...] | None:
     """The steps of a path into JSON, None where it is none.
 
-    >>> path_of(".choices[0].message.content"), path_of(".a-b[-1]"), path_of("x")
+    >>> json_path(".choices[0].message.content"), json_path(".a-b[-1]"), json_path("x")
     (('choices', 0, 'message', 'content'), ('a-b', -1), None)
     """
     if not _PATH.fullmatch(text):
@@ -145,21 +145,21 @@ def _check_words(report: Reporter, command: Setting) -> None:
         report.add("SK621", command.source, _within(command, part), message, hint=hint)
 
     try:
-        words = words_of(text)
+        words = split_command(text)
     except ValueError:
         wrong("a quote in the command is not closed", "close it; a lone `'` is written `\"'\"`")
         return
     if not words or not words[0] or "\0" in text:
         wrong("the command names no program", 'write `exec = "mytool --prompt {prompt}"`')
         return
-    found = [place for word in words for place in places_in(word)]
+    found = [place for word in words for place in placeholders(word)]
     for place in dict.fromkeys(found):
-        if place not in PLACES:
-            listed = ", ".join(f"`{{{each}}}`" for each in PLACES)
-            near = spelling_hint(place, PLACES)
+        if place not in PLACEHOLDERS:
+            listed = ", ".join(f"`{{{each}}}`" for each in PLACEHOLDERS)
+            near = spelling_hint(place, PLACEHOLDERS)
             hint = f"{near}; for braces as they are write `{{{{{place}}}}}`" if near else f"there is {listed}"
             wrong(f"a command has no place `{{{place}}}`", hint, f"{{{place}}}")
-    if any(place != "here" for place in places_in(words[0])):
+    if any(place != "here" for place in placeholders(words[0])):
         wrong("the program itself can't come from a call", "begin with the program's name", words[0])
     if "user" in found and not {"system", "prompt", "messages"} & set(found):
         wrong(
@@ -200,7 +200,7 @@ Problem = tuple[str, str]
 
 
 def _json_problem(path: str) -> Problem | None:
-    if path_of(path) is not None:
+    if json_path(path) is not None:
         return None
     return f"`{path}` is no path into JSON", 'write `json(".result")`, `json(".choices[0].text")`'
 

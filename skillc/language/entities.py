@@ -13,7 +13,7 @@ from skillc.language.forms import ENV
 from skillc.language.kinds import Kind
 from skillc.language.modules import Module, use_first
 from skillc.language.settings import SettingReader
-from skillc.language.statements import Sorted, Sorter, Stated
+from skillc.language.statements import ClassifiedBlock, Classifier, KindDeclaration
 from skillc.language.types import Broken
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
@@ -123,103 +123,103 @@ class Entities:
     def __init__(self, report: Reporter, module: Module) -> None:
         self._report = report
         self._module = module
-        self._open: list[Stated] = []
+        self._open: list[KindDeclaration] = []
         self._endless: set[int] = set()
-        self._known_sections: dict[Module, Mapping[str, Stated]] = {}
+        self._known_sections: dict[Module, Mapping[str, KindDeclaration]] = {}
         self.broken: set[str] = set()
         self.flawed: set[str] = set()
 
     def all(self) -> tuple[Entity, ...]:
         """Every entity that is right, in the order of the file."""
         found: list[Entity] = []
-        for stated in self._module.stated:
-            if stated.kind.expression:
+        for decl in self._module.declarations:
+            if decl.kind.expression:
                 continue
             try:
-                found.append(self._entity(self._module, stated))
+                found.append(self._entity(self._module, decl))
             except Broken:
-                self.flawed.add(stated.kind.word)
+                self.flawed.add(decl.kind.word)
         return tuple(found)
 
     # ---- one declaration ----
 
-    def _entity(self, module: Module, stated: Stated) -> Entity:
-        if stated in self._open:
+    def _entity(self, module: Module, decl: KindDeclaration) -> Entity:
+        if decl in self._open:
             self._endless |= {id(s.node) for s in self._open}
-            names = " → ".join(f"`{s.name.text}`" for s in [*self._open, stated] if s.name)
+            names = " → ".join(f"`{s.name.text}`" for s in [*self._open, decl] if s.name)
             message = f"these refer to each other in a circle: {names}"
-            self._fail("SK603", module, stated.span, message, "give one of them a value")
-        self._ends(module, stated)
-        self._open.append(stated)
+            self._fail("SK603", module, decl.span, message, "give one of them a value")
+        self._ends(module, decl)
+        self._open.append(decl)
         try:
-            return self._meaning(module, stated)
+            return self._meaning(module, decl)
         finally:
             self._open.pop()
 
-    def _ends(self, module: Module, stated: Stated) -> None:
-        if id(stated.node) in self._endless:
+    def _ends(self, module: Module, decl: KindDeclaration) -> None:
+        if id(decl.node) in self._endless:
             raise Broken
         if len(self._open) >= _CHAIN:
             self._endless |= {id(s.node) for s in self._open}
             message = f"more than {_CHAIN} declarations refer to each other in a row"
-            self._fail("SK603", module, stated.span, message, "refer to the one that has the value")
+            self._fail("SK603", module, decl.span, message, "refer to the one that has the value")
 
-    def _meaning(self, module: Module, stated: Stated) -> Entity:
-        kind, node = stated.kind, stated.node
+    def _meaning(self, module: Module, decl: KindDeclaration) -> Entity:
+        kind, node = decl.kind, decl.node
         before = self._report.errors
-        type_ = self._type(module, stated) if kind.type else None
+        type_ = self._type(module, decl) if kind.type else None
         value: Value | None = None
         base: Entity | None = None
         right = True
         try:
-            value, base = self._value(module, stated)
+            value, base = self._value(module, decl)
         except Broken:
             right = False
-        sorted_ = self._sorted(module, kind, node.block)
-        own = SettingReader(self._report, module.source).read_all(sorted_.settings)
-        self.broken |= {each.name.text for each in sorted_.settings} - own.keys()
+        classified = self._classified(module, kind, node.block)
+        own = SettingReader(self._report, module.source).read_all(classified.settings)
+        self.broken |= {each.name.text for each in classified.settings} - own.keys()
         settings = {**(base.settings if base else {}), **own}
-        children = [*(base.children if base else ()), *self._children(module, sorted_)]
+        children = [*(base.children if base else ()), *self._children(module, classified)]
         if kind.word == "skill" and (about := own.get("about")) and about.words:
             children.insert(0, _about(about))
         if not right:
             raise Broken
         if self._report.errors > before:
             self.flawed.add(kind.word)
-        name = stated.name.text if stated.name else None
-        place = stated.name.span if stated.name else stated.span
+        name = decl.name.text if decl.name else None
+        place = decl.name.span if decl.name else decl.span
         return Entity(
-            kind.word, name, module.source, place, stated.words, type_, value, settings, tuple(children), node.doc
+            kind.word, name, module.source, place, decl.words, type_, value, settings, tuple(children), node.doc
         )
 
-    def _sorted(self, module: Module, kind: Kind, block: nodes.Block | None) -> Sorted:
+    def _classified(self, module: Module, kind: Kind, block: nodes.Block | None) -> ClassifiedBlock:
         if block is None:
-            return Sorted((), ())
-        sorter = Sorter(self._report, module.source, kind.word, kind.settings or (), kind.passes)
-        found = sorter.sort(block.statements)
-        self.broken |= sorter.rejected
+            return ClassifiedBlock((), ())
+        classifier = Classifier(self._report, module.source, kind.word, kind.settings or (), kind.passes)
+        found = classifier.classify(block.statements)
+        self.broken |= classifier.rejected
         return found
 
-    def _children(self, module: Module, sorted_: Sorted) -> list[Entity]:
+    def _children(self, module: Module, classified: ClassifiedBlock) -> list[Entity]:
         found: list[Entity] = []
-        for stated in sorted_.kinds:
+        for decl in classified.kinds:
             try:
-                found.append(self._entity(module, stated))
+                found.append(self._entity(module, decl))
             except Broken:
-                self.broken.add(stated.kind.word)
-                if stated.name is not None:
-                    self.broken.add(stated.name.text)
+                self.broken.add(decl.kind.word)
+                if decl.name is not None:
+                    self.broken.add(decl.name.text)
         return found
 
-    def _type(self, module: Module, stated: Stated) -> FieldType:
-        assert stated.node.type is not None
-        return field_type(self._report, module.source, stated.node.type)
+    def _type(self, module: Module, decl: KindDeclaration) -> FieldType:
+        assert decl.node.type is not None
+        return field_type(self._report, module.source, decl.node.type)
 
     # ---- values and references ----
 
-    def _value(self, module: Module, stated: Stated) -> tuple[Value | None, Entity | None]:
+    def _value(self, module: Module, decl: KindDeclaration) -> tuple[Value | None, Entity | None]:
         """The value after `=`, and the entity that it refers to."""
-        kind, node = stated.kind, stated.node.value
+        kind, node = decl.kind, decl.node.value
         if node is None:
             return None, None
         if isinstance(node, nodes.String | nodes.Text) and kind.value:
@@ -270,7 +270,9 @@ class Entities:
             self._fail("SK204", module, node.of.span, f"unknown module `{node.of.name}`", hint)
         return home, node.name
 
-    def _named(self, home: Module, kind: Kind, name: nodes.Name, module: Module, node: nodes.Expression) -> Stated:
+    def _named(
+        self, home: Module, kind: Kind, name: nodes.Name, module: Module, node: nodes.Expression
+    ) -> KindDeclaration:
         known = home.named(kind.word)
         if name.text in known:
             home.reached.add((kind.word, name.text))
@@ -311,23 +313,23 @@ class Entities:
             self._open.pop()
         return value if isinstance(value, str) else None
 
-    def _sections(self, home: Module) -> Mapping[str, Stated]:
+    def _sections(self, home: Module) -> Mapping[str, KindDeclaration]:
         """The sections of a file, those of its skills included; every reference asks, so the answer is kept."""
         if home not in self._known_sections:
             inside = {
                 s.name.text: s
-                for skill in home.stated
+                for skill in home.declarations
                 if skill.kind.word == "skill" and skill.node.block is not None
-                for s in self._quietly_sorted(home, skill)
+                for s in self._quietly_classified(home, skill)
                 if s.name is not None
             }
             self._known_sections[home] = {**inside, **home.named("section")}
         return self._known_sections[home]
 
-    def _quietly_sorted(self, home: Module, skill: Stated) -> tuple[Stated, ...]:
+    def _quietly_classified(self, home: Module, skill: KindDeclaration) -> tuple[KindDeclaration, ...]:
         assert skill.node.block is not None
-        sorter = Sorter(Reporter(), home.source, skill.kind.word, skill.kind.settings or ())
-        return sorter.sort(skill.node.block.statements).kinds
+        classifier = Classifier(Reporter(), home.source, skill.kind.word, skill.kind.settings or ())
+        return classifier.classify(skill.node.block.statements).kinds
 
     def _no_heading(self, known: Collection[str], name: nodes.Name, module: Module) -> NoReturn:
         hint = self._meant(name.text, known) or _listed("its headings are", known) or "it has no headings"

@@ -46,7 +46,7 @@ class Form:
     block: tuple[SettingKind, ...] | None = None
     passes: bool = False
 
-    def described(self) -> str:
+    def describe(self) -> str:
         """The shape in a few words, for messages and for the reference."""
         if self.kind == "number":
             return _number(self)
@@ -160,7 +160,7 @@ def setting(
     return field(default=default, metadata={"setting": kind})
 
 
-def declared(block: type[Any]) -> tuple[SettingKind, ...]:
+def settings_of(block: type[Any]) -> tuple[SettingKind, ...]:
     """The settings of a block that is declared as a dataclass."""
     types = get_type_hints(block)
     return tuple(

@@ -27,7 +27,7 @@ from skillc.language import arguments
 from skillc.language.checked import FieldType
 from skillc.language.modules import Module, elsewhere
 from skillc.language.scope import Binding, Scope, unknown_module
-from skillc.language.statements import Stated
+from skillc.language.statements import KindDeclaration
 from skillc.language.types import ArgumentType, Broken, ColumnType, ConditionType, NumberType, Type, Typed, bare
 from skillc.syntax import nodes
 from skillc.text import counted, listed
@@ -81,30 +81,30 @@ class UserFunction:
     """A metric or gate with parameters, and its file."""
 
     module: Module
-    stated: Stated
+    decl: KindDeclaration
     shown: str
 
     @property
     def name(self) -> str:
         """Its name in that file."""
-        assert self.stated.name is not None
-        return self.stated.name.text
+        assert self.decl.name is not None
+        return self.decl.name.text
 
     @property
     def level(self) -> Level:
         """The level at which it can be called."""
-        return Level.RUN if self.stated.kind.word == "gate" else Level.EXAMPLE
+        return Level.RUN if self.decl.kind.word == "gate" else Level.EXAMPLE
 
     @property
     def parameters(self) -> tuple[nodes.Parameter, ...]:
         """Its parameters."""
-        return self.stated.node.parameters or ()
+        return self.decl.node.parameters or ()
 
     @property
     def body(self) -> nodes.Expression:
         """Its body."""
-        assert self.stated.node.value is not None
-        return self.stated.node.value
+        assert self.decl.node.value is not None
+        return self.decl.node.value
 
 
 def own_function(low: Lowering, called: nodes.Expression) -> UserFunction | None:
@@ -115,16 +115,16 @@ def own_function(low: Lowering, called: nodes.Expression) -> UserFunction | None
     """
     scope = low.scope
     if isinstance(called, nodes.Reference):
-        stated = scope.module.functions().get(called.name)
-        return None if stated is None else UserFunction(scope.module, stated, called.name)
+        decl = scope.module.functions().get(called.name)
+        return None if decl is None else UserFunction(scope.module, decl, called.name)
     if not (isinstance(called, nodes.Member) and isinstance(called.of, nodes.Reference)):
         return None
     module = scope.module.alias(called.of.name)
     if module is None:
         raise unknown_module(scope, called.of, scope.module.uses)
-    stated = module.functions().get(called.name.text)
-    if stated is not None:
-        return UserFunction(module, stated, f"{called.of.name}.{called.name.text}")
+    decl = module.functions().get(called.name.text)
+    if decl is not None:
+        return UserFunction(module, decl, f"{called.of.name}.{called.name.text}")
     if called.name.text in module.dropped:
         raise Broken
 
@@ -186,10 +186,10 @@ def verify(low: Lowering, function: UserFunction) -> bool:
 
 def _circle(scope: Scope, function: UserFunction) -> None:
     function.module.verified[function.name] = False
-    assert function.stated.name is not None
+    assert function.decl.name is not None
     message = f"`{function.name}` calls itself"
     scope.report.add(
-        "SK212", function.module.source, function.stated.name.span, message, hint="the language has no recursion"
+        "SK212", function.module.source, function.decl.name.span, message, hint="the language has no recursion"
     )
 
 

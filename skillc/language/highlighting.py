@@ -24,7 +24,7 @@ CONSTANTS = ("on", "off", "none")
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Vocabulary:
     """The words of the language by what they are, each sorted.
 
     Attributes:
@@ -44,7 +44,7 @@ class Words:
     units: tuple[str, ...]
 
 
-def words() -> Words:
+def vocabulary() -> Vocabulary:
     """The words, from the table of kinds and the registries of functions, types and units."""
     settings: set[str] = set()
     values: set[str] = set()
@@ -55,7 +55,7 @@ def words() -> Words:
         _collect(kind.settings or (), settings, values)
         for form in kind.value:
             _collect_form(form, settings, values)
-    return Words(
+    return Vocabulary(
         kinds=tuple(sorted(KINDS)),
         modifiers=tuple(sorted(modifiers)),
         settings=tuple(sorted(settings)),
@@ -91,7 +91,7 @@ def _portable(pattern: str) -> str:
 
 def textmate() -> dict[str, Any]:
     """The TextMate grammar, as JSON values."""
-    found, known = terminals(), words()
+    found, known = terminals(), vocabulary()
     name = _portable(found["NAME"])
     return {
         "comment": "Made from the table of kinds and the grammar by `python -m editors.make`; changes are lost.",
@@ -210,7 +210,7 @@ def _use(name: str) -> dict[str, Any]:
     }
 
 
-def _statement(known: Words, name: str) -> dict[str, Any]:
+def _statement(known: Vocabulary, name: str) -> dict[str, Any]:
     """`trainable section rules`, `language 1`, `limit = 300 tokens`: only where a statement may begin.
 
     Some kinds have the name of a setting, and are kinds only before a name or a `{`.

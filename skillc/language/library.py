@@ -28,7 +28,7 @@ _INDENT = "    "
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class LibraryDeclaration:
     """A declaration of a module.
 
     Attributes:
@@ -58,19 +58,19 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class LibraryModule:
     """A module: `about` is the comment at its head, of which the first line is the summary."""
 
     name: str
     about: str
-    declarations: tuple[Declared, ...]
+    declarations: tuple[LibraryDeclaration, ...]
 
     @property
     def summary(self) -> str:
         """One line."""
         return self.about.partition("\n")[0]
 
-    def find(self, name: str) -> Declared | None:
+    def find(self, name: str) -> LibraryDeclaration | None:
         """The declaration of a name."""
         return next((each for each in self.declarations if each.name.rpartition(".")[2] == name), None)
 
@@ -79,25 +79,25 @@ class Described:
 class Library:
     """All modules that a program can use without a path, and what is wrong with packages that bring some."""
 
-    modules: tuple[Described, ...]
+    modules: tuple[LibraryModule, ...]
     problems: tuple[str, ...] = ()
 
-    def find(self, name: str) -> Described | None:
+    def find(self, name: str) -> LibraryModule | None:
         """A module by its whole name, or without the `std`."""
         by_name = {each.name: each for each in self.modules}
         return by_name.get(name) or by_name.get(f"{STD}.{name}")
 
 
-def reference() -> Library:
+def standard_library() -> Library:
     """The standard library alone, the same on every machine."""
-    return Library(tuple(described(f"{STD}.{name}", standard(name)) for name in standard_names()))
+    return Library(tuple(describe_module(f"{STD}.{name}", standard(name)) for name in standard_names()))
 
 
-def installed() -> Library:
+def installed_library() -> Library:
     """The standard library, and the modules of installed packages."""
     from skillc.language.skill_packages import PackageError, claims, locate, usable
 
-    modules, problems = list(reference().modules), []
+    modules, problems = list(standard_library().modules), []
     found = claims()
     for name in found:
         if name not in usable(found):
@@ -109,19 +109,19 @@ def installed() -> Library:
             problems.append(error.message + (f"; {error.hint}" if error.hint else ""))
             continue
         for each in _of_package(package):
-            if isinstance(each, Described):
+            if isinstance(each, LibraryModule):
                 modules.append(each)
             else:
                 problems.append(each)
     return Library(tuple(modules), tuple(problems))
 
 
-def described(name: str, source: Source) -> Described:
+def describe_module(name: str, source: Source) -> LibraryModule:
     """What a module says of itself; statements that can't be read are left out."""
     parsed = parse(source)
     statements = [each for each in parsed.program.statements if isinstance(each, nodes.Declaration)]
     declared = [found for each in statements if (found := _declared(name, each, source)) is not None]
-    return Described(name, _head(parsed), tuple(declared))
+    return LibraryModule(name, _head(parsed), tuple(declared))
 
 
 def _unusable(name: str, found: Sequence[Claim]) -> str:
@@ -129,7 +129,7 @@ def _unusable(name: str, found: Sequence[Claim]) -> str:
     return f"`{name}` of {found[0].shown} is {why}"
 
 
-def _of_package(package: Package) -> Iterator[Described | str]:
+def _of_package(package: Package) -> Iterator[LibraryModule | str]:
     loader = Loader(package.folder)
     for dotted in package.modules():
         try:
@@ -137,10 +137,10 @@ def _of_package(package: Package) -> Iterator[Described | str]:
         except SkillcError as error:
             yield error.message
             continue
-        yield described(f"{package.name}.{dotted}", source)
+        yield describe_module(f"{package.name}.{dotted}", source)
 
 
-def _declared(module: str, node: nodes.Declaration, source: Source) -> Declared | None:
+def _declared(module: str, node: nodes.Declaration, source: Source) -> LibraryDeclaration | None:
     at = next((i for i, word in enumerate(node.words) if word.text in KINDS), None)
     if at is None or at + 1 >= len(node.words):
         return None
@@ -152,7 +152,7 @@ def _declared(module: str, node: nodes.Declaration, source: Source) -> Declared 
     signature = " ".join(source.slice(Span(node.span.start, end)).split())
     doc, example = _apart(node.doc or "")
     name = f"{module.rpartition('.')[2]}.{node.words[at + 1].text}"
-    return Declared(module, name, node.words[at].text, signature, doc, example, source.slice(node.span))
+    return LibraryDeclaration(module, name, node.words[at].text, signature, doc, example, source.slice(node.span))
 
 
 def _apart(doc: str) -> tuple[str, str]:
@@ -176,7 +176,7 @@ def _head(parsed: Parsed) -> str:
 # ---- `skillc std` -----------------------------------------------------------------------------------
 
 
-def page(library: Library, name: str | None) -> str:
+def render_page(library: Library, name: str | None) -> str:
     """Show all modules, one module, or one declaration as text.
 
     Raises:
@@ -186,12 +186,12 @@ def page(library: Library, name: str | None) -> str:
     if found is None:
         text = _listing(library)
     else:
-        text = _module(found) if isinstance(found, Described) else _declaration(found)
+        text = _module(found) if isinstance(found, LibraryModule) else _declaration(found)
     # What a package says may hold signs that move the cursor.
     return "\n".join(printable(line) for line in text.split("\n"))
 
 
-def as_data(library: Library, name: str | None) -> dict[str, Any]:
+def to_json(library: Library, name: str | None) -> dict[str, Any]:
     """Describe the same as JSON values.
 
     Raises:
@@ -201,12 +201,12 @@ def as_data(library: Library, name: str | None) -> dict[str, Any]:
         modules = [_module_data(each) for each in library.modules]
         return {"format_version": FORMAT_VERSION, "modules": modules, "problems": list(library.problems)}
     found = lookup(library, name)
-    if isinstance(found, Described):
+    if isinstance(found, LibraryModule):
         return {"format_version": FORMAT_VERSION, "module": _module_data(found)}
     return {"format_version": FORMAT_VERSION, "declaration": _declaration_data(found)}
 
 
-def lookup(library: Library, name: str) -> Described | Declared:
+def lookup(library: Library, name: str) -> LibraryModule | LibraryDeclaration:
     """A module, or a declaration behind a module's name: `gates`, `std.gates`, `gates.strict`.
 
     Raises:
@@ -253,7 +253,7 @@ def _listing(library: Library) -> str:
     )
 
 
-def _module(module: Described) -> str:
+def _module(module: LibraryModule) -> str:
     lines = [module.name]
     for paragraph in module.about.split("\n\n"):
         lines += ["", *_wrapped(paragraph, "")]
@@ -262,7 +262,7 @@ def _module(module: Described) -> str:
     return "\n".join([*lines, "", f"use {module.name}"])
 
 
-def _declaration(found: Declared) -> str:
+def _declaration(found: LibraryDeclaration) -> str:
     lines = [f"{found.name} ({found.module})", "", f"  {found.signature}"]
     for paragraph in found.doc.split("\n\n"):
         lines += ["", *_wrapped(paragraph, "")]
@@ -281,12 +281,12 @@ def _wrapped(text: str, indent: str) -> list[str]:
 # ---- data -----------------------------------------------------------------------------------------
 
 
-def _module_data(module: Described) -> dict[str, Any]:
+def _module_data(module: LibraryModule) -> dict[str, Any]:
     declared = [_declaration_data(each) for each in module.declarations]
     return {"name": module.name, "summary": module.summary, "about": module.about, "declarations": declared}
 
 
-def _declaration_data(found: Declared) -> dict[str, Any]:
+def _declaration_data(found: LibraryDeclaration) -> dict[str, Any]:
     return {
         "name": found.name,
         "module": found.module,

@@ -13,7 +13,7 @@ from skillc.diagnostics.suggest import spelling_fix, spelling_hint
 from skillc.errors import SkillcError
 from skillc.language.kinds import STATES
 from skillc.language.modules import STD, Loader, Module, shown_in, standard, standard_names
-from skillc.language.statements import Sorter
+from skillc.language.statements import Classifier
 from skillc.language.types import Broken
 from skillc.syntax import nodes
 from skillc.syntax.files import PathError, resolve_path
@@ -262,10 +262,10 @@ class Linker:
             hint = f"see `skillc check {source.name}`"
             self._report.add("SK106", module.source, place, message, secondary=(label,), hint=hint)
             raise Broken
-        sorter = Sorter(self._report, source, "", ())
-        sorted_ = sorter.sort(parsed.program.statements)
-        dropped = parsed.dropped | sorter.rejected
-        found = Module(target.key, source, sorted_.kinds, dropped, path=target.path, package=target.package)
+        classifier = Classifier(self._report, source, "", ())
+        classified = classifier.classify(parsed.program.statements)
+        dropped = parsed.dropped | classifier.rejected
+        found = Module(target.key, source, classified.kinds, dropped, path=target.path, package=target.package)
         self.link(found, parsed.program.statements, Label(module.source, place))
         return found
 

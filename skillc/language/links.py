@@ -1,6 +1,6 @@
 """What each name of a file stands for, and where that is declared: for editors.
 
-Position picks the namespace, as it does for the checker, by the same tables: `Sorter` says what a statement is,
+Position picks the namespace, as it does for the checker, by the same tables: `Classifier` says what a statement is,
 `Module` what there is of a name, a builtin's parameters what an argument may be. Unlike the checker this one goes on
 behind a mistake, so that it holds for programs that are being typed, and it reports nothing.
 """
@@ -8,21 +8,106 @@ behind a mistake, so that it holds for programs that are being typed, and it rep
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from skillc.diagnostics.diagnostic import Reporter
-from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Level, lookup
+from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, Level, lookup
+from skillc.gates.functions import Parameter as BuiltinParameter
 from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
 from skillc.language.kinds import KINDS, STATES, TYPES, Kind
 from skillc.language.modules import Module
-from skillc.language.statements import Sorter, Stated, StatedSetting, is_language
-from skillc.language.symbols import Symbol, at, declared, fields_in, metrics_in, parameter_of, sections_in
+from skillc.language.statements import Classifier, KindDeclaration, SettingDeclaration, is_language
 from skillc.syntax import nodes
-from skillc.syntax.source import Span
+from skillc.syntax.source import Source, Span
 
 _EXAMPLE_TYPES = ("metric", "condition", "text", "output", "readable")
 _NAMED = {"field": "field", "model": "model", "rubric": "rubric", "judged": "rubric", "skill": "skill"}
+
+
+Origin = (
+    KindDeclaration
+    | SettingKind
+    | Kind
+    | Builtin
+    | BuiltinParameter
+    | Module
+    | nodes.Parameter
+    | nodes.LabelType
+    | None
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """Something that a name can stand for; two are the same where all but `origin` and `source` is.
+
+    Attributes:
+        kind: the word of the kinds table, or `module`, `file`, `heading`, `parameter`, `label`; of the language's own
+            `statement`, `setting`, `word`, `type`, `state`, `function`, `option`.
+        file: the name of the source that declares it; None for what is the language's own, and for a file.
+        span: where its name stands in that file.
+        owner: the function of a parameter or option, the kind that has a setting.
+        origin: what declares it.
+    """
+
+    kind: str
+    name: str
+    file: str | None = None
+    span: Span | None = None
+    owner: str = ""
+    source: Source | None = field(default=None, compare=False, repr=False)
+    origin: Origin = field(default=None, compare=False, repr=False)
+
+
+def symbol_of(decl: KindDeclaration) -> Symbol | None:
+    """What a declaration with a name declares."""
+    if decl.name is None:
+        return None
+    return symbol_at(decl.kind.word, decl.name, decl.source, decl)
+
+
+def fields_in(module: Module) -> dict[str, KindDeclaration]:
+    """Fields of task and data by name, the first of two that are alike."""
+    found: dict[str, KindDeclaration] = {}
+    for parent in ("task", "data"):
+        for decl in _children(module, parent):
+            if decl.name is not None:
+                found.setdefault(decl.name.text, decl)
+    return found
+
+
+def sections_in(module: Module) -> dict[str, KindDeclaration]:
+    """Sections that another may reuse: of skills, and of the file itself."""
+    inside = {s.name.text: s for s in _children(module, "skill") if s.name is not None and s.kind.word == "section"}
+    return {**inside, **module.named("section")}
+
+
+def metrics_in(module: Module) -> dict[str, KindDeclaration]:
+    """Metrics without parameters, the goal included."""
+    found = {**module.named("goal"), **module.named("metric")}
+    return {name: decl for name, decl in found.items() if decl.node.parameters is None}
+
+
+def _children(module: Module, parent: str) -> list[KindDeclaration]:
+    found: list[KindDeclaration] = []
+    for decl in module.declarations:
+        if decl.kind.word == parent and decl.node.block is not None:
+            classifier = Classifier(Reporter(), module.source, parent, decl.kind.settings or (), decl.kind.passes)
+            for statement in decl.node.block.statements:
+                found += classifier.classify([statement]).kinds
+    return found
+
+
+def symbol_at(kind: str, name: nodes.Name, source: Source, origin: Origin, owner: str = "") -> Symbol:
+    """What a name declares where it stands."""
+    return Symbol(kind, name.text, source.name, name.span, owner, source, origin)
+
+
+def parameter_of(module: Module, decl: KindDeclaration, parameter: nodes.Parameter) -> Symbol:
+    """A parameter of a function."""
+    owner = decl.name.text if decl.name is not None else ""
+    return symbol_at("parameter", parameter.name, module.source, parameter, owner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +165,7 @@ class _Walker:
         passes: bool = False,
         owner: str = "",
     ) -> None:
-        sorter = Sorter(Reporter(), self.source, parent, settings, passes)
+        classifier = Classifier(Reporter(), self.source, parent, settings, passes)
         for statement in statements:
             if isinstance(statement, nodes.Use):
                 self._use(statement)
@@ -89,10 +174,10 @@ class _Walker:
                     self._add(statement.words[0].span, Symbol("statement", "language"))
             else:
                 # One at a time, so that a second setting of one name has its links too.
-                sorted_ = sorter.sort([statement])
-                for stated in sorted_.kinds:
-                    self._stated(stated)
-                for setting in sorted_.settings:
+                classified = classifier.classify([statement])
+                for decl in classified.kinds:
+                    self._declaration(decl)
+                for setting in classified.settings:
                     self._setting(setting, parent or owner)
 
     def _use(self, use: nodes.Use) -> None:
@@ -108,20 +193,20 @@ class _Walker:
         if written is not None:
             self._add(written, target)
         if name is not None:
-            self._add(name.span, at("module", name, self.source, module), declares=True)
+            self._add(name.span, symbol_at("module", name, self.source, module), declares=True)
 
-    def _stated(self, stated: Stated) -> None:
-        kind, node = stated.kind, stated.node
+    def _declaration(self, decl: KindDeclaration) -> None:
+        kind, node = decl.kind, decl.node
         for word in node.words:
-            if word is not stated.name:
+            if word is not decl.name:
                 self._add(word.span, Symbol("statement", word.text, origin=KINDS.get(word.text, kind)))
-        if stated.name is not None and stated.bare is not None:
-            self._add(stated.name.span, Symbol("word", stated.name.text, owner=kind.word, origin=stated))
-        elif stated.name is not None:
-            self._add(stated.name.span, declared(stated), declares=True)
+        if decl.name is not None and decl.bare is not None:
+            self._add(decl.name.span, Symbol("word", decl.name.text, owner=kind.word, origin=decl))
+        elif decl.name is not None:
+            self._add(decl.name.span, symbol_of(decl), declares=True)
         if node.type is not None:
             self._type(node.type)
-        parameters = self._parameters(stated)
+        parameters = self._parameters(decl)
         if node.value is not None:
             if kind.expression:
                 level = Level.RUN if kind.word in ("gate", "require") else Level.EXAMPLE
@@ -133,12 +218,12 @@ class _Walker:
         if node.block is not None:
             self.statements(node.block.statements, kind.word, kind.settings or (), kind.passes)
 
-    def _parameters(self, stated: Stated) -> dict[str, Symbol] | None:
-        if stated.node.parameters is None:
+    def _parameters(self, decl: KindDeclaration) -> dict[str, Symbol] | None:
+        if decl.node.parameters is None:
             return None
         found: dict[str, Symbol] = {}
-        for parameter in stated.node.parameters:
-            symbol = parameter_of(self.module, stated, parameter)
+        for parameter in decl.node.parameters:
+            symbol = parameter_of(self.module, decl, parameter)
             self._add(parameter.name.span, symbol, declares=True)
             found.setdefault(parameter.name.text, symbol)
             if isinstance(parameter.type, nodes.NamedType) and parameter.type.name in PARAMETER_TYPES:
@@ -173,7 +258,7 @@ class _Walker:
         if module.sections is not None and name.text in module.sections:
             self._add(name.span, Symbol("heading", name.text, owner=module.key, origin=module))
         elif name.text in known:
-            self._add(name.span, declared(known[name.text]))
+            self._add(name.span, symbol_of(known[name.text]))
 
     def _module_of(self, node: nodes.Member) -> Module | None:
         """The module before the dot, which gets its link."""
@@ -190,25 +275,27 @@ class _Walker:
             return None
         # The alias is the last word of its statement, or of the path in it.
         start = self.source.text.rfind(name, place.start, place.end)
-        return at("module", nodes.Name(Span(start, start + len(name)), name), self.source, self.module.uses[name])
+        return symbol_at(
+            "module", nodes.Name(Span(start, start + len(name)), name), self.source, self.module.uses[name]
+        )
 
     # ---- settings ----
 
-    def _setting(self, stated: StatedSetting, owner: str) -> None:
-        node = stated.node
+    def _setting(self, decl: SettingDeclaration, owner: str) -> None:
+        node = decl.node
         for word in node.words[:-1]:
             self._add(word.span, Symbol("statement", word.text))
-        if stated.setting is None:
+        if decl.setting is None:
             return
-        self._add(stated.name.span, Symbol("setting", stated.name.text, owner=owner, origin=stated.setting))
+        self._add(decl.name.span, Symbol("setting", decl.name.text, owner=owner, origin=decl.setting))
         form = None
         if node.value is not None:
-            form = self._setting_value(node.value, stated.setting.forms)
+            form = self._setting_value(node.value, decl.setting.forms)
         else:
-            form = next((each for each in stated.setting.forms if each.kind == "block"), None)
+            form = next((each for each in decl.setting.forms if each.kind == "block"), None)
         if node.block is not None:
             block = form.block if form is not None and form.block is not None else ()
-            self.statements(node.block.statements, None, block, passes=True, owner=stated.name.text)
+            self.statements(node.block.statements, None, block, passes=True, owner=decl.name.text)
 
     def _setting_value(self, node: nodes.Expression, forms: Iterable[Form]) -> Form | None:
         for form in forms:
@@ -263,9 +350,9 @@ class _Walker:
         elif name in STATES and place.level is Level.RUN:
             self._add(node.span, Symbol("state", name))
         elif place.parameters is None and name in self._fields:
-            self._add(node.span, declared(self._fields[name]))
+            self._add(node.span, symbol_of(self._fields[name]))
         elif place.parameters is None and name in self._metrics:
-            self._add(node.span, declared(self._metrics[name]))
+            self._add(node.span, symbol_of(self._metrics[name]))
         elif name == "none":
             self._add(node.span, Symbol("word", name))
 
@@ -276,19 +363,19 @@ class _Walker:
             if place.parameters is not None:
                 self._add(node.name.span, place.parameters.get(name))
             elif name in self._metrics:
-                self._add(node.name.span, declared(self._metrics[name]))
+                self._add(node.name.span, symbol_of(self._metrics[name]))
             return
         module = self._module_of(node)
         if module is not None:
             self._of_module(module, node.name)
 
-    def _of_module(self, module: Module, name: nodes.Name) -> Stated | None:
+    def _of_module(self, module: Module, name: nodes.Name) -> KindDeclaration | None:
         """A function of a module, else anything of it that has this name, which would be a mistake."""
         found = module.functions().get(name.text)
         if found is None:
-            found = next((s for s in module.stated if s.name is not None and s.name.text == name.text), None)
+            found = next((s for s in module.declarations if s.name is not None and s.name.text == name.text), None)
         if found is not None:
-            self._add(name.span, declared(found))
+            self._add(name.span, symbol_of(found))
         return found
 
     def _compared_label(self, node: nodes.Compare) -> None:
@@ -304,25 +391,25 @@ class _Walker:
 
     def _call(self, node: nodes.Call, place: _Place) -> None:
         called = node.function
-        stated, module = None, self.module
+        decl, module = None, self.module
         if isinstance(called, nodes.Reference):
-            stated = self.module.functions().get(called.name)
-            if stated is not None:
-                self._add(called.span, declared(stated))
+            decl = self.module.functions().get(called.name)
+            if decl is not None:
+                self._add(called.span, symbol_of(decl))
             else:
                 self._builtin(node, called, place)
                 return
         elif isinstance(called, nodes.Member):
             of = self._module_of(called)
             if of is not None:
-                module, stated = of, self._of_module(of, called.name)
-        parameters = stated.node.parameters if stated is not None else None
+                module, decl = of, self._of_module(of, called.name)
+        parameters = decl.node.parameters if decl is not None else None
         for index, argument in enumerate(node.arguments):
             found = None
             if parameters is not None and argument.name is not None:
                 found = next((p for p in parameters if p.name.text == argument.name.text), None)
-                if found is not None and stated is not None:
-                    self._add(argument.name.span, parameter_of(module, stated, found))
+                if found is not None and decl is not None:
+                    self._add(argument.name.span, parameter_of(module, decl, found))
             elif parameters is not None and index < len(parameters):
                 found = parameters[index]
             type_ = found.type.name if found is not None and isinstance(found.type, nodes.NamedType) else ""
@@ -364,12 +451,12 @@ class _Walker:
         elif kind == "field":
             self._field(node)
         elif node.name in self.module.named(kind):
-            self._add(node.span, declared(self.module.named(kind)[node.name]))
+            self._add(node.span, symbol_of(self.module.named(kind)[node.name]))
         self._word(node, ("none",))
 
     def _field(self, node: nodes.Reference) -> None:
         if node.name in self._fields:
-            self._add(node.span, declared(self._fields[node.name]))
+            self._add(node.span, symbol_of(self._fields[node.name]))
 
     def _word(self, node: nodes.Reference, words: tuple[str, ...]) -> None:
         if node.name in words:

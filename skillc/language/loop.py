@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from skillc.language.forms import DOLLARS, SCHEDULES, TIME, amount, count, declared, number, setting
+from skillc.language.forms import DOLLARS, SCHEDULES, TIME, amount, count, number, setting, settings_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +242,7 @@ class BudgetPlan:
     )
 
 
-OPTIMIZE = declared(OptimizePlan)
-BUDGET = declared(BudgetPlan)
+OPTIMIZE = settings_of(OptimizePlan)
+BUDGET = settings_of(BudgetPlan)
 CAPS = tuple(each.name for each in BUDGET if each.ends_run)
 """The caps with which a run comes to an end."""

@@ -9,12 +9,12 @@ from typing import Literal
 from skillc.diagnostics.diagnostic import Reporter
 from skillc.gates.functions import RUN_FUNCTIONS, Level
 from skillc.gates.terms import CallTerm, MeanTerm, MetricTerm, StateTerm, Term, calls, extent, show_term, walk
-from skillc.language.checked import CheckedGate, CheckedMetric, Later
+from skillc.language.checked import CheckedGate, CheckedMetric, Unsupported
 from skillc.language.expressions import Lowering
 from skillc.language.functions import UserFunction, verify
 from skillc.language.modules import Module
 from skillc.language.scope import Declarations, Effort, Scope
-from skillc.language.statements import Stated
+from skillc.language.statements import KindDeclaration
 from skillc.language.types import Broken, NumberType
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
@@ -37,33 +37,33 @@ class Lower:
         self._report = report
         self._module = module
         self._comments = comments
-        self._stated: dict[str, Stated] = {}
-        for stated in module.stated:
-            if stated.kind.word in ("metric", "goal") and stated.node.parameters is None and stated.name is not None:
-                self._stated.setdefault(stated.name.text, stated)
+        self._declared: dict[str, KindDeclaration] = {}
+        for decl in module.declarations:
+            if decl.kind.word in ("metric", "goal") and decl.node.parameters is None and decl.name is not None:
+                self._declared.setdefault(decl.name.text, decl)
         self._done: dict[str, CheckedMetric | None] = {}
         self._open: list[str] = []
         self._scope = Scope(report, module, Level.EXAMPLE, facts, self, effort=Effort())
-        self.names = frozenset(self._stated)
+        self.names = frozenset(self._declared)
         self.metrics: dict[str, CheckedMetric] = {}
 
     @property
-    def later(self) -> list[Later]:
+    def unsupported(self) -> list[Unsupported]:
         """The calls of functions that this version can't run."""
-        return self._scope.effort.later
+        return self._scope.effort.unsupported
 
     # ---- functions ----
 
     def check_functions(self) -> None:
         """Check the body of every function, even if nothing calls it."""
-        for name, stated in self._module.functions().items():
-            verify(Lowering(self._scope), UserFunction(self._module, stated, name))
+        for name, decl in self._module.functions().items():
+            verify(Lowering(self._scope), UserFunction(self._module, decl, name))
 
     # ---- metrics ----
 
     def lower_metrics(self) -> None:
         """Lower all metrics."""
-        for name in in_order({name: stated.node.value for name, stated in self._stated.items()}):
+        for name in in_order({name: decl.node.value for name, decl in self._declared.items()}):
             try:
                 self.metric(name)
             except Broken:
@@ -80,7 +80,7 @@ class Lower:
         if name not in self._done:
             self._open.append(name)
             try:
-                self._done[name] = self._lowered(name, self._stated[name], depth)
+                self._done[name] = self._lowered(name, self._declared[name], depth)
             except Broken:
                 self._done[name] = None
             finally:
@@ -93,7 +93,7 @@ class Lower:
 
     def _circle(self, name: str) -> None:
         circle = self._open[self._open.index(name) :]
-        first = circle.index(min(circle, key=lambda each: self._stated[each].span))
+        first = circle.index(min(circle, key=lambda each: self._declared[each].span))
         circle = [*circle[first:], *circle[: first + 1]]
         shown = [f"`{each}`" for each in circle]
         shown[_CIRCLE_SHOWN:-1] = ["..."] * (len(shown) > _CIRCLE_SHOWN + 1)
@@ -101,16 +101,16 @@ class Lower:
         self._report.add(
             "SK212",
             self._module.source,
-            self._stated[circle[0]].span,
+            self._declared[circle[0]].span,
             message,
             hint="let one of them read fields alone",
         )
         raise Broken
 
-    def _lowered(self, name: str, stated: Stated, depth: int) -> CheckedMetric:
-        node, goal = stated.node.value, stated.kind.word == "goal"
+    def _lowered(self, name: str, decl: KindDeclaration, depth: int) -> CheckedMetric:
+        node, goal = decl.node.value, decl.kind.word == "goal"
         assert node is not None
-        before = len(self.later)
+        before = len(self.unsupported)
         typed, quantity = Lowering(self._scope, depth).number(node)
         self._say_once(before)
         self._small(node, typed.term)
@@ -132,8 +132,8 @@ class Lower:
             goal,
             True,
             self._module.source,
-            stated.span,
-            stated.node.doc,
+            decl.span,
+            decl.node.doc,
         )
 
     def _reads_unbounded(self, term: Term) -> bool:
@@ -151,8 +151,8 @@ class Lower:
 
     def _say_once(self, before: int) -> None:
         """Keep one call of each function that this version can't run, of those in one expression."""
-        later = self._scope.effort.later
-        later[before:] = {each.what: each for each in reversed(later[before:])}.values()
+        unsupported = self._scope.effort.unsupported
+        unsupported[before:] = {each.what: each for each in reversed(unsupported[before:])}.values()
 
     def _small(self, node: nodes.Expression, term: Term) -> None:
         if extent(term)[0] > _LARGEST:
@@ -165,53 +165,53 @@ class Lower:
     def lower_gates(self) -> tuple[CheckedGate, ...]:
         """Lower the gates and requires, in the order of the file; leave out those with errors."""
         found: list[CheckedGate] = []
-        for stated in self._module.stated:
-            if stated.kind.word in ("gate", "require") and stated.node.parameters is None and stated.bare is None:
+        for decl in self._module.declarations:
+            if decl.kind.word in ("gate", "require") and decl.node.parameters is None and decl.bare is None:
                 try:
-                    found.append(self._gate(stated))
+                    found.append(self._gate(decl))
                 except Broken:
                     continue
         return tuple(found)
 
-    def _gate(self, stated: Stated) -> CheckedGate:
-        node, name = stated.node.value, stated.name
+    def _gate(self, decl: KindDeclaration) -> CheckedGate:
+        node, name = decl.node.value, decl.name
         assert node is not None
         assert name is not None
-        scope, before = replace(self._scope, level=Level.RUN), len(self.later)
+        scope, before = replace(self._scope, level=Level.RUN), len(self.unsupported)
         low = Lowering(scope)
         typed = low.lower(node)
         if isinstance(typed.type, NumberType):
             shown = scope.shown(node.span)
             hint = f"compare it: `{shown} >= ...{' ' + typed.type.unit if typed.type.unit else ''}`"
             raise scope.fail(
-                "SK309", node.span, f"the {stated.kind.word} `{name.text}` is a number, not a condition", hint
+                "SK309", node.span, f"the {decl.kind.word} `{name.text}` is a number, not a condition", hint
             )
         typed, _ = low.condition(node)
         self._say_once(before)
         self._small(node, typed.term)
-        kind: Literal["gate", "require"] = "gate" if stated.kind.word == "gate" else "require"
-        self._speaks_of(kind, scope, stated, typed.term)
-        for_: Literal["slow"] | None = "slow" if stated.suffix else None
+        kind: Literal["gate", "require"] = "gate" if decl.kind.word == "gate" else "require"
+        self._speaks_of(kind, scope, decl, typed.term)
+        for_: Literal["slow"] | None = "slow" if decl.suffix else None
         text = self._text(node)
-        return CheckedGate(name.text, typed.term, kind, for_, text, scope.source, stated.span, stated.node.doc)
+        return CheckedGate(name.text, typed.term, kind, for_, text, scope.source, decl.span, decl.node.doc)
 
-    def _speaks_of(self, kind: str, scope: Scope, stated: Stated, term: Term) -> None:
+    def _speaks_of(self, kind: str, scope: Scope, decl: KindDeclaration, term: Term) -> None:
         """Reporter a gate that does not read the candidate, and a require that reads more than the initial skill."""
-        assert stated.name is not None
-        assert stated.node.value is not None
+        assert decl.name is not None
+        assert decl.node.value is not None
         states = {each.state for each in walk(term) if isinstance(each, MeanTerm | StateTerm)}
         moved = [each.function for each in calls(term) if _about_candidate(each)]
         if kind == "gate" and "candidate" not in states and not moved:
-            hint = f"compare `candidate.metric`, or write `require {stated.name.text} = ...`"
+            hint = f"compare `candidate.metric`, or write `require {decl.name.text} = ...`"
             raise scope.fail(
-                "SK502", stated.name.span, f"the gate `{stated.name.text}` does not look at the candidate", hint
+                "SK502", decl.name.span, f"the gate `{decl.name.text}` does not look at the candidate", hint
             )
         if kind == "require" and (moved or states - {"initial"}):
             word = f"`{moved[0]}`" if moved else f"`{min(states - {'initial'})}`"
             message = f"a require is decided before the first step, when there is no {word} yet"
             if not moved and states - {"initial"} != {"candidate"}:
                 message = f"a require is decided before the first step, when the only skill is `initial`, not {word}"
-            raise scope.fail("SK503", stated.node.value.span, message, "write `initial.metric`, or make it a gate")
+            raise scope.fail("SK503", decl.node.value.span, message, "write `initial.metric`, or make it a gate")
 
     def _text(self, node: nodes.Expression) -> str:
         """The expression as written, on one line, without the comments in it."""

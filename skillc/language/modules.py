@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from skillc.errors import SkillcError
 from skillc.files import shipped_folder
-from skillc.language.statements import Stated
+from skillc.language.statements import KindDeclaration
 from skillc.language.types import Broken
 from skillc.syntax import nodes
 from skillc.syntax.files import Folder, read_source
@@ -102,7 +102,7 @@ class Module:
 
     Attributes:
         key: its path below the root, `std.gates`, or `acme:gates.skill` in a package; no two are alike.
-        stated: its statements of known kinds, in order.
+        declarations: its statements of known kinds, in order.
         dropped: words of statements that could not be read.
         uses: by alias; None where the module could not be loaded, which has been reported.
         places: where each alias is declared.
@@ -116,7 +116,7 @@ class Module:
 
     key: str
     source: Source
-    stated: tuple[Stated, ...] = ()
+    declarations: tuple[KindDeclaration, ...] = ()
     dropped: frozenset[str] = frozenset()
     uses: dict[str, Module | None] = field(default_factory=dict)
     places: dict[str, Span] = field(default_factory=dict)
@@ -126,8 +126,8 @@ class Module:
     verified: dict[str, bool | None] = field(default_factory=dict)
     path: str = ""
     package: Package | None = None
-    _index: dict[str, dict[str, Stated]] = field(default_factory=dict, repr=False)
-    _indexed: tuple[Stated, ...] = field(default=(), repr=False)
+    _index: dict[str, dict[str, KindDeclaration]] = field(default_factory=dict, repr=False)
+    _indexed: tuple[KindDeclaration, ...] = field(default=(), repr=False)
 
     @property
     def shown(self) -> str:
@@ -136,21 +136,21 @@ class Module:
             return self.key
         return shown_in(self.package.name, self.path)
 
-    def named(self, kind: str) -> Mapping[str, Stated]:
+    def named(self, kind: str) -> Mapping[str, KindDeclaration]:
         """The declarations of a kind by name; the first of two that are alike."""
         return self._by_kind().get(kind, {})
 
-    def functions(self) -> Mapping[str, Stated]:
+    def functions(self) -> Mapping[str, KindDeclaration]:
         """Metrics and gates with parameters."""
         return self._by_kind().get(_FUNCTIONS, {})
 
-    def _by_kind(self) -> dict[str, dict[str, Stated]]:
+    def _by_kind(self) -> dict[str, dict[str, KindDeclaration]]:
         """Every expression asks, so the answer is kept for as long as the statements are the same."""
-        if self._indexed is not self.stated:
-            self._index, self._indexed = {}, self.stated
-            for stated in self.stated:
-                if stated.name is not None:
-                    self._index.setdefault(stated.kind.word, {}).setdefault(stated.name.text, stated)
+        if self._indexed is not self.declarations:
+            self._index, self._indexed = {}, self.declarations
+            for decl in self.declarations:
+                if decl.name is not None:
+                    self._index.setdefault(decl.kind.word, {}).setdefault(decl.name.text, decl)
             both = {**self._index.get("gate", {}), **self._index.get("metric", {})}
             self._index[_FUNCTIONS] = {name: each for name, each in both.items() if each.node.parameters is not None}
         return self._index
@@ -173,7 +173,7 @@ class Module:
         """All names that another file may speak of."""
         if self.sections is not None:
             return list(self.sections)
-        return [stated.name.text for stated in self.stated if stated.name is not None]
+        return [decl.name.text for decl in self.declarations if decl.name is not None]
 
 
 def shown_in(package: str, path: str) -> str:

@@ -11,10 +11,10 @@ from skillc.diagnostics.suggest import spelling_hint
 from skillc.fences import describe_unclosed
 from skillc.gates.functions import NAMES
 from skillc.language.arguments import GROUPS
-from skillc.language.checked import Entity, Invocation, Later, Setting, Shares, Word
+from skillc.language.checked import Entity, Invocation, Setting, Shares, Unsupported, Word
 from skillc.language.loop import CAPS
 from skillc.language.modules import Module
-from skillc.language.statements import Stated
+from skillc.language.statements import KindDeclaration
 from skillc.syntax.source import Span
 
 ABOUT_CHARACTERS = 1024
@@ -23,41 +23,43 @@ NAME_CHARACTERS = 64
 
 def check_names(report: Reporter, module: Module) -> None:
     """No two declarations of one namespace are alike, and none takes the name of a function of the language."""
-    spaces: dict[tuple[str, str], Stated] = {}
-    goal: Stated | None = None
-    for stated in module.stated:
-        if stated.kind.word == "goal":
-            goal = _one_goal(report, module, goal, stated)
-        for space, name in _places(stated):
-            first = spaces.setdefault((space, name), stated)
-            if first is not stated:
+    spaces: dict[tuple[str, str], KindDeclaration] = {}
+    goal: KindDeclaration | None = None
+    for decl in module.declarations:
+        if decl.kind.word == "goal":
+            goal = _one_goal(report, module, goal, decl)
+        for space, name in _places(decl):
+            first = spaces.setdefault((space, name), decl)
+            if first is not decl:
                 label = Label(module.source, first.span, "the first is here")
-                hint = "keep one of them" if stated.name is None or stated.bare else "give one of them another name"
+                hint = "keep one of them" if decl.name is None or decl.bare else "give one of them another name"
                 report.add(
-                    "SK203", module.source, stated.span, f"`{name}` is declared twice", secondary=(label,), hint=hint
+                    "SK203", module.source, decl.span, f"`{name}` is declared twice", secondary=(label,), hint=hint
                 )
-        if stated.node.parameters is not None and stated.name is not None and stated.name.text in NAMES:
-            message = f"`{stated.name.text}` is a function of the language"
-            report.add("SK220", module.source, stated.name.span, message, hint="give it another name")
+        if decl.node.parameters is not None and decl.name is not None and decl.name.text in NAMES:
+            message = f"`{decl.name.text}` is a function of the language"
+            report.add("SK220", module.source, decl.name.span, message, hint="give it another name")
 
 
-def _one_goal(report: Reporter, module: Module, first: Stated | None, stated: Stated) -> Stated:
+def _one_goal(
+    report: Reporter, module: Module, first: KindDeclaration | None, decl: KindDeclaration
+) -> KindDeclaration:
     if first is None:
-        return stated
+        return decl
     label = Label(module.source, first.span, "the first is here")
     hint = "make one a metric, and join them: `goal score = 0.8 * a + 0.2 * b`"
-    report.add("SK222", module.source, stated.span, "there are two goals", secondary=(label,), hint=hint)
+    report.add("SK222", module.source, decl.span, "there are two goals", secondary=(label,), hint=hint)
     return first
 
 
-def _places(stated: Stated) -> list[tuple[str, str]]:
+def _places(decl: KindDeclaration) -> list[tuple[str, str]]:
     """The namespaces that a declaration takes a name in."""
-    kind = stated.kind.word
-    if stated.name is None:
-        return [(kind, kind)] if stated.kind.once else []
-    name = stated.name.text
+    kind = decl.kind.word
+    if decl.name is None:
+        return [(kind, kind)] if decl.kind.once else []
+    name = decl.name.text
     found = [("metric" if kind == "goal" else kind, name)]
-    if stated.node.parameters is not None:
+    if decl.node.parameters is not None:
         found.append(("function", name))
     return found
 
@@ -77,13 +79,13 @@ def check_fields(report: Reporter, entities: Iterable[Entity], module: Module) -
                     hint += ', and its column: `{ column = "..." }`'
                 report.add("SK203", child.source, child.span, message, secondary=(label,), hint=hint)
     for kind in ("metric", "goal"):
-        for name, stated in module.named(kind).items():
-            if name in seen and stated.node.parameters is None:
-                assert stated.name is not None
+        for name, decl in module.named(kind).items():
+            if name in seen and decl.node.parameters is None:
+                assert decl.name is not None
                 label = Label(seen[name].source, seen[name].span, "the field")
                 message = f"`{name}` is a field and a metric"
                 hint = "give the metric another name"
-                report.add("SK203", module.source, stated.name.span, message, secondary=(label,), hint=hint)
+                report.add("SK203", module.source, decl.name.span, message, secondary=(label,), hint=hint)
 
 
 # ---- task and skill -------------------------------------------------------------------------------
@@ -298,9 +300,9 @@ _NEEDED = {
 
 def is_library(module: Module) -> bool:
     """Whether a file only declares what others use."""
-    kinds = {stated.kind.word for stated in module.stated}
-    in_force = {stated.kind.word for stated in module.stated if stated.name is None}
-    gates = any(s.kind.word == "gate" and s.node.parameters is None for s in module.stated)
+    kinds = {decl.kind.word for decl in module.declarations}
+    in_force = {decl.kind.word for decl in module.declarations if decl.name is None}
+    gates = any(s.kind.word == "gate" and s.node.parameters is None for s in module.declarations)
     return not kinds & {*_LIBRARY} and not in_force & {"budget", "optimize"} and not gates
 
 
@@ -313,7 +315,9 @@ def check_missing(report: Reporter, module: Module, lost: Collection[str]) -> No
     for kind, hint in _NEEDED.items():
         if _has(module, kind) or _lost(kind, lost):
             continue
-        named = next((s for s in module.stated if s.kind.word == kind and s.kind.name == "optional" and s.name), None)
+        named = next(
+            (s for s in module.declarations if s.kind.word == kind and s.kind.name == "optional" and s.name), None
+        )
         if named is not None and named.name is not None:
             message = f"the {kind} `{named.name.text}` is only there to be reused"
             hint = f"remove its name, or add `{kind} = {named.name.text}`"
@@ -338,11 +342,11 @@ def _lost(word: str, lost: Collection[str]) -> bool:
 
 
 def _has(module: Module, kind: str) -> bool:
-    for stated in module.stated:
-        if stated.kind.word != kind or (stated.kind.name == "optional" and stated.name is not None):
+    for decl in module.declarations:
+        if decl.kind.word != kind or (decl.kind.name == "optional" and decl.name is not None):
             continue
         # A function is no gate, and what slow updates must pass says nothing of the steps.
-        if kind == "gate" and (stated.node.parameters is not None or stated.suffix):
+        if kind == "gate" and (decl.node.parameters is not None or decl.suffix):
             continue
         return True
     return False
@@ -352,8 +356,8 @@ def _place(module: Module) -> Span:
     """The first line of the file that says something, where messages about the whole program point."""
     text = module.source.text
     start = len(text) - len(text.lstrip())
-    if module.stated and not text[start:].startswith("language"):
-        return module.stated[0].span
+    if module.declarations and not text[start:].startswith("language"):
+        return module.declarations[0].span
     end = text.find("\n", start)
     return Span(start, end if end >= 0 else len(text))
 
@@ -367,40 +371,42 @@ _LOAD_HINT = "leave it out: this version has the target read the skill for every
 _SKILL_HINT = "move it into a program of its own; programs share models, budgets and sections by `use`"
 
 
-def needs(entities: Sequence[Entity], called: Iterable[Later]) -> tuple[Later, ...]:
+def needs(entities: Sequence[Entity], called: Iterable[Unsupported]) -> tuple[Unsupported, ...]:
     """List everything that waits for a later version, once for each place, in the order of the file.
 
     Args:
         entities: the declarations of the program.
         called: the functions that its metrics and gates call and this version does not have.
     """
-    found = [later for entity in entities for later in _of_entity(entity)]
+    found = [each for entity in entities for each in _of_entity(entity)]
     skills = [entity for entity in entities if entity.kind == "skill"]
-    found += [Later("a second skill", skill.source, skill.span, SECOND_SKILL, _SKILL_HINT) for skill in skills[1:]]
+    found += [
+        Unsupported("a second skill", skill.source, skill.span, SECOND_SKILL, _SKILL_HINT) for skill in skills[1:]
+    ]
     found += called
     unique = {(each.what, each.source.name, each.span): each for each in found}
     return tuple(sorted(unique.values(), key=lambda each: (each.source.name, each.span)))
 
 
-def report_later(report: Reporter, later: Iterable[Later]) -> None:
+def report_unsupported(report: Reporter, unsupported: Iterable[Unsupported]) -> None:
     """Report each of them as an error."""
-    for each in later:
+    for each in unsupported:
         message = f"{each.what} comes with skillc {each.version}, so this version can't compile it"
         report.add(LATER_VERSION, each.source, each.span, message, hint=each.hint)
 
 
-def _of_entity(entity: Entity) -> Iterator[Later]:
+def _of_entity(entity: Entity) -> Iterator[Unsupported]:
     if entity.kind == "task":
         yield from _chosen(entity, "rollout", ROLLOUTS, _ROLLOUT_HINT)
     elif entity.kind == "skill":
         yield from _chosen(entity, "load", {"on_demand": ON_DEMAND}, _LOAD_HINT)
 
 
-def _chosen(entity: Entity, name: str, versions: dict[str, str], hint: str) -> Iterator[Later]:
+def _chosen(entity: Entity, name: str, versions: dict[str, str], hint: str) -> Iterator[Unsupported]:
     setting = entity.settings.get(name)
     word = _word(setting) if setting is not None else None
     if setting is not None and word is not None and word in versions:
-        yield Later(f"`{name} = {word}`", setting.source, setting.span, versions[word], hint)
+        yield Unsupported(f"`{name} = {word}`", setting.source, setting.span, versions[word], hint)
 
 
 def _word(setting: Setting) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain
@@ -12,7 +12,7 @@ from skillc.diagnostics.diagnostic import Fix, Label, Reporter
 from skillc.diagnostics.suggest import spelling_fix, spelling_hint
 from skillc.gates.functions import NAMES, Level
 from skillc.gates.terms import FieldTerm, MeanTerm, State, StateTerm, Term
-from skillc.language.checked import CheckedMetric, Later
+from skillc.language.checked import CheckedMetric, Entity, Unsupported, amount_of, fields_of
 from skillc.language.kinds import STATES
 from skillc.language.modules import Module, elsewhere, renamed, use_first
 from skillc.language.types import (
@@ -79,6 +79,37 @@ class Declarations:
     without: frozenset[str] = frozenset()
     change: Fraction | None = None
 
+    @classmethod
+    def of(cls, entities: Sequence[Entity], module: Module, broken: Iterable[str]) -> Declarations:
+        """Collect what the expressions of a program can use."""
+        rollout = next((entity.settings.get("rollout") for entity in entities if entity.kind == "task"), None)
+        return cls(
+            columns={name: _column(name, field) for name, field in fields_of(entities).items()},
+            broken=frozenset(broken),
+            roles=tuple(module.named("model")),
+            rubrics=tuple(module.named("rubric")),
+            skills=tuple(module.named("skill")),
+            turns=amount_of(rollout.block, "turns") if rollout is not None else None,
+            without=frozenset({"data", "goal"} - {decl.kind.word for decl in module.declarations}),
+            change=largest_change(entity for entity in entities if entity.kind == "skill"),
+        )
+
+
+def _column(name: str, field: Entity) -> ColumnType:
+    limit = amount_of(field.settings, "limit")
+    assert field.type is not None
+    return ColumnType(name, field.kind, field.type, None if limit is None else int(limit))
+
+
+def largest_change(skills: Iterable[Entity]) -> Fraction | None:
+    """Upper bound of `change`; None if a section that may change has no limit.
+
+    At most all old tokens are removed and all allowed ones added, and `change` divides by the larger count.
+    """
+    sections = [child for skill in skills for child in skill.children if {"trainable", "slow"} & set(child.words)]
+    limited = [child.kind == "section" and amount_of(child.settings, "limit") is not None for child in sections]
+    return Fraction(2) if sections and all(limited) else None
+
 
 @dataclass
 class Effort:
@@ -86,11 +117,11 @@ class Effort:
 
     Attributes:
         expansions: calls expanded so far, so that no program can keep the checker busy for ever.
-        later: calls of functions that this version can't run.
+        unsupported: calls of functions that this version can't run.
     """
 
     expansions: int = 0
-    later: list[Later] = field(default_factory=list)
+    unsupported: list[Unsupported] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

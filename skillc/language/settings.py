@@ -13,7 +13,7 @@ from skillc.diagnostics.suggest import spelling_fix, spelling_hint
 from skillc.gates.units import UNITS, decimal, described
 from skillc.language.checked import Amount, Invocation, Items, Setting, Shares, Value, Word
 from skillc.language.forms import Form, SettingKind
-from skillc.language.statements import Sorter, StatedSetting
+from skillc.language.statements import Classifier, SettingDeclaration
 from skillc.language.types import Broken, as_literal, bare
 from skillc.syntax import nodes
 from skillc.syntax.parser import parse
@@ -37,10 +37,10 @@ class SettingReader:
         self._report = report
         self._source = source
 
-    def read_all(self, stated: Iterable[StatedSetting]) -> dict[str, Setting]:
+    def read_all(self, decl: Iterable[SettingDeclaration]) -> dict[str, Setting]:
         """The settings by name; of those that are wrong it reports why, and leaves them out."""
         found: dict[str, Setting] = {}
-        for each in stated:
+        for each in decl:
             try:
                 found[each.name.text] = self._read(each)
             except Broken:
@@ -55,52 +55,52 @@ class SettingReader:
         """
         return self._value(name, forms, node)[0]
 
-    def _read(self, stated: StatedSetting) -> Setting:
-        node, name = stated.node, stated.name.text
-        if stated.setting is None:
-            self._refuse_secret(stated)
-            return self._passed(stated)
-        forms = stated.setting.forms
+    def _read(self, decl: SettingDeclaration) -> Setting:
+        node, name = decl.node, decl.name.text
+        if decl.setting is None:
+            self._refuse_secret(decl)
+            return self._passed(decl)
+        forms = decl.setting.forms
         if node.value is None:
             form = next((f for f in forms if f.kind == "block"), None)
             if form is None or node.block is None:
                 self._fail(
-                    "SK219", stated.name.span, f"`{name}` has no value", f"write `{name} = ...`: {_choices(forms)}"
+                    "SK219", decl.name.span, f"`{name}` has no value", f"write `{name} = ...`: {_choices(forms)}"
                 )
-            return self._setting(True, stated, self._block(form, node.block))
+            return self._setting(True, decl, self._block(form, node.block))
         value, form = self._value(name, forms, node.value)
         if node.block is not None and form.block is None:
             self._fail("SK219", node.block.span, f"no block can follow this value of `{name}`", "remove the block")
-        return self._setting(value, stated, self._block(form, node.block))
+        return self._setting(value, decl, self._block(form, node.block))
 
-    def _setting(self, value: Value, stated: StatedSetting, block: Mapping[str, Setting]) -> Setting:
-        return Setting(value, self._source, stated.node.span, block, stated.words)
+    def _setting(self, value: Value, decl: SettingDeclaration, block: Mapping[str, Setting]) -> Setting:
+        return Setting(value, self._source, decl.node.span, block, decl.words)
 
     def _block(self, form: Form, block: nodes.Block | None) -> dict[str, Setting]:
         if block is None:
             return {}
-        sorter = Sorter(self._report, self._source, None, form.block or (), form.passes)
-        return self.read_all(sorter.sort(block.statements).settings)
+        classifier = Classifier(self._report, self._source, None, form.block or (), form.passes)
+        return self.read_all(classifier.classify(block.statements).settings)
 
     # ---- plain literals, passed on ----
 
-    def _refuse_secret(self, stated: StatedSetting) -> None:
+    def _refuse_secret(self, decl: SettingDeclaration) -> None:
         """What is passed on goes into the plan and the lock, where no key may stand."""
-        if _SECRET.search(stated.name.text) and isinstance(stated.node.value, nodes.String | nodes.Text):
-            message = f"`{stated.name.text}` can't be written into a program"
-            self._fail("SK602", stated.node.value.span, message, 'write `key = env("NAME")`, and set that variable')
+        if _SECRET.search(decl.name.text) and isinstance(decl.node.value, nodes.String | nodes.Text):
+            message = f"`{decl.name.text}` can't be written into a program"
+            self._fail("SK602", decl.node.value.span, message, 'write `key = env("NAME")`, and set that variable')
 
-    def _passed(self, stated: StatedSetting) -> Setting:
-        node = stated.node
+    def _passed(self, decl: SettingDeclaration) -> Setting:
+        node = decl.node
         block: dict[str, Setting] = {}
         if node.block is not None:
-            sorter = Sorter(self._report, self._source, None, (), passes=True)
-            block = self.read_all(sorter.sort(node.block.statements).settings)
+            classifier = Classifier(self._report, self._source, None, (), passes=True)
+            block = self.read_all(classifier.classify(node.block.statements).settings)
         if node.value is None:
             if node.block is None:
-                self._fail("SK219", stated.name.span, f"`{stated.name.text}` has no value", "write `= ...` behind it")
-            return self._setting(True, stated, block)
-        return self._setting(self._plain(node.value), stated, block)
+                self._fail("SK219", decl.name.span, f"`{decl.name.text}` has no value", "write `= ...` behind it")
+            return self._setting(True, decl, block)
+        return self._setting(self._plain(node.value), decl, block)
 
     def _plain(self, node: nodes.Expression) -> Value:
         if isinstance(node, nodes.String | nodes.Text):
@@ -157,7 +157,7 @@ class SettingReader:
         if amount.unit != form.unit or (form.whole and not form.unit and not bare(node)):
             found = "a share" if not amount.unit and not bare(node) else described(amount.unit)
             wanted = described(form.unit)
-            self._fail("SK302", node.span, f"`{name}` takes {wanted}, not {found}", f"`{name}` is {form.described()}")
+            self._fail("SK302", node.span, f"`{name}` takes {wanted}, not {found}", f"`{name}` is {form.describe()}")
         if form.whole and amount.value.denominator != 1:
             self._fail(
                 "SK315",
@@ -189,13 +189,11 @@ class SettingReader:
         for argument in given:
             if argument.name is not None:
                 message = f"`{form.name}` takes no option `{argument.name.text}`"
-                self._fail("SK310", argument.span, message, f"write {form.described()}")
+                self._fail("SK310", argument.span, message, f"write {form.describe()}")
         wanted = len(form.arguments)
         if len(given) < wanted or (len(given) > wanted and not form.many):
             takes = counted(wanted, "argument")
-            self._fail(
-                "SK310", node.span, f"`{form.name}` takes {takes}, not {len(given)}", f"write {form.described()}"
-            )
+            self._fail("SK310", node.span, f"`{form.name}` takes {takes}, not {len(given)}", f"write {form.describe()}")
         forms = (*form.arguments, *(form.arguments[-1:] * (len(given) - wanted)))
         values = tuple(
             self._value(form.name, (each,), argument.value)[0] for each, argument in zip(forms, given, strict=True)
@@ -276,7 +274,7 @@ class SettingReader:
             return f"write `{turned}`" if turned else None
         calls = {form.name: form for form in forms if form.kind == "call"}
         if node.name in calls:
-            return f"write {calls[node.name].described()}"
+            return f"write {calls[node.name].describe()}"
         near = spelling_hint(node.name, [*listed, *calls])
         if near is None and any(form.kind == "text" for form in forms):
             return f'write `"{node.name}"`'
@@ -292,7 +290,7 @@ class SettingReader:
         raise Broken
 
 
-def read_alone(setting: SettingKind, text: str) -> Value | Diagnostic:
+def read_setting(setting: SettingKind, text: str) -> Value | Diagnostic:
     """Read the value of one setting that is written outside of a program, as in `--set`.
 
     Shells give `$` and brackets a meaning, so they may be left out there, and so may any unit but that of a time.
@@ -305,8 +303,8 @@ def read_alone(setting: SettingKind, text: str) -> Value | Diagnostic:
     parsed = parse(source)
     report = Reporter(parsed.diagnostics)
     forms = tuple(replace(form, bare=form.bare or form.unit != "s") for form in setting.forms)
-    sorted_ = Sorter(report, source, None, (replace(setting, forms=forms),)).sort(parsed.program.statements)
-    values = SettingReader(report, source).read_all(sorted_.settings)
+    classified = Classifier(report, source, None, (replace(setting, forms=forms),)).classify(parsed.program.statements)
+    values = SettingReader(report, source).read_all(classified.settings)
     if report.errors:
         return next(found for found in report.diagnostics() if found.severity is Severity.ERROR)
     return values[setting.name].value
@@ -382,5 +380,5 @@ def _choices(forms: tuple[Form, ...]) -> str:
     """What may stand there, for a message."""
     found: list[str] = []
     for form in forms:
-        found += [f"`{word}`" for word in form.words] if form.kind == "word" else [form.described()]
+        found += [f"`{word}`" for word in form.words] if form.kind == "word" else [form.describe()]
     return joined(list(dict.fromkeys(found)), "or")

@@ -15,7 +15,7 @@ from skillc.text import listed
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class KindDeclaration:
     """A statement of a known kind: `words` are the modifiers in front, `suffix` what follows the name."""
 
     kind: Kind
@@ -39,7 +39,7 @@ class Stated:
 
 
 @dataclass(frozen=True, slots=True)
-class StatedSetting:
+class SettingDeclaration:
     """A setting that was written; `setting` is None where the block passes any name on."""
 
     setting: SettingKind | None
@@ -49,14 +49,14 @@ class StatedSetting:
 
 
 @dataclass(frozen=True, slots=True)
-class Sorted:
+class ClassifiedBlock:
     """The statements of a block, in their order."""
 
-    kinds: tuple[Stated, ...]
-    settings: tuple[StatedSetting, ...]
+    kinds: tuple[KindDeclaration, ...]
+    settings: tuple[SettingDeclaration, ...]
 
 
-class Sorter:
+class Classifier:
     """Sorts the statements of one block.
 
     Args:
@@ -87,10 +87,10 @@ class Sorter:
         self._passes = passes
         self.rejected: set[str] = set()
 
-    def sort(self, statements: Iterable[nodes.Statement]) -> Sorted:
+    def classify(self, statements: Iterable[nodes.Statement]) -> ClassifiedBlock:
         """The statements that have a meaning here; of the others it reports why they have none."""
-        kinds: list[Stated] = []
-        settings: dict[str, StatedSetting] = {}
+        kinds: list[KindDeclaration] = []
+        settings: dict[str, SettingDeclaration] = {}
         for statement in statements:
             if isinstance(statement, nodes.Use):
                 if self._parent != "":
@@ -101,15 +101,15 @@ class Sorter:
                 self._header(statement)
             else:
                 found = self._declaration(statement)
-                if isinstance(found, Stated):
+                if isinstance(found, KindDeclaration):
                     kinds.append(found)
                 elif found is not None:
                     self._once(settings, found)
                 else:
                     self.rejected |= _words_in(statement)
-        return Sorted(tuple(kinds), tuple(settings.values()))
+        return ClassifiedBlock(tuple(kinds), tuple(settings.values()))
 
-    def _once(self, settings: dict[str, StatedSetting], found: StatedSetting) -> None:
+    def _once(self, settings: dict[str, SettingDeclaration], found: SettingDeclaration) -> None:
         first = settings.setdefault(found.name.text, found)
         if first is not found:
             label = Label(self._source, first.name.span, "the first is here")
@@ -140,7 +140,7 @@ class Sorter:
             fix=Fix(Span(end, end), " ="),
         )
 
-    def _declaration(self, node: nodes.Declaration) -> Stated | StatedSetting | None:
+    def _declaration(self, node: nodes.Declaration) -> KindDeclaration | SettingDeclaration | None:
         words = [word.text for word in node.words]
         if words[0] in self._kinds and (len(words) > 1 or words[0] not in self._settings):
             return self._kind(self._kinds[words[0]], 0, node)
@@ -148,7 +148,7 @@ class Sorter:
             return self._kind(self._kinds[words[1]], 1, node)
         return self._setting(words, node)
 
-    def _setting(self, words: list[str], node: nodes.Declaration) -> StatedSetting | None:
+    def _setting(self, words: list[str], node: nodes.Declaration) -> SettingDeclaration | None:
         setting = self._settings.get(words[-1])
         modified = len(words) == 2 and setting is not None and words[0] in setting.modifiers
         if len(words) > 1 and not modified:
@@ -168,7 +168,7 @@ class Sorter:
             extra = "type" if node.type is not None else "parameters"
             self._error("SK219", node.words[-1].span, f"the setting `{words[-1]}` takes no {extra}")
             return None
-        return StatedSetting(setting, node.words[-1], tuple(words[:-1]), node)
+        return SettingDeclaration(setting, node.words[-1], tuple(words[:-1]), node)
 
     def _misspelt(self, word: str) -> str | None:
         """Any name may be passed on; one that is nearly a known one is a slip of the pen."""
@@ -179,7 +179,7 @@ class Sorter:
                 return f"it stands in the block of `{setting.name}`"
         return spelling_hint(word, self._settings) if self._settings else None
 
-    def _kind(self, kind: Kind, at: int, node: nodes.Declaration) -> Stated | None:
+    def _kind(self, kind: Kind, at: int, node: nodes.Declaration) -> KindDeclaration | None:
         modifiers, rest = node.words[:at], node.words[at + 1 :]
         name, suffix = (None, rest) if kind.name == "forbidden" or not rest else (rest[0], rest[1:])
         if name is None and kind.name == "required":
@@ -199,8 +199,10 @@ class Sorter:
                 hint=hint,
             )
             return None
-        stated = Stated(kind, name, tuple(w.text for w in modifiers), tuple(w.text for w in suffix), node, self._source)
-        return stated if self._shaped(stated) else None
+        decl = KindDeclaration(
+            kind, name, tuple(w.text for w in modifiers), tuple(w.text for w in suffix), node, self._source
+        )
+        return decl if self._shaped(decl) else None
 
     def _too_many(self, kind: Kind, name: nodes.Name | None, suffix: tuple[nodes.Name, ...]) -> None:
         first = suffix[0]
@@ -217,38 +219,38 @@ class Sorter:
             fix = Fix(span, joined, safe=False)
             self._error("SK210", span, "a name is one word", hint=f"write `{joined}`", fix=fix)
 
-    def _shaped(self, stated: Stated) -> bool:
+    def _shaped(self, decl: KindDeclaration) -> bool:
         """Whether it has a type, parameters, a value and a block where its kind says so."""
-        kind, node = stated.kind, stated.node
+        kind, node = decl.kind, decl.node
         what = f"`{' '.join(word.text for word in node.words)}`"
         if kind.type and node.type is None:
             hint = f'write `{node.words[-1].text}: text`, or the labels: `: "yes" | "no"`'
-            self._error("SK216", stated.span, f"{what} has no type", hint=hint)
+            self._error("SK216", decl.span, f"{what} has no type", hint=hint)
             return False
         if node.type is not None and not kind.type:
             if self._colon_for_equals(node):
                 return False
-            return self._extra(stated, "type", "only inputs, outputs and fields have one")
+            return self._extra(decl, "type", "only inputs, outputs and fields have one")
         if node.parameters is not None and not kind.parameters:
-            return self._extra(stated, "parameters", "only metrics and gates have them")
+            return self._extra(decl, "parameters", "only metrics and gates have them")
         needs_value = kind.expression or (kind.value and kind.word != "section")
-        if needs_value and node.value is None and stated.bare is None:
-            self._no_value(stated, what)
+        if needs_value and node.value is None and decl.bare is None:
+            self._no_value(decl, what)
             return False
         if node.value is not None and not (kind.expression or kind.value or kind.refers):
-            return self._extra(stated, "value", f"its settings stand in a block: {_shape(kind)}", node.value.span)
+            return self._extra(decl, "value", f"its settings stand in a block: {_shape(kind)}", node.value.span)
         if node.block is not None and kind.settings is None:
-            return self._extra(stated, "block", "remove the block", node.block.span)
+            return self._extra(decl, "block", "remove the block", node.block.span)
         return True
 
-    def _no_value(self, stated: Stated, what: str) -> None:
+    def _no_value(self, decl: KindDeclaration, what: str) -> None:
         hint, fix = "write `= ...` behind it", None
-        names = [name for name, _ in stated.kind.bare]
-        if names and stated.name is not None:
-            near = spelling_hint(stated.name.text, names)
-            fix = spelling_fix(stated.name.text, stated.name.span, names)
-            hint = near or f"write `= ...` behind it, or `{stated.kind.word} {names[0]}`"
-        self._error("SK219", stated.span, f"{what} has no value", hint=hint, fix=fix)
+        names = [name for name, _ in decl.kind.bare]
+        if names and decl.name is not None:
+            near = spelling_hint(decl.name.text, names)
+            fix = spelling_fix(decl.name.text, decl.name.span, names)
+            hint = near or f"write `= ...` behind it, or `{decl.kind.word} {names[0]}`"
+        self._error("SK219", decl.span, f"{what} has no value", hint=hint, fix=fix)
 
     def _colon_for_equals(self, node: nodes.Declaration) -> bool:
         """Whether what reads as a type is meant as the value, as in `source: "tickets.jsonl"`; says so."""
@@ -266,8 +268,8 @@ class Sorter:
         self._error("SK013", place, message, hint=hint, fix=fix)
         return True
 
-    def _extra(self, stated: Stated, what: str, hint: str, span: Span | None = None) -> bool:
-        self._error("SK219", span or stated.span, f"`{stated.kind.word}` takes no {what}", hint=hint)
+    def _extra(self, decl: KindDeclaration, what: str, hint: str, span: Span | None = None) -> bool:
+        self._error("SK219", span or decl.span, f"`{decl.kind.word}` takes no {what}", hint=hint)
         return False
 
     # ---- words that mean nothing here ----

@@ -17,7 +17,7 @@ from skillc.gates.normal import Clause, Demand, Sum, TooMany, clauses
 from skillc.gates.prove import Prover, TooLarge
 from skillc.gates.terms import CallTerm, Operation, StateTerm, Term, show_term
 from skillc.language.checked import Checked, CheckedGate, CheckedMetric, Entity
-from skillc.language.facts import most_change
+from skillc.language.scope import largest_change
 from skillc.lint.rules import note, warning
 from skillc.text import joined, listed
 from skillc.tokens import count_tokens
@@ -40,7 +40,7 @@ def judge_gates(checked: Checked) -> Iterator[Diagnostic]:
     """Yield what the gates and requires of a program can't do, alone and together."""
     skills = [entity for entity in checked.entities if entity.kind == "skill"]
     frozen = _frozen_tokens(skills)
-    judge = _Judge(_axioms(checked.metrics, most_change(skills), frozen), frozen)
+    judge = _Judge(_axioms(checked.metrics, largest_change(skills), frozen), frozen)
     gates = checked.gates[:_MOST_GATES]
     if len(checked.gates) > _MOST_GATES:
         message = f"only the first {_MOST_GATES} of {len(checked.gates):,} gates were held against each other"

@@ -70,11 +70,11 @@ def ambiguous_modules(facts: ProgramFacts) -> Iterator[Diagnostic]:
 
 
 def _other_meaning(module: Module, alias: str) -> tuple[str | None, tuple[Label, ...]]:
-    for stated in module.stated:
-        if stated.name is not None and stated.name.text == alias and stated.kind.word != "skill":
-            kind = "the goal" if stated.kind.word == "goal" else f"a {stated.kind.word}"
-            return kind, (Label(module.source, stated.name.span, "declared here"),)
-        for parameter in stated.node.parameters or ():
+    for decl in module.declarations:
+        if decl.name is not None and decl.name.text == alias and decl.kind.word != "skill":
+            kind = "the goal" if decl.kind.word == "goal" else f"a {decl.kind.word}"
+            return kind, (Label(module.source, decl.name.span, "declared here"),)
+        for parameter in decl.node.parameters or ():
             if parameter.name.text == alias:
                 return "a parameter", (Label(module.source, parameter.name.span, "declared here"),)
     if alias in NAMES:
@@ -138,12 +138,12 @@ def unasked_models(facts: ProgramFacts) -> Iterator[Diagnostic]:
 def uncalled_functions(facts: ProgramFacts) -> Iterator[Diagnostic]:
     """Metrics and gates with parameters that nothing calls."""
     module = facts.module
-    for name, stated in module.functions().items():
-        if ("function", name) not in module.reached and stated.name is not None:
-            kind = stated.kind.word
+    for name, decl in module.functions().items():
+        if ("function", name) not in module.reached and decl.name is not None:
+            kind = decl.kind.word
             message = f"nothing calls the {kind} `{name}`"
             hint = f"`{kind} x = {name}(...)` does; move it into a file of its own if others use it"
-            yield note("SK415", Label(module.source, stated.name.span), message, hint)
+            yield note("SK415", Label(module.source, decl.name.span), message, hint)
 
 
 @rule(ProgramFacts, "SK416", "SK418")

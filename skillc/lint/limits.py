@@ -8,8 +8,8 @@ from fractions import Fraction
 from skillc.diagnostics.diagnostic import Diagnostic, Label
 from skillc.gates.terms import CallTerm, Constant, Operation, StateTerm, calls, conjuncts, show_term, sides
 from skillc.gates.units import decimal
-from skillc.language.checked import Amount, CheckedGate, Entity, Items, Setting, Shares, Word
-from skillc.language.facts import amount, epoch_steps
+from skillc.language.checked import Amount, CheckedGate, Entity, Items, Setting, Shares, Word, amount_of
+from skillc.language.kinds import default_of
 from skillc.lint.rules import PlanFacts, ProgramFacts, note, rule, warning
 from skillc.tokens import A_HEADING, LEAST_AROUND_QUESTION, LEAST_AROUND_ROLLOUT, count_tokens
 
@@ -24,7 +24,7 @@ _LEAST_RULE = 2
 def full_sections(facts: ProgramFacts) -> Iterator[Diagnostic]:
     """Sections whose limit leaves no room for a rule."""
     for section in _sections(facts):
-        limit = amount(section.settings, "limit")
+        limit = amount_of(section.settings, "limit")
         if "trainable" not in section.words or section.kind != "section" or limit is None:
             continue
         setting, text = section.settings["limit"], section.value if isinstance(section.value, str) else ""
@@ -84,11 +84,11 @@ def _hindrance(facts: ProgramFacts) -> tuple[str, Setting, str] | None:
     switch = settings.get("slow_update")
     if switch is not None and switch.value is False:
         return "slow updates are off", switch, "write `slow_update = on`, or make the section frozen"
-    if amount(settings, "slow_update_samples") == 0:
+    if amount_of(settings, "slow_update_samples") == 0:
         why = "a slow update that compares no example asks nothing"
         return why, settings["slow_update_samples"], "write `slow_update_samples = 20`"
-    needed = epoch_steps(facts.declared("data"), optimize)
-    steps = amount(budget.settings, "steps") if budget is not None else None
+    needed = _epoch_steps(facts.declared("data"), optimize)
+    steps = amount_of(budget.settings, "steps") if budget is not None else None
     if budget is not None and needed is not None and steps is not None and steps < needed:
         why = f"an epoch has {needed} steps, and the run ends after {int(steps)}"
         return why, budget.settings["steps"], f"write `steps = {needed}` or more: it is written at epoch ends"
@@ -109,9 +109,9 @@ def impossible_caps(facts: ProgramFacts) -> Iterator[Diagnostic]:
     if budget is None:
         return
     yield from _impossible_counts(facts, budget)
-    if amount(budget.settings, "cost") == 0:
+    if amount_of(budget.settings, "cost") == 0:
         yield from _no_money(facts, budget.settings["cost"])
-    if amount(budget.settings, "time") == 0:
+    if amount_of(budget.settings, "time") == 0:
         yield warning("SK516", budget.settings["time"], "no time is allowed", "write `time = 90 min`")
 
 
@@ -119,14 +119,14 @@ def _impossible_counts(facts: ProgramFacts, budget: Entity) -> Iterator[Diagnost
     """A run scores the first skill on validation, asks the optimizer once, and tests two skills."""
     validation, test = _sides(facts.declared("data"))
     optimize = facts.declared("optimize")
-    samples = int(amount(optimize.settings, "samples") or 1) if optimize is not None else 1
+    samples = int(amount_of(optimize.settings, "samples") or 1) if optimize is not None else 1
     rollouts = validation * samples + 2 * test * samples
     least = {"calls": rollouts + 1, "tokens": rollouts * LEAST_AROUND_ROLLOUT + LEAST_AROUND_QUESTION}
     sums = f"the first skill on validation {validation * samples} + a question 1"
     if test:
         sums += f" + final test 2 x {test * samples}"
     for name, needed in least.items():
-        cap = amount(budget.settings, name)
+        cap = amount_of(budget.settings, name)
         if cap is None or cap >= needed:
             continue
         message = f"no run does with {decimal(cap)} {name}: it takes at least {sums} = {rollouts + 1} calls"
@@ -166,7 +166,7 @@ def _no_money(facts: ProgramFacts, setting: Setting) -> Iterator[Diagnostic]:
 def unreachable_gain(facts: ProgramFacts) -> Iterator[Diagnostic]:
     """A least gain that no accept can have, so that none resets the patience."""
     budget, goal = facts.declared("budget"), next((metric for metric in facts.checked.metrics if metric.goal), None)
-    gain = amount(budget.settings, "min_gain") if budget is not None else None
+    gain = amount_of(budget.settings, "min_gain") if budget is not None else None
     if budget is None or gain is None or goal is None or goal.low is None or goal.high is None:
         return
     most = goal.high - goal.low
@@ -192,7 +192,7 @@ def _patience(facts: ProgramFacts | PlanFacts) -> int | None:
     if isinstance(facts, PlanFacts):
         return facts.plan.budget.patience
     budget = facts.declared("budget")
-    patience = amount(budget.settings, "patience") if budget is not None else None
+    patience = amount_of(budget.settings, "patience") if budget is not None else None
     return None if patience is None else int(patience)
 
 
@@ -203,9 +203,9 @@ def _steps(facts: ProgramFacts | PlanFacts) -> int | None:
     budget = facts.declared("budget")
     if budget is None:
         return None
-    capped, epochs = amount(budget.settings, "steps"), amount(budget.settings, "epochs")
+    capped, epochs = amount_of(budget.settings, "steps"), amount_of(budget.settings, "epochs")
     bounds = [int(capped)] if capped is not None else []
-    each = epoch_steps(facts.declared("data"), facts.declared("optimize"))
+    each = _epoch_steps(facts.declared("data"), facts.declared("optimize"))
     if epochs is not None and each is not None:
         bounds.append(int(epochs) * each)
     return min(bounds, default=None)
@@ -251,7 +251,7 @@ def _most_tokens(entities: tuple[Entity, ...]) -> int | None:
         if skill.kind != "skill":
             continue
         for child in skill.children:
-            limit = amount(child.settings, "limit")
+            limit = amount_of(child.settings, "limit")
             if "frozen" in child.words:
                 total += count_tokens(child.value) if isinstance(child.value, str) else 0
             elif limit is None:
@@ -302,3 +302,15 @@ def _answers_in_words(entities: tuple[Entity, ...]) -> bool:
     return any(
         each.kind == "output" and each.type is not None and each.type.kind in ("text", "json") for each in outputs
     )
+
+
+def _epoch_steps(data: Entity | None, optimize: Entity | None) -> int | None:
+    """Steps of an epoch; None if `split` does not count the training examples."""
+    split = data.settings.get("split") if data is not None else None
+    if split is None or not isinstance(split.value, Shares) or split.value.parts[0].unit != "examples":
+        return None
+    settings = optimize.settings if optimize is not None else {}
+    batch, batches = (
+        int(amount_of(settings, name) or default_of("optimize", name)) for name in ("batch", "accumulate")
+    )
+    return -(-int(split.value.parts[0].value) // (batch * batches))

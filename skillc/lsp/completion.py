@@ -11,8 +11,8 @@ from skillc.gates.units import UNITS
 from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
 from skillc.language.kinds import FIELD_TYPES, STATES, Kind, kinds_in
+from skillc.language.links import fields_in, metrics_in, sections_in
 from skillc.language.modules import Module
-from skillc.language.symbols import fields_in, metrics_in, sections_in
 from skillc.lsp.cursor import Cursor, cursor_at, kind_of, setting_of
 from skillc.lsp.hover import builtin_text, setting_text
 from skillc.lsp.offers import BY_TAKES, ITEM, Offer, called, declared, files, options, taken, used
@@ -101,9 +101,9 @@ def _statements(analysis: Analysis, cursor: Cursor) -> Iterator[Offer]:
             if setting.name not in cursor.given:
                 yield _setting(setting, place.owner)
         return
-    stated = kind_of(place, words)
-    if stated is not None:
-        yield from _behind(analysis.work.module, stated, words)
+    decl = kind_of(place, words)
+    if decl is not None:
+        yield from _behind(analysis.work.module, decl, words)
     elif len(words) == 1:
         for each in known.values():
             if words[0] in each.modifiers:
@@ -114,7 +114,7 @@ def _statements(analysis: Analysis, cursor: Cursor) -> Iterator[Offer]:
 
 
 def _kind(module: Module, kind: Kind, cursor: Cursor) -> Iterator[Offer]:
-    if kind.once and kind.name == "forbidden" and any(each.kind is kind for each in module.stated):
+    if kind.once and kind.name == "forbidden" and any(each.kind is kind for each in module.declarations):
         return
     if kind.modifiers:
         for modifier in kind.modifiers:
@@ -228,9 +228,9 @@ def _referred(module: Module, kind: Kind, cursor: Cursor) -> Iterator[Offer]:
         yield from (declared(each, ITEM.Value) for each in known.values())
         return
     own = cursor.words[-1] if cursor.words else ""
-    for name, stated in module.named(kind.word).items():
+    for name, decl in module.named(kind.word).items():
         if name != own:
-            yield declared(stated, ITEM.Value)
+            yield declared(decl, ITEM.Value)
     yield from _modules(module)
     yield from _formed(module, (form for form in kind.value if form.kind == "call"))
 
@@ -266,9 +266,9 @@ def _parameters(cursor: Cursor) -> Iterator[Offer]:
 
 def _functions(module: Module, *, run: bool) -> Iterator[Offer]:
     wanted = "gate" if run else "metric"
-    for name, stated in module.functions().items():
-        if stated.kind.word == wanted:
-            yield called(name, stated)
+    for name, decl in module.functions().items():
+        if decl.kind.word == wanted:
+            yield called(name, decl)
     for builtin in (RUN_FUNCTIONS if run else EXAMPLE_FUNCTIONS).values():
         snippet = f"{builtin.name}($1)" if builtin.parameters else f"{builtin.name}()"
         yield Offer(builtin.name, ITEM.Function, builtin.usage, builtin_text(builtin), snippet, rank=4)
@@ -290,6 +290,6 @@ def _members(module: Module, cursor: Cursor, *, run: bool) -> Iterator[Offer]:
             yield from (declared(each, ITEM.Variable) for each in metrics_in(module).values())
     elif (home := module.uses.get(of)) is not None:
         wanted = "gate" if run else "metric"
-        for name, stated in home.functions().items():
-            if stated.kind.word == wanted:
-                yield called(name, stated)
+        for name, decl in home.functions().items():
+            if decl.kind.word == wanted:
+                yield called(name, decl)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from skillc.errors import SkillcError
 from skillc.frontend import estimate, plan_file
 from skillc.language.forms import SettingKind
-from skillc.language.symbols import Symbol
+from skillc.language.links import Symbol
 from skillc.lsp.workspace import Analysis, Stamp
 from skillc.plan import figures
 from skillc.text import counted, listed

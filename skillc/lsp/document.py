@@ -8,7 +8,7 @@ from lsprotocol import types
 
 from skillc.language.kinds import KINDS
 from skillc.language.links import Link
-from skillc.language.statements import Stated
+from skillc.language.statements import KindDeclaration
 from skillc.lsp.workspace import Analysis, Positions, Project
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
@@ -241,8 +241,8 @@ def _linked(analysis: Analysis) -> Iterator[tuple[Span, str, int]]:
                 yield from _path(analysis, link)
             continue
         kind, modifiers = _OF_KIND[link.symbol.kind]
-        stated = link.symbol.origin
-        if isinstance(stated, Stated) and stated.node.parameters is not None:
+        decl = link.symbol.origin
+        if isinstance(decl, KindDeclaration) and decl.node.parameters is not None:
             kind = "function"
         yield link.span, kind, modifiers | (_DECLARATION if link.declares else 0)
 

@@ -13,9 +13,9 @@ from skillc.gates.units import decimal, written
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Shares, Value, Word
 from skillc.language.forms import SettingKind
 from skillc.language.kinds import FIELD_TYPES, STATES, Kind
+from skillc.language.links import Symbol
 from skillc.language.modules import Module
-from skillc.language.statements import Stated
-from skillc.language.symbols import Symbol
+from skillc.language.statements import KindDeclaration
 from skillc.lsp.costs import Costs, price_of
 from skillc.lsp.costs import described as cost_of
 from skillc.lsp.cursor import Call, cursor_at, kind_of
@@ -46,8 +46,8 @@ def hover(analysis: Analysis, symbol: Symbol, costs: Costs | None = None) -> str
 
 def _parts(analysis: Analysis, symbol: Symbol) -> Iterator[str | None]:
     origin = symbol.origin
-    if isinstance(origin, Stated):
-        yield from _stated(analysis, symbol, origin)
+    if isinstance(origin, KindDeclaration):
+        yield from _declaration(analysis, symbol, origin)
     elif isinstance(origin, SettingKind):
         yield from _setting(analysis, symbol, origin)
     elif isinstance(origin, Kind):
@@ -76,22 +76,22 @@ def _code(text: str) -> str:
 # ---- declarations ---------------------------------------------------------------------------------
 
 
-def _stated(analysis: Analysis, symbol: Symbol, stated: Stated) -> Iterator[str | None]:
-    yield _code(head(stated))
-    yield stated.node.doc
-    own = stated.source.name == analysis.source.name
-    if stated.bare is not None:
-        yield stated.bare
+def _declaration(analysis: Analysis, symbol: Symbol, decl: KindDeclaration) -> Iterator[str | None]:
+    yield _code(head(decl))
+    yield decl.node.doc
+    own = decl.source.name == analysis.source.name
+    if decl.bare is not None:
+        yield decl.bare
     elif own:
-        about = _MEANINGS.get(stated.kind.word)
-        yield about(analysis, stated) if about is not None else None
+        about = _MEANINGS.get(decl.kind.word)
+        yield about(analysis, decl) if about is not None else None
     else:
-        yield f"from `{stated.source.name.replace(chr(92), '/').rpartition('/')[2]}`"
+        yield f"from `{decl.source.name.replace(chr(92), '/').rpartition('/')[2]}`"
 
 
-def head(stated: Stated) -> str:
+def head(decl: KindDeclaration) -> str:
     """A declaration without its block, shortened; a long text is left out."""
-    node, source = stated.node, stated.source
+    node, source = decl.node, decl.source
     end = node.span.end
     if isinstance(node.value, nodes.Text):
         shown = source.text[node.span.start : node.value.span.start] + '"""..."""'
@@ -103,8 +103,8 @@ def head(stated: Stated) -> str:
     return "\n".join(lines if len(lines) <= _LINES_LIMIT else [*lines[:_LINES_LIMIT], "..."])
 
 
-def _metric(analysis: Analysis, stated: Stated) -> str | None:
-    found = next((m for m in analysis.checked.metrics if m.declared and m.span == stated.span), None)
+def _metric(analysis: Analysis, decl: KindDeclaration) -> str | None:
+    found = next((m for m in analysis.checked.metrics if m.declared and m.span == decl.span), None)
     if found is None:
         return None
     low = "no bound below" if found.low is None else written(found.low, found.unit)
@@ -113,16 +113,16 @@ def _metric(analysis: Analysis, stated: Stated) -> str | None:
     return f"{what}from {low} to {high}, on each rollout"
 
 
-def _gate(analysis: Analysis, stated: Stated) -> str | None:
-    found = next((g for g in analysis.checked.gates if g.span == stated.span), None)
+def _gate(analysis: Analysis, decl: KindDeclaration) -> str | None:
+    found = next((g for g in analysis.checked.gates if g.span == decl.span), None)
     if found is None:
         return None
     shown = show_term(found.term)
     return f"means `{shown}`" if shown != found.text and len(shown) <= _TERM_LIMIT else None
 
 
-def _section(analysis: Analysis, stated: Stated) -> str | None:
-    entity = _entity(analysis, stated)
+def _section(analysis: Analysis, decl: KindDeclaration) -> str | None:
+    entity = _entity(analysis, decl)
     if entity is None:
         return None
     text = entity.value if isinstance(entity.value, str) else ""
@@ -135,16 +135,16 @@ def _section(analysis: Analysis, stated: Stated) -> str | None:
     return f"{used} tokens" if used else "begins empty"
 
 
-def _model(analysis: Analysis, stated: Stated) -> str | None:
-    entity = _entity(analysis, stated)
+def _model(analysis: Analysis, decl: KindDeclaration) -> str | None:
+    entity = _entity(analysis, decl)
     if entity is None:
         return None
     role = f"the role `{entity.name}`"
     return f"{role} is answered by {_value(entity.value)}" if entity.value is not None else role
 
 
-def _field(analysis: Analysis, stated: Stated) -> str | None:
-    entity = _entity(analysis, stated)
+def _field(analysis: Analysis, decl: KindDeclaration) -> str | None:
+    entity = _entity(analysis, decl)
     if entity is None:
         return None
     column = entity.settings.get("column")
@@ -154,17 +154,17 @@ def _field(analysis: Analysis, stated: Stated) -> str | None:
     return f"{told}read from the column `{name}`"
 
 
-def _entity(analysis: Analysis, stated: Stated) -> Entity | None:
-    if stated.name is None:
+def _entity(analysis: Analysis, decl: KindDeclaration) -> Entity | None:
+    if decl.name is None:
         return None
     for entity in analysis.checked.entities:
         for each in (entity, *entity.children):
-            if each.kind == stated.kind.word and each.span == stated.name.span:
+            if each.kind == decl.kind.word and each.span == decl.name.span:
                 return each
     return None
 
 
-_MEANINGS: Mapping[str, Callable[[Analysis, Stated], str | None]] = {
+_MEANINGS: Mapping[str, Callable[[Analysis, KindDeclaration], str | None]] = {
     "metric": _metric,
     "goal": _metric,
     "gate": _gate,
@@ -182,7 +182,7 @@ _MEANINGS: Mapping[str, Callable[[Analysis, Stated], str | None]] = {
 
 def setting_text(setting: SettingKind, owner: str) -> str:
     """The reference text of a setting."""
-    takes = " or ".join(dict.fromkeys(form.described() for form in setting.forms))
+    takes = " or ".join(dict.fromkeys(form.describe() for form in setting.forms))
     default = f"; {setting.default_markdown} unless it is said" if setting.default_markdown else ""
     return f"`{setting.name}` of `{owner}`: {setting.about}\n\ntakes {takes}{default}"
 
@@ -238,10 +238,10 @@ def _module(module: Module) -> Iterator[str | None]:
         yield f"it has {listed(names, most=20)}"
 
 
-def signature(stated: Stated) -> str:
+def signature(decl: KindDeclaration) -> str:
     """How a function of the program is declared, without its body."""
-    parts = [_parameter(stated.source, each) for each in stated.node.parameters or ()]
-    name = stated.name.text if stated.name is not None else ""
+    parts = [_parameter(decl.source, each) for each in decl.node.parameters or ()]
+    name = decl.name.text if decl.name is not None else ""
     return f"{name}({', '.join(parts)})"
 
 
@@ -270,7 +270,7 @@ def _value(value: Value) -> str:
 # ---- calls ----------------------------------------------------------------------------------------
 
 
-def function_of(module: Module, call: Call, *, run: bool) -> Builtin | Stated | None:
+def function_of(module: Module, call: Call, *, run: bool) -> Builtin | KindDeclaration | None:
     """What a call calls."""
     if len(call.function) == 2:
         home = module.uses.get(call.function[0])

@@ -11,9 +11,8 @@ from lsprotocol import types
 from skillc.diagnostics.diagnostic import Diagnostic, Severity
 from skillc.errors import SkillcError
 from skillc.files import shipped_folder
-from skillc.language.links import Link
-from skillc.language.statements import Stated
-from skillc.language.symbols import Symbol
+from skillc.language.links import Link, Symbol
+from skillc.language.statements import KindDeclaration
 from skillc.lsp.workspace import Analysis, Project
 from skillc.syntax.source import Source, Span
 
@@ -199,12 +198,12 @@ def _edit(source: Source, link: Link, name: str) -> Edit:
 
 def _column(symbol: Symbol) -> list[Edit]:
     """A field without a `column` is read from the column of its name, and goes on being."""
-    stated = symbol.origin
-    if symbol.kind not in _FIELDS or not isinstance(stated, Stated) or symbol.source is None:
+    decl = symbol.origin
+    if symbol.kind not in _FIELDS or not isinstance(decl, KindDeclaration) or symbol.source is None:
         return []
-    block = stated.node.block
+    block = decl.node.block
     if block is None:
-        end = stated.node.span.end
+        end = decl.node.span.end
         return [Edit(symbol.source, Span(end, end), f' {{ column = "{symbol.name}" }}')]
     for statement in block.statements:
         words = getattr(statement, "words", ())

@@ -12,9 +12,9 @@ from lsprotocol import types
 from skillc.errors import SkillcError
 from skillc.gates.functions import Builtin, Takes
 from skillc.language.kinds import STATES
+from skillc.language.links import fields_in
 from skillc.language.modules import STD, Loader, Module, standard_names
-from skillc.language.statements import Stated
-from skillc.language.symbols import fields_in
+from skillc.language.statements import KindDeclaration
 from skillc.lsp.cursor import Call, Cursor
 from skillc.lsp.hover import function_of, head, signature
 from skillc.lsp.workspace import Analysis
@@ -34,16 +34,16 @@ class Offer:
     rank: int = 5
 
 
-def declared(stated: Stated, kind: types.CompletionItemKind) -> Offer:
+def declared(decl: KindDeclaration, kind: types.CompletionItemKind) -> Offer:
     """The name of a declaration."""
-    name = stated.name.text if stated.name is not None else ""
-    return Offer(name, kind, stated.kind.word, stated.node.doc or "", rank=2)
+    name = decl.name.text if decl.name is not None else ""
+    return Offer(name, kind, decl.kind.word, decl.node.doc or "", rank=2)
 
 
-def called(name: str, stated: Stated) -> Offer:
+def called(name: str, decl: KindDeclaration) -> Offer:
     """A function of the program or of a module, with its parentheses."""
-    text = f"```skill\n{head(stated)}\n```\n\n{stated.node.doc or ''}".strip()
-    return Offer(name, ITEM.Function, signature(stated), text, f"{name}($1)", rank=3)
+    text = f"```skill\n{head(decl)}\n```\n\n{decl.node.doc or ''}".strip()
+    return Offer(name, ITEM.Function, signature(decl), text, f"{name}($1)", rank=3)
 
 
 # ---- modules and files ----------------------------------------------------------------------------

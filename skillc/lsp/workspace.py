@@ -17,7 +17,7 @@ from pygls import uris
 from skillc.document.skill_md import sections_of
 from skillc.errors import SkillcError
 from skillc.frontend import advised
-from skillc.language.check import Work, analyse
+from skillc.language.check import CheckState, analyse
 from skillc.language.checked import Checked
 from skillc.language.links import Link, links
 from skillc.language.modules import Loader
@@ -149,7 +149,7 @@ class Analysis:
     """
 
     source: Source
-    work: Work
+    work: CheckState
     checked: Checked
     links: tuple[Link, ...]
     read: Mapping[str, Stamp]

@@ -11,7 +11,7 @@ from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
 from skillc.gates.terms import WordTerm, calls
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Value
-from skillc.language.commands import path_of, words_of
+from skillc.language.commands import json_path, split_command
 from skillc.language.kinds import MODEL_PARAMETERS, default_of
 from skillc.plan.schema import (
     AnswerPlan,
@@ -68,7 +68,7 @@ def _pacing(model: Entity) -> PacingPlan:
 def _exec(setting: Setting) -> ExecPlan:
     folder = setting.block.get("folder")
     return ExecPlan(
-        command=words_of(str(setting.value)),
+        command=split_command(str(setting.value)),
         answer=_answer(setting.block.get("answer")),
         folder=str(folder.value) if folder is not None else None,
         environment=_variables(setting.block.get("environment")),
@@ -80,7 +80,7 @@ def _answer(setting: Setting | None) -> AnswerPlan:
         return AnswerPlan()
     kind, said = setting.value.function, str(setting.value.arguments[0])
     if kind == "json":
-        return AnswerPlan(kind="json", path=path_of(said) or ())
+        return AnswerPlan(kind="json", path=json_path(said) or ())
     return AnswerPlan.model_validate({"kind": kind, "text": said})
 
 

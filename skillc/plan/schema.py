@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from skillc.gates.terms import Term
-from skillc.language.commands import fill, places_in
+from skillc.language.commands import fill_placeholders, placeholders
 from skillc.language.kinds import default_of
 from skillc.language.loop import BudgetPlan, OptimizePlan
 
@@ -165,7 +165,7 @@ class ExecPlan(Frozen):
     @property
     def places(self) -> frozenset[str]:
         """The names in braces."""
-        return frozenset(place for word in self.command for place in places_in(word))
+        return frozenset(place for word in self.command for place in placeholders(word))
 
     @property
     def shown(self) -> str:
@@ -174,7 +174,7 @@ class ExecPlan(Frozen):
 
     def filled(self, value: Callable[[str], str]) -> list[str]:
         """The words with a value at each place, which stays within its word."""
-        return [fill(word, value) for word in self.command]
+        return [fill_placeholders(word, value) for word in self.command]
 
 
 class ModelPlan(Frozen):

@@ -13,10 +13,10 @@ from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Shares, Value, Word
-from skillc.language.forms import SettingKind, declared
+from skillc.language.forms import SettingKind, settings_of
 from skillc.language.kinds import KINDS, REMOVED
 from skillc.language.loop import SchedulePlan
-from skillc.language.settings import read_alone
+from skillc.language.settings import read_setting
 from skillc.plan.schema import Frozen, Plan
 from skillc.text import listed
 
@@ -101,7 +101,7 @@ def block_plan(block: type[B], entity: Entity | None) -> B:
     """The part of the plan that a block declares, with the default of each setting that it does not give."""
     given = entity.settings if entity is not None else {}
     return block(
-        **{each.name: _in_plan(each, given[each.name].value) for each in declared(block) if each.name in given}
+        **{each.name: _in_plan(each, given[each.name].value) for each in settings_of(block) if each.name in given}
     )
 
 
@@ -139,7 +139,7 @@ def _unknown(key: str, text: str, known: Collection[str]) -> SkillcError:
 def _changed(key: str, setting: SettingKind, text: str) -> object:
     if text == "none" and setting.default is None:
         return None
-    value = read_alone(setting, text)
+    value = read_setting(setting, text)
     if isinstance(value, Diagnostic):
         raise SkillcError(f"{value.message}, in `--set {key}={text}`", hint=value.hint)
     return _in_plan(setting, value)

@@ -6,7 +6,7 @@ import sys
 
 from conftest_cli import PROGRAM, rows, skillc
 
-from skillc.language.library import reference
+from skillc.language.library import standard_library
 
 ENTRY = "[skillc.modules]\nacme = acme_skills\n"
 METRICS = """# Metrics of ours
@@ -62,7 +62,7 @@ def test_modules_are_listed_with_a_line_each(tmp_path):
     env = installed(tmp_path / "site")
     done = skillc("std", folder=tmp_path, env=env)
     assert (done.returncode, done.stderr) == (0, "")
-    for module in reference().modules:
+    for module in standard_library().modules:
         assert module.summary in done.stdout
     assert "acme.metrics" in done.stdout
     assert "Metrics of ours" in done.stdout

@@ -16,7 +16,7 @@ from skillc.diagnostics.codes import CODES  # noqa: E402
 from skillc.gates.functions import NAMES  # noqa: E402
 from skillc.gates.units import UNITS  # noqa: E402
 from skillc.language.functions import PARAMETER_TYPES  # noqa: E402
-from skillc.language.highlighting import words  # noqa: E402
+from skillc.language.highlighting import vocabulary  # noqa: E402
 from skillc.language.kinds import TYPES  # noqa: E402
 
 _SIGNS = re.compile(r'"([^"\\\w\s]{1,3})"')
@@ -41,7 +41,7 @@ def main() -> None:
         if 0 < len(text) <= SIZE_LIMIT:
             (folder / f"seed-{i:03}").write_bytes(text)
     signs = _SIGNS.findall((ROOT / "grammar" / "skill.lark").read_text("utf-8"))
-    known = words()
+    known = vocabulary()
     every = {*known.kinds, *known.modifiers, *known.settings, *known.values, "language", "use", "as"}
     every |= {*NAMES, *TYPES, *PARAMETER_TYPES, *UNITS, *signs, *_NASTY}
     lines = ("".join(f"\\x{byte:02x}" for byte in word.encode()) for word in sorted(every))

@@ -21,7 +21,7 @@ from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin
 from skillc.gates.units import UNITS
 from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
-from skillc.language.highlighting import words
+from skillc.language.highlighting import vocabulary
 from skillc.language.kinds import KINDS, TYPES, Kind, kinds_in
 from skillc.syntax.literals import quote
 
@@ -89,7 +89,7 @@ def quick(examples: int) -> settings:
 
 def all_words() -> set[str]:
     """Every word of the table of kinds, with those of statements and operators."""
-    known = words()
+    known = vocabulary()
     table = {*known.kinds, *known.modifiers, *known.settings, *known.values}
     return table | {"language", "use", "as", "and", "or", "not"}
 

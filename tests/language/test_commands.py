@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skillc.diagnostics.diagnostic import Diagnostic, Severity
 from skillc.language.checked import Invocation, Items
-from skillc.language.commands import fill, path_of, places_in, words_of
+from skillc.language.commands import fill_placeholders, json_path, placeholders, split_command
 
 
 def with_target(text: str) -> str:
@@ -126,16 +126,16 @@ def test_the_checker_hands_on_what_was_written() -> None:
 
 @given(st.text())
 def test_a_template_without_places_is_the_text_itself_but_for_doubled_braces(text: str) -> None:
-    if not list(places_in(text)) and "{{" not in text:
-        assert fill(text, lambda place: "!") == text
+    if not list(placeholders(text)) and "{{" not in text:
+        assert fill_placeholders(text, lambda place: "!") == text
 
 
 @given(st.lists(st.sampled_from(["{prompt}", "{{prompt}}", "{user}", "a b", "{", "}", "'"])))
 def test_every_place_is_filled_once_and_in_order(parts: list[str]) -> None:
     seen: list[str] = []
     text = "".join(parts)
-    expected = list(places_in(text))
-    fill(text, lambda place: seen.append(place) or "{prompt}")  # type: ignore[func-returns-value]
+    expected = list(placeholders(text))
+    fill_placeholders(text, lambda place: seen.append(place) or "{prompt}")  # type: ignore[func-returns-value]
     assert seen == expected
 
 
@@ -147,12 +147,12 @@ def test_every_place_is_filled_once_and_in_order(parts: list[str]) -> None:
 def test_words_are_those_of_a_shell(words: list[str]) -> None:
     import shlex
 
-    assert words_of(shlex.join(words)) == tuple(words)
+    assert split_command(shlex.join(words)) == tuple(words)
 
 
 @given(st.text())
 def test_a_path_is_read_or_refused(text: str) -> None:
-    steps = path_of(text)
+    steps = json_path(text)
     if steps is not None:
         shown = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
-        assert path_of(shown) == steps
+        assert json_path(shown) == steps

@@ -13,7 +13,7 @@ from pygments.token import Comment, Error, Generic, Keyword, Name, Number, Strin
 
 from editors import make
 from skillc import __version__
-from skillc.language.highlighting import textmate, words
+from skillc.language.highlighting import textmate, vocabulary
 from skillc.language.kinds import KINDS
 from skillc.pygments_lexer import ConsoleLexer, SkillLexer
 from skillc.syntax import nodes
@@ -35,7 +35,7 @@ def test_what_is_made_is_what_stands_there(path):
 
 
 def test_every_word_of_the_tables_is_known():
-    known = words()
+    known = vocabulary()
     assert {"trainable", "slow"} <= set(known.modifiers)
     assert {"max_tokens", "trajectory_limit"} <= set(known.settings)
     assert {"on_demand", "cosine", "gepa"} <= set(known.values)

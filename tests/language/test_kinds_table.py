@@ -36,7 +36,7 @@ def test_every_kind_and_setting_is_described() -> None:
             assert setting.about, setting.name
             assert setting.forms, setting.name
             for form in forms_in(setting):
-                assert form.described()
+                assert form.describe()
                 assert form.kind != "number" or form.unit in {unit for unit, _ in UNITS.values()} | {"$"}
 
 

@@ -8,12 +8,12 @@ from library_programs import checked, plan
 
 from skillc.frontend import check
 from skillc.gates.terms import CallTerm, TextConstant
-from skillc.language.library import described, reference
+from skillc.language.library import describe_module, standard_library
 from skillc.language.loop import BudgetPlan, SchedulePlan
 from skillc.language.modules import standard
 from skillc.syntax.source import Source
 
-LIBRARY = reference()
+LIBRARY = standard_library()
 DECLARED = [each for module in LIBRARY.modules for each in module.declarations]
 TOPICS = {"text", "numbers", "classification", "extraction", "code", "judging", "gates", "schedules"}
 
@@ -117,7 +117,7 @@ frozen section style = "Short (very)."
 gate ][
 metric
 """
-    found = described("acme.ours", Source("ours.skill", text))
+    found = describe_module("acme.ours", Source("ours.skill", text))
     assert (found.summary, found.about) == ("Ours", "Ours\n\nMore of it.")
     gate, section = found.declarations
     assert (gate.name, gate.kind, gate.example) == ("ours.most", "gate", "gate g = ours.most(score)")

@@ -9,7 +9,7 @@ from skillc.gates.evaluate import decide
 from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence
 from skillc.gates.intervals import Truth
 from skillc.gates.terms import show_term
-from skillc.language.library import reference
+from skillc.language.library import standard_library
 from skillc.outcomes import MICRO, Example, Scored
 
 N = 40
@@ -61,7 +61,7 @@ LATER = {"judging.steady": ("helpful, most = 10%", "flip_rate(helpful) <= 10%")}
 
 
 def test_every_gate_of_the_library_is_decided_here():
-    assert {d.name for m in reference().modules for d in m.declarations if d.kind == "gate"} == {*CASES, *LATER}
+    assert {d.name for m in standard_library().modules for d in m.declarations if d.kind == "gate"} == {*CASES, *LATER}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillc.language.symbols import Symbol
+from skillc.language.links import Symbol
 from skillc.lsp.names import RefusedError, applied, edits, renamable
 from skillc.lsp.workspace import Project
 from skillc.plan.resolve import resolve

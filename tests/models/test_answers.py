@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc.language.commands import path_of
+from skillc.language.commands import json_path
 from skillc.models.backends.command import NotPlain, prompt_text, system_text, user_text
 from skillc.models.backends.command_run import AnswerMissing, prepare, take
 from skillc.plan.schema import AnswerPlan
@@ -21,7 +21,7 @@ NOWHERE = Path("/nowhere")
 
 
 def json_at(path: str) -> AnswerPlan:
-    steps = path_of(path)
+    steps = json_path(path)
     assert steps is not None
     return AnswerPlan(kind="json", path=steps)
 

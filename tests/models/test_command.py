@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from model_plans import plan_of
 
 from skillc.errors import SkillcError
-from skillc.language.commands import fill, places_in, words_of
+from skillc.language.commands import fill_placeholders, placeholders, split_command
 from skillc.models.calls import Call, Completion, Message
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed, PermanentFailure
@@ -34,7 +34,7 @@ async def no_sleep(seconds: float) -> None:
 
 def command(text: str, *, timeout: float = 20, name: str = "exec/tool", **settings: Any) -> ModelPlan:
     inner = {key: settings.pop(key) for key in ("answer", "folder", "environment") if key in settings}
-    plan = ExecPlan(command=words_of(text), **inner)
+    plan = ExecPlan(command=split_command(text), **inner)
     pacing = PacingPlan(timeout=Fraction(timeout))
     return ModelPlan(role="target", model=name, exec=plan, pacing=pacing, **settings)
 
@@ -113,8 +113,8 @@ def test_no_text_becomes_another_word_or_is_read_again(text: str, word: str) -> 
     plan = ExecPlan(command=("tool", word, "--last"))
     words = plan.filled(lambda place: text)
     assert words == ["tool", word.replace("{prompt}", text), "--last"]
-    assert list(places_in(word)) == ["prompt"]
-    assert fill("{{prompt}}", lambda place: text) == "{prompt}"
+    assert list(placeholders(word)) == ["prompt"]
+    assert fill_placeholders("{{prompt}}", lambda place: text) == "{prompt}"
 
 
 @settings(max_examples=25)
