@@ -56,8 +56,8 @@ def _client(url: str, folder: Path) -> Any:
     from skillc.store.run_store import RunStore
 
     made = Client(plan(url), cache_folder=folder / "cache")
-    made.make_ready()
-    made.keep_receipts(RunStore(folder / "run.db"), "")
+    made.preload()
+    made.bind_store(RunStore(folder / "run.db"), "")
     return made
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from skillc.document.skill import Document
 from skillc.models.backends.litellm import send
-from skillc.models.pacing.slots import _AHEAD
+from skillc.models.pacing import _PREFETCHING
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.observer import Silent
 from skillc.optimize.rollouts import Outcome, Rollouts
@@ -80,7 +80,7 @@ def watched(watch: Watch) -> tuple[type[Rollouts], type[Optimizer], Silent]:
             shown: bool = True,
         ) -> list[Outcome]:
             keys = [(self._key(skill), example.id, sample) for example in examples]
-            if _AHEAD.get():
+            if _PREFETCHING.get():
                 watch.early |= {key for key in keys if key not in self._known}
             else:
                 watch.used |= watch.early & set(keys)

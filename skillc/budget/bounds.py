@@ -25,12 +25,13 @@ from skillc.budget.steps import (
     wave_size,
 )
 from skillc.gates.stages import reads_batch
-from skillc.plan.schema import ModelPlan, Plan, PricePlan
+from skillc.language.commands import COMMANDS
+from skillc.plan.schema import RULEBOOK, ModelPlan, Plan, PricePlan
 
 STAGE = "preflight"
 
-# What is not reached over a network, so that there is nothing to find out.
-_HERE = frozenset({"rulebook", "exec"})
+# Providers that are not reached over a network, so that there is nothing to try.
+_HERE = frozenset({RULEBOOK, COMMANDS})
 _OWN = {"role", "price", "pacing"}
 # Tokens of the question with what a provider puts around it, at most; of the reply, about.
 _QUESTION, _MOST_QUESTION, _REPLY = 12, 64, 4
@@ -41,7 +42,7 @@ def tried_together(models: Mapping[str, ModelPlan]) -> tuple[tuple[str, ...], ..
     groups: dict[str, list[str]] = {}
     for role, model in models.items():
         # A server that skillc starts is waited for until it answers, and a function of the user's own is not asked.
-        if model.model.partition("/")[0] not in _HERE and model.serve is None and model.backend is None:
+        if model.provider not in _HERE and model.serve is None and model.backend is None:
             groups.setdefault(model.model_dump_json(exclude=_OWN), []).append(role)
     return tuple(tuple(roles) for roles in groups.values())
 
@@ -165,7 +166,7 @@ def _price(plan: Plan, role: str, prices: Mapping[str, PricePlan | None]) -> Pri
     model = plan.models[role]
     if model.price is not None:
         return model.price
-    return FREE if model.model.startswith("rulebook/") else prices.get(role)
+    return FREE if model.provider == RULEBOOK else prices.get(role)
 
 
 def _in_flight(plan: Plan, held: Spend) -> int | None:

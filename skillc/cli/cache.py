@@ -18,7 +18,7 @@ from skillc.text import counted
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from skillc.models.cache.folder import Group
+    from skillc.models.cache.folder import EntryGroup
 
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
@@ -108,7 +108,7 @@ def prune(
             "`--all` leaves nothing for other conditions to choose" if everything else "nothing says what to take out",
             hint="`--older-than 30d`, `--model NAME` and `--endpoint ID` choose, or `--all` takes everything",
         )
-    wanted = cache_folder.Wanted(
+    wanted = cache_folder.EntryFilter(
         before=None if older_than is None else time.time() - older_than,
         model=model,
         endpoint=normalised(endpoint) if endpoint is not None and "://" in endpoint else endpoint,
@@ -138,7 +138,7 @@ def export(file: Path, folder: Path, as_json: bool) -> None:
     """
     from skillc.models.cache import folder as cache_folder
 
-    moved = cache_folder.export(cache_folder.find_folder(folder), file)
+    moved = cache_folder.export_replies(cache_folder.find_folder(folder), file)
     if as_json:
         _print_json(file=str(file), entries=moved.entries, left_out=moved.left_out)
         return
@@ -162,7 +162,7 @@ def take_in(file: Path, folder: Path, as_json: bool) -> None:
     from skillc.models.cache import folder as cache_folder
 
     into = cache_folder.find_folder(folder, new=True)
-    moved = cache_folder.take_in(into, file)
+    moved = cache_folder.import_replies(into, file)
     if as_json:
         _print_json(folder=str(into), entries=moved.entries, left_out=moved.left_out)
         return
@@ -171,15 +171,15 @@ def take_in(file: Path, folder: Path, as_json: bool) -> None:
 
 
 def _group_json(group: Any) -> dict[str, Any]:
-    from skillc.models.cache.folder import moment
+    from skillc.models.cache.folder import utc_text
 
     return {
         "endpoint": group.endpoint,
         "model": group.model,
         "entries": group.entries,
         "bytes": group.size,
-        "oldest": moment(group.oldest),
-        "newest": moment(group.newest),
+        "oldest": utc_text(group.oldest),
+        "newest": utc_text(group.newest),
     }
 
 
@@ -187,7 +187,7 @@ def _print_json(**values: Any) -> None:
     print_json({"format_version": 1, **values})
 
 
-def _table(groups: Sequence[Group], folder: Path, disk: int) -> RenderableType:
+def _table(groups: Sequence[EntryGroup], folder: Path, disk: int) -> RenderableType:
     """Return a line per endpoint and model, and the total; days are local."""
     from rich import box
     from rich.console import Group as Lines

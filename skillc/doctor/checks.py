@@ -21,7 +21,7 @@ from skillc.doctor.report import Finding
 from skillc.frontend import Estimated
 from skillc.models.cache.folder import disk_used
 from skillc.models.cache.replies import DATABASE
-from skillc.models.endpoint import KEYS
+from skillc.models.endpoint import KEY_VARIABLES
 from skillc.plan import figures
 from skillc.plan.schema import ModelPlan, Plan, PricePlan
 from skillc.run.folder import RunFolder
@@ -109,7 +109,7 @@ def _locks() -> Finding:
 
 def check_keys(environ: Mapping[str, str] = os.environ) -> Finding:
     """Report which provider keys are set in the environment, by the names of their variables."""
-    known = [name for name in KEYS.values() if environ.get(name)]
+    known = [name for name in KEY_VARIABLES.values() if environ.get(name)]
     if known:
         return Finding("models", "ok", "keys", f"set: {', '.join(known)}")
     return Finding("models", "note", "keys", "no provider's key is set; `--offline` and servers of one's own need none")

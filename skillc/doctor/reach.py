@@ -11,7 +11,7 @@ from skillc.errors import SkillcError
 from skillc.language.loop import BudgetPlan
 from skillc.models.backends.litellm import disconnect
 from skillc.models.endpoint import Transport
-from skillc.models.preflight import TIMEOUT, NotReached, reach, reserved
+from skillc.models.preflight import TIMEOUT, PreflightFailed, preflight_reservation, try_model
 from skillc.models.roles import Role, resolve_roles
 from skillc.plan.schema import ModelPlan, Plan
 from skillc.text import counted
@@ -43,7 +43,7 @@ class Question:
     @property
     def cost(self) -> int | None:
         """Nano-dollars at most; None if the price is unknown."""
-        return reserved(self.role).cost if self.role.price is not None else None
+        return preflight_reservation(self.role).cost if self.role.price is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +118,8 @@ def _alone(plan: Plan, model: ModelPlan) -> Plan:
 async def _ask(question: Question, transport: Transport | None, timeout: float) -> tuple[Finding, bool]:
     name, told = _known(question.role)
     try:
-        found = await reach(question.role, transport, timeout=timeout)
-    except NotReached as problem:
+        found = await try_model(question.role, transport, timeout=timeout)
+    except PreflightFailed as problem:
         if question.served:
             later = f"{told}: does not answer yet, and is served by skillc while it is needed"
             return Finding(_GROUP, "note", name, later), False

@@ -24,7 +24,7 @@ from skillc.evaluate.skills import Arm, Arms, arms_of, check_test, look_at, unkn
 from skillc.frontend import Planned
 from skillc.models.backends.function import FUNCTION
 from skillc.models.backends.registry import connect
-from skillc.models.endpoint import Endpoint, provider_of
+from skillc.models.endpoint import VLLM_PROVIDERS, Endpoint
 from skillc.models.prices import price_table
 from skillc.outcomes import Example
 from skillc.plan import figures
@@ -36,8 +36,6 @@ from skillc.plan.schema import ModelPlan, Plan, PricePlan
 from skillc.run.session import parts_of_run
 from skillc.text import listed
 from skillc.tokens import count_tokens
-
-_SERVED = frozenset({"hosted_vllm", "vllm"})
 
 
 def chosen_models(plan: Plan, texts: Sequence[str], *, offline: bool) -> tuple[ModelPlan, ...]:
@@ -121,7 +119,7 @@ def check_places(plan: Plan, models: Sequence[ModelPlan], environ: Mapping[str, 
         SkillcError: no server address is configured for it.
     """
     for model in models:
-        if model.role in plan.models or provider_of(model.model) not in _SERVED:
+        if model.role in plan.models or model.provider not in VLLM_PROVIDERS:
             continue
         try:
             connect(model, environ, root)

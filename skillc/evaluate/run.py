@@ -14,7 +14,7 @@ from skillc.evaluate.scores import Gain, ModelScores, Pair, gain_of, pair_of, sc
 from skillc.evaluate.skills import NONE, Arm, count_looks
 from skillc.metrics.meter import Meter, model_free_means
 from skillc.models.client import Client
-from skillc.models.failures import BudgetReached, EndpointAway
+from skillc.models.failures import BudgetReached, EndpointUnreachable
 from skillc.models.ledger import Tally
 from skillc.models.serving.published import Served
 from skillc.optimize.final import RETRIES, Compared, measure_side_by_side, unmeasured
@@ -50,7 +50,7 @@ class Evaluation:
     made_with: ModelLock | None
     spent: dict[str, JsonValue]
     served: tuple[Served, ...]
-    lost: EndpointAway | None = None
+    lost: EndpointUnreachable | None = None
 
 
 def evaluate(job: EvalJob, observer: Observer, client: Client, stop: Stop | None = None) -> Evaluation:
@@ -94,7 +94,7 @@ async def _measured(job: EvalJob, arms: Sequence[Compared], session: Session) ->
                         break
         except BudgetReached as cap:
             return whole, cap.cap
-        except EndpointAway:
+        except EndpointUnreachable:
             return whole, DOWN
         except asyncio.CancelledError:
             return whole, cut_by(watch)

@@ -10,12 +10,10 @@ from typing import Any
 from skillc.errors import SkillcError
 from skillc.models import failures
 from skillc.models.calls import Call, Usage, well_formed
-from skillc.models.failures import CallFailed, FailureKind, PermanentFailure, end_of
-from skillc.models.ledger import Account, Spending
-from skillc.models.pacing.endpoints import Pacing
-from skillc.models.pacing.outage import Retries
-from skillc.models.pacing.slots import Away, Slot, Unanswered
-from skillc.models.receipts import Receipts
+from skillc.models.failures import CallFailed, FailureKind, PermanentFailure, outcome_of
+from skillc.models.ledger import Account, Receipts, Spending
+from skillc.models.pace import RetryPolicy
+from skillc.models.pacing import Away, Pacing, Slot, Unanswered
 from skillc.models.roles import Role
 
 _CUT = frozenset({"length", "max_tokens"})
@@ -24,7 +22,7 @@ _CUT = frozenset({"length", "max_tokens"})
 class Attempts:
     """Sends attempts at the pace of their endpoints, and books each one as paid."""
 
-    def __init__(self, account: Account, receipts: Receipts, retries: Retries, pacing: Pacing) -> None:
+    def __init__(self, account: Account, receipts: Receipts, retries: RetryPolicy, pacing: Pacing) -> None:
         self._account = account
         self.receipts = receipts
         self._retries = retries
@@ -38,7 +36,7 @@ class Attempts:
         answered before; where others reach it meanwhile, an attempt is used up.
 
         Raises:
-            CallFailed, PermanentFailure, BudgetReached, EndpointAway: as `Client.complete`.
+            CallFailed, PermanentFailure, BudgetReached, EndpointUnreachable: as `Client.complete`.
         """
         slots = self.pacing.slots(call.role)
         tried = failed = passed_over = 0
@@ -105,7 +103,7 @@ class Attempts:
                 book(Usage())
                 raise
             again = _classified(problem, role)
-            slot.end = end_of(problem)
+            slot.end = outcome_of(problem)
             if slot.end == "unreachable" and isinstance(again, _Again) and slots.awaited and attempt is not None:
                 slot.told, slot.used = again.detail, 0
                 again.waits = True

@@ -17,17 +17,15 @@ from skillc.errors import SkillcError
 from skillc.models.attempts import Attempts, overuse
 from skillc.models.backends.litellm import begin, end
 from skillc.models.cache.claims import Claims
-from skillc.models.cache.replies import Label, ReplyCache, whole_reply
+from skillc.models.cache.replies import ReplyCache, ReplyLabel, whole_reply
 from skillc.models.calls import Call, Completion, Usage
 from skillc.models.concurrency import CallLoop, PrefixWarmup, SingleFlight, Ticket, TicketQueue
 from skillc.models.endpoint import Transport
-from skillc.models.failures import CallFailed, EndpointAway
-from skillc.models.ledger import Ledger, Spending, Where
-from skillc.models.pacing.endpoints import Pacing
-from skillc.models.pacing.outage import Retries
-from skillc.models.pacing.slots import Sleep
+from skillc.models.failures import CallFailed, EndpointUnreachable
+from skillc.models.ledger import Ledger, Receipts, RoleStage, Spending
+from skillc.models.pace import RetryPolicy
+from skillc.models.pacing import Pacing, Sleep
 from skillc.models.preflight import Preflight
-from skillc.models.receipts import Receipts
 from skillc.models.roles import Role, call_key, resolve_roles, servers_of
 from skillc.models.serving.interpreter import check_seeds
 from skillc.plan.schema import Plan
@@ -57,7 +55,7 @@ class _NoClock:
 class Charge(NamedTuple):
     """The charge of one logical call: role and stage, reservation, tokens, nano-dollars if known."""
 
-    where: Where
+    where: RoleStage
     reserved: Spending
     usage: Usage
     cost: int | None
@@ -99,7 +97,7 @@ class Client:
         offline: bool = False,
         salt: str = "",
         transport: Transport | None = None,
-        retries: Retries | None = None,
+        retries: RetryPolicy | None = None,
         sleep: Sleep = asyncio.sleep,
         root: Path | None = None,
         preflight: bool = False,
@@ -120,8 +118,8 @@ class Client:
                 for name, role in self.roles.items()
             }
         self._receipts = Receipts(self.ledger.paid)
-        account = self.ledger.paid.account
-        retries = retries or Retries()
+        account = self.ledger.paid
+        retries = retries or RetryPolicy()
         self.pacing = Pacing(self.roles, concurrency, retries, sleep)
         self._attempts = Attempts(account, self._receipts, retries, self.pacing)
         networked = {name: role.plan for name, role in self.roles.items() if preflight and role.backend.networked}
@@ -153,7 +151,7 @@ class Client:
             CallFailed: no whole reply came, retries included.
             PermanentFailure: no retry can fix it.
             BudgetReached: a cap does not admit the call.
-            EndpointAway: the endpoint has answered before, and stays out of reach.
+            EndpointUnreachable: the endpoint has answered before, and stays out of reach.
         """
         return await self._loop.run(lambda: self._complete(call))
 
@@ -166,7 +164,7 @@ class Client:
         self._clock = clock
 
     @property
-    def lost(self) -> EndpointAway | None:
+    def lost(self) -> EndpointUnreachable | None:
         """The error of an endpoint that stayed out of reach, None where none did."""
         return self.pacing.lost
 
@@ -191,13 +189,13 @@ class Client:
         """Open a held endpoint, from any thread, as one of which nothing is known yet."""
         self._loop.post(lambda: self.pacing.free(role))
 
-    def make_ready(self) -> None:
+    def preload(self) -> None:
         """Load what the first call would load, which takes seconds in which an event loop could do nothing else."""
         if self._sends:
             for role in self.roles.values():
                 role.backend.load()
 
-    def keep_receipts(self, store: RunStore | None, salt: str) -> None:
+    def bind_store(self, store: RunStore | None, salt: str) -> None:
         """Bind the client to one run: what is paid is kept in its store, and added to what earlier sessions paid.
 
         Args:
@@ -278,12 +276,12 @@ class Client:
             self._settle(Charge(where, reserved, usage, _cost(role, usage)))
             raise
         except BaseException:
-            self.ledger.charged.account.release(reserved)
+            self.ledger.charged.release(reserved)
             raise
         completion = _completion(data, role, cached)
         passed = overuse(completion.usage, reserved, role)
         if passed is not None:
-            self.ledger.charged.account.release(reserved)
+            self.ledger.charged.release(reserved)
             raise passed
         self._settle(Charge(where, reserved, completion.usage, completion.cost))
         self._receipts.answered(call.role, completion.model)
@@ -302,10 +300,10 @@ class Client:
             ticket = self._tickets.take()
         try:
             await self._tickets.reach(ticket)
-            place = self.ledger.charged.account.ask(reserved)
+            place = self.ledger.charged.ask(reserved)
         finally:
             self._tickets.leave(ticket)
-        await self.ledger.charged.account.granted(reserved, place)
+        await self.ledger.charged.granted(reserved, place)
 
     async def _reply(self, key: str, role: Role, arguments: dict[str, Any], call: Call, reserved: Spending) -> _Fetched:
         """A reply, from the cache or from one flight for all that ask for it at once."""
@@ -327,7 +325,7 @@ class Client:
                 self._warmup.warmed(role.endpoint.id, arguments) if role.backend.keeps_prefixes else nullcontext()
             ):
                 text = await self._attempts.run(role, arguments, call, reserved)
-            await self._cache.put(key, text, Label(role.endpoint.id, role.plan.model, time.time()))
+            await self._cache.put(key, text, ReplyLabel(role.endpoint.id, role.plan.model, time.time()))
             return json.loads(text), False
         finally:
             if claim is not None:

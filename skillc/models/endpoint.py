@@ -15,15 +15,16 @@ from skillc.models.failures import OFFLINE
 from skillc.models.serving.launch import Launch
 from skillc.models.serving.options import PROVIDER
 from skillc.plan.digest import SECRET_NAME
-from skillc.plan.schema import ModelPlan
+from skillc.plan.schema import RULEBOOK, ModelPlan
 
 # Sends one attempt: arguments as `litellm.acompletion` takes them, to a reply in the OpenAI chat format.
 Transport = Callable[[Mapping[str, Any]], Awaitable[Any]]
 
-# Providers that send no bill.
-LOCAL_PROVIDERS = frozenset({"rulebook", "hosted_vllm", "vllm", "ollama", "ollama_chat", "lm_studio", "llamafile"})
+VLLM_PROVIDERS = frozenset({"hosted_vllm", "vllm"})
+# Providers without a bill.
+LOCAL_PROVIDERS = VLLM_PROVIDERS | {RULEBOOK, "ollama", "ollama_chat", "lm_studio", "llamafile"}
 
-KEYS = {
+KEY_VARIABLES = {
     "anthropic": "ANTHROPIC_API_KEY",
     "azure": "AZURE_API_KEY",
     "cerebras": "CEREBRAS_API_KEY",
@@ -96,12 +97,6 @@ class Backend:
     load: Callable[[], object] = lambda: None
 
 
-def provider_of(model: str) -> str:
-    """`openai` in `openai/gpt-5.5`; a bare name is OpenAI's, as litellm reads it."""
-    head, slash, _ = model.partition("/")
-    return head if slash else "openai"
-
-
 def key_of(model: ModelPlan, environ: Mapping[str, str], key_env: str | None) -> str | None:
     """The key that a variable holds, None where there is no such variable to look at.
 
@@ -136,7 +131,7 @@ def declared_url(model: ModelPlan, environ: Mapping[str, str]) -> str | None:
 
 def secret_names(models: Iterable[ModelPlan]) -> frozenset[str]:
     """The variables that may hold keys of providers: those of the models, and those that providers are known for."""
-    return frozenset({*KEYS.values(), *(model.key_env for model in models if model.key_env)})
+    return frozenset({*KEY_VARIABLES.values(), *(model.key_env for model in models if model.key_env)})
 
 
 def normalised(url: str) -> str:
@@ -189,7 +184,7 @@ def model_statements(model: str) -> str:
         raise SkillcError(
             f"`{model}` is no model", hint=f"write provider/name, such as {PROVIDER}/Qwen/Qwen3-4B or openai/gpt-5-mini"
         )
-    return _served_statements(model) if provider == PROVIDER else _called_statements(model, KEYS.get(provider))
+    return _served_statements(model) if provider == PROVIDER else _called_statements(model, KEY_VARIABLES.get(provider))
 
 
 def _served_statements(model: str) -> str:

@@ -17,7 +17,7 @@ from skillc.text import cut
 FailureKind = Literal["transient", "empty", "cut", "malformed"]
 WireKind = Literal["unreachable", "late", "broken", "redirected", "refused", "malformed"]
 # What an attempt's end shows of its endpoint: `answered` is an error of a server that is there, `other` shows nothing.
-End = Literal["served", "strained", "refused", "unreachable", "answered", "other"]
+AttemptOutcome = Literal["served", "strained", "refused", "unreachable", "answered", "other"]
 
 _RETRIED_STATUS = frozenset({408, 409, 425, 429, 499})
 _RETRIED_NAMES = frozenset(
@@ -122,7 +122,7 @@ class BudgetReached(SkillcError):  # noqa: N818
         self.cap = cap
 
 
-class EndpointAway(SkillcError):  # noqa: N818
+class EndpointUnreachable(SkillcError):  # noqa: N818
     """An endpoint that had answered stayed away for longer than its roles wait; the run stops, and can go on later."""
 
     status = 3
@@ -275,7 +275,7 @@ def is_overload(problem: Exception) -> bool:
     return status in _REFUSALS or (was_refused(problem) and "overloaded" in str(problem).lower())
 
 
-def end_of(problem: Exception) -> End:
+def outcome_of(problem: Exception) -> AttemptOutcome:
     """Return what an exception shows of the endpoint.
 
     `refused`; `unreachable` where there was no connection; `strained` where one gave no answer, as after a timeout or

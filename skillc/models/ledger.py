@@ -1,18 +1,20 @@
-"""What calls cost: accounts with caps, the books of a run, and the reserve for its final test.
+"""Accounts with caps, the receipts of paid attempts, and the reserve for the final test.
 
-Nothing is sent without a reservation, and no cap is exceeded, not by one call. `charged` counts every logical call
-once, from the network or the cache: it is pure, and decides where a run stops. `paid` counts what the network took,
-retries and orphaned attempts included. The invariants are in docs/design/budgets.md.
+Nothing is sent without a reservation, and no call exceeds a cap. `charged` counts every logical call once, from the
+network or the cache: it is deterministic, and decides where a run stops. `paid` counts what the network took, including
+retries and orphaned attempts. The invariants are in docs/design/budgets.md.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
+import operator
 from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
 from fractions import Fraction
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
@@ -21,7 +23,8 @@ from skillc.budget.spend import Spend
 from skillc.errors import SkillcError
 from skillc.language.loop import BudgetPlan
 from skillc.models.calls import Usage
-from skillc.models.failures import BudgetReached
+from skillc.models.failures import BudgetReached, PermanentFailure
+from skillc.store.run_store import RunStore
 
 _NANO_A_DOLLAR = 1_000_000_000
 
@@ -34,24 +37,15 @@ class Spending(NamedTuple):
     cost: int = 0
 
     def plus(self, other: Spending) -> Spending:
-        """The sum."""
-        return Spending(self.calls + other.calls, self.tokens + other.tokens, self.cost + other.cost)
+        """Add two expenses."""
+        return Spending(*map(operator.add, self, other))
 
     def minus(self, other: Spending) -> Spending:
-        """The difference."""
-        return Spending(self.calls - other.calls, self.tokens - other.tokens, self.cost - other.cost)
-
-    def most(self, other: Spending) -> Spending:
-        """The larger of each."""
-        return Spending(max(self.calls, other.calls), max(self.tokens, other.tokens), max(self.cost, other.cost))
-
-    def times(self, count: int) -> Spending:
-        """So many times as much."""
-        return Spending(self.calls * count, self.tokens * count, self.cost * count)
+        """Subtract an expense."""
+        return Spending(*map(operator.sub, self, other))
 
 
-@dataclass(frozen=True, slots=True)
-class Caps:
+class Caps(NamedTuple):
     """The most of each; None means no cap."""
 
     calls: int | None = None
@@ -60,43 +54,52 @@ class Caps:
 
     @classmethod
     def of(cls, budget: BudgetPlan) -> Caps:
-        """The caps that a program declares; dollars become whole nano-dollars, rounded down."""
+        """Convert the declared caps; dollars become whole nano-dollars, rounded down."""
         cost = None if budget.cost is None else int(Fraction(budget.cost) * _NANO_A_DOLLAR)
         return cls(budget.calls, budget.tokens, cost)
 
-    def passed_by(self, amount: Spending) -> str | None:
-        """The first cap that an amount passes."""
-        caps = {"calls": self.calls, "tokens": self.tokens, "cost": self.cost}
-        for (name, cap), value in zip(caps.items(), amount, strict=True):
-            if cap is not None and value > cap:
-                return name
-        return None
+    def exceeded_by(self, expense: Spending) -> str | None:
+        """Return the name of the first cap that an expense exceeds."""
+        limits = zip(self._fields, self, expense, strict=True)
+        return next((name for name, cap, value in limits if cap is not None and value > cap), None)
+
+
+# Role and stage.
+RoleStage: TypeAlias = tuple[str, str]
 
 
 class Account:
-    """Reservations are granted first in, first out; all on one event loop.
+    """Spending under caps, with a queue of reservations and totals per role and stage; all on one event loop.
 
-    The head of the queue that does not fit waits for what is in flight, since each settlement frees the difference
-    between the worst case and what was used. If nothing is in flight and it still does not fit, the account is closed:
-    the head and all behind it get `BudgetReached`. So where a run stops depends on the order of its calls alone.
+    Reservations are granted first in, first out. A head of the queue that does not fit waits for calls in flight, since
+    each settlement frees the difference between the worst case and the actual expense. If nothing is in flight and it
+    still does not fit, the account closes: the head and all behind it get `BudgetReached`. So the order of the calls
+    alone decides where a run stops.
+
+    Attributes:
+        lines: totals by role and stage.
+        spent: expense of all settled calls.
+        reserved: expense that calls in flight may reach.
+        closed_by: the cap that closed the account.
     """
 
     def __init__(self, caps: Caps) -> None:
+        self.lines: dict[RoleStage, Tally] = {}
+        self.spent = Spending()
+        self.reserved = Spending()
+        self.closed_by: str | None = None
         self._caps = caps
         self._queue: deque[tuple[Spending, asyncio.Future[None]]] = deque()
         self._aside = Spending()
-        self.spent = Spending()
-        self.reserved = Spending()
-        self.largest = Spending()
-        self.closed_by: str | None = None
+        self._largest = Spending()
         self._refusal: SkillcError | None = None
 
     def ask(self, amount: Spending) -> asyncio.Future[None]:
-        """Take a place in the queue; the future is done when the amount is reserved, or raises.
+        """Join the queue; the future is done when the amount is reserved, or raises.
 
-        It raises `BudgetReached`, or what `refuse` was given.
+        It raises `BudgetReached`, or the error that `refuse` was given.
         """
-        self.largest = self.largest.most(amount)
+        self._largest = Spending(*map(max, self._largest, amount))
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queue.append((amount, granted))
         self._advance()
@@ -111,15 +114,15 @@ class Account:
         await self.granted(amount, self.ask(amount))
 
     def try_reserve(self, amount: Spending) -> bool:
-        """Reserve an amount now if it fits and the queue is empty; close nothing where it does not."""
+        """Reserve an amount now if it fits and the queue is empty; return whether it did. Never closes the account."""
         self._advance()
-        if self._queue or self.closed_by or self._refusal is not None or self._passed(amount):
+        if self._queue or self.closed_by or self._refusal is not None or self._exceeded(amount):
             return False
         self.reserved = self.reserved.plus(amount)
         return True
 
     async def granted(self, amount: Spending, place: asyncio.Future[None]) -> None:
-        """Wait for a place that `ask` gave; a caller that is cancelled leaves the queue and holds nothing."""
+        """Wait for a place returned by `ask`; a cancelled caller leaves the queue and holds no reservation."""
         try:
             await place
         except asyncio.CancelledError:
@@ -130,41 +133,49 @@ class Account:
                 self._advance()
             raise
 
-    def settle(self, reserved: Spending, actual: Spending) -> None:
-        """Replace a reservation by what was used."""
-        self.spent = self.spent.plus(actual)
+    def settle(self, where: RoleStage, reserved: Spending, usage: Usage, cost: int | None) -> None:
+        """Replace a reservation by the usage of one call; `cost` in nano-dollars, None if unknown."""
+        self.lines.setdefault(where, Tally()).add(usage, cost)
+        self.spent = self.spent.plus(Spending(1, usage.total, cost or 0))
         self.release(reserved)
 
     def release(self, reserved: Spending) -> None:
-        """Give a reservation back."""
+        """Return a reservation."""
         self.reserved = self.reserved.minus(reserved)
         self._advance()
 
     def set_aside(self, amount: Spending) -> None:
-        """Keep an amount from all calls until `open_reserve`: what the final test will need."""
+        """Hold an amount back from all calls until `open_reserve`: the expected expense of the final test."""
         self._aside = amount
 
     def open_reserve(self) -> None:
-        """Free what was set aside, and reopen an account that its caps had closed."""
+        """Release the amount set aside, and reopen an account that its caps had closed."""
         self._aside = Spending()
         self.closed_by = None
 
     def admits(self, calls: int) -> bool:
-        """Whether so many calls, each as large as the largest so far, would fit beside all that is spent and kept."""
-        return self._passed(self.largest.times(calls)) is None
+        """Whether so many calls, each as large as the largest so far, fit under the caps."""
+        return self._exceeded(Spending(*(calls * each for each in self._largest))) is None
 
     def refuse(self, problem: SkillcError) -> None:
-        """Refuse all calls from here on, those that wait included: what one call used passed what it had reserved."""
+        """Refuse all further calls, including those in the queue: a call exceeded its reservation."""
         self._refusal = self._refusal or problem
         self._advance()
 
     def check(self) -> None:
-        """Raise what `refuse` was given: for a call that has reserved and waits to be sent."""
+        """Raise the error that `refuse` was given, for a call that has a reservation and waits to be sent."""
         if self._refusal is not None:
             raise self._refusal
 
-    def _passed(self, amount: Spending) -> str | None:
-        return self._caps.passed_by(self.spent.plus(self.reserved).plus(self._aside).plus(amount))
+    def as_json(self) -> dict[str, JsonValue]:
+        """Return the total, and a line per role and stage in alphabetical order."""
+        lines: list[JsonValue] = [
+            {"role": role, "stage": stage, **tally.as_json()} for (role, stage), tally in sorted(self.lines.items())
+        ]
+        return {"total": _sum(self.lines.values()).as_json(), "lines": lines}
+
+    def _exceeded(self, amount: Spending) -> str | None:
+        return self._caps.exceeded_by(self.spent.plus(self.reserved).plus(self._aside).plus(amount))
 
     def _advance(self) -> None:
         while self._queue:
@@ -176,13 +187,13 @@ class Account:
                 self._queue.popleft()
                 granted.set_exception(self._refusal)
                 continue
-            passed = None if self.closed_by else self._passed(amount)
-            if passed and self.reserved.calls:
+            exceeded = self.closed_by or self._exceeded(amount)
+            if exceeded and not self.closed_by and self.reserved.calls:
                 return
             self._queue.popleft()
-            if self.closed_by or passed:
-                self.closed_by = self.closed_by or passed
-                granted.set_exception(BudgetReached(str(self.closed_by)))
+            if exceeded:
+                self.closed_by = exceeded
+                granted.set_exception(BudgetReached(exceeded))
             else:
                 self.reserved = self.reserved.plus(amount)
                 granted.set_result(None)
@@ -222,7 +233,7 @@ class Tally:
         self.bound_tokens += usage.total if usage.bound else 0
 
     def as_json(self) -> dict[str, JsonValue]:
-        """By name; `cost` is null where a call had no known price."""
+        """Return the totals by name; `cost_nano` is null where a call had no known price."""
         return {
             "calls": self.calls,
             "prompt": self.prompt,
@@ -235,59 +246,104 @@ class Tally:
         }
 
 
-# Role and stage.
-Where: TypeAlias = tuple[str, str]
-
-
-@dataclass(slots=True)
-class Book:
-    """One account with its totals per (role, stage)."""
-
-    account: Account
-    lines: dict[Where, Tally] = field(default_factory=dict)
-
-    def settle(self, where: Where, reserved: Spending, usage: Usage, cost: int | None) -> None:
-        """Replace a reservation by what one call used."""
-        self.lines.setdefault(where, Tally()).add(usage, cost)
-        self.account.settle(reserved, Spending(1, usage.total, cost or 0))
-
-    def as_json(self) -> dict[str, JsonValue]:
-        """The total, and a line per role and stage in alphabetical order."""
-        total = Tally()
-        lines: list[JsonValue] = []
-        for (role, stage), tally in sorted(self.lines.items()):
-            lines.append({"role": role, "stage": stage, **tally.as_json()})
-            for name in Tally.__slots__:
-                setattr(total, name, getattr(total, name) + getattr(tally, name))
-        return {"total": total.as_json(), "lines": lines}
+def _sum(tallies: Iterable[Tally]) -> Tally:
+    return Tally(*map(sum, zip(*map(astuple, tallies), strict=True)))
 
 
 class Ledger:
-    """The two books of a run."""
+    """The two accounts of a run."""
 
     def __init__(self, budget: BudgetPlan) -> None:
         caps = Caps.of(budget)
-        self.charged = Book(Account(caps))
-        self.paid = Book(Account(caps))
+        self.charged = Account(caps)
+        self.paid = Account(caps)
 
     @property
     def stopped(self) -> str | None:
         """The cap that stopped the run, None while none has."""
-        return self.charged.account.closed_by or self.paid.account.closed_by
+        return self.charged.closed_by or self.paid.closed_by
 
     def set_aside(self, amount: Spending) -> None:
-        """Keep an amount for the final test."""
-        self.charged.account.set_aside(amount)
-        self.paid.account.set_aside(amount)
+        """Hold an amount back for the final test."""
+        self.charged.set_aside(amount)
+        self.paid.set_aside(amount)
 
     def open_reserve(self) -> None:
-        """Free what was set aside, for the final test."""
-        self.charged.account.open_reserve()
-        self.paid.account.open_reserve()
+        """Release the amount set aside, for the final test."""
+        self.charged.open_reserve()
+        self.paid.open_reserve()
 
     def snapshot(self) -> dict[str, JsonValue]:
-        """Both books as JSON values: totals, and a line per role and stage. Costs in nano-dollars, null if unknown."""
+        """Return both accounts as JSON values, costs in nano-dollars."""
         return {"charged": self.charged.as_json(), "paid": self.paid.as_json(), "stopped": self.stopped}
+
+
+class Receipts:
+    """Records what the network took, over all sessions of one run, in an account and on the disk.
+
+    A receipt is on the disk before its attempt is sent. An attempt that was in flight when a session was killed keeps
+    its whole reservation.
+
+    Args:
+        paid: the account, to which earlier sessions are added.
+        store: where the receipts are kept; None keeps none.
+
+    Raises:
+        SkillcError: the store cannot be read.
+    """
+
+    def __init__(self, paid: Account, store: RunStore | None = None) -> None:
+        self._paid = paid
+        self._store = store
+        self._models = store.models() if store is not None else {}
+        self._next = 0
+        for attempt in store.attempts() if store is not None else ():
+            self._next = attempt.number + 1
+            if attempt.state != "refused":
+                self._restore((attempt.role, attempt.stage), Spending(*attempt.reserved), attempt.used)
+
+    async def sent(self, where: RoleStage, reserved: Spending) -> int:
+        """Record an attempt that is about to be sent, and return its number."""
+        number, self._next = self._next, self._next + 1
+        if self._store is not None:
+            await self._store.add_attempt(number, *where, reserved)
+        return number
+
+    def ended(self, number: int, where: RoleStage, reserved: Spending, usage: Usage, cost: int | None) -> None:
+        """Replace the reservation of an attempt by its usage, `cost` in nano-dollars."""
+        self._paid.settle(where, reserved, usage, cost)
+        if self._store is not None:
+            self._store.end_attempt(number, {"usage": usage.counts, "bound": usage.bound, "cost": cost})
+
+    def unserved(self, number: int, reserved: Spending) -> None:
+        """Release the reservation of an attempt that was refused or not connected, which no cap counts."""
+        self._paid.release(reserved)
+        if self._store is not None:
+            self._store.refuse_attempt(number)
+
+    def answered(self, role: str, model: str) -> None:
+        """Compare the model that answered for a role with earlier replies.
+
+        Raises:
+            PermanentFailure: it differs from the one that answered earlier in this run.
+        """
+        before = self._models.get(role)
+        if before is None:
+            self._models[role] = model
+            if self._store is not None:
+                self._store.add_model(role, model)
+        elif before != model:
+            raise PermanentFailure(
+                f"model `{role}` answered as `{before}` earlier in this run and answers as `{model}` now",
+                hint="scores of two models are never mixed: pin one version of the model, or start over: `--fresh`",
+            )
+
+    def _restore(self, where: RoleStage, reserved: Spending, used: dict[str, Any] | None) -> None:
+        self._paid.reserved = self._paid.reserved.plus(reserved)
+        if used is None:
+            self._paid.settle(where, reserved, Usage(prompt=reserved.tokens, bound=True), reserved.cost)
+        else:
+            self._paid.settle(where, reserved, Usage.of(used["usage"], used["bound"]), used["cost"])
 
 
 _BASELINE = "baseline"
@@ -295,11 +351,11 @@ _TEST = "final test"
 
 
 class ClosingReserve:
-    """The final test of two skills as the plan estimates it, corrected by what the baseline took.
+    """The expected expense of the final test of two skills: the plan's estimate, corrected by the baseline's expense.
 
-    Where the baseline took more than its own estimate (the provider counts other tokens than the plan, attempts were
-    tried again), the test is taken to do so in the same proportion. On top comes the reservation of one largest call:
-    a call is sent only where its worst case fits, the last one too.
+    If the baseline took more than its own estimate (the provider counts other tokens than the plan, attempts were
+    retried), the test is assumed to exceed its estimate in the same proportion. The reservation of one largest call is
+    added: a call is sent only if its worst case fits, and so is the last one.
     """
 
     def __init__(self, ledger: Ledger, bounds: Bounds) -> None:
@@ -311,39 +367,29 @@ class ClosingReserve:
         self._held = max(held, key=lambda spend: spend.tokens, default=Spend())
 
     def set_aside(self) -> None:
-        """Set the reserve aside; call it once the baseline is done."""
-        if not self._test.calls:
-            return
-        for book in (self._ledger.charged, self._ledger.paid):
-            book.account.set_aside(self._amount(book))
+        """Set the reserve aside; call it after the baseline."""
+        if self._test.calls:
+            for account in (self._ledger.charged, self._ledger.paid):
+                account.set_aside(self._amount(account))
 
     def open_reserve(self) -> None:
-        """Free it, for the final test."""
+        """Release it, for the final test."""
         self._ledger.open_reserve()
 
-    def _amount(self, book: Book) -> Spending:
-        calls = _of_baseline(self._ledger.charged).calls
-        taken, share = _of_baseline(book), Fraction(calls, max(1, self._baseline.calls))
+    def _amount(self, account: Account) -> Spending:
+        calls = _baseline_of(self._ledger.charged).calls
+        taken, share = _baseline_of(account), Fraction(calls, max(1, self._baseline.calls))
+        tokens = self._test.tokens * _excess(taken.prompt + taken.completion, self._baseline.tokens * share)
         return Spending(
             calls=math.ceil(self._test.calls * _excess(taken.calls, calls)),
-            tokens=math.ceil(
-                self._test.tokens * _excess(taken.prompt + taken.completion, self._baseline.tokens * share)
-            )
-            + self._held.tokens,
+            tokens=math.ceil(tokens) + self._held.tokens,
             cost=math.ceil(_nano(self._test) * _excess(taken.cost, _nano(self._baseline) * share) + _nano(self._held)),
         )
 
 
-def _of_baseline(book: Book) -> Tally:
+def _baseline_of(account: Account) -> Tally:
     """The baseline's totals, all roles together."""
-    total = Tally()
-    for (_, stage), tally in book.lines.items():
-        if stage == _BASELINE:
-            total.calls += tally.calls
-            total.prompt += tally.prompt
-            total.completion += tally.completion
-            total.cost += tally.cost
-    return total
+    return _sum(tally for (_, stage), tally in account.lines.items() if stage == _BASELINE)
 
 
 def _nano(spend: Spend) -> Fraction:

@@ -15,9 +15,8 @@ from skillc.models.calls import Call, Message, Usage
 from skillc.models.concurrency import SingleFlight
 from skillc.models.endpoint import Transport
 from skillc.models.failures import OFFLINE_INSTEAD, CallFailed, PermanentFailure
-from skillc.models.ledger import Account, Spending
-from skillc.models.receipts import Receipts
-from skillc.models.roles import Role, roles_named
+from skillc.models.ledger import Account, Receipts, Spending
+from skillc.models.roles import Role, describe_roles
 
 QUESTION = "Reply with the word ok."
 # Seconds. A reply of one word takes one or two; a server that is just starting may need longer than a run should wait.
@@ -27,7 +26,7 @@ _GRACE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class PreflightResult:
     """A model that can be used.
 
     Attributes:
@@ -47,7 +46,7 @@ class Reached:
     note: str | None = None
 
 
-class NotReached(PermanentFailure):
+class PreflightFailed(PermanentFailure):
     """A model that cannot be used as the program has it.
 
     Attributes:
@@ -57,13 +56,13 @@ class NotReached(PermanentFailure):
     """
 
     def __init__(self, role: Role, detail: str, fix: str, usage: Usage) -> None:
-        super().__init__(f"{roles_named([role])} cannot be used: {detail}", hint=f"{fix}, or {OFFLINE_INSTEAD}")
+        super().__init__(f"{describe_roles([role])} cannot be used: {detail}", hint=f"{fix}, or {OFFLINE_INSTEAD}")
         self.detail = detail
         self.fix = fix
         self.usage = usage
 
 
-async def reach(role: Role, transport: Transport | None = None, *, timeout: float = TIMEOUT) -> Reached:
+async def try_model(role: Role, transport: Transport | None = None, *, timeout: float = TIMEOUT) -> PreflightResult:
     """Ask a role's model for one word, with all settings of the role, and without retries.
 
     A reply that is cut or empty will do, and so will a refusal for want of capacity: a server is there, and the key was
@@ -75,7 +74,7 @@ async def reach(role: Role, transport: Transport | None = None, *, timeout: floa
         timeout: seconds; how long the role lets a real attempt take does not count here.
 
     Raises:
-        NotReached: the model cannot be used; the message has model, address, reason and fix.
+        PreflightFailed: the model cannot be used; the message has model, address, reason and fix.
     """
     call = _question(role)
     arguments = role.arguments(call)
@@ -90,7 +89,7 @@ async def reach(role: Role, transport: Transport | None = None, *, timeout: floa
         name, usage = answered or name, reported or most
     except CallFailed as problem:
         if problem.kind == "malformed":
-            raise NotReached(role, problem.detail, failures.fix_for(problem, None), most) from None
+            raise PreflightFailed(role, problem.detail, failures.fix_for(problem, None), most) from None
         note, usage = problem.detail, problem.usage or most
     except SkillcError:
         raise
@@ -99,14 +98,14 @@ async def reach(role: Role, transport: Transport | None = None, *, timeout: floa
         note = failures.scrub(failures.told(problem), role.endpoint.secrets)
         if failures.is_late(problem):
             detail = f"no reply of one word within {timeout:g} s"
-            raise NotReached(role, detail, failures.FIXES["late"], usage) from None
+            raise PreflightFailed(role, detail, failures.FIXES["late"], usage) from None
         if failures.is_unreachable(problem) or not (failures.is_transient(problem) or failures.is_refusal(problem)):
-            raise NotReached(role, note, failures.fix_for(problem, role.endpoint.key_env), usage) from None
+            raise PreflightFailed(role, note, failures.fix_for(problem, role.endpoint.key_env), usage) from None
     cost = role.price.cost(usage) if role.price else None
-    return Reached(role.plan.role, name, time.monotonic() - began, usage, cost, note)
+    return PreflightResult(role.plan.role, name, time.monotonic() - began, usage, cost, note)
 
 
-def reserved(role: Role) -> Spending:
+def preflight_reservation(role: Role) -> Spending:
     """The most that one try of a role can use."""
     return role.reservation(role.arguments(_question(role)))
 
@@ -170,7 +169,7 @@ class Preflight:
         """The groups that the caps admit side by side, with what is reserved for each."""
         admitted = []
         for group in groups:
-            held = reserved(group[0])
+            held = preflight_reservation(group[0])
             if self._account.try_reserve(held):
                 admitted.append((group, held))
         return admitted
@@ -192,8 +191,8 @@ class Preflight:
             if left:
                 await asyncio.wait(left)
         problems = [(group, task.exception()) for task, group in tries.items() if not task.cancelled()]
-        other = next((p for _, p in problems if p is not None and not isinstance(p, NotReached)), None)
-        failed = [(group, p) for group, p in problems if isinstance(p, NotReached)]
+        other = next((p for _, p in problems if p is not None and not isinstance(p, PreflightFailed)), None)
+        failed = [(group, p) for group, p in problems if isinstance(p, PreflightFailed)]
         if other is not None and not failed:
             raise other
         if failed:
@@ -206,13 +205,13 @@ class Preflight:
         used, number = Usage(prompt=prompt, completion=reply, bound=True), None
         try:
             number = await receipts.sent(where, held)
-            used = (await reach(role)).usage
+            used = (await try_model(role)).usage
             self._reached(role.plan.role)
             passed = overuse(used, held, role)
             if passed is not None:
                 self._account.refuse(passed)
                 raise passed
-        except NotReached as problem:
+        except PreflightFailed as problem:
             used = problem.usage
             raise
         finally:
@@ -226,12 +225,12 @@ def _question(role: Role) -> Call:
     return Call(role.plan.role, STAGE, (Message("user", QUESTION),))
 
 
-def _told(failed: Sequence[tuple[list[Role], NotReached]]) -> PermanentFailure:
+def _told(failed: Sequence[tuple[list[Role], PreflightFailed]]) -> PermanentFailure:
     """One error for all models that cannot be used."""
     if len(failed) == 1:
         group, problem = failed[0]
         return PermanentFailure(
-            f"{roles_named(group)} cannot be used: {problem.detail}", hint=f"{problem.fix}, or {OFFLINE_INSTEAD}"
+            f"{describe_roles(group)} cannot be used: {problem.detail}", hint=f"{problem.fix}, or {OFFLINE_INSTEAD}"
         )
-    lines = [f"\n  {roles_named(group)}: {problem.detail}; {problem.fix}" for group, problem in failed]
+    lines = [f"\n  {describe_roles(group)}: {problem.detail}; {problem.fix}" for group, problem in failed]
     return PermanentFailure(f"{len(failed)} models cannot be used:{''.join(lines)}", hint=OFFLINE_INSTEAD)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from skillc.models.backends.litellm import price_list
 from skillc.models.calls import Usage
-from skillc.models.endpoint import LOCAL_PROVIDERS, provider_of
+from skillc.models.endpoint import LOCAL_PROVIDERS
 from skillc.plan.schema import ModelPlan, Plan, PricePlan
 
 _NANO_A_DOLLAR = 1_000_000_000
@@ -103,7 +103,7 @@ def price_table(plan: Plan) -> dict[str, PricePlan | None]:
 
 def _is_here(model: ModelPlan) -> bool:
     """Whether the model is free: a local provider at skillc's own server or an address of this machine."""
-    if provider_of(model.model) not in LOCAL_PROVIDERS or model.base_url_env is not None:
+    if model.provider not in LOCAL_PROVIDERS or model.base_url_env is not None:
         return False
     if model.base_url is None:
         return True
@@ -116,9 +116,9 @@ def _is_here(model: ModelPlan) -> bool:
 
 def _listed(model: ModelPlan) -> Price | None:
     table = price_list()
-    bare = model.model.partition("/")[2]
+    bare = model.bare_name
     entry = table.get(model.model)
-    if entry is None and bare and table.get(bare, {}).get("litellm_provider") == provider_of(model.model):
+    if entry is None and bare and table.get(bare, {}).get("litellm_provider") == model.provider:
         entry = table[bare]
     if entry is None or "input_cost_per_token" not in entry or "output_cost_per_token" not in entry:
         return None

@@ -146,7 +146,7 @@ def call_key(role: Role, arguments: Mapping[str, Any], sample: int | tuple[int, 
     return hashlib.sha256(canonical_ascii(told, _refused).encode()).hexdigest()
 
 
-def roles_named(roles: Sequence[Role]) -> str:
+def describe_roles(roles: Sequence[Role]) -> str:
     """Roles of one endpoint for a message, with their model, where it is the same, and its address."""
     many = f"model{'s' if len(roles) > 1 else ''} {listed([role.plan.role for role in roles], 'and')}"
     models = {role.plan.model for role in roles}

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from skillc.document.skill import Document, digest
 from skillc.gates.terms import metrics_read
-from skillc.models.failures import BudgetReached, EndpointAway
+from skillc.models.failures import BudgetReached, EndpointUnreachable
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.gate.decide import DOWN
 from skillc.optimize.loop.train import Trained
@@ -134,7 +134,7 @@ async def _judged(engine: Engine, initial: Document, best: Document, test: Seque
         if not tried:
             return without_test(f"the budget's cap on {cap.cap} was reached before the test was done")
         engine.observer.note(f"the budget does not reach to try {len(todo)} unmeasured test examples again")
-    except EndpointAway as away:
+    except EndpointUnreachable as away:
         if not tried:
             return without_test("a model stayed out of reach before the test was done")
         engine.observer.note(f"{len(todo)} unmeasured test examples were not tried again: {away.message}")
@@ -157,7 +157,7 @@ async def _no_skill(engine: Engine, test: Sequence[Example], *, tested: bool, st
             await engine.rollouts.measure(None, examples, stage="no skill", sample=sample)
     except BudgetReached:
         engine.observer.note("the budget does not reach for the comparison with no skill")
-    except EndpointAway as away:
+    except EndpointUnreachable as away:
         engine.observer.note(f"the comparison with no skill was left out: {away.message}")
     except asyncio.CancelledError:
         cut_by(engine.observer)

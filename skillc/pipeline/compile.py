@@ -20,7 +20,7 @@ from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned
 from skillc.metrics.meter import Meter, model_free_means
 from skillc.models.client import Client
-from skillc.models.failures import EndpointAway
+from skillc.models.failures import EndpointUnreachable
 from skillc.models.ledger import ClosingReserve
 from skillc.models.serving.published import Served
 from skillc.optimize.engine import Engine
@@ -88,7 +88,7 @@ class Compiled:
     kept: tuple[Path, ...] = ()
     served: tuple[Served, ...] = ()
     interrupted: bool = False
-    lost: EndpointAway | None = None
+    lost: EndpointUnreachable | None = None
     withheld: Withheld | None = None
 
 
@@ -150,7 +150,7 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
     Raises:
         SkillcError: models, data, metrics or files cannot be used.
         BudgetReached: the caps do not even admit the baseline.
-        EndpointAway: a model stayed out of reach before the initial skill was measured.
+        EndpointUnreachable: a model stayed out of reach before the initial skill was measured.
     """
     own = job.planned.plan.optimize.method == "skillc"
 

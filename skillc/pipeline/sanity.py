@@ -204,7 +204,7 @@ def check_sanity(
     Raises:
         SkillcError: models, data or metrics cannot be used.
         BudgetReached: the caps do not even admit the baseline.
-        EndpointAway: a model stayed out of reach.
+        EndpointUnreachable: a model stayed out of reach.
     """
     plan = planned.plan
     session = Session(plan, client, observer, stop)

@@ -107,7 +107,7 @@ def tidy_job(job: Job, skill: Document, observer: Observer, client: Client, stop
     Raises:
         SkillcError: models, data, metrics or files cannot be used.
         BudgetReached: the caps do not admit what has to be measured first.
-        EndpointAway: a model stayed out of reach before the skill was measured.
+        EndpointUnreachable: a model stayed out of reach before the skill was measured.
     """
     with opened(job, observer, client, stop, start=skill) as run:
         trained, tested = asyncio.run(search_and_test(run, _search(skill), unless=skill))

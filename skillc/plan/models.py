@@ -14,6 +14,7 @@ from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, 
 from skillc.language.commands import json_path, split_command
 from skillc.language.kinds import MODEL_PARAMETERS, default_of
 from skillc.plan.schema import (
+    RULEBOOK,
     AnswerPlan,
     ExecPlan,
     FieldPlan,
@@ -22,6 +23,7 @@ from skillc.plan.schema import (
     Plan,
     PricePlan,
     TypePlan,
+    provider_of,
 )
 from skillc.plan.settings import count_of, env_of, plain, plain_block, value_of
 from skillc.text import listed
@@ -130,7 +132,7 @@ def judges(plan: Plan) -> Iterator[str]:
                 yield model.word if isinstance(model, WordTerm) else getattr(model, "name", "judge")
 
 
-OFFLINE_MODEL = "rulebook/v1"
+OFFLINE_MODEL = f"{RULEBOOK}/v1"
 
 # Parameters that mean the same to every provider, so that they outlive a change of provider.
 _COMMON = frozenset({each.name for each in MODEL_PARAMETERS if each.sent} | {"stop"})
@@ -197,7 +199,7 @@ def put_offline(plan: Plan) -> Plan:
     """The plan with the rulebook in place of every model; settings of other providers go, the reply's limit stays."""
     models = {
         role: model
-        if _provider(model.model) == _provider(OFFLINE_MODEL)
+        if model.provider == RULEBOOK
         else ModelPlan(role=role, model=OFFLINE_MODEL, max_reply=model.max_reply)
         for role, model in plan.models.items()
     }
@@ -207,9 +209,9 @@ def put_offline(plan: Plan) -> Plan:
 def _replaced(model: ModelPlan, name: str) -> ModelPlan:
     if name == model.model:
         return model
-    if _provider(name) == _provider(model.model):
+    if provider_of(name) == model.provider:
         return model.model_copy(update={"model": name, "price": None, "serve": _served_as(model, name)})
-    if _provider(name) == _provider(OFFLINE_MODEL):
+    if provider_of(name) == RULEBOOK:
         return ModelPlan(role=model.role, model=name, max_reply=model.max_reply)
     kept: dict[str, JsonValue] = {key: value for key, value in model.parameters.items() if key in _COMMON}
     return ModelPlan(role=model.role, model=name, parameters=kept, max_reply=model.max_reply)
@@ -226,17 +228,12 @@ def _served_as(model: ModelPlan, name: str) -> dict[str, JsonValue] | None:
     return {key: value for key, value in model.serve.items() if kept or key not in own}
 
 
-def _provider(model: str) -> str:
-    return model.partition("/")[0]
-
-
-_PREFIX = "rulebook/"
 _UNSEEN = frozenset({"image", "file"})
 
 
 def rulebook_roles(plan: Plan) -> tuple[str, ...]:
     """The roles that the rulebook plays."""
-    return tuple(role for role, model in plan.models.items() if model.model.startswith(_PREFIX))
+    return tuple(role for role, model in plan.models.items() if model.provider == RULEBOOK)
 
 
 def rulebook_limits(plan: Plan) -> list[str]:

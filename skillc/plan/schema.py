@@ -177,6 +177,16 @@ class ExecPlan(Frozen):
         return [fill_placeholders(word, value) for word in self.command]
 
 
+RULEBOOK = "rulebook"
+"""The provider of the embedded model."""
+
+
+def provider_of(model: str) -> str:
+    """Return `openai` for `openai/gpt-5.5`; a bare name is OpenAI's, as litellm reads it."""
+    provider, slash, _ = model.partition("/")
+    return provider if slash or not model else "openai"
+
+
 class ModelPlan(Frozen):
     """One role's model with its own settings; no role takes anything from another silently.
 
@@ -208,6 +218,16 @@ class ModelPlan(Frozen):
     exec: ExecPlan | None = None
     backend: str | None = None
     pacing: PacingPlan = PacingPlan()
+
+    @property
+    def provider(self) -> str:
+        """The provider in `provider/name`."""
+        return provider_of(self.model)
+
+    @property
+    def bare_name(self) -> str:
+        """The name behind the provider."""
+        return self.model.partition("/")[2]
 
 
 # ---- data -----------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from skillc.data.dataset import Dataset
 from skillc.document.skill import Document, digest
 from skillc.frontend import Estimated
 from skillc.metrics.meter import Meter, metric_sources
-from skillc.models.backends.function import own_sources
+from skillc.models.backends.function import function_identities
 from skillc.models.client import Client
 from skillc.models.endpoint import Endpoint
 from skillc.optimize.ask import Optimizer
@@ -96,7 +96,7 @@ class Session:
         self._known: Record = record or Unrecorded()
         client.report_to(observer.note)
         client.time_by(self.stop)
-        client.make_ready()
+        client.preload()
 
     def rollouts(self, meter: Meter, role: str = TARGET) -> Rollouts:
         """Return rollouts of the program's task with a role's model, scored by a meter."""
@@ -145,7 +145,7 @@ class Session:
     def _admits(self, rollouts: int) -> bool:
         """Return whether so many rollouts fit under the caps, each with a call of every model that judges."""
         calls = len([role for role in self.plan.models if role != "optimizer"])
-        return self.client.ledger.charged.account.admits(rollouts * calls)
+        return self.client.ledger.charged.admits(rollouts * calls)
 
 
 def _always(rollouts: int) -> bool:
@@ -166,11 +166,11 @@ def recorded(store: RunStore, client: Client, salt: str) -> Iterator[RunRecord]:
     Raises:
         SkillcError: the store cannot be read.
     """
-    client.keep_receipts(store, salt)
+    client.bind_store(store, salt)
     try:
         yield RunRecord(store, client)
     finally:
-        client.keep_receipts(None, salt)
+        client.bind_store(None, salt)
 
 
 def parts_of_run(
@@ -192,5 +192,5 @@ def parts_of_run(
         initial_skill=" ".join(digest(skill) for skill in first if skill is not None),
         metric_sources=metric_sources(plan, root),
         decision_version=DECISION_VERSION,
-        model_sources=own_sources(endpoints),
+        model_sources=function_identities(endpoints),
     )

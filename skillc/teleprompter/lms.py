@@ -16,7 +16,7 @@ from typing import Any
 from skillc.errors import SkillcError
 from skillc.language.kinds import default_of
 from skillc.models.client import Client
-from skillc.models.pacing.outage import Retries
+from skillc.models.pace import RetryPolicy
 from skillc.plan.schema import ModelPlan, Plan, PricePlan
 
 TARGET, OPTIMIZER = "target", "optimizer"
@@ -66,7 +66,9 @@ class UserLMs:
             return await asyncio.to_thread(_ask, lms[sent["api_base"]], sent)
 
         # The LM has retries of its own.
-        return Client(plan, cache_folder=cache, concurrency=concurrency, transport=send, retries=Retries(attempts=2))
+        return Client(
+            plan, cache_folder=cache, concurrency=concurrency, transport=send, retries=RetryPolicy(attempts=2)
+        )
 
 
 def _plan(role: str, lm: Any, price: tuple[float, float] | None) -> ModelPlan:

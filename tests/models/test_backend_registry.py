@@ -14,7 +14,7 @@ from skillc.errors import SkillcError
 from skillc.models.backends import registry
 from skillc.models.calls import Call, Completion, Message
 from skillc.models.client import Client
-from skillc.models.endpoint import Backend, Endpoint, Transport, key_of, provider_of
+from skillc.models.endpoint import Backend, Endpoint, Transport, key_of
 from skillc.plan.schema import ModelPlan
 
 # ---- what the new file holds ----
@@ -27,7 +27,7 @@ async def echo(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def connect(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[Endpoint, Transport] | None:
-    if provider_of(model.model) != "echo":
+    if model.provider != "echo":
         return None
     return Endpoint("echo", None, key_of(model, environ, model.key_env), model.key_env), echo
 
@@ -47,7 +47,7 @@ def asked(target: ModelPlan) -> Completion:
     plan = plan_of(target, model("optimizer", "rulebook/v1", base_url=None), calls=3)
     with Client(plan, preflight=True) as client:
         done = asyncio.run(client.complete(Call("target", "rollout", (Message("user", "hello"),))))
-        assert client.ledger.paid.account.spent.calls == 1
+        assert client.ledger.paid.spent.calls == 1
         assert client.roles["target"].backend is ECHO
     return done
 

@@ -23,7 +23,7 @@ from skillc.models.backends.litellm import litellm_providers
 from skillc.models.calls import Call, Completion, Message, Usage
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed, PermanentFailure
-from skillc.models.pacing.outage import Retries
+from skillc.models.pace import RetryPolicy
 from skillc.models.roles import resolve_roles
 from skillc.plan.schema import ModelPlan, PacingPlan
 
@@ -47,7 +47,7 @@ def model(name: str = "mine/large", *, role: str = "target", timeout: float = 20
 
 def ask(plan: ModelPlan | None = None, *, root: Path | None = None, attempts: int = 3, **call: Any) -> Completion:
     with Client(
-        plan_of(plan or model()), sleep=no_sleep, retries=Retries(attempts=attempts, patience=0), root=root
+        plan_of(plan or model()), sleep=no_sleep, retries=RetryPolicy(attempts=attempts, patience=0), root=root
     ) as client:
         return asyncio.run(client.complete(Call("target", "rollout", HELLO, **call)))
 
@@ -223,7 +223,7 @@ def test_a_function_that_hangs_holds_up_neither_others_nor_the_end() -> None:
         "    if messages[-1]['content'] == 'hang':\n        threading.Event().wait()\n"
         "    return 'ok'\n"
         "async def main():\n"
-        "    with Client(plan_of(model(timeout=0.3)), sleep=no_sleep, retries=Retries(attempts=1)) as client:\n"
+        "    with Client(plan_of(model(timeout=0.3)), sleep=no_sleep, retries=RetryPolicy(attempts=1)) as client:\n"
         "        def call(text): return client.complete(Call('target', 's', (Message('user', text),)))\n"
         "        hung = [asyncio.ensure_future(client.complete(Call('target', 's', (Message('user', 'hang'),), i)))\n"
         "                for i in range(12)]\n"
@@ -379,7 +379,7 @@ def test_litellm_is_not_loaded_for_a_run_without_it() -> None:
         "from skillc.plan.schema import ModelPlan\n"
         "skillc.backend('mine')(lambda *_: 'x')\n"
         "client = Client(plan_of(ModelPlan(role='target', model='mine/x')))\n"
-        "client.make_ready()\nprint('litellm' in sys.modules)\n"
+        "client.preload()\nprint('litellm' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert done.stdout == "False\n", done.stderr

@@ -15,8 +15,8 @@ from model_plans import Scripted, model, plan_of, reply
 from skillc.errors import SkillcError
 from skillc.models import concurrency
 from skillc.models.cache import folder as cache_folder
-from skillc.models.cache.folder import Wanted, disk_used, entries, find_folder, groups, prune
-from skillc.models.cache.replies import Label, ReplyCache, read_label, whole_reply
+from skillc.models.cache.folder import EntryFilter, disk_used, entries, find_folder, groups, prune
+from skillc.models.cache.replies import ReplyCache, ReplyLabel, read_label, whole_reply
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.text import in_bytes
@@ -78,16 +78,16 @@ def test_entries_say_what_they_are_and_hold_no_key(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("wanted", "left"),
     [
-        (Wanted(), 0),
-        (Wanted(before=1011), 50),
-        (Wanted(model="openai/gpt-4o-mini"), 10),
-        (Wanted(endpoint=THERE), 30),
-        (Wanted(endpoint=THERE, model="openai/gpt-4.1"), 50),
-        (Wanted(endpoint=HERE, model="openai/gpt-4.1"), 60),
-        (Wanted(before=1041, endpoint=THERE), 50),
+        (EntryFilter(), 0),
+        (EntryFilter(before=1011), 50),
+        (EntryFilter(model="openai/gpt-4o-mini"), 10),
+        (EntryFilter(endpoint=THERE), 30),
+        (EntryFilter(endpoint=THERE, model="openai/gpt-4.1"), 50),
+        (EntryFilter(endpoint=HERE, model="openai/gpt-4.1"), 60),
+        (EntryFilter(before=1041, endpoint=THERE), 50),
     ],
 )
-def test_pruning_takes_what_is_wanted_says_so_and_frees_the_disk(folder: Path, wanted: Wanted, left: int) -> None:
+def test_pruning_takes_what_is_wanted_says_so_and_frees_the_disk(folder: Path, wanted: EntryFilter, left: int) -> None:
     before = disk_used(folder)
     dry = prune(folder, wanted, dry=True)
     assert (dry.entries, dry.freed) == (60 - left, 0)
@@ -110,7 +110,7 @@ def test_pruning_beside_a_client_that_is_at_work(folder: Path) -> None:
         with client_of(folder, transport) as client:
             assert (await client.complete(ask(0))).cached
             asking = asyncio.gather(*[client.complete(ask(i)) for i in range(100, 160)])
-            done = await asyncio.to_thread(prune, folder, Wanted(before=2000))
+            done = await asyncio.to_thread(prune, folder, EntryFilter(before=2000))
             assert done.entries == 60
             await asking
             assert len(transport.sent) == 60
@@ -125,7 +125,7 @@ def test_an_entry_of_an_older_version_says_how_its_model_names_itself(folder: Pa
     with closing(sqlite3.connect(folder / "cache.db")) as base, base:
         base.execute("UPDATE Cache SET tag = NULL")
     assert [(g.endpoint, g.model, g.entries, g.newest) for g in groups(entries(folder))] == [(None, "m", 60, 0)]
-    assert prune(folder, Wanted(model="m")).entries == 60
+    assert prune(folder, EntryFilter(model="m")).entries == 60
 
 
 def test_long_texts_of_an_older_version_lie_in_files_which_go_too(folder: Path, tmp_path: Path) -> None:
@@ -138,58 +138,58 @@ def test_long_texts_of_an_older_version_lie_in_files_which_go_too(folder: Path, 
         rows = [row for (row,) in base.execute("SELECT rowid FROM Cache ORDER BY key LIMIT 2")]
         put = "UPDATE Cache SET mode = 3, value = NULL, size = 50000, filename = ? WHERE rowid = ?"
         base.executemany(put, [("ab/long.val", rows[0]), ("../../outside.val", rows[1])])
-    moved = cache_folder.export(folder, tmp_path / "all.jsonl")
+    moved = cache_folder.export_replies(folder, tmp_path / "all.jsonl")
     assert (moved.entries, moved.left_out) == (59, 1)
     assert json.loads((tmp_path / "all.jsonl").read_text().splitlines()[0])["reply"]["text"] == "y" * 50_000
-    assert prune(folder, Wanted()).entries == 60
+    assert prune(folder, EntryFilter()).entries == 60
     assert not (folder / "ab" / "long.val").exists()
     assert outside.exists()
 
 
 def test_what_was_exported_is_found_by_a_compile_elsewhere(folder: Path, tmp_path: Path) -> None:
     file, other = tmp_path / "all.jsonl", tmp_path / "other" / ".skillc" / "cache"
-    assert cache_folder.export(folder, file).entries == 60
+    assert cache_folder.export_replies(folder, file).entries == 60
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert all(set(line) == {"key", "endpoint", "model", "stored", "reply"} for line in lines)
     assert KEY not in file.read_text()
-    assert cache_folder.take_in(other, file) == cache_folder.Moved(60, 0)
-    assert cache_folder.take_in(other, file) == cache_folder.Moved(0, 60)
+    assert cache_folder.import_replies(other, file) == cache_folder.Transfer(60, 0)
+    assert cache_folder.import_replies(other, file) == cache_folder.Transfer(0, 60)
     transport = Scripted()
     with client_of(other, transport) as client:
         assert asyncio.run(client.complete(ask(3))).cached
     assert not transport.sent
     again = tmp_path / "again.jsonl"
-    cache_folder.export(other, again)
+    cache_folder.export_replies(other, again)
     assert again.read_bytes() == file.read_bytes()
     assert groups(entries(other)) == groups(entries(folder))
 
 
 def test_an_import_is_whole_or_nothing(folder: Path, tmp_path: Path) -> None:
     file, other = tmp_path / "all.jsonl", tmp_path / "other"
-    cache_folder.export(folder, file)
+    cache_folder.export_replies(folder, file)
     for bad in ("{}", "no json", '{"key": 1}', json.dumps({"key": "a" * 64, "stored": "today", "reply": REPLY})):
         file.write_text(file.read_text().rsplit("\n", 2)[0] + f"\n{bad}\n", encoding="utf-8")
         with pytest.raises(SkillcError, match="line 60"):
-            cache_folder.take_in(other, file)
+            cache_folder.import_replies(other, file)
         assert not other.exists()
     file.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(SkillcError, match="UTF-8"):
-        cache_folder.take_in(other, file)
+        cache_folder.import_replies(other, file)
     with pytest.raises(SkillcError, match="cannot be read"):
-        cache_folder.take_in(other, tmp_path / "missing.jsonl")
+        cache_folder.import_replies(other, tmp_path / "missing.jsonl")
 
 
 @settings(max_examples=50)
 @given(st.text() | st.recursive(st.integers() | st.text(), lambda x: st.dictionaries(st.text(), x)).map(json.dumps))
 def test_no_text_breaks_the_readers(text: str) -> None:
     assert whole_reply(text) is None
-    assert isinstance(read_label(text), Label)
+    assert isinstance(read_label(text), ReplyLabel)
     assert cache_folder._entry(text) is None
 
 
 def test_a_file_that_cannot_be_written_is_a_message(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(SkillcError, match="cannot be written"):
-        cache_folder.export(folder, tmp_path / "missing" / "all.jsonl")
+        cache_folder.export_replies(folder, tmp_path / "missing" / "all.jsonl")
 
 
 def test_the_folder_is_found_from_where_a_user_stands(folder: Path, tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_a_database_that_is_damaged_is_a_message(tmp_path: Path) -> None:
 def test_the_empty_cache(tmp_path: Path) -> None:
     ReplyCache(tmp_path).close()
     assert groups(entries(tmp_path)) == []
-    assert prune(tmp_path, Wanted()).entries == 0
+    assert prune(tmp_path, EntryFilter()).entries == 0
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from skillc.models import concurrency
 from skillc.models.calls import Call, Message, Usage
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, CallFailed, PermanentFailure
-from skillc.models.pacing.outage import Retries
+from skillc.models.pace import RetryPolicy
 from skillc.models.roles import resolve_roles
 from skillc.plan.schema import PricePlan
 
@@ -134,10 +134,10 @@ def test_a_flight_goes_on_while_anybody_waits_and_ends_when_nobody_does(monkeypa
                 await lone
             await asyncio.sleep(0)
             await asyncio.sleep(0)
-            assert client.ledger.charged.account.reserved.calls == 0
-            assert client.ledger.paid.account.reserved.calls == 0
-            assert client.ledger.charged.account.spent.calls == 1
-            assert client.ledger.paid.account.spent.calls == 2  # the orphan stays paid for
+            assert client.ledger.charged.reserved.calls == 0
+            assert client.ledger.paid.reserved.calls == 0
+            assert client.ledger.charged.spent.calls == 1
+            assert client.ledger.paid.spent.calls == 2  # the orphan stays paid for
 
     asyncio.run(scenario())
     assert ended == ["cancelled"]
@@ -148,7 +148,7 @@ def test_transient_failures_are_retried_and_then_told_apart() -> None:
     with Client(plan_of(), transport=Scripted(lambda sent: answers.pop(0)), sleep=no_sleep) as client:
         assert asyncio.run(client.complete(call())).text == "at last"
     always = Scripted(lambda sent: HttpError(500))
-    with Client(plan_of(), transport=always, sleep=no_sleep, retries=Retries(attempts=3)) as client:
+    with Client(plan_of(), transport=always, sleep=no_sleep, retries=RetryPolicy(attempts=3)) as client:
         with pytest.raises(CallFailed) as failed:
             asyncio.run(client.complete(call()))
         with pytest.raises(CallFailed):
@@ -190,7 +190,7 @@ def test_replies_that_are_not_whole_have_kinds_of_their_own(answer: Any, kind: s
     with Client(plan_of(), transport=transport, sleep=no_sleep) as client, pytest.raises(CallFailed) as failed:
         asyncio.run(client.complete(call()))
     assert failed.value.kind == kind
-    assert len(transport.sent) == (1 if kind != "malformed" else Retries().attempts)
+    assert len(transport.sent) == (1 if kind != "malformed" else RetryPolicy().attempts)
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
@@ -209,7 +209,7 @@ def test_missing_usage_is_settled_by_the_whole_reservation() -> None:
         completion = asyncio.run(client.complete(call("x" * 100)))
         assert completion.usage.completion == 4096
         assert completion.usage.prompt >= 100
-        assert client.ledger.charged.account.spent.tokens == completion.usage.total
+        assert client.ledger.charged.spent.tokens == completion.usage.total
 
 
 def test_usage_above_the_reservation_stops_the_run() -> None:
@@ -221,7 +221,7 @@ def test_usage_above_the_reservation_stops_the_run() -> None:
 def test_a_cap_ends_a_run_and_the_reserve_for_the_final_test_opens_it_again() -> None:
     transport = Scripted()
     with Client(plan_of(calls=3), transport=transport) as client:
-        client.ledger.set_aside(client.ledger.charged.account.spent._replace(calls=1))
+        client.ledger.set_aside(client.ledger.charged.spent._replace(calls=1))
 
         async def scenario() -> None:
             await client.complete(call("1"))

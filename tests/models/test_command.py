@@ -20,7 +20,7 @@ from skillc.language.commands import fill_placeholders, placeholders, split_comm
 from skillc.models.calls import Call, Completion, Message
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed, PermanentFailure
-from skillc.models.pacing.outage import Retries
+from skillc.models.pace import RetryPolicy
 from skillc.models.roles import resolve_roles
 from skillc.plan.schema import AnswerPlan, ExecPlan, ModelPlan, PacingPlan, PricePlan
 
@@ -42,7 +42,7 @@ def command(text: str, *, timeout: float = 20, name: str = "exec/tool", **settin
 def ask(
     model: ModelPlan, messages: tuple[Message, ...] = PLAIN, *, root: Path | None = None, attempts: int = 2, **call: Any
 ) -> Completion:
-    with Client(plan_of(model), sleep=no_sleep, retries=Retries(attempts=attempts), root=root) as client:
+    with Client(plan_of(model), sleep=no_sleep, retries=RetryPolicy(attempts=attempts), root=root) as client:
         return asyncio.run(client.complete(Call("target", "rollout", messages, **call)))
 
 
@@ -189,7 +189,7 @@ def test_a_variable_that_is_not_set_is_said_before_the_first_call(monkeypatch: p
 def test_a_planted_key_is_in_no_text(script: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TOOL_KEY", SECRET)
     model = command(f"sh -c '{script}'", key_env="TOOL_KEY", timeout=2 if "sleep" in script else 20)
-    with Client(plan_of(model), cache_folder=tmp_path, sleep=no_sleep, retries=Retries(attempts=1)) as client:
+    with Client(plan_of(model), cache_folder=tmp_path, sleep=no_sleep, retries=RetryPolicy(attempts=1)) as client:
         with pytest.raises((CallFailed, PermanentFailure)) as caught:
             asyncio.run(client.complete(Call("target", "rollout", PLAIN)))
         assert "***" in str(caught.value)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from model_plans import model, plan_of, reply
 
 from skillc.language.loop import BudgetPlan
-from skillc.models.calls import Call, Message
+from skillc.models.calls import Call, Message, Usage
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached
 from skillc.models.ledger import Account, Caps, Spending
@@ -18,6 +18,7 @@ from skillc.plan.schema import PricePlan
 
 SIZES = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 40)), min_size=1, max_size=30)
 CAPS = st.none() | st.integers(0, 3000)
+WHERE = ("target", "rollout")
 
 
 def run_calls(
@@ -48,7 +49,7 @@ def run_calls(
         except BudgetReached:
             return False
         finally:
-            for account in (client.ledger.charged.account, client.ledger.paid.account):
+            for account in (client.ledger.charged, client.ledger.paid):
                 total = account.spent.plus(account.reserved)
                 high["calls"] = max(high["calls"], total.calls)
                 high["tokens"] = max(high["tokens"], total.tokens)
@@ -79,8 +80,8 @@ def test_a_declared_cap_is_never_passed_not_by_one_call(
     client, _ = run_calls(sizes, {"calls": calls, "tokens": tokens, "cost": dollars}, pace, 5)
     caps = Caps.of(BudgetPlan(calls=calls, tokens=tokens, cost=dollars))
     for book in (client.ledger.charged, client.ledger.paid):
-        assert caps.passed_by(book.account.spent) is None
-        assert book.account.reserved == Spending()
+        assert caps.exceeded_by(book.spent) is None
+        assert book.reserved == Spending()
 
 
 @settings(max_examples=30, deadline=None)
@@ -103,11 +104,11 @@ def test_the_head_of_the_queue_waits_for_what_is_in_flight_and_then_closes_the_a
         small = account.ask(Spending(1, 1, 0))
         assert not head.done()
         assert not small.done()  # nobody overtakes the head
-        account.settle(Spending(1, 60, 0), Spending(1, 10, 0))
+        account.settle(WHERE, Spending(1, 60, 0), Usage(prompt=10), 0)
         assert head.done() and small.done()
         third = account.ask(Spending(1, 95, 0))
-        account.settle(Spending(1, 60, 0), Spending(1, 60, 0))
-        account.settle(Spending(1, 1, 0), Spending(1, 1, 0))
+        account.settle(WHERE, Spending(1, 60, 0), Usage(prompt=60), 0)
+        account.settle(WHERE, Spending(1, 1, 0), Usage(prompt=1), 0)
         assert isinstance(third.exception(), BudgetReached)
         assert account.closed_by == "tokens"
 
@@ -122,7 +123,7 @@ def test_a_caller_that_gives_up_holds_nothing() -> None:
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
-        account.settle(Spending(1), Spending())
+        account.release(Spending(1))
         await account.reserve(Spending(1))
         assert account.reserved == Spending(1)
 

@@ -15,8 +15,8 @@ from virtual_time import Refusal
 from skillc.models import concurrency
 from skillc.models.calls import Call, Completion, Message
 from skillc.models.client import Client
-from skillc.models.failures import CallFailed, EndpointAway, WireFailure
-from skillc.models.pacing.outage import Retries
+from skillc.models.failures import CallFailed, EndpointUnreachable, WireFailure
+from skillc.models.pace import RetryPolicy
 from skillc.plan.schema import PacingPlan
 
 GONE = WireFailure("unreachable", "no connection to `localhost`: connection refused")
@@ -97,7 +97,7 @@ def test_an_endpoint_that_stays_away_ends_every_call_with_one_error() -> None:
     server = Gone(1010, 10**9)
     client, notes = client_of(server)
     ends, seconds = virtual_time.run(twice(client, server, 40))
-    assert all(isinstance(end, EndpointAway) for end in ends), ends
+    assert all(isinstance(end, EndpointUnreachable) for end in ends), ends
     assert 70 <= seconds < 72
     assert client.lost is not None
     assert client.lost.status == 3
@@ -106,7 +106,7 @@ def test_an_endpoint_that_stays_away_ends_every_call_with_one_error() -> None:
         "to `localhost`: connection refused"
     )
     assert "`down = 2 min`" in str(client.lost.hint)
-    assert client.ledger.paid.account.reserved.calls == client.ledger.charged.account.reserved.calls == 0
+    assert client.ledger.paid.reserved.calls == client.ledger.charged.reserved.calls == 0
     assert len(notes) == 1
 
 
@@ -155,7 +155,7 @@ def test_one_call_that_reaches_nobody_where_others_do_gives_up_alone() -> None:
         for number in range(10**6):
             await client.complete(call(1000 + number))
 
-    client, _ = client_of(transport, retries=Retries(3))
+    client, _ = client_of(transport, retries=RetryPolicy(3))
     ends, _ = virtual_time.run(main(client))
     assert [isinstance(end, CallFailed) for end in ends] == [number == 7 for number in range(10)]
 

@@ -39,10 +39,9 @@ from virtual_time import (
 from skillc.models import concurrency
 from skillc.models.calls import Call, Completion, Message
 from skillc.models.client import Client
-from skillc.models.failures import BudgetReached, CallFailed, end_of
-from skillc.models.pacing.outage import Retries
-from skillc.models.pacing.pace import START, Pace, Quota
-from skillc.models.pacing.slots import ahead
+from skillc.models.failures import BudgetReached, CallFailed, outcome_of
+from skillc.models.pace import START, Pace, Quota, RetryPolicy
+from skillc.models.pacing import prefetching
 from skillc.plan.schema import PacingPlan
 from skillc.store.run_store import RunStore
 
@@ -128,7 +127,7 @@ def test_a_server_that_is_down_for_minutes_and_recovers_loses_no_call() -> None:
     assert measured(ends) == 100
     assert 300 <= seconds < 400
     assert len(server.refused) <= 2 * START + 16
-    assert client.ledger.paid.account.spent.calls == 100
+    assert client.ledger.paid.spent.calls == 100
 
 
 @pytest.mark.parametrize("told", [nothing, whole_seconds])
@@ -147,7 +146,7 @@ def test_an_endpoint_that_lets_nothing_through_is_given_up_for_all_that_wait(tol
     assert so_far <= 2 * START + 30
     assert len(server.refused) == so_far + 1  # one probe speaks for all ten
     assert 400 < seconds < 1000
-    assert client.ledger.paid.account.reserved.calls == 0
+    assert client.ledger.paid.reserved.calls == 0
 
 
 def test_a_server_that_asks_for_more_patience_than_there_is_is_given_up_at_once() -> None:
@@ -167,7 +166,7 @@ def test_one_call_that_is_always_refused_fails_alone() -> None:
             raise Refusal(503, {})
         return await server(sent)
 
-    with Client(plan_of(), transport=picky, retries=Retries(refusals=5)) as client:
+    with Client(plan_of(), transport=picky, retries=RetryPolicy(refusals=5)) as client:
         ends, _ = virtual_time.run(asked(client, 100))
     assert measured(ends) == 99
     assert isinstance(ends[13], CallFailed)
@@ -187,7 +186,7 @@ def test_a_call_that_is_refused_while_others_are_let_through_gives_up_after_so_m
             await client.complete(call(number))
         return never.exception()
 
-    with Client(plan_of(), transport=picky, retries=Retries(refusals=5)) as client:
+    with Client(plan_of(), transport=picky, retries=RetryPolicy(refusals=5)) as client:
         problem, seconds = virtual_time.run(scenario())
     assert isinstance(problem, CallFailed)
     assert seconds < 60
@@ -231,7 +230,7 @@ def test_what_a_refusal_asks_for_pauses_the_endpoint_for_all_its_roles_and_no_ot
 
 
 def test_a_sign_of_overload_halves_the_concurrency_once_per_window() -> None:
-    pace = Pace(256, Retries())
+    pace = Pace(256, RetryPolicy())
     sent = [pace.sent(0.0) for _ in range(START)]
     for left, epoch in zip(range(START, 0, -1), sent, strict=True):
         pace.strained(epoch, left)
@@ -260,7 +259,7 @@ def test_ends_that_tell_nothing_of_the_endpoint_change_nothing() -> None:
 @pytest.mark.parametrize("problem", [TimeoutError("slow"), ConnectionError("reset"), Refusal(500, {})])
 def test_other_transient_failures_use_up_attempts(problem: Exception) -> None:
     transport = Scripted(lambda sent: problem)
-    with Client(plan_of(), transport=transport, retries=Retries(attempts=4)) as client:
+    with Client(plan_of(), transport=transport, retries=RetryPolicy(attempts=4)) as client:
         ends, _ = virtual_time.run(asked(client, 1))
     assert isinstance(ends[0], CallFailed)
     assert len(transport.sent) == 4
@@ -283,7 +282,7 @@ def test_other_transient_failures_use_up_attempts(problem: Exception) -> None:
     ],
 )
 def test_what_a_failure_tells_of_its_endpoint(problem: Exception, end: str) -> None:
-    assert end_of(problem) == end
+    assert outcome_of(problem) == end
 
 
 def test_work_ahead_of_need_waits_behind_all_else_also_where_an_endpoint_is_paused() -> None:
@@ -299,7 +298,7 @@ def test_work_ahead_of_need_waits_behind_all_else_also_where_an_endpoint_is_paus
     async def scenario() -> None:
         first = asyncio.ensure_future(client.complete(call("first")))
         await asyncio.sleep(1)
-        with ahead():
+        with prefetching():
             early = asyncio.ensure_future(asked(client, 5))
         await asyncio.sleep(1)
         await asyncio.gather(first, early, *[client.complete(call(f"need {i}")) for i in range(5)])
@@ -430,16 +429,16 @@ def test_what_was_learned_of_an_endpoint_outlives_the_event_loop() -> None:
 def test_refused_attempts_count_for_no_cap_and_served_ones_do(tmp_path: Path) -> None:
     server = Server(bucket(10, 1))
     with closing(RunStore(tmp_path / "run.db")) as store, Client(plan_of(calls=100), transport=server) as client:
-        client.keep_receipts(store, "")
+        client.bind_store(store, "")
         ends, _ = virtual_time.run(asked(client, 101))
     assert measured(ends) == 100
     assert sum(isinstance(end, BudgetReached) for end in ends) == 1
     assert server.refused
     with closing(RunStore(tmp_path / "run.db")) as store, Client(plan_of(calls=200), transport=server) as again:
         assert sum(attempt.state == "refused" for attempt in store.attempts()) == len(server.refused)
-        again.keep_receipts(store, "")
-        assert again.ledger.paid.account.spent.calls == 100
-        assert again.ledger.paid.account.reserved.calls == 0
+        again.bind_store(store, "")
+        assert again.ledger.paid.spent.calls == 100
+        assert again.ledger.paid.reserved.calls == 0
 
 
 @settings(max_examples=120)
@@ -477,7 +476,7 @@ def test_never_more_in_flight_than_the_limit_and_never_a_lost_slot_whatever_is_c
     async def scenario() -> None:
         tasks = []
         for number in range(60):
-            with ahead() if draw.random() < 0.3 else contextlib.nullcontext():
+            with prefetching() if draw.random() < 0.3 else contextlib.nullcontext():
                 tasks.append(
                     asyncio.ensure_future(client.complete(call(f"{(role := draw.choice('ab'))}{number}", role)))
                 )
@@ -492,11 +491,11 @@ def test_never_more_in_flight_than_the_limit_and_never_a_lost_slot_whatever_is_c
         await asyncio.gather(*tasks, return_exceptions=True)
         slots = client.pacing.slots("a")
         assert slots.in_flight == 0
-        for account in (client.ledger.charged.account, client.ledger.paid.account):
+        for account in (client.ledger.charged, client.ledger.paid):
             assert account.reserved.calls == account.reserved.tokens == 0
 
     plan = plan_of(model("a", pacing=PacingPlan(concurrency=declared)), model("b"), cost=Fraction(10))
-    with Client(plan, transport=transport, concurrency=limit, retries=Retries(patience=patience)) as client:
+    with Client(plan, transport=transport, concurrency=limit, retries=RetryPolicy(patience=patience)) as client:
         virtual_time.run(scenario())
     assert most["all"] <= max(limit, declared or 0)
     assert declared is None or most["a"] <= declared

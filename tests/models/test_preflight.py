@@ -22,7 +22,7 @@ from skillc.models.calls import Call, Completion, Message
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, PermanentFailure
 from skillc.models.ledger import Caps, Spending
-from skillc.models.preflight import QUESTION, TIMEOUT, NotReached, reach
+from skillc.models.preflight import QUESTION, TIMEOUT, PreflightFailed, try_model
 from skillc.models.roles import resolve_roles
 from skillc.plan.schema import PacingPlan, Plan, PricePlan
 from skillc.store.run_store import RunStore
@@ -156,7 +156,7 @@ def test_it_is_paid_and_never_charged_and_never_kept(tmp_path: Any) -> None:
     paid = client.ledger.paid.lines
     assert paid["target", "preflight"].calls == paid["optimizer", "preflight"].calls == 1
     assert paid["target", "preflight"].cost == 5 * 1000 + 2 * 4000
-    assert client.ledger.paid.account.reserved == Spending()
+    assert client.ledger.paid.reserved == Spending()
     assert sum(QUESTION.encode() in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()) == 0
 
 
@@ -165,7 +165,7 @@ def test_a_cap_as_tight_as_the_plans_most_is_not_felt() -> None:
     calls = [Call("target", "rollout", (Message("user", f"question {i}"),)) for i in range(3)]
     plan = plan_of(model(), model("optimizer", "openai/big"), calls=5)
     client = tried(plan, *calls, transport=Scripted())
-    assert client.ledger.paid.account.spent.calls == 5
+    assert client.ledger.paid.spent.calls == 5
     assert client.ledger.stopped is None
 
 
@@ -178,8 +178,8 @@ def test_what_no_cap_admits_is_not_tried_and_closes_no_account(cap: dict[str, An
     caps = Caps.of(BudgetPlan(**cap))
 
     async def send(sent: Any) -> Any:
-        account = client.ledger.paid.account
-        seen.append(caps.passed_by(account.spent.plus(account.reserved)))
+        account = client.ledger.paid
+        seen.append(caps.exceeded_by(account.spent.plus(account.reserved)))
         return await transport(sent)
 
     with Client(plan, preflight=True, transport=send) as client, contextlib.suppress(BudgetReached):
@@ -201,7 +201,7 @@ def test_a_session_that_goes_on_tries_again_and_adds_to_what_was_paid(tmp_path: 
             closing(RunStore(tmp_path / "run.db")) as store,
             Client(plan_of(), preflight=True, transport=Scripted()) as client,
         ):
-            client.keep_receipts(store, f"salt {session}")
+            client.bind_store(store, f"salt {session}")
             asyncio.run(client.complete(ASKED))
             assert client.ledger.paid.lines["target", "preflight"].calls == session
 
@@ -224,7 +224,7 @@ def test_the_model_that_a_trial_names_is_no_reply_of_the_run(tmp_path: Any) -> N
         closing(RunStore(tmp_path / "run.db")) as store,
         Client(plan_of(), preflight=True, transport=Scripted(named)) as client,
     ):
-        client.keep_receipts(store, "")
+        client.bind_store(store, "")
         asyncio.run(client.complete(ASKED))
         store.sync()
         assert store.models() == {"target": "m"}
@@ -331,7 +331,7 @@ def test_a_failure_ends_all_calls_and_is_found_out_once() -> None:
         assert len(ended) == 9
         assert all(isinstance(problem, PermanentFailure) for problem in ended)
         assert server.total == 1
-        assert client.ledger.charged.account.reserved == client.ledger.paid.account.reserved == Spending()
+        assert client.ledger.charged.reserved == client.ledger.paid.reserved == Spending()
 
 
 def test_one_failure_does_not_wait_for_a_server_that_hangs() -> None:
@@ -349,9 +349,9 @@ def test_one_failure_does_not_wait_for_a_server_that_hangs() -> None:
 
 @pytest.mark.parametrize("step", [late(60), drip(0.05)], ids=["headers", "body"])
 def test_a_trial_has_a_time_of_its_own_and_says_so(step: Step) -> None:
-    with FaultyServer(lambda asked: step) as server, pytest.raises(NotReached) as failed:
+    with FaultyServer(lambda asked: step) as server, pytest.raises(PreflightFailed) as failed:
         role = Client(plan_of(at(server.url))).roles["target"]
-        asyncio.run(reach(role, timeout=0.2))
+        asyncio.run(try_model(role, timeout=0.2))
     assert "no reply of one word within 0.2 s" in str(failed.value)
     assert "still starting" in str(failed.value.hint)
 
@@ -376,7 +376,7 @@ def test_ctrl_c_in_a_trial_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch
 
     with Client(plan_of(), preflight=True, transport=send) as client:
         asyncio.run(scenario())
-        assert client.ledger.paid.account.reserved == Spending()
+        assert client.ledger.paid.reserved == Spending()
         assert client.ledger.paid.lines["target", "preflight"].calls == 1
         assert client.ledger.charged.lines == {}
 
@@ -397,7 +397,7 @@ def test_one_role_is_reached_with_its_time_its_tokens_and_its_price() -> None:
         role = Client(plan_of(at(server.url, price=PRICE))).roles["target"]
 
         async def both() -> Any:
-            return await reach(role), await reach(role)
+            return await try_model(role), await try_model(role)
 
         first, second = asyncio.run(both())
     assert (first.role, first.model, first.note) == ("target", "stub-2", None)

@@ -161,7 +161,7 @@ def test_whoever_is_cancelled_while_waiting_leaves_nothing_behind(tmp_path: Path
                 asking.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await asking
-                assert client.ledger.charged.account.reserved.calls == 0
+                assert client.ledger.charged.reserved.calls == 0
                 assert not client._flights._tasks
                 tell(process, "reply")
                 assert (await client.complete(ask("x"))).text == "answer to x"

@@ -21,7 +21,7 @@ from nursery import Nursery
 
 from skillc.frontend import estimate, plan_file
 from skillc.models.client import Client
-from skillc.models.pacing.outage import Retries
+from skillc.models.pace import RetryPolicy
 from skillc.models.rulebook import answer as rulebook_answer
 from skillc.optimize.observer import Silent
 from skillc.pipeline.compile import Compiled, Job, compile_job
@@ -53,7 +53,7 @@ def compile_here(folder: Path, server: str, key: str) -> Compiled:
         planned = plan_file(folder / "things.skill", runnable=True)
         job = Job(planned, estimate(planned), folder / "skills", folder / ".skillc")
         with Client(
-            planned.plan, cache_folder=job.home / "cache", retries=Retries(6, 0, 0), sleep=_no_wait, preflight=True
+            planned.plan, cache_folder=job.home / "cache", retries=RetryPolicy(6, 0, 0), sleep=_no_wait, preflight=True
         ) as client:
             return compile_job(job, Silent(), client)
 

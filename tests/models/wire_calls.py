@@ -14,7 +14,7 @@ from model_plans import model, plan_of
 from skillc.models.calls import Call, Completion, Message
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed, PermanentFailure
-from skillc.models.pacing.outage import Retries
+from skillc.models.pace import RetryPolicy
 from skillc.plan.schema import ModelPlan, PacingPlan
 
 KEY = "sk-planted-0123456789abcdef"
@@ -78,11 +78,11 @@ def ask(
             return await asyncio.wait_for(client.complete(said), _HANGS)
 
     role = at(url or address(server, protocol), protocol, pacing=PacingPlan(timeout=timeout), **settings)
-    with Client(plan_of(role), retries=Retries(attempts, 0.5, 0.5), sleep=sleep) as client:
+    with Client(plan_of(role), retries=RetryPolicy(attempts, 0.5, 0.5), sleep=sleep) as client:
         try:
             found.completion = asyncio.run(call(client))
         except (CallFailed, PermanentFailure) as failed:
             found.failed = failed
-        spent = client.ledger.paid.account.spent
+        spent = client.ledger.paid.spent
         found.paid = (spent.calls, spent.tokens)
     return found

@@ -22,7 +22,7 @@ from skillc.models.calls import Call, Message, Usage
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, CallFailed, PermanentFailure
 from skillc.models.ledger import Caps, Spending
-from skillc.models.pacing.outage import Retries
+from skillc.models.pace import RetryPolicy
 from skillc.models.prices import Price
 from skillc.plan.schema import PricePlan
 
@@ -80,7 +80,7 @@ class Watched(Client):
         self._over = False
         self._scene = scene
         self._draw = random.Random(pace)
-        retries = Retries(attempts=3, first=0, most=0)
+        retries = RetryPolicy(attempts=3, first=0, most=0)
         super().__init__(plan, transport=self._transport, concurrency=concurrency, retries=retries, sleep=self._no_wait)
 
     async def _no_wait(self, seconds: float) -> None:
@@ -105,8 +105,8 @@ class Watched(Client):
         if self._over:
             return
         for book in (self.ledger.charged, self.ledger.paid):
-            total = book.account.spent.plus(book.account.reserved)
-            assert self.caps.passed_by(total) is None, (total, self.caps)
+            total = book.spent.plus(book.reserved)
+            assert self.caps.exceeded_by(total) is None, (total, self.caps)
 
 
 def all_calls(client: Watched, jobs: list[tuple[str, int]], waves: int) -> list[str]:
@@ -181,17 +181,17 @@ def test_no_budget_is_passed_by_any_price_usage_failure_retry_or_concurrency(
     caps = client.caps
     assert client.most_at_once <= concurrency
     for book in (client.ledger.charged, client.ledger.paid):
-        assert book.account.reserved == Spending()
+        assert book.reserved == Spending()
         if scene.over is None or client.sent <= scene.over:
-            assert caps.passed_by(book.account.spent) is None
+            assert caps.exceeded_by(book.spent) is None
     overused = scene.over is not None and client.sent > scene.over
     assert ("stopped" in ends) == overused
     if overused:
         assert client.sent_after_overuse == 0
     else:
         # Each logical call that got through is charged once, from cache or not; each attempt that was served is paid.
-        assert client.ledger.charged.account.spent.calls == sum(not end.startswith("cap") for end in ends)
-        assert client.ledger.paid.account.spent.calls == client.sent - scene.refused
+        assert client.ledger.charged.spent.calls == sum(not end.startswith("cap") for end in ends)
+        assert client.ledger.paid.spent.calls == client.sent - scene.refused
 
 
 def test_usage_above_a_reservation_stops_every_call_at_once_even_of_a_reply_that_was_cut() -> None:
@@ -232,8 +232,8 @@ def test_a_cached_reply_is_held_against_todays_price(tmp_path: Path) -> None:
     with Client(plan, transport=transport, cache_folder=tmp_path) as client:
         with pytest.raises(PermanentFailure, match="was reserved"):
             asyncio.run(client.complete(call))
-        assert client.ledger.charged.account.spent == Spending()
-        assert client.ledger.charged.account.reserved == Spending()
+        assert client.ledger.charged.spent == Spending()
+        assert client.ledger.charged.reserved == Spending()
 
 
 def test_a_dear_tier_is_reserved_and_billed() -> None:

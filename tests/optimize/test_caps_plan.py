@@ -54,7 +54,7 @@ def test_the_least_is_what_a_run_of_three_decisions_needs_in_calls(tmp_path: Pat
     least = job.estimated.bounds.minimum.total.calls
     run = compiled(planned_job(tmp_path / "run", examples=80, settings=(*STEPS, f"budget.calls={least}")), Models())
     assert run.compiled.trained.state.decisions >= 1
-    assert run.client.ledger.charged.account.spent.calls <= least
+    assert run.client.ledger.charged.spent.calls <= least
 
 
 def test_a_price_that_nobody_knows_is_an_error_under_a_cap_on_cost_alone(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_the_caps_admit_at_least_as_many_calls_at_once_as_the_plan_says(
     tmp_path: Path, cap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Calls of the largest size that the plan reckons with, all asked for at the same time, and not paced."""
-    monkeypatch.setattr("skillc.models.pacing.pace.START", 500)
+    monkeypatch.setattr("skillc.models.pace.START", 500)
     job = planned_job(tmp_path, examples=80, settings=(*STEPS, f"budget.{cap}"))
     plan, bounds = job.planned.plan, job.estimated.bounds
     admitted = bounds.in_flight["target"]

@@ -87,7 +87,7 @@ def test_no_cap_is_passed_by_a_whole_compile(
             return
     limits = Caps.of(job.planned.plan.budget)
     for book in (run.client.ledger.charged, run.client.ledger.paid):
-        assert limits.passed_by(book.account.spent) is None
+        assert limits.exceeded_by(book.spent) is None
     assert limits.calls is None or run.compiled.lock.charged.calls <= limits.calls
     assert limits.cost is None or run.compiled.lock.charged.cost * 10**9 <= limits.cost
     a_whole_test_or_none(run)
@@ -134,7 +134,7 @@ def test_a_test_whose_retries_the_cap_cuts_is_judged_by_what_was_measured(tmp_pa
     test = job.estimated.dataset.test
     lost = str(test[0].inputs["question"])
     whole = compiled(job, models())
-    calls = whole.client.ledger.paid.account.spent.calls - len(test) - len(job.estimated.dataset.validation)
+    calls = whole.client.ledger.paid.spent.calls - len(test) - len(job.estimated.dataset.validation)
 
     def fate(role: str, text: str, number: int) -> Any:
         return ConnectionError("gone") if role == "target" and text.endswith(lost) else None

@@ -18,7 +18,7 @@ from worlds import ANSWERS, World, coin, proposer
 
 from skillc.errors import SkillcError
 from skillc.models.client import Client
-from skillc.models.pacing.outage import Retries
+from skillc.models.pace import RetryPolicy
 from skillc.optimize.observer import Silent
 from skillc.outcomes import Example
 from skillc.pipeline.compile import Compiled, Job, compile_job
@@ -121,7 +121,7 @@ def compiled(folder: Path, server: Server, examples: int = 60) -> tuple[Compiled
     program = PROGRAM.replace("http://localhost:9", address)
     job = planned_job(folder, examples=examples, program=program, settings=SETTINGS)
     watch = Silent()
-    with Client(job.planned.plan, retries=Retries(2, 0, 0, patience=0), sleep=no_wait, concurrency=8) as client:
+    with Client(job.planned.plan, retries=RetryPolicy(2, 0, 0, patience=0), sleep=no_wait, concurrency=8) as client:
         return compile_job(job, watch, client), watch, job
 
 

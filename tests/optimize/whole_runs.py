@@ -22,7 +22,7 @@ from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed
 from skillc.models.ledger import Caps
-from skillc.models.pacing.outage import Retries
+from skillc.models.pace import RetryPolicy
 from skillc.optimize.observer import Silent
 from skillc.outcomes import Example
 from skillc.pipeline.compile import Compiled, Job, compile_job
@@ -181,15 +181,15 @@ def compiled(job: Job, models: Models, *, concurrency: int = 16, attempts: int =
         plan,
         transport=models,
         concurrency=concurrency,
-        retries=Retries(attempts, 0, 0),
+        retries=RetryPolicy(attempts, 0, 0),
         sleep=no_wait,
         cache_folder=cache,
     )
 
     def look() -> None:
         for book in (client.ledger.charged, client.ledger.paid):
-            total = book.account.spent.plus(book.account.reserved)
-            assert caps.passed_by(total) is None, (total, caps)
+            total = book.spent.plus(book.reserved)
+            assert caps.exceeded_by(total) is None, (total, caps)
 
     models.look = look
     watch = Silent()

@@ -9,7 +9,7 @@ from model_plans import TASK, Scripted, model, plan_of, reply
 from skillc.errors import SkillcError
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, PermanentFailure
-from skillc.models.pacing.outage import Retries
+from skillc.models.pace import RetryPolicy
 from skillc.outcomes import Example
 from skillc.plan.initial import task_text
 from skillc.plan.schema import FieldPlan, RolloutPlan, TaskPlan, TypePlan
@@ -31,7 +31,7 @@ async def no_sleep(seconds: float) -> None:
 
 
 def one(transport: Any, *, text: str | None = SKILL, plan: Any = None, at: Example | None = None) -> Rollout:
-    with Client(plan or plan_of(), transport=transport, sleep=no_sleep, retries=Retries(attempts=2)) as client:
+    with Client(plan or plan_of(), transport=transport, sleep=no_sleep, retries=RetryPolicy(attempts=2)) as client:
         return asyncio.run(RolloutRunner(plan or plan_of(), client)(text, at or example(), 0, "rollout"))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skillc.models.attempts import read_reply
-from skillc.models.backends.rulebook import RequestError, send
+from skillc.models.backends.registry import RequestError, answer_by_rulebook
 
 MESSAGES = [
     {"role": "system", "content": 'Answer with one of: a, b.\nIf it mentions "x", answer b.'},
@@ -15,7 +15,7 @@ MESSAGES = [
 
 
 def replied(model: str = "rulebook/v1", **parameters: Any) -> Any:
-    return asyncio.run(send({"model": model, "messages": MESSAGES, **parameters}))
+    return asyncio.run(answer_by_rulebook({"model": model, "messages": MESSAGES, **parameters}))
 
 
 def test_it_replies_in_the_chat_format_and_reports_usage() -> None:

@@ -90,7 +90,7 @@ def test_an_edited_skill_stops_the_compile_before_any_call_and_is_shown(shop, mo
 
     edit(PATHS.skill, "One answer", "One short answer")
     before = PATHS.skill.read_text()
-    monkeypatch.delattr(Client, "make_ready")
+    monkeypatch.delattr(Client, "preload")
     done = run("compile", "things.skill")
     assert isinstance(done.problem, HandEditedError)
     assert "`skills/sort-things/SKILL.md` was edited by hand and would be overwritten" in done.problem.message

@@ -15,9 +15,10 @@ from typing import Any, NoReturn
 
 from skillc.errors import SkillcError
 from skillc.json_values import digest
+from skillc.language.commands import COMMANDS
 from skillc.models.backends.command_run import MOST_OUTPUT, AnswerMissing, Ended, prepare, run, take
 from skillc.models.calls import well_formed
-from skillc.models.endpoint import Backend, Endpoint, Transport, key_of, provider_of
+from skillc.models.endpoint import Backend, Endpoint, Transport, key_of
 from skillc.models.failures import CallFailed, PermanentFailure, scrub
 from skillc.plan.schema import ExecPlan, ModelPlan
 
@@ -70,8 +71,6 @@ def _text(message: Mapping[str, Any]) -> str:
     return "\n".join(str(part["text"]) for part in content)
 
 
-PROVIDER = "exec"
-
 # Variables that every command gets: paths of programs and the user, language and time zone.
 _GIVEN = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR")
 # Linux takes no argument of more bytes, the zero behind it included.
@@ -96,7 +95,7 @@ def command_endpoint(model: ModelPlan, environ: Mapping[str, str]) -> Endpoint:
         SkillcError: the key is not set.
     """
     assert model.exec is not None
-    return Endpoint(f"{PROVIDER}:{digest(model.exec)[:16]}", None, key_of(model, environ, model.key_env), model.key_env)
+    return Endpoint(f"{COMMANDS}:{digest(model.exec)[:16]}", None, key_of(model, environ, model.key_env), model.key_env)
 
 
 class Command:
@@ -117,7 +116,7 @@ class Command:
                 f"model `{model.role}` is `{model.model}`, which a command answers for, and none is declared",
                 hint='add `exec = "mytool --prompt {prompt}"` to its block',
             )
-        if model.model.partition("/")[0] != PROVIDER:
+        if model.provider != COMMANDS:
             raise SkillcError(
                 f"model `{model.role}` is `{model.model}`, and a command answers for models of the provider `exec`",
                 hint="name it `exec/...`",
@@ -330,7 +329,7 @@ def _status(status: int) -> str:
 
 
 def _connect(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[Endpoint, Transport] | None:
-    if model.exec is None and provider_of(model.model) != PROVIDER:
+    if model.exec is None and model.provider != COMMANDS:
         return None
     command = Command(model, environ, root)
     return command_endpoint(model, environ), command

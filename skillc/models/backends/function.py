@@ -20,13 +20,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from skillc.errors import SkillcError
-from skillc.models.backends.command import PROVIDER as COMMAND
+from skillc.language.commands import COMMANDS
 from skillc.models.backends.litellm import litellm_providers
-from skillc.models.backends.rulebook import PROVIDER as RULEBOOK
 from skillc.models.calls import Usage, well_formed
-from skillc.models.endpoint import Backend, Endpoint, Transport, declared_url, key_of, normalised, provider_of
+from skillc.models.endpoint import Backend, Endpoint, Transport, declared_url, key_of, normalised
 from skillc.models.failures import FIXES, BackendFailed, CallFailed, is_malformed, is_refusal, is_transient, scrub
-from skillc.plan.schema import ModelPlan
+from skillc.plan.schema import RULEBOOK, ModelPlan
 from skillc.text import listed
 from skillc.user_code import defined_at, describe_exception, load_function, raised_by_user_code, source_digest
 
@@ -80,7 +79,7 @@ class Function:
         messages = copy.deepcopy(list(arguments["messages"]))
         try:
             async with asyncio.timeout(seconds):
-                given = await _called(self._backend.function, messages, self._model.model.partition("/")[2], sent)
+                given = await _called(self._backend.function, messages, self._model.bare_name, sent)
         except TimeoutError as problem:
             raise TimeoutError(str(problem) or f"no answer within {seconds:g} s") from None
         except (SkillcError, CallFailed):
@@ -216,7 +215,7 @@ def backend(name: str) -> Callable[[F], F]:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         shown = name if isinstance(name, str) else getattr(name, "__name__", type(name).__name__)
         raise SkillcError(f"`{shown}` is no name of a backend", hint='write `@skillc.backend("mine")`')
-    if name in (COMMAND, RULEBOOK):
+    if name in (COMMANDS, RULEBOOK):
         raise SkillcError(f"`{name}` is a provider of skillc's own", hint="choose another name")
 
     def register(function: F) -> F:
@@ -233,7 +232,7 @@ def backend(name: str) -> Callable[[F], F]:
 
 
 def _connect(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[Endpoint, Transport] | None:
-    provider = provider_of(model.model)
+    provider = model.provider
     found = _found(model, provider, root)
     if found is None:
         return None
@@ -241,7 +240,7 @@ def _connect(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[
         raise SkillcError(
             f"model `{model.role}` is `{model.model}`, and both litellm and the backend `{found.shown}` answer for "
             f"`{provider}`",
-            hint=f"give the backend another name, and the model the same: `mine/{model.model.partition('/')[2]}`",
+            hint=f"give the backend another name, and the model the same: `mine/{model.bare_name}`",
         )
     url = declared_url(model, environ)
     at = f"+{normalised(url)}" if url is not None else ""
@@ -254,7 +253,7 @@ def _connect(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[
 FUNCTION = Backend("function", _connect, users=True)
 
 
-def own_sources(endpoints: Mapping[str, Endpoint]) -> dict[str, str]:
+def function_identities(endpoints: Mapping[str, Endpoint]) -> dict[str, str]:
     """The identity of each function's source by role, for the name of a run."""
     return {role: endpoint.id for role, endpoint in endpoints.items() if endpoint.id.startswith(_PREFIX)}
 

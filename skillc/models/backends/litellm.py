@@ -29,16 +29,16 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from skillc.errors import SkillcError
 from skillc.models.endpoint import (
-    KEYS,
+    KEY_VARIABLES,
     LOCAL_PROVIDERS,
     NO_KEY,
+    VLLM_PROVIDERS,
     Backend,
     Endpoint,
     Transport,
     declared_url,
     key_of,
     normalised_or_error,
-    provider_of,
 )
 from skillc.models.failures import OFFLINE, WireFailure
 from skillc.plan.schema import ModelPlan
@@ -100,20 +100,20 @@ def _signed(address: str | None) -> tuple[str | None, str | None]:
 
 def _connect(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[Endpoint, Transport]:
     """The endpoint of any model. A key of a provider's own address is never sent to an address from the program."""
-    provider = provider_of(model.model)
+    provider = model.provider
     url = declared_url(model, environ)
     if url is None:
         # litellm would read these by itself; what it reads has to be in the cache key.
         names = _ADDRESSES.get(provider, (f"{provider.upper()}_API_BASE",))
         url = next((environ[name] for name in names if environ.get(name)), None)
-    if url is None and provider in {"hosted_vllm", "vllm"}:
+    if url is None and provider in VLLM_PROVIDERS:
         raise SkillcError(
             f"model `{model.role}` is `{model.model}`, and nobody says where its server is",
             hint='add `base_url = "http://localhost:8000/v1"` to its block, or `serve = vllm {}`, with which skillc '
             f"starts one, or {OFFLINE}",
         )
     declared = model.base_url is not None or model.base_url_env is not None
-    key_env = model.key_env or (None if declared else KEYS.get(provider))
+    key_env = model.key_env or (None if declared else KEY_VARIABLES.get(provider))
     key = key_of(model, environ, key_env) or (NO_KEY if url or provider in LOCAL_PROVIDERS else None)
     return Endpoint(normalised_or_error(model, url) if url else provider, url, key, key_env), send
 

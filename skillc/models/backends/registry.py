@@ -1,20 +1,78 @@
-"""The registry of model backends. To add one, write a file beside this one and add its `Backend` to `BACKENDS`."""
+"""The registry of model backends, and the two that need no file: the embedded rulebook and a served vLLM.
+
+To add a backend, write a file beside this one and add its `Backend` to `BACKENDS`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from skillc.errors import SkillcError
 from skillc.models.backends.command import COMMAND
 from skillc.models.backends.function import FUNCTION
-from skillc.models.backends.litellm import LITELLM
-from skillc.models.backends.rulebook import RULEBOOK
-from skillc.models.backends.vllm import VLLM
-from skillc.models.endpoint import Backend, Endpoint, Transport
-from skillc.plan.schema import ModelPlan
+from skillc.models.backends.litellm import LITELLM, load_litellm, send
+from skillc.models.endpoint import Backend, Endpoint, Transport, declared_url, key_of, normalised_or_error
+from skillc.models.serving.launch import launch_of
+from skillc.plan.models import OFFLINE_MODEL
+from skillc.plan.schema import RULEBOOK, ModelPlan
+from skillc.tokens import count_tokens
 
-# The first that connects answers. The last one answers for every model.
-BACKENDS: tuple[Backend, ...] = (COMMAND, FUNCTION, RULEBOOK, VLLM, LITELLM)
+
+class RequestError(ValueError):
+    """A request that the rulebook cannot answer, with the HTTP status that a provider would send."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status_code = status
+
+
+async def answer_by_rulebook(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Answer as `rulebook/v1` in the form of a chat model's reply; usage is counted by `skillc.tokens`.
+
+    Raises:
+        RequestError: status 404 for an unknown name, 400 for an invalid parameter.
+    """
+    from skillc.models.rulebook import answer
+
+    messages, name = arguments["messages"], str(arguments["model"])
+    if name != OFFLINE_MODEL:
+        raise RequestError(404, f"unknown model `{name}`; the embedded model is `{OFFLINE_MODEL}`")
+    try:
+        text = answer(messages, {**arguments, **(arguments.get("extra_body") or {})})
+    except SkillcError as error:
+        raise RequestError(400, str(error)) from None
+    prompt = sum(count_tokens(str(message.get("content") or "")) for message in messages)
+    return {
+        "choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": prompt, "completion_tokens": count_tokens(text)},
+        "model": OFFLINE_MODEL,
+    }
+
+
+def _connect_rulebook(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[Endpoint, Transport] | None:
+    return (Endpoint(RULEBOOK), answer_by_rulebook) if model.provider == RULEBOOK else None
+
+
+def _connect_vllm(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[Endpoint, Transport] | None:
+    if model.serve is None:
+        return None
+    address = declared_url(model, environ)
+    key = key_of(model, environ, model.key_env)
+    launch = launch_of(model, root, normalised_or_error(model, address) if address else None)
+    # The client wraps `send`, which fills in the server's address.
+    return Endpoint(launch.endpoint_id, launch.endpoint_id, key, model.key_env, launch), send
+
+
+# The first that connects answers; the last one answers for every model.
+BACKENDS: tuple[Backend, ...] = (
+    COMMAND,
+    FUNCTION,
+    Backend("rulebook", _connect_rulebook, embedded=True),
+    Backend("vllm", _connect_vllm, keeps_prefixes=True, load=load_litellm),
+    LITELLM,
+)
 
 
 def connect(

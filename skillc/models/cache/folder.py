@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
-from skillc.models.cache.replies import DATABASE, TROUBLE, Label, open_cache, read_label, trouble, whole_reply
+from skillc.models.cache.replies import DATABASE, TROUBLE, ReplyLabel, open_cache, read_label, trouble, whole_reply
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ class Entry:
     """
 
     key: str
-    label: Label
+    label: ReplyLabel
     text: str | None
 
     @property
@@ -43,7 +43,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class EntryGroup:
     """The entries of one endpoint and model; times in seconds since the epoch."""
 
     endpoint: str | None
@@ -64,7 +64,7 @@ class Pruned:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class Transfer:
     """How many entries were exported or imported, and how many were left out: unreadable, or there already."""
 
     entries: int
@@ -72,7 +72,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EntryFilter:
     """A filter of entries: all conditions that are given have to hold. `before` in seconds since the epoch."""
 
     before: float | None = None
@@ -123,7 +123,7 @@ def entries(folder: Path) -> Iterator[Entry]:
             try:
                 text, tag = cache.get(key, tag=True)
             except ValueError:
-                yield Entry(key, Label(None, None), None)
+                yield Entry(key, ReplyLabel(None, None), None)
                 continue
             if text is None:
                 continue  # pruned meanwhile, or its file is gone
@@ -134,13 +134,13 @@ def entries(folder: Path) -> Iterator[Entry]:
             yield Entry(key, label, text)
 
 
-def groups(found: Iterable[Entry]) -> list[Group]:
+def groups(found: Iterable[Entry]) -> list[EntryGroup]:
     """Return the entries by endpoint and model, the largest first."""
-    by_model: dict[tuple[str | None, str | None], Group] = {}
+    by_model: dict[tuple[str | None, str | None], EntryGroup] = {}
     for entry in found:
         name, stored = (entry.label.endpoint, entry.label.model), entry.label.stored
-        known = by_model.get(name, Group(*name, 0, 0, stored, stored))
-        by_model[name] = Group(
+        known = by_model.get(name, EntryGroup(*name, 0, 0, stored, stored))
+        by_model[name] = EntryGroup(
             *name,
             known.entries + 1,
             known.size + entry.size,
@@ -180,7 +180,7 @@ def disk_used(folder: Path) -> int:
     return total
 
 
-def export(folder: Path, path: Path) -> Moved:
+def export_replies(folder: Path, path: Path) -> Transfer:
     """Write all replies of a folder into a file of JSON lines, whole or not at all.
 
     Raises:
@@ -202,10 +202,10 @@ def export(folder: Path, path: Path) -> Moved:
         write_atomically(path, lines())
     except OSError as problem:
         raise SkillcError(f"`{path}` cannot be written: {problem.strerror}") from problem
-    return Moved(written, left_out)
+    return Transfer(written, left_out)
 
 
-def take_in(folder: Path, path: Path) -> Moved:
+def import_replies(folder: Path, path: Path) -> Transfer:
     """Add the replies of a file to a folder, which is made where it is missing; what is there stays as it is.
 
     Raises:
@@ -219,16 +219,16 @@ def take_in(folder: Path, path: Path) -> Moved:
             with cache.transact():
                 added += sum(cache.add(entry.key, entry.text, tag=entry.label.as_text()) for entry in batch)
             seen += len(batch)
-    return Moved(added, seen - added)
+    return Transfer(added, seen - added)
 
 
-def moment(stored: float) -> str:
+def utc_text(stored: float) -> str:
     """Return a time as it is in the file: UTC, to the millisecond."""
     return datetime.fromtimestamp(stored, UTC).isoformat(timespec="milliseconds")
 
 
-def _as_line(key: str, label: Label, reply: dict[str, Any]) -> str:
-    stored = moment(label.stored)
+def _as_line(key: str, label: ReplyLabel, reply: dict[str, Any]) -> str:
+    stored = utc_text(label.stored)
     entry = {"key": key, "endpoint": label.endpoint, "model": label.model, "stored": stored, "reply": reply}
     return json.dumps(entry, ensure_ascii=False) + "\n"
 
@@ -254,7 +254,7 @@ def _entry(text: str) -> Entry | None:
     try:
         data = json.loads(text)
         key, stored = data["key"], datetime.fromisoformat(data["stored"]).timestamp()
-        label = Label(data["endpoint"], data["model"], stored)
+        label = ReplyLabel(data["endpoint"], data["model"], stored)
         reply = json.dumps(data["reply"])
     except (ValueError, TypeError, KeyError):
         return None

@@ -30,7 +30,7 @@ _END_OF_TIME = 253_402_300_800  # the year 10000
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class ReplyLabel:
     """What a reply is, beside it in the cache; holds neither a key nor a prompt.
 
     Attributes:
@@ -48,7 +48,7 @@ class Label:
         return json.dumps({"endpoint": self.endpoint, "model": self.model, "stored": self.stored})
 
 
-def read_label(text: object) -> Label:
+def read_label(text: object) -> ReplyLabel:
     """Return the label in a text; an empty one where there is none."""
     try:
         data = json.loads(text) if isinstance(text, str) else {}
@@ -56,7 +56,7 @@ def read_label(text: object) -> Label:
         data = {}
     data = data if isinstance(data, dict) else {}
     endpoint, model, stored = (data.get(name) for name in ("endpoint", "model", "stored"))
-    return Label(
+    return ReplyLabel(
         endpoint if isinstance(endpoint, str) else None,
         model if isinstance(model, str) else None,
         stored if isinstance(stored, int | float) and 0 <= stored < _END_OF_TIME else 0,
@@ -144,7 +144,7 @@ class ReplyCache:
             return None
         return found if isinstance(found, str) else None
 
-    async def put(self, key: str, text: str, label: Label | None = None) -> None:
+    async def put(self, key: str, text: str, label: ReplyLabel | None = None) -> None:
         """Keep a text, and beside it a label for those who look into the folder."""
         if self._disk is None:
             self._memory[key] = text

@@ -14,7 +14,7 @@ from skillc.document.edits import Edit, apply_edits
 from skillc.document.skill import Document, digest, tokens
 from skillc.gates.intervals import Interval
 from skillc.gates.stages import gates_for, reads_batch
-from skillc.models.failures import BudgetReached, EndpointAway
+from skillc.models.failures import BudgetReached, EndpointUnreachable
 from skillc.optimize import memory
 from skillc.optimize.engine import Engine, Place, Rejected, State, Undecided, entry
 from skillc.optimize.gate.credit import Flips, associated, counted, credit, kept
@@ -66,7 +66,7 @@ DOWN = "down"
 """Why a run ended whose model stayed out of reach."""
 
 # What may end a run in the middle of anything.
-ENDS = (CutOff, BudgetReached, EndpointAway, asyncio.CancelledError)
+ENDS = (CutOff, BudgetReached, EndpointUnreachable, asyncio.CancelledError)
 
 
 def cut_off(engine: Engine, state: State, end: BaseException) -> CutOff:
@@ -77,7 +77,7 @@ def cut_off(engine: Engine, state: State, end: BaseException) -> CutOff:
     """
     if isinstance(end, CutOff):
         return end
-    if isinstance(end, EndpointAway):
+    if isinstance(end, EndpointUnreachable):
         return CutOff(state, DOWN)
     return CutOff(state, end.cap if isinstance(end, BudgetReached) else cut_by(engine.observer))
 

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from skillc.budget.steps import epochs_of, open_ended, step_size, steps_of
 from skillc.document.edits import apply_edits
 from skillc.document.skill import Document
-from skillc.models.failures import BudgetReached, EndpointAway
+from skillc.models.failures import BudgetReached, EndpointUnreachable
 from skillc.optimize.engine import Engine, Place, State, mean
 from skillc.optimize.gate.decide import ENDS, Patch, cut_off, settle, standing
 from skillc.optimize.gate.gate import check_requires, goal_of, shown
@@ -67,7 +67,7 @@ async def train(engine: Engine, initial: Document) -> Trained:
 
     Raises:
         BudgetReached: the caps do not even admit the baseline.
-        EndpointAway: the target stayed out of reach before the baseline was measured.
+        EndpointUnreachable: the target stayed out of reach before the baseline was measured.
         PermanentFailure, MetricError, SkillcError: the run cannot go on.
     """
     listener = _Listener(engine.observer)
@@ -89,7 +89,7 @@ async def _landed(engine: Engine, stopped: str) -> str:
     """Waits for what was sent ahead for nothing, so that what is charged does not depend on timing."""
     try:
         await engine.ahead.arrive(None)
-    except (BudgetReached, EndpointAway):
+    except (BudgetReached, EndpointUnreachable):
         return stopped
     except asyncio.CancelledError:
         return cut_by(engine.observer)

@@ -17,7 +17,7 @@ from typing import Any
 from skillc.document.edits import rewrite
 from skillc.document.skill import Document, Section, digest
 from skillc.errors import SkillcError
-from skillc.models.failures import BudgetReached, EndpointAway
+from skillc.models.failures import BudgetReached, EndpointUnreachable
 from skillc.optimize.engine import Engine
 from skillc.optimize.gate.decide import DOWN
 from skillc.optimize.rollouts import Outcome
@@ -132,7 +132,7 @@ class Bridge:
         """Ends the method on a reached cap or a model that stays out of reach, or the run on anything worse."""
         if isinstance(problem, BudgetReached):
             self.halt(problem.cap)
-        elif isinstance(problem, EndpointAway):
+        elif isinstance(problem, EndpointUnreachable):
             self.halt(DOWN)
         else:
             self.error = self.error or problem

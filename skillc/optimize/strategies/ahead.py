@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from skillc.document.skill import Document, digest
-from skillc.models.pacing.slots import ahead
+from skillc.models.pacing import prefetching
 from skillc.optimize.rollouts import Outcome, Rollouts
 from skillc.outcomes import Example
 
@@ -48,7 +48,7 @@ class Ahead:
         todo = [e for e in self._next if (outcome := known(skill, e)) is None or not outcome.measured]
         if not todo or not self._admits(len(todo) + beside):
             return
-        with ahead():
+        with prefetching():
             task = asyncio.ensure_future(self._rollouts.measure(skill, todo, stage="rollout", shown=False))
         self._open.append((digest(skill), len(todo), task))
         self.sent += len(todo)

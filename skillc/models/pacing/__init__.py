@@ -1,1 +1,0 @@
-"""Pacing: concurrency, rate, quotas and outages of each endpoint."""
