@@ -150,7 +150,7 @@ def plan_file(
     import os
 
     from skillc.diagnostics.suppress import apply_suppressions
-    from skillc.plan.models import asked, named, override_models, put_offline, require_names
+    from skillc.plan.models import override_models, put_offline, require_names, resolve_model_names, with_used_models
     from skillc.plan.resolve import resolve
     from skillc.plan.settings import override
 
@@ -163,16 +163,16 @@ def plan_file(
     diagnostics = checked.diagnostics if checked.failed else (*checked.diagnostics, *filtered.kept)
     if resolved.plan is None:
         raise ProgramError(path, diagnostics)
-    plan = before = named(resolved.plan, os.environ)
+    plan = before = resolve_model_names(resolved.plan, os.environ)
     plan = override_models(plan, pairs(models, "--model", "target=openai/gpt-5.5-mini"))
     plan = override(plan, pairs(settings, "--set", "budget.cost=1"))
     plan = put_offline(plan) if offline else plan
-    plan = plan if every_model else asked(plan)
+    plan = plan if every_model else with_used_models(plan)
     if complete:
         require_names(plan)
         refuse_folders(checked, plan, path.parent)
     as_written = not (models or settings or offline)
-    changed = plan != (before if every_model else asked(before))
+    changed = plan != (before if every_model else with_used_models(before))
     options = _options(models, settings, offline=offline) if changed else None
     suppressed = (*checked.suppressed, *filtered.suppressed)
     return Planned(path, checked, plan, diagnostics, as_written, suppressed, options)

@@ -26,7 +26,7 @@ import worlds
 from binomial import interval
 from compiles import STRICT, Size, compile_in
 
-from skillc.stats.betting import needed
+from skillc.stats.betting import wins_needed
 
 Bools = npt.NDArray[np.bool_]
 
@@ -81,7 +81,7 @@ def tested(discordant: int, alpha: Fraction) -> int:
 @cache
 def won(discordant: int, threshold: int) -> int:
     """The wins that bring the e-value to a threshold."""
-    wins = needed(discordant, Fraction(threshold))
+    wins = wins_needed(discordant, Fraction(threshold))
     return discordant + 1 if wins is None else wins
 
 

@@ -26,7 +26,7 @@ from skillc.optimize.observer import Silent
 from skillc.optimize.propose.replies import AggregateReply, MetaSkillReply, ProposedEdit, ReflectReply
 from skillc.optimize.rollouts import Rollouts
 from skillc.plan.initial import initial_document
-from skillc.plan.lock import LookLock, look_of
+from skillc.plan.lock import LookLock, add_look
 from skillc.plan.schema import Plan
 from skillc.stats.verdict import Verdict
 
@@ -179,7 +179,7 @@ async def _compile(
     trained = await train(engine, initial)
     best = trained.state.best
     look = LookLock(run=run, initial=digest(initial), best=digest(best))
-    tested = await final_test(trained, look=look_of(looks, look)[1])
+    tested = await final_test(trained, look=add_look(looks, look)[1])
     found = mean(trained.engine, best, engine.plan.goal.name) if trained.state.accepted else None
     helpful = holds_helpful_rule(best)
     true = Fraction(str(world.share + (world.worth if helpful else 0.0)))
@@ -207,6 +207,6 @@ def in_a_row(world: World, *, name: object, count: int, size: Size = Size()) -> 
     for i in range(count):
         found = compile_in(world, proposer((name, i)), name=name, size=size, looks=looks)
         if found.verdict.n:
-            looks, _ = look_of(looks, found.look)
+            looks, _ = add_look(looks, found.look)
         results.append(found)
     return results

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, Level, Parameter
+from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, BuiltinParameter, Level
 from skillc.gates.intervals import Interval
 from skillc.gates.units import decimal
 from skillc.language.arguments import READERS
@@ -48,7 +48,7 @@ def _shown(functions: Iterable[Builtin]) -> list[Function]:
     ]
 
 
-def _taken(parameter: Parameter) -> str:
+def _taken(parameter: BuiltinParameter) -> str:
     words = what(parameter.takes)
     name = f"{parameter.name} =" if parameter.named else parameter.name
     return f"`{name}` {words}" + ("" if parameter.required else ", optional")

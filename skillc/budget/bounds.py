@@ -8,17 +8,17 @@ from fractions import Fraction
 
 from skillc.budget.call_sizes import call_sizes, most_edits, reservation
 from skillc.budget.methods import method_least, method_stages
-from skillc.budget.spend import Bound, CallSizes, Least, Sizes, Spend, Stage, call, total
+from skillc.budget.spend import CallSizes, Least, Sizes, Spend, SpendBound, Stage, one_call, total
 from skillc.budget.steps import (
     JUDGES,
     SHELF,
-    compared,
     epochs_of,
-    merges,
-    most_merges,
+    merge_calls,
+    most_merge_calls,
     most_screened,
     open_ended,
     right_cases,
+    slow_update_examples,
     step_size,
     steps_of,
     steps_per_epoch,
@@ -37,7 +37,7 @@ _OWN = {"role", "price", "pacing"}
 _QUESTION, _MOST_QUESTION, _REPLY = 12, 64, 4
 
 
-def tried_together(models: Mapping[str, ModelPlan]) -> tuple[tuple[str, ...], ...]:
+def preflight_groups(models: Mapping[str, ModelPlan]) -> tuple[tuple[str, ...], ...]:
     """Group the roles whose models are tried; roles that would send the same question share a group."""
     groups: dict[str, list[str]] = {}
     for role, model in models.items():
@@ -49,14 +49,14 @@ def tried_together(models: Mapping[str, ModelPlan]) -> tuple[tuple[str, ...], ..
 
 def preflight_stage(models: Mapping[str, ModelPlan], prices: Mapping[str, PricePlan | None]) -> Stage | None:
     """One call for each model that is tried; None where there is none. A run that goes on later tries them again."""
-    groups = tried_together(models)
+    groups = preflight_groups(models)
     if not groups:
         return None
     first = [(models[group[0]], prices.get(group[0])) for group in groups]
-    bound = Bound(
-        total(call(_QUESTION, 1, price) for _, price in first),
-        total(call(_QUESTION, min(_REPLY, model.max_reply), price) for model, price in first),
-        total(call(_MOST_QUESTION, model.max_reply, price) for model, price in first),
+    bound = SpendBound(
+        total(one_call(_QUESTION, 1, price) for _, price in first),
+        total(one_call(_QUESTION, min(_REPLY, model.max_reply), price) for model, price in first),
+        total(one_call(_MOST_QUESTION, model.max_reply, price) for model, price in first),
     )
     alone = len(groups) == len(groups[0]) == 1
     return Stage(STAGE, groups[0][0] if alone else "all", bound)
@@ -109,9 +109,9 @@ class Bounds:
     prices: Mapping[str, PricePlan | None]
 
     @property
-    def total(self) -> Bound:
+    def total(self) -> SpendBound:
         """All stages together, caps on calls, tokens and cost aside."""
-        return sum((stage.bound for stage in self.stages), Bound())
+        return sum((stage.bound for stage in self.stages), SpendBound())
 
     @property
     def least(self) -> Spend:
@@ -196,7 +196,7 @@ class _Counter:
     def largest(self, role: str) -> Spend:
         """The largest call that a role may be sent."""
         each = self._each
-        asked: tuple[Bound, ...] = (each.reflect, each.aggregate, each.rewrite, each.slow_update, each.meta_skill)
+        asked: tuple[SpendBound, ...] = (each.reflect, each.aggregate, each.rewrite, each.slow_update, each.meta_skill)
         asked += (each.draft,) if self._optimize.drafts else ()
         asked += (each.tidy,) if self._optimize.tidy else ()
         if self._optimize.method != "skillc":
@@ -249,7 +249,7 @@ class _Counter:
         if optimize.method != "skillc":
             return method_stages(self._plan, sizes, each, self.least(steps))
         least, parts = self.least(steps), self._parts(self._batch, self._again)
-        merging = merges(*self._failing_and_not(self._batch, self._again)), most_merges(parts[2])
+        merging = merge_calls(*self._failing_and_not(self._batch, self._again)), most_merge_calls(parts[2])
         # Deletions of harmful rules are screened too, as many as a candidate may carry.
         screened, screened_most = self._screened(parts[2] + (1 if optimize.rule_counts else 0))
         turns = 1 + optimize.lookups
@@ -380,11 +380,11 @@ class _Counter:
         """The same examples under two skills, a question for each slow section, and the gates on each answer."""
         sections = sum(section.mode == "slow" for section in self._plan.skill.sections)
         if not (sections and self._optimize.slow_update):
-            return Stage("slow update", "both", Bound())
+            return Stage("slow update", "both", SpendBound())
         shown = min(self._optimize.slow_update_samples, self._sizes.train)
         gated = shown if any(reads_batch(gate.term) for gate in self._plan.gates) else 0
         rollouts = 2 * shown + sections * gated
-        most_rollouts = 2 * compared(self._plan, self._sizes.train) + sections * gated
+        most_rollouts = 2 * slow_update_examples(self._plan, self._sizes.train) + sections * gated
         about, most = self._epoch_ends(expected), self._epoch_ends(steps)
         tested = self._each.rollout.times(
             0,
@@ -398,7 +398,7 @@ class _Counter:
         """At each epoch's end and before the final test: one question, two candidates, and a smaller one of them."""
         optimize = self._optimize
         if not (optimize.tidy and optimize.accept == "gates"):
-            return Stage("tidy", "both", Bound())
+            return Stage("tidy", "both", SpendBound())
         about, most = self._epoch_ends(expected), self._epoch_ends(steps) + 1
         tested = self._each.rollout.times(
             0, about * round(self._validation * (1 + EARLY)), most * _TIDYINGS * self._validation
@@ -408,7 +408,7 @@ class _Counter:
     def _meta_skill(self, steps: int, expected: int) -> Stage:
         """One question at each epoch's end but the last."""
         if not self._optimize.meta_skill:
-            return Stage("meta skill", "optimizer", Bound())
+            return Stage("meta skill", "optimizer", SpendBound())
         last = epochs_of(self._plan) - 1
         about, most = min(self._epoch_ends(expected), last), min(self._epoch_ends(steps), last)
         return Stage("meta skill", "optimizer", self._each.meta_skill.times(0, about, most * _REASKED))

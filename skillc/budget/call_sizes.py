@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from skillc.budget.methods import DESCRIBED, DESCRIPTIONS, GEPA_MINIBATCH
-from skillc.budget.spend import Bound, CallSizes, Sizes, Spend, call
+from skillc.budget.spend import CallSizes, Sizes, Spend, SpendBound, one_call
 from skillc.budget.steps import FURTHER_LIMIT, MOST_CITED, MOST_FAILURES, MOST_RIGHT, step_size, steps_per_epoch
 from skillc.document.skill import tokens
 from skillc.plan.initial import initial_document, task_text
@@ -52,7 +52,7 @@ def call_sizes(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None],
     return _Sizer(plan, sizes, prices, steps).all()
 
 
-def rollout_size(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None], skill: int) -> Bound:
+def rollout_size(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None], skill: int) -> SpendBound:
     """One rollout of the target under instructions of so many tokens, with the judges of its metrics."""
     return _Sizer(plan, sizes, prices, 0).rollout(skill, skill, skill)
 
@@ -85,7 +85,7 @@ class _Sizer:
             propose=self._proposed(),
         )
 
-    def _proposed(self) -> Bound:
+    def _proposed(self) -> SpendBound:
         """A peer's question: a batch for a single rewrite, 3 examples for GEPA, 10 and all it noted for MIPROv2."""
         optimize, longest = self._plan.optimize, self._plan.models["optimizer"].max_reply
         shown = {"gepa": GEPA_MINIBATCH, "miprov2": DESCRIBED}.get(optimize.method, optimize.batch)
@@ -94,29 +94,29 @@ class _Sizer:
         reply = sum(limits) if optimize.method == "one_shot" else max(limits, default=0)
         return self._asked(min(shown, self._sizes.train), 0, noted, reply=reply // 2)
 
-    def rollout(self, low: int, middle: int, high: int) -> Bound:
+    def rollout(self, low: int, middle: int, high: int) -> SpendBound:
         """A rollout under a skill of at least, about, at most so many tokens."""
         inputs, outputs, model = self._sizes.inputs, self._sizes.outputs, self._plan.models["target"]
         rollout, price = self._plan.task.rollout, self._prices.get("target")
         turns = _turns(rollout.settings)
         reply = outputs.mean + _AROUND_REPLY + (_REASONING if rollout.kind in _REASONED else 0)
-        answered = Bound(
-            call(LEAST_AROUND_ROLLOUT + low + inputs.mean, min(max(outputs.mean, 1), model.max_reply), price),
-            call(_AROUND_ROLLOUT + middle + inputs.mean, min(reply, model.max_reply), price),
-            call(_AROUND_ROLLOUT + high + inputs.most, model.max_reply, price),
+        answered = SpendBound(
+            one_call(LEAST_AROUND_ROLLOUT + low + inputs.mean, min(max(outputs.mean, 1), model.max_reply), price),
+            one_call(_AROUND_ROLLOUT + middle + inputs.mean, min(reply, model.max_reply), price),
+            one_call(_AROUND_ROLLOUT + high + inputs.most, model.max_reply, price),
         ).times(1, -(-turns // 2), turns)
         for role in judges(self._plan):
             answered += self._judged(role)
         return answered
 
-    def _judged(self, role: str) -> Bound:
+    def _judged(self, role: str) -> SpendBound:
         sizes, price, longest = self._sizes, self._prices.get(role), self._plan.models["target"].max_reply
-        about = call(_A_VERDICT + sizes.inputs.mean + sizes.outputs.mean, _A_VERDICT, price)
+        about = one_call(_A_VERDICT + sizes.inputs.mean + sizes.outputs.mean, _A_VERDICT, price)
         model = self._plan.models.get(role)
-        most = call(_A_VERDICT * 4 + sizes.inputs.most + longest, model.max_reply if model else _A_VERDICT, price)
-        return Bound(about, about, most)
+        most = one_call(_A_VERDICT * 4 + sizes.inputs.most + longest, model.max_reply if model else _A_VERDICT, price)
+        return SpendBound(about, about, most)
 
-    def _asked(self, trajectories: int, extra: int = 0, most_extra: int = 0, *, reply: int) -> Bound:
+    def _asked(self, trajectories: int, extra: int = 0, most_extra: int = 0, *, reply: int) -> SpendBound:
         """A question to the optimizer about some trajectories, with the skill and what was rejected so far."""
         plan, sizes, price = self._plan, self._sizes, self._prices.get("optimizer")
         limit, longest = plan.optimize.trajectory_limit, plan.models["optimizer"].max_reply
@@ -133,10 +133,10 @@ class _Sizer:
         )
         # The largest is a question that is asked again: it holds the reply that could not be used.
         most += longest
-        return Bound(
-            call(LEAST_AROUND_QUESTION + low + (one if trajectories else 0), 1, price),
-            call(about, min(reply, longest), price),
-            call(most + trajectories * max(one, shown + answers + _A_TRAJECTORY), longest, price),
+        return SpendBound(
+            one_call(LEAST_AROUND_QUESTION + low + (one if trajectories else 0), 1, price),
+            one_call(about, min(reply, longest), price),
+            one_call(most + trajectories * max(one, shown + answers + _A_TRAJECTORY), longest, price),
         )
 
     def _rejected(self) -> tuple[int, int]:
@@ -200,11 +200,11 @@ def dearest_rollout(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | N
     if price is None:
         return None
     most = _AROUND_ROLLOUT + _skill_tokens(plan)[2] + sizes.inputs.most
-    cost = reservation(plan, "target", call(most, 0, price), price).cost
+    cost = reservation(plan, "target", one_call(most, 0, price), price).cost
     return None if cost is None else cost * _turns(plan.task.rollout.settings)
 
 
 def reservation(plan: Plan, role: str, largest: Spend, price: PricePlan | None) -> Spend:
     """What one call of a role reserves, about: a token for each byte of the prompt, and the whole reply."""
     bytes_a_token = 5
-    return call(largest.prompt * bytes_a_token, plan.models[role].max_reply, price)
+    return one_call(largest.prompt * bytes_a_token, plan.models[role].max_reply, price)

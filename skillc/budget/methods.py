@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from skillc.budget.spend import Bound, CallSizes, Least, Sizes, Spend, Stage
+from skillc.budget.spend import CallSizes, Least, Sizes, Spend, SpendBound, Stage
 from skillc.budget.steps import open_ended, steps_of
 from skillc.plan.initial import sections_of
 from skillc.plan.schema import Plan
@@ -151,5 +151,5 @@ def _validation(plan: Plan, sizes: Sizes) -> int:
     return sizes.validation * plan.optimize.samples
 
 
-def _from(bound: Bound, least: Spend) -> Bound:
-    return Bound(least, bound.estimate, bound.most)
+def _from(bound: SpendBound, least: Spend) -> SpendBound:
+    return SpendBound(least, bound.estimate, bound.most)

@@ -10,14 +10,14 @@ from pydantic import JsonValue
 
 from skillc.budget.bounds import Bounds
 from skillc.budget.methods import most_questions, most_rollouts
-from skillc.budget.spend import Bound, Spend
+from skillc.budget.spend import Spend, SpendBound
 from skillc.budget.steps import right_cases, scheduled_steps
 from skillc.diagnostics.diagnostic import Diagnostic, Severity
 from skillc.gates.stages import grouped_by
-from skillc.gates.units import written
+from skillc.gates.units import format_quantity
 from skillc.language.loop import OptimizePlan, SchedulePlan
 from skillc.plan import figures
-from skillc.plan.digest import plan_digest, shown_address, without_secrets
+from skillc.plan.digest import plan_digest, redact_address, redact_plan
 from skillc.plan.initial import sections_of
 from skillc.plan.models import rulebook_limits
 from skillc.plan.schema import FieldPlan, ModelPlan, Plan, PricePlan
@@ -65,7 +65,7 @@ def as_json(plan: Plan, bounds: Bounds, found: Iterable[Diagnostic] = ()) -> dic
     return {
         "format_version": FORMAT_VERSION,
         "digest": plan_digest(plan),
-        "plan": without_secrets(plan).model_dump(mode="json"),
+        "plan": redact_plan(plan).model_dump(mode="json"),
         "sizes": {
             "train": sizes.train,
             "validation": sizes.validation,
@@ -166,7 +166,7 @@ def _price(price: PricePlan | None) -> str:
 def _settings(model: ModelPlan) -> str:
     said = [f"{name} {value}" for name, value in model.parameters.items()]
     address = (
-        shown_address(model.base_url) if model.base_url else (f"${model.base_url_env}" if model.base_url_env else None)
+        redact_address(model.base_url) if model.base_url else (f"${model.base_url_env}" if model.base_url_env else None)
     )
     said += [f"at {address}"] if address else []
     said += ["served by skillc"] if model.serve is not None else []
@@ -227,7 +227,7 @@ def _shown_gain(plan: Plan, bounds: Bounds) -> Iterator[Row]:
 def _metrics(plan: Plan) -> list[Row]:
     rows: list[Row] = []
     for metric in plan.metrics:
-        low, high = written(metric.low, metric.unit), written(metric.high, metric.unit)
+        low, high = format_quantity(metric.low, metric.unit), format_quantity(metric.high, metric.unit)
         rows.append(("goal" if metric.goal else "metric", metric.name, f"{low} to {high}"))
     return rows
 
@@ -351,7 +351,7 @@ def _budget(plan: Plan, bounds: Bounds) -> list[Row]:
         ("cost", "" if budget.cost is None else figures.dollars(budget.cost)),
         ("time", "" if budget.time is None else figures.seconds(budget.time)),
         ("patience", "" if budget.patience is None else f"{figures.count(budget.patience)} steps"),
-        ("min_gain", written(budget.min_gain, "") if budget.min_gain else ""),
+        ("min_gain", format_quantity(budget.min_gain, "") if budget.min_gain else ""),
         ("at once", f"the caps admit {', '.join(admitted)}, each reserved at its largest" if admitted else ""),
     ]
     return [row for row in rows if row[1]] or [("no cap", "")]
@@ -385,7 +385,7 @@ def _capped(cap: int | Fraction | None, most: int | Fraction | None) -> int | Fr
     return min((value for value in (cap, most) if value is not None), default=None)
 
 
-def _figures(bound: Bound, *, known: bool) -> Row:
+def _figures(bound: SpendBound, *, known: bool) -> Row:
     spends = (bound.least, bound.estimate, bound.most)
     cells = (
         [figures.count(spend.calls) for spend in spends],

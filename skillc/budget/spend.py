@@ -44,7 +44,7 @@ def total(spends: Iterable[Spend]) -> Spend:
     return result
 
 
-def call(prompt: int, reply: int, price: PricePlan | None) -> Spend:
+def one_call(prompt: int, reply: int, price: PricePlan | None) -> Spend:
     """One call; `price` is None where it is not known."""
     cost = None if price is None else price.call + (prompt * price.input + reply * price.output) / _MILLION
     return Spend(1, prompt, reply, cost)
@@ -58,19 +58,19 @@ def price_hint(model: ModelPlan) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class SpendBound:
     """The least that something may spend, an estimate, and the most."""
 
     least: Spend = Spend()
     estimate: Spend = Spend()
     most: Spend = Spend()
 
-    def __add__(self, other: Bound) -> Bound:
-        return Bound(self.least + other.least, self.estimate + other.estimate, self.most + other.most)
+    def __add__(self, other: SpendBound) -> SpendBound:
+        return SpendBound(self.least + other.least, self.estimate + other.estimate, self.most + other.most)
 
-    def times(self, least: int, estimate: int, most: int) -> Bound:
+    def times(self, least: int, estimate: int, most: int) -> SpendBound:
         """So many times the least, so many times the estimate, so many times the most."""
-        return Bound(self.least * least, self.estimate * estimate, self.most * most)
+        return SpendBound(self.least * least, self.estimate * estimate, self.most * most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Stage:
 
     name: str
     role: str
-    bound: Bound
+    bound: SpendBound
 
     @property
     def each_step(self) -> bool:
@@ -190,15 +190,15 @@ class CallSizes:
         propose: a question of a peer's method for a whole new text.
     """
 
-    rollout: Bound
-    first: Bound
-    bare: Bound
-    reflect: Bound
-    aggregate: Bound
-    select: Bound
-    rewrite: Bound
-    draft: Bound
-    slow_update: Bound
-    meta_skill: Bound
-    tidy: Bound
-    propose: Bound
+    rollout: SpendBound
+    first: SpendBound
+    bare: SpendBound
+    reflect: SpendBound
+    aggregate: SpendBound
+    select: SpendBound
+    rewrite: SpendBound
+    draft: SpendBound
+    slow_update: SpendBound
+    meta_skill: SpendBound
+    tidy: SpendBound
+    propose: SpendBound

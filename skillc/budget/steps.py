@@ -71,7 +71,7 @@ def wave_size(plan: Plan, validation_size: int) -> int:
     return min(max(-(-validation_size // 10), _SMALLEST_WAVE), _LARGEST_WAVE)
 
 
-def compared(plan: Plan, train: int) -> int:
+def slow_update_examples(plan: Plan, train: int) -> int:
     """The most training examples that one slow update runs under both skills."""
     wanted = plan.optimize.slow_update_samples
     return min(wanted if plan.optimize.pairs == "mixed" else SCAN * wanted, train)
@@ -80,7 +80,7 @@ def compared(plan: Plan, train: int) -> int:
 FAN_IN = 8
 
 
-def merges(failures: int, successes: int) -> int:
+def merge_calls(failures: int, successes: int) -> int:
     """Calls that merge so many lists: each kind by itself, then all that are left in one; a lone list passes."""
     calls = 0
     while failures + successes > FAN_IN:
@@ -89,7 +89,7 @@ def merges(failures: int, successes: int) -> int:
     return calls + (failures + successes > 1)
 
 
-def most_merges(lists: int) -> int:
+def most_merge_calls(lists: int) -> int:
     """The most calls that up to so many lists can take, however they fall into two kinds.
 
     One round takes at most (k + 6) // 8 calls for k lists of a kind and leaves (k + 7) // 8 of them.

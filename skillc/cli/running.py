@@ -33,7 +33,7 @@ from skillc.models.serving.server import Server
 from skillc.pipeline.compile import Compiled, Job, compile_job
 from skillc.pipeline.sanity import Sanity, check_sanity
 from skillc.pipeline.tidy import Tidied, skill_to_tidy, tidy_job
-from skillc.plan.models import named
+from skillc.plan.models import resolve_model_names
 from skillc.plan.schema import Plan
 from skillc.run.folder import make_home
 from skillc.run.json_lines import JsonLines
@@ -271,7 +271,7 @@ def run_servers(planned: Planned, lines: Lines, tell: Callable[[list[dict[str, o
         SkillcError: the program serves no model, or a server cannot be started, or not again.
         KeyboardInterrupt: it was interrupted before all answered.
     """
-    models = named(planned.plan, os.environ).models.values()
+    models = resolve_model_names(planned.plan, os.environ).models.values()
     endpoints = [connect(model, os.environ, planned.root)[1] for model in models if model.serve is not None]
     if not endpoints:
         raise SkillcError(

@@ -13,7 +13,7 @@ from skillc.artifact_paths import ArtifactPaths
 from skillc.artifacts.owner import check_owner
 from skillc.budget.bounds import preflight_stage
 from skillc.budget.call_sizes import rollout_size
-from skillc.budget.spend import Bound, Sizes
+from skillc.budget.spend import Sizes, SpendBound
 from skillc.data.dataset import Dataset, sizes_of
 from skillc.data.dataset import load as load_data
 from skillc.data.split import split_digest
@@ -31,7 +31,7 @@ from skillc.plan import figures
 from skillc.plan.digest import run_id
 from skillc.plan.initial import task_text
 from skillc.plan.lock import LookLock, ModelLock, read_lock
-from skillc.plan.models import TARGET, asked, judges, override_models, put_offline
+from skillc.plan.models import TARGET, judges, override_models, put_offline, with_used_models
 from skillc.plan.schema import ModelPlan, Plan, PricePlan
 from skillc.run.session import parts_of_run
 from skillc.text import listed
@@ -109,7 +109,7 @@ def plan_with(plan: Plan, models: Sequence[ModelPlan], *, samples: int | None = 
 def as_target(plan: Plan, model: ModelPlan) -> Plan:
     """Return the plan with a model as the target, as a compile with it would have it."""
     models = {**plan.models, TARGET: model.model_copy(update={"role": TARGET})}
-    return asked(plan.model_copy(update={"models": models}))
+    return with_used_models(plan.model_copy(update={"models": models}))
 
 
 def check_places(plan: Plan, models: Sequence[ModelPlan], environ: Mapping[str, str], root: Path) -> None:
@@ -147,7 +147,7 @@ def bound_of(
     examples: int,
     sizes: Sizes,
     prices: dict[str, PricePlan | None],
-) -> Bound:
+) -> SpendBound:
     """Return the bound of every arm under every model on all samples of all examples, with an empty cache.
 
     Args:
@@ -158,7 +158,7 @@ def bound_of(
         sizes: of the data.
         prices: None where it is unknown.
     """
-    whole, count = Bound(), examples * plan.optimize.samples
+    whole, count = SpendBound(), examples * plan.optimize.samples
     for model in models:
         priced = {**prices, TARGET: prices.get(model.role)}
         for arm in arms:
@@ -173,7 +173,7 @@ def preflight_of(plan: Plan, prices: dict[str, PricePlan | None]) -> int:
     return stage.bound.most.calls if stage is not None else 0
 
 
-def check_caps(plan: Plan, bound: Bound) -> None:
+def check_caps(plan: Plan, bound: SpendBound) -> None:
     """Refuse an evaluation that the caps surely end before it is complete.
 
     Raises:
@@ -245,7 +245,7 @@ class EvalJob:
     examples: tuple[Example, ...]
     models: tuple[ModelPlan, ...]
     arms: Arms
-    bound: Bound
+    bound: SpendBound
     tried: int
     looks: Mapping[tuple[str, str], LookLock]
     notes: tuple[str, ...]

@@ -12,7 +12,7 @@ from rich.text import Text
 from skillc.evaluate.job import EvalJob, new_looks
 from skillc.evaluate.run import Evaluation
 from skillc.evaluate.scores import Gain, ModelScores, Score
-from skillc.gates.units import written
+from skillc.gates.units import format_quantity
 from skillc.outcomes import Mean
 from skillc.pipeline.report import VERDICT_STYLE, percent, points, spent_line, spent_lines
 from skillc.plan import figures
@@ -241,7 +241,7 @@ def _value(mean: Mean, metric: MetricPlan) -> str:
         return "–"
     if not metric.unit and metric.low >= 0 and metric.high <= 1:
         return percent(mean.value)
-    return written(Fraction(f"{float(mean.value):.4g}"), metric.unit)
+    return format_quantity(Fraction(f"{float(mean.value):.4g}"), metric.unit)
 
 
 # ---- below the table ------------------------------------------------------------------------------

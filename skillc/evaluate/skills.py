@@ -15,7 +15,7 @@ from skillc.document.skill import Document, digest, for_target
 from skillc.document.skill_md import from_skill_md
 from skillc.errors import SkillcError
 from skillc.plan.initial import initial_document
-from skillc.plan.lock import Lock, LookLock, has_digest, look_of, read_lock, write_lock
+from skillc.plan.lock import Lock, LookLock, add_look, has_digest, read_lock, write_lock
 from skillc.plan.schema import Plan
 from skillc.syntax.files import read_source
 
@@ -216,7 +216,7 @@ def _numbered(known: tuple[LookLock, ...], looks: Sequence[LookLock]) -> tuple[t
     """Add looks to those known; return all, and the number of each added one."""
     numbers = []
     for look in looks:
-        known, number = look_of(known, look)
+        known, number = add_look(known, look)
         numbers.append(number)
     return known, numbers
 

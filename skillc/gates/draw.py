@@ -19,8 +19,8 @@ import numpy as np
 
 from skillc.gates.evaluate import decide, value
 from skillc.gates.evidence import Evidence, SplitEvidence
-from skillc.gates.functions import RUN_FUNCTIONS, composed, on_batch, without_option
-from skillc.gates.intervals import UNIT, End, Interval, Truth
+from skillc.gates.functions import RUN_FUNCTIONS, is_arithmetic, is_on_batch, without_option
+from skillc.gates.intervals import UNIT, Endpoint, Interval, Truth
 from skillc.gates.terms import (
     MIRRORED,
     OPPOSITE,
@@ -31,7 +31,7 @@ from skillc.gates.terms import (
     MeanTerm,
     MetricTerm,
     Operation,
-    State,
+    SkillState,
     StateTerm,
     Term,
     fold,
@@ -39,7 +39,7 @@ from skillc.gates.terms import (
     show_term,
     walk,
 )
-from skillc.gates.units import POINTS, SHARE, Unit, amount, places_for, unit_of_metric
+from skillc.gates.units import POINTS, SHARE, Unit, format_amount, places_for, unit_of_metric
 
 _GAP = 3
 _NEEDS = {
@@ -131,7 +131,7 @@ def _sentence(demand: _Demand, evidence: Evidence, *, named: bool) -> str:
     return f"{shown}, needs {_NEEDS[demand.operator]} {_interval(need, unit, places)}{_computed(demand.bound)}"
 
 
-def _point(end: End) -> Interval:
+def _point(end: Endpoint) -> Interval:
     return Interval(end, end)
 
 
@@ -208,7 +208,7 @@ def _row(cells: list[tuple[int, str]]) -> str:
 
 def _operands(term: Term) -> Iterator[Term]:
     """The quantities of a comparison from left to right, without constants."""
-    if composed(term):
+    if is_arithmetic(term):
         for part in parts(term):
             yield from _operands(part)
     elif isinstance(term, CallTerm | MeanTerm):
@@ -234,12 +234,12 @@ def _interval(interval: Interval, unit: Unit, places: int) -> str:
     if isinstance(low, float) and isinstance(high, float):
         return "unknown"
     if isinstance(high, float):
-        return f"at least {amount(Fraction(low), unit, places)}"
+        return f"at least {format_amount(Fraction(low), unit, places)}"
     if isinstance(low, float):
-        return f"at most {amount(high, unit, places)}"
+        return f"at most {format_amount(high, unit, places)}"
     if low == high:
-        return amount(low, unit, places)
-    return f"{amount(low, unit, places)} to {amount(high, unit, places)}"
+        return format_amount(low, unit, places)
+    return f"{format_amount(low, unit, places)} to {format_amount(high, unit, places)}"
 
 
 def _group(term: Term, evidence: Evidence, whole: Interval) -> str | None:
@@ -260,7 +260,7 @@ def _only(evidence: Evidence, split: SplitEvidence, indices: list[int]) -> Evide
 
 
 def _split(term: Term, evidence: Evidence) -> SplitEvidence:
-    batch = isinstance(term, CallTerm) and on_batch(term)
+    batch = isinstance(term, CallTerm) and is_on_batch(term)
     return evidence.batch if batch else evidence.validation
 
 
@@ -274,9 +274,9 @@ def _measured(term: Term, evidence: Evidence) -> str:
     return f" ({known} of {len(split.examples)})" if known < len(split.examples) else ""
 
 
-def _reads(term: Term) -> list[tuple[State, str]]:
+def _reads(term: Term) -> list[tuple[SkillState, str]]:
     """The cells that a quantity is made of; a metric as an argument is read for the candidate and the incumbent."""
-    found: list[tuple[State, str]] = []
+    found: list[tuple[SkillState, str]] = []
     for part in walk(term):
         match part:
             case MeanTerm(state, metric):

@@ -16,8 +16,8 @@ import numpy as np
 
 from skillc.errors import SkillcError
 from skillc.gates.evidence import Evidence
-from skillc.gates.functions import interval_of, on_batch, tries
-from skillc.gates.intervals import EVERYTHING, POSITIVE, UNIT, Interval, Truth, greatest, least
+from skillc.gates.functions import interval_of, is_on_batch, multiplicity
+from skillc.gates.intervals import EVERYTHING, POSITIVE, UNIT, Interval, Truth, maximum, minimum
 from skillc.gates.stages import Gate, reads_batch, without_batch
 from skillc.gates.terms import (
     CallTerm,
@@ -26,14 +26,14 @@ from skillc.gates.terms import (
     MeanTerm,
     MetricTerm,
     Operation,
-    State,
+    SkillState,
     StateTerm,
     Term,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class GateDecision:
     """The answer of several gates together.
 
     Attributes:
@@ -50,7 +50,7 @@ class Decided:
 _NOTHING: Mapping[str, Truth] = MappingProxyType({})
 
 
-def decide_all(gates: Sequence[Gate], evidence: Evidence, before: Mapping[str, Truth] = _NOTHING) -> Decided:
+def decide_all(gates: Sequence[Gate], evidence: Evidence, before: Mapping[str, Truth] = _NOTHING) -> GateDecision:
     """Decide all gates on what is known.
 
     Args:
@@ -63,7 +63,7 @@ def decide_all(gates: Sequence[Gate], evidence: Evidence, before: Mapping[str, T
         for gate in gates
     )
     blame = next((name for name, truth in truths if truth is Truth.FALSE), None)
-    return Decided(min((truth for _, truth in truths), default=Truth.TRUE), blame, truths)
+    return GateDecision(min((truth for _, truth in truths), default=Truth.TRUE), blame, truths)
 
 
 def _decide_applicable(term: Term, evidence: Evidence) -> Truth:
@@ -127,7 +127,7 @@ def _moved(call: CallTerm, evidence: Evidence) -> Interval:
     """Mean gain, or mean loss, of the candidate over the incumbent, example by example; with `by` the worst group's."""
     metric = call.arguments[0]
     assert isinstance(metric, MetricTerm)
-    split = evidence.batch if on_batch(call) else evidence.validation
+    split = evidence.batch if is_on_batch(call) else evidence.validation
     after, before = split.column("candidate", metric.name), split.column("incumbent", metric.name)
     if call.function == "regressed":
         after, before = before, after
@@ -136,7 +136,7 @@ def _moved(call: CallTerm, evidence: Evidence) -> Interval:
     if not isinstance(by, FieldTerm):
         return split.mean(low, high)
     groups = split.means(low, high, by.name) or [EVERYTHING]
-    return greatest(groups) if call.function == "regressed" else least(groups)
+    return maximum(groups) if call.function == "regressed" else minimum(groups)
 
 
 def _worst(call: CallTerm, evidence: Evidence) -> Interval:
@@ -145,7 +145,7 @@ def _worst(call: CallTerm, evidence: Evidence) -> Interval:
     assert isinstance(mean, MeanTerm)
     assert isinstance(by, FieldTerm)
     column = evidence.validation.column(mean.state, mean.metric)
-    return least(evidence.validation.means(column.low, column.high, by.name) or [EVERYTHING])
+    return minimum(evidence.validation.means(column.low, column.high, by.name) or [EVERYTHING])
 
 
 def _claimed(call: CallTerm, evidence: Evidence) -> Interval:
@@ -158,7 +158,7 @@ def _claimed(call: CallTerm, evidence: Evidence) -> Interval:
     assert isinstance(left, MeanTerm)
     assert isinstance(right, MeanTerm)
     measured = evidence.confidence if call.function == "confidence" else evidence.e_value
-    return measured(left.state, right.state, left.metric, tries=tries(call, evidence.planned))
+    return measured(left.state, right.state, left.metric, tries=multiplicity(call, evidence.planned))
 
 
 def _change(call: CallTerm, evidence: Evidence) -> Interval:
@@ -169,7 +169,7 @@ def _exactly(known: Fraction | int | None, otherwise: Interval) -> Interval:
     return otherwise if known is None else Interval.point(known)
 
 
-def _of_skill(measure: Callable[[Evidence, State], Interval]) -> Callable[[CallTerm, Evidence], Interval]:
+def _of_skill(measure: Callable[[Evidence, SkillState], Interval]) -> Callable[[CallTerm, Evidence], Interval]:
     """The evaluator of a function whose one argument is a skill."""
 
     def evaluator(call: CallTerm, evidence: Evidence) -> Interval:

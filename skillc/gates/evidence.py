@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from skillc.gates.intervals import EVERYTHING, Interval
-from skillc.gates.terms import State
+from skillc.gates.terms import SkillState
 from skillc.outcomes import MICRO, Cell, Example, Scored
 from skillc.stats.betting import e_value
 from skillc.stats.subsets import Confidence, Groups, Ints
@@ -23,9 +23,9 @@ _NANO = 10**9
 _MOST_EXACT = 2**62
 
 # The cells of one rollout by metric, None where it was not run: (state, example, sample) -> cells.
-Lookup = Callable[[State, Example, int], Mapping[str, Cell] | None]
+CellLookup = Callable[[SkillState, Example, int], Mapping[str, Cell] | None]
 # What one rollout took (nano-dollars, nanoseconds), None where it is unknown.
-Amounts = Callable[[State, Example, int], int | None]
+Amounts = Callable[[SkillState, Example, int], int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class MetricRange:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Column:
+class ScoreBounds:
     """A metric of one skill by example: the least and the greatest sum over the samples, in millionths."""
 
     low: Ints
@@ -53,7 +53,7 @@ class _Spent:
     missing: Ints
 
 
-def _unknown(state: State, example: Example, sample: int) -> None:
+def _unknown(state: SkillState, example: Example, sample: int) -> None:
     return None
 
 
@@ -74,28 +74,28 @@ class SplitEvidence:
 
     examples: tuple[Example, ...]
     samples: int
-    lookup: Lookup
+    lookup: CellLookup
     ranges: Mapping[str, MetricRange]
     prices: Amounts = _unknown
     dearest: int | None = None
     times: Amounts = _unknown
-    _columns: dict[tuple[State, str], Column] = field(default_factory=dict, repr=False, compare=False)
-    _costs: dict[State, _Spent] = field(default_factory=dict, repr=False, compare=False)
+    _columns: dict[tuple[SkillState, str], ScoreBounds] = field(default_factory=dict, repr=False, compare=False)
+    _costs: dict[SkillState, _Spent] = field(default_factory=dict, repr=False, compare=False)
     _groups: dict[str, Groups] = field(default_factory=dict, repr=False, compare=False)
 
     # ---- cells ----
 
-    def column(self, state: State, metric: str) -> Column:
+    def column(self, state: SkillState, metric: str) -> ScoreBounds:
         """The bounds of a metric for a skill, example by example; `learn` keeps them up to date."""
         key = (state, metric)
         if key not in self._columns:
             bounds = [self._bounds(state, metric, example) for example in self.examples]
             exact = self._exact(metric)
             low, high = (np.array([pair[end] for pair in bounds], dtype=exact) for end in (0, 1))
-            self._columns[key] = Column(low, high)
+            self._columns[key] = ScoreBounds(low, high)
         return self._columns[key]
 
-    def learn(self, state: State, examples: Iterable[Example]) -> None:
+    def learn(self, state: SkillState, examples: Iterable[Example]) -> None:
         """Refresh the bounds of a skill on some examples after they were measured."""
         places = [(self._places[example.id], example) for example in examples]
         for (of, metric), column in self._columns.items():
@@ -116,7 +116,7 @@ class SplitEvidence:
         most = 2 * max(abs(whole.low), abs(whole.high)) * self.samples * max(1, len(self.examples))
         return np.int64 if most < _MOST_EXACT else object
 
-    def _bounds(self, state: State, metric: str, example: Example) -> tuple[int, int]:
+    def _bounds(self, state: SkillState, metric: str, example: Example) -> tuple[int, int]:
         whole, low, high = self.ranges[metric], 0, 0
         for sample in range(self.samples):
             cells = self.lookup(state, example, sample)
@@ -171,7 +171,7 @@ class SplitEvidence:
 
     # ---- money and time ----
 
-    def cost(self, state: State) -> Interval:
+    def cost(self, state: SkillState) -> Interval:
         """Dollars per rollout at list price; an unknown price is between 0 and the most that a rollout may cost."""
         if not self.examples:
             return EVERYTHING
@@ -182,7 +182,7 @@ class SplitEvidence:
             return Interval(low, math.inf if missing else low)
         return Interval(low, low + Fraction(missing * self.dearest, whole))
 
-    def latency(self, state: State) -> Interval:
+    def latency(self, state: SkillState) -> Interval:
         """Seconds per rollout, of the attempt that returned the reply; unknown until every rollout was run."""
         times = [self.times(state, example, s) for example in self.examples for s in range(self.samples)]
         known = [time for time in times if time is not None]
@@ -190,14 +190,14 @@ class SplitEvidence:
             return Interval(Fraction(0), math.inf)
         return Interval.point(Fraction(sum(known), len(times) * _NANO))
 
-    def _spent(self, state: State) -> _Spent:
+    def _spent(self, state: SkillState) -> _Spent:
         if state not in self._costs:
             read = [self._price(state, example) for example in self.examples]
             known, missing = (np.array([pair[i] for pair in read], dtype=object) for i in (0, 1))
             self._costs[state] = _Spent(known, missing)
         return self._costs[state]
 
-    def _price(self, state: State, example: Example) -> tuple[int, int]:
+    def _price(self, state: SkillState, example: Example) -> tuple[int, int]:
         """The known cost of the samples of an example, and the number of samples whose cost is unknown."""
         prices = [self.prices(state, example, sample) for sample in range(self.samples)]
         known = [price for price in prices if price is not None]
@@ -217,9 +217,9 @@ class TextEvidence:
         overlap: of each skill with the training examples, as a share; only where a gate asks for it.
     """
 
-    tokens: Mapping[State, int | None]
+    tokens: Mapping[SkillState, int | None]
     change: Fraction | None
-    overlap: Mapping[State, Fraction | None] = field(default_factory=dict)
+    overlap: Mapping[SkillState, Fraction | None] = field(default_factory=dict)
     base: int | None = None
 
 
@@ -239,13 +239,15 @@ class Evidence:
     texts: TextEvidence
     planned: int = 1
     seed: int = 0
-    _paired: dict[tuple[State, State, str], Confidence] = field(default_factory=dict, repr=False, compare=False)
+    _paired: dict[tuple[SkillState, SkillState, str], Confidence] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
-    def learn(self, state: State, examples: Sequence[Example]) -> None:
+    def learn(self, state: SkillState, examples: Sequence[Example]) -> None:
         """Refresh the bounds of a skill on some validation examples after they were measured."""
         self.validation.learn(state, examples)
 
-    def confidence(self, over: State, under: State, metric: str, *, tries: int) -> Interval:
+    def confidence(self, over: SkillState, under: SkillState, metric: str, *, tries: int) -> Interval:
         """The confidence of a paired test by split group that one skill's mean is above another's."""
         key = (over, under, metric)
         if key not in self._paired:
@@ -253,7 +255,7 @@ class Evidence:
         low, high = self._differences(over, under, metric)
         return Interval(*self._paired[key].bounds(low, high, tries=tries))
 
-    def e_value(self, over: State, under: State, metric: str, *, tries: int) -> Interval:
+    def e_value(self, over: SkillState, under: SkillState, metric: str, *, tries: int) -> Interval:
         """The e-value, by split group, for the claim that one skill's mean is above another's.
 
         It never falls when a difference grows, so the least and the greatest differences bound it. It is divided by
@@ -264,7 +266,7 @@ class Evidence:
         ends = (e_value(Counter(each.tolist()), width) / tries for each in self._differences(over, under, metric))
         return Interval(*ends)
 
-    def _differences(self, over: State, under: State, metric: str) -> tuple[Ints, Ints]:
+    def _differences(self, over: SkillState, under: SkillState, metric: str) -> tuple[Ints, Ints]:
         """The least and the greatest difference that each split group can have, in millionths."""
         split = self.validation
         above, below = split.column(over, metric), split.column(under, metric)

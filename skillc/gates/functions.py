@@ -15,7 +15,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Literal
 
-from skillc.gates.intervals import POSITIVE, UNIT, Interval, clamped, greatest, least
+from skillc.gates.intervals import POSITIVE, UNIT, Interval, clamp, maximum, minimum
 from skillc.gates.terms import CallTerm, Constant, Operation, Term, WordTerm
 
 _THIS = "0.1"
@@ -55,7 +55,7 @@ Takes = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class BuiltinParameter:
     """A parameter of a builtin. A required one is positional; an optional one is written `name = value`."""
 
     name: str
@@ -88,7 +88,7 @@ class Builtin:
 
     name: str
     level: Level | None
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[BuiltinParameter, ...]
     about: str
     unit: str | None = ""
     range: Interval = UNIT
@@ -112,12 +112,12 @@ class Builtin:
         return self.since != _THIS
 
     @property
-    def positional(self) -> tuple[Parameter, ...]:
+    def positional(self) -> tuple[BuiltinParameter, ...]:
         """The parameters that are given by position."""
         return tuple(p for p in self.parameters if not p.named)
 
     @property
-    def options(self) -> tuple[Parameter, ...]:
+    def options(self) -> tuple[BuiltinParameter, ...]:
         """The parameters that are given by name."""
         return tuple(p for p in self.parameters if p.named)
 
@@ -145,12 +145,12 @@ _SHOWN = {
 }
 
 
-def _given(name: str, takes: Takes) -> Parameter:
-    return Parameter(name, takes)
+def _given(name: str, takes: Takes) -> BuiltinParameter:
+    return BuiltinParameter(name, takes)
 
 
-def _option(name: str, takes: Takes, *, required: bool = False) -> Parameter:
-    return Parameter(name, takes, required, named=True)
+def _option(name: str, takes: Takes, *, required: bool = False) -> BuiltinParameter:
+    return BuiltinParameter(name, takes, required, named=True)
 
 
 def _first(quantities: Sequence[Interval]) -> Interval:
@@ -249,15 +249,15 @@ _EXAMPLE = (
 )
 
 _BOTH = (
-    Builtin("min", None, (_given("a", "quantity"),), "the smallest", None, result=least, many=True),
-    Builtin("max", None, (_given("a", "quantity"),), "the greatest", None, result=greatest, many=True),
+    Builtin("min", None, (_given("a", "quantity"),), "the smallest", None, result=minimum, many=True),
+    Builtin("max", None, (_given("a", "quantity"),), "the greatest", None, result=maximum, many=True),
     Builtin(
         "clamp",
         None,
         (_given("x", "quantity"), _given("low", "quantity"), _given("high", "quantity")),
         "`x`, but at least `low` and at most `high`",
         None,
-        result=lambda quantities: clamped(*quantities),
+        result=lambda quantities: clamp(*quantities),
     ),
 )
 
@@ -373,18 +373,18 @@ def lookup(name: str, level: Level) -> Builtin | None:
 # ---- terms over the table -------------------------------------------------------------------------
 
 
-def judges_claim(call: CallTerm) -> bool:
+def is_claim_test(call: CallTerm) -> bool:
     """Whether a call judges a claim, that one mean is above another."""
     builtin = RUN_FUNCTIONS.get(call.function)
     return builtin is not None and any(parameter.takes == "claim" for parameter in builtin.parameters)
 
 
-def on_batch(call: CallTerm) -> bool:
+def is_on_batch(call: CallTerm) -> bool:
     """Whether a call is of the training batch: `on = batch`."""
     return call.option("on") == WordTerm("batch")
 
 
-def tries(claim: CallTerm, decisions: int) -> int:
+def multiplicity(claim: CallTerm, decisions: int) -> int:
     """The decisions that share the error of a claim: with `over = run` all of the run, else this one."""
     return decisions if claim.option("over") == WordTerm("run") else 1
 
@@ -397,7 +397,7 @@ def without_option(call: CallTerm, name: str) -> Term:
     return CallTerm(call.function, call.arguments, tuple(option for option in call.options if option[0] != name))
 
 
-def composed(term: Term) -> bool:
+def is_arithmetic(term: Term) -> bool:
     """Whether a term is arithmetic over its parts: an operator, `min`, `max` or `clamp`."""
     if isinstance(term, CallTerm):
         builtin = RUN_FUNCTIONS.get(term.function)
@@ -413,7 +413,7 @@ def interval_of(term: Term, quantity: Callable[[Term], Interval]) -> Interval:
     """
     if isinstance(term, Constant):
         return Interval.point(term.value)
-    if not composed(term):
+    if not is_arithmetic(term):
         return quantity(term)
     assert isinstance(term, CallTerm | Operation)
     if isinstance(term, CallTerm):

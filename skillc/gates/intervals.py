@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from skillc.gates.terms import Comparison
 
-End = Fraction | float
+Endpoint = Fraction | float
 """A bound; a float is only ever plus or minus infinity, where no bound is known."""
 
 _ZERO = Fraction(0)
@@ -37,8 +37,8 @@ class Truth(IntEnum):
 class Interval:
     """All values from `low` to `high`, both included."""
 
-    low: End
-    high: End
+    low: Endpoint
+    high: Endpoint
 
     @classmethod
     def of(cls, low: Fraction | None, high: Fraction | None) -> Interval:
@@ -112,35 +112,35 @@ UNIT = Interval(_ZERO, Fraction(1))
 POSITIVE = Interval(_ZERO, math.inf)
 
 
-def least(intervals: Iterable[Interval]) -> Interval:
+def minimum(intervals: Iterable[Interval]) -> Interval:
     """The smallest of several values."""
     parts = list(intervals)
     return Interval(min(i.low for i in parts), min(i.high for i in parts))
 
 
-def greatest(intervals: Iterable[Interval]) -> Interval:
+def maximum(intervals: Iterable[Interval]) -> Interval:
     """The largest of several values."""
     parts = list(intervals)
     return Interval(max(i.low for i in parts), max(i.high for i in parts))
 
 
-def clamped(value: Interval, low: Interval, high: Interval) -> Interval:
+def clamp(value: Interval, low: Interval, high: Interval) -> Interval:
     """`clamp(value, low, high)`: where the bounds are crossed, the lower one wins."""
-    return greatest([low, least([value, high])])
+    return maximum([low, minimum([value, high])])
 
 
-def _finite(end: End) -> Fraction | None:
+def _finite(end: Endpoint) -> Fraction | None:
     return None if isinstance(end, float) else end
 
 
 # A fraction that is too large for a float can't be added to an infinity, or multiplied by it.
-def _sum(a: End, b: End) -> End:
+def _sum(a: Endpoint, b: Endpoint) -> Endpoint:
     if isinstance(a, float):
         return a
     return b if isinstance(b, float) else a + b
 
 
-def _product(a: End, b: End) -> End:
+def _product(a: Endpoint, b: Endpoint) -> Endpoint:
     if a == 0 or b == 0:
         return _ZERO
     if isinstance(a, float) or isinstance(b, float):
@@ -148,5 +148,5 @@ def _product(a: End, b: End) -> End:
     return a * b
 
 
-def _inverse(end: End) -> End:
+def _inverse(end: Endpoint) -> Endpoint:
     return _ZERO if isinstance(end, float) else 1 / end

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import sqrt
 from statistics import NormalDist
 
-from skillc.gates.functions import tries
+from skillc.gates.functions import multiplicity
 from skillc.gates.stages import Gate
 from skillc.gates.terms import CallTerm, Constant, MeanTerm, Operation, Term, conjuncts, sides
 from skillc.stats.betting import standard_errors
@@ -33,9 +33,11 @@ def _margins(term: Term, width: Callable[[str], Fraction], examples: int, decisi
     for part in conjuncts(term):
         match sides(part):
             case (CallTerm("e_value") as claim, Constant(threshold)):
-                yield standard_errors(max(1, round(DIFFERING * examples)), threshold * tries(claim, max(1, decisions)))
+                yield standard_errors(
+                    max(1, round(DIFFERING * examples)), threshold * multiplicity(claim, max(1, decisions))
+                )
             case (CallTerm("confidence") as claim, Constant(level)):
-                alpha = (1 - level) / tries(claim, max(1, decisions))
+                alpha = (1 - level) / multiplicity(claim, max(1, decisions))
                 if 0 < alpha < 1:
                     yield NormalDist().inv_cdf(1 - float(alpha))
             case (MeanTerm(_, metric) as above, below) if (points := points_above(above, below)) is not None:

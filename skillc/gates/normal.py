@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Literal, TypeVar, cast
 
-from skillc.gates.functions import composed, judges_claim
+from skillc.gates.functions import is_arithmetic, is_claim_test
 from skillc.gates.terms import (
     OPPOSITE,
     CallTerm,
@@ -91,7 +91,7 @@ def arithmetic(operator: str, parts: Sequence[Sum]) -> Sum | None:
 # ---- terms ----------------------------------------------------------------------------------------
 
 
-def normal(term: Term) -> Term:
+def normal_form(term: Term) -> Term:
     """The term in normal form: the same for terms that differ only in how they are written."""
     if isinstance(term, Operation) and term.operator not in _ARITHMETIC:
         return _condition(term, holds=True)
@@ -110,12 +110,12 @@ def linear(term: Term) -> Sum:
         case Operation():
             return _atom(_condition(term, holds=True))
         case CallTerm("min" | "max" as function, arguments):
-            return _extreme(function, [normal(each) for each in arguments])
+            return _extreme(function, [normal_form(each) for each in arguments])
         case CallTerm("clamp", (x, low, high)):
-            return _extreme("max", [normal(low), _extreme("min", [normal(x), normal(high)]).term])
+            return _extreme("max", [normal_form(low), _extreme("min", [normal_form(x), normal_form(high)]).term])
         case CallTerm():
             return _atom(_call(term))
-    return _atom(with_parts(term, [normal(part) for part in parts(term)]))
+    return _atom(with_parts(term, [normal_form(part) for part in parts(term)]))
 
 
 def _atom(term: Term) -> Sum:
@@ -136,12 +136,12 @@ def _extreme(function: str, arguments: Sequence[Term]) -> Sum:
 
 def _call(term: CallTerm) -> CallTerm:
     """A call without options that are `none`, the others in one order."""
-    options = tuple(sorted((name, normal(value)) for name, value in term.options if value != _NONE))
-    if judges_claim(term) and isinstance(claim := term.arguments[0], Operation):
+    options = tuple(sorted((name, normal_form(value)) for name, value in term.options if value != _NONE))
+    if is_claim_test(term) and isinstance(claim := term.arguments[0], Operation):
         # The test is of which mean is above; `>` and `>=` are one question to it.
         pair = claim.operands[::-1] if claim.operator in ("<", "<=") else claim.operands
         return CallTerm(term.function, (Operation(">", pair),), options)
-    return CallTerm(term.function, tuple(normal(each) for each in term.arguments), options)
+    return CallTerm(term.function, tuple(normal_form(each) for each in term.arguments), options)
 
 
 def _condition(term: Term, *, holds: bool) -> Term:
@@ -161,7 +161,7 @@ def _condition(term: Term, *, holds: bool) -> Term:
             if texts and comparison in ("==", "!="):
                 return Operation(comparison, tuple(sorted((left, right), key=repr)))
             return _compared(comparison, linear(left) - linear(right))
-    plain = normal(term)
+    plain = normal_form(term)
     return plain if holds else Operation("not", (plain,))
 
 
@@ -242,7 +242,7 @@ def _comparison(leaf: Operation, *, holds: bool) -> list[Clause]:
 
 def _sums(term: Term, leaf: Term) -> list[tuple[Sum, Clause]]:
     """The sums that a quantity may be, each with what decides that it is."""
-    if not composed(term):
+    if not is_arithmetic(term):
         return [(linear(term), ())]
     # A product of two quantities is an atom as a whole, so that it is the same one wherever it occurs.
     if isinstance(term, Operation) and arithmetic(term.operator, [linear(part) for part in term.operands]) is None:

@@ -16,7 +16,7 @@ from fractions import Fraction
 from math import gcd, lcm
 
 from skillc.gates.axioms import Axioms
-from skillc.gates.normal import Clause, Sum, TooMany, clauses, normal
+from skillc.gates.normal import Clause, Sum, TooMany, clauses, normal_form
 from skillc.gates.stages import without_batch
 from skillc.gates.terms import Operation, Term, conjuncts
 
@@ -222,13 +222,13 @@ def as_strict(new: Sequence[Term], old: Term, axioms: Axioms) -> bool:
 
 def _implies(new: Sequence[Term], old: Term, axioms: Axioms) -> bool:
     """Whether one condition is shown to hold wherever all of some others do."""
-    parts = [part for term in new for part in conjuncts(normal(term))]
-    return all(part in parts or _follows(parts, part, axioms) for part in conjuncts(normal(old)))
+    parts = [part for term in new for part in conjuncts(normal_form(term))]
+    return all(part in parts or _follows(parts, part, axioms) for part in conjuncts(normal_form(old)))
 
 
 def _follows(new: Sequence[Term], old: Term, axioms: Axioms) -> bool:
     premises = _conditions(new)
-    opposite = _conditions(conjuncts(normal(Operation("not", (old,)))))
+    opposite = _conditions(conjuncts(normal_form(Operation("not", (old,)))))
     near = _related(premises, axioms.related(_atoms(opposite)), axioms)
     # Each alone first, for many together may be too large; one that can never hold implies everything.
     for chosen in (*([each] for each in premises), near):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol, TypeVar
 
-from skillc.gates.functions import RUN_FUNCTIONS, composed, on_batch
+from skillc.gates.functions import RUN_FUNCTIONS, is_arithmetic, is_on_batch
 from skillc.gates.terms import CallTerm, FieldTerm, MeanTerm, Operation, Term, calls, parts
 
-Stage = Literal["text", "batch", "validation"]
-_STAGES: tuple[Stage, ...] = ("text", "batch", "validation")
+GateStage = Literal["text", "batch", "validation"]
+_STAGES: tuple[GateStage, ...] = ("text", "batch", "validation")
 """From the cheapest evidence to the dearest."""
 
 
@@ -32,20 +32,20 @@ class Gate(Protocol):
 _Gate = TypeVar("_Gate", bound=Gate)
 
 
-def stage_of(term: Term) -> Stage:
+def stage_of(term: Term) -> GateStage:
     """The cheapest evidence that can decide a term; one of several parts takes the dearest of theirs."""
     if isinstance(term, MeanTerm):
         return "validation"
-    if isinstance(term, CallTerm) and not composed(term):
+    if isinstance(term, CallTerm) and not is_arithmetic(term):
         if term.function in RUN_FUNCTIONS and RUN_FUNCTIONS[term.function].reads == "text":
             return "text"
-        return "batch" if on_batch(term) else "validation"
+        return "batch" if is_on_batch(term) else "validation"
     return max(map(stage_of, parts(term)), key=_STAGES.index, default="text")
 
 
 def reads_batch(term: Term) -> bool:
     """Whether a term reads the training batch anywhere; a gate that reads validation too is decided there."""
-    return any(map(on_batch, calls(term)))
+    return any(map(is_on_batch, calls(term)))
 
 
 def without_batch(term: Term) -> Term | None:
@@ -58,7 +58,7 @@ def without_batch(term: Term) -> Term | None:
     return None if reads_batch(term) else term
 
 
-def fields_of(term: Term) -> tuple[str, ...]:
+def group_fields(term: Term) -> tuple[str, ...]:
     """The fields that `by = field` names in a term."""
     return tuple(dict.fromkeys(by.name for call in calls(term) if isinstance(by := call.option("by"), FieldTerm)))
 
@@ -71,4 +71,4 @@ def gates_for(gates: Sequence[_Gate], *, slow: bool) -> tuple[_Gate, ...]:
 
 def grouped_by(gates: Iterable[Gate]) -> tuple[str, ...]:
     """The fields that gates look at group by group."""
-    return tuple(dict.fromkeys(field for gate in gates for field in fields_of(gate.term)))
+    return tuple(dict.fromkeys(field for gate in gates for field in group_fields(gate.term)))

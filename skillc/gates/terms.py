@@ -13,9 +13,9 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Literal, TypeVar
 
-from skillc.gates.units import decimal, written
+from skillc.gates.units import decimal, format_quantity
 
-State = Literal["candidate", "incumbent", "best", "initial"]
+SkillState = Literal["candidate", "incumbent", "best", "initial"]
 Operator = Literal["+", "-", "*", "/", "negate", "<", "<=", ">", ">=", "==", "!=", "and", "or", "not"]
 Comparison = Literal["<", "<=", ">", ">=", "==", "!="]
 Result = TypeVar("Result")
@@ -75,7 +75,7 @@ class MetricTerm:
 class StateTerm:
     """A skill as an argument: `tokens(candidate)`."""
 
-    state: State
+    state: SkillState
     kind: Literal["state"] = "state"
 
 
@@ -83,7 +83,7 @@ class StateTerm:
 class MeanTerm:
     """`candidate.correct`: the mean of a metric for a skill, on the split that the gate is decided on."""
 
-    state: State
+    state: SkillState
     metric: str
     kind: Literal["mean"] = "mean"
 
@@ -132,7 +132,7 @@ _INVERSES: dict[Operator, tuple[Operator, Operator]] = {
 }
 
 
-def shallow(term: Term) -> Term:
+def balance(term: Term) -> Term:
     """An equal term for a long chain such as `a + b - c`, with operands joined in pairs: 3,000 nest 12 deep, not 3,000.
 
     Numbers are exact, so the order of additions, or of multiplications, changes no result. What is subtracted is added
@@ -203,7 +203,7 @@ def fold(term: Term, combine: Callable[[Term, list[Result]], Result]) -> Result:
     return known[id(term)]
 
 
-def rebuilt(term: Term, change: Callable[[Term], Term]) -> Term:
+def rebuild(term: Term, change: Callable[[Term], Term]) -> Term:
     """A term with each part of it changed, innermost first."""
     return fold(term, lambda part, inner: change(with_parts(part, inner)))
 
@@ -245,7 +245,7 @@ def sides(term: Term) -> tuple[Term, Term] | None:
     return None
 
 
-def extent(term: Term) -> tuple[int, int]:
+def size_and_depth(term: Term) -> tuple[int, int]:
     """The number of terms in a term, with shared ones counted each time, and its depth (1 without parts)."""
     return fold(
         term,
@@ -267,7 +267,7 @@ def show_term(term: Term) -> str:
 def _show(term: Term, outer: int) -> str:
     match term:
         case Constant(value, unit):
-            return written(value, unit)
+            return format_quantity(value, unit)
         case TextConstant(text):
             return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
         case WordTerm(text) | FieldTerm(text) | MetricTerm(text) | StateTerm(text):

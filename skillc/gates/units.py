@@ -45,27 +45,27 @@ SYNONYMS: Mapping[str, str] = MappingProxyType(
 """Other words for units, with the spelling of the language."""
 
 
-def described(unit: str | None) -> str:
+def describe_unit(unit: str | None) -> str:
     """Describe a unit in a message: `tokens`, or `a plain number`."""
     if unit is None:
         return "any unit"
     return f"`{unit}`" if unit else "a plain number"
 
 
-def written(value: Fraction, unit: str) -> str:
+def format_quantity(value: Fraction, unit: str) -> str:
     """Write a quantity as a program would: `800 tokens`, `$3`, `0.05`."""
     if unit == DOLLARS:
         return f"${decimal(value)}" if value >= 0 else f"-${decimal(-value)}"
     return f"{decimal(value)} {unit}" if unit else decimal(value)
 
 
-def duration(seconds: Fraction) -> str:
+def format_duration(seconds: Fraction) -> str:
     """Seconds in the largest unit that leaves a whole number: `90 min`."""
     for unit in ("h", "min"):
         size = UNITS[unit][1]
         if seconds and seconds % size == 0:
-            return written(seconds / size, unit)
-    return written(seconds, SECONDS)
+            return format_quantity(seconds / size, unit)
+    return format_quantity(seconds, SECONDS)
 
 
 def decimal(value: Fraction) -> str:
@@ -112,7 +112,7 @@ def places_for(values: Sequence[Fraction], unit: Unit) -> int:
     return places
 
 
-def amount(value: Fraction, unit: Unit, places: int) -> str:
+def format_amount(value: Fraction, unit: Unit, places: int) -> str:
     """A value in its unit, rounded to so many places, without trailing zeros."""
     ticks = round(value * _scale(unit) * 10**places)
     whole, rest = divmod(abs(ticks), 10**places)

@@ -16,12 +16,12 @@ from skillc.gates.terms import (
     MeanTerm,
     MetricTerm,
     Operation,
-    State,
+    SkillState,
     StateTerm,
     TextConstant,
     WordTerm,
 )
-from skillc.gates.units import described
+from skillc.gates.units import describe_unit
 from skillc.language.kinds import STATES
 from skillc.language.modules import elsewhere
 from skillc.language.scope import unknown_module
@@ -132,7 +132,7 @@ def state(low: Lowering, node: nodes.Expression) -> Typed:
         if name in low.scope.facts.columns:
             hint = f"`{shown}` belongs to one rollout; measure it in a metric, and read `candidate.metric`"
         raise low.scope.fail("SK311", node.span, f"a skill is needed here, not `{shown}`", hint)
-    return Typed(StateTerm(cast("State", name)), ArgumentType("state", name or ""))
+    return Typed(StateTerm(cast("SkillState", name)), ArgumentType("state", name or ""))
 
 
 def candidate(low: Lowering, node: nodes.Expression) -> Typed:
@@ -220,7 +220,7 @@ def share(low: Lowering, node: nodes.Expression) -> Typed:
     typed = literal(low, node)
     assert isinstance(typed.type, NumberType)
     if typed.type.unit:
-        message = f"a plain number is needed here, not {described(typed.type.unit)}"
+        message = f"a plain number is needed here, not {describe_unit(typed.type.unit)}"
         raise low.scope.fail("SK302", node.span, message, "remove the unit")
     return typed
 

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NoReturn
 
 from skillc.diagnostics.diagnostic import Label
-from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, Level, Parameter, lookup
+from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, BuiltinParameter, Level, lookup
 from skillc.gates.intervals import EVERYTHING, UNIT, Interval
 from skillc.gates.terms import CallTerm, Constant
 from skillc.language.arguments import READERS, is_none
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _LATER_HINTS = {"judge": 'measure what code can measure: `python("module:function")`'}
 
-Given = list[tuple[Parameter, nodes.Argument, Typed]]
+Given = list[tuple[BuiltinParameter, nodes.Argument, Typed]]
 
 
 def lower_call(low: Lowering, node: nodes.Call) -> Typed:
@@ -78,7 +78,7 @@ def _arguments(low: Lowering, node: nodes.Call, builtin: Builtin) -> Given:
     if builtin.many:
         wanted = wanted * max(2, len(positional))
     if builtin.rest is not None:
-        wanted += (Parameter("argument", builtin.rest),) * (len(positional) - len(wanted))
+        wanted += (BuiltinParameter("argument", builtin.rest),) * (len(positional) - len(wanted))
     if len(positional) != len(wanted):
         _count(low, node, builtin, len(positional))
     pairs = list(zip(wanted, positional, strict=True)) + _options(low, node, builtin)
@@ -115,7 +115,7 @@ def _count(low: Lowering, node: nodes.Call, builtin: Builtin, found: int) -> NoR
     raise low.scope.fail("SK310", node.span, message, f"write `{builtin.usage}`")
 
 
-def _options(low: Lowering, node: nodes.Call, builtin: Builtin) -> list[tuple[Parameter, nodes.Argument]]:
+def _options(low: Lowering, node: nodes.Call, builtin: Builtin) -> list[tuple[BuiltinParameter, nodes.Argument]]:
     named: dict[str, nodes.Argument] = {}
     known = {p.name: p for p in builtin.options}
     for argument in node.arguments:

@@ -10,8 +10,8 @@ from typing import NoReturn, TypeVar, cast
 from skillc.diagnostics.diagnostic import Fix
 from skillc.gates.functions import Level
 from skillc.gates.intervals import EVERYTHING, Interval
-from skillc.gates.terms import Comparison, Constant, MetricTerm, Operation, TextConstant, shallow, show_term
-from skillc.gates.units import decimal, described
+from skillc.gates.terms import Comparison, Constant, MetricTerm, Operation, TextConstant, balance, show_term
+from skillc.gates.units import decimal, describe_unit
 from skillc.language.calls import lower_call
 from skillc.language.checked import CheckedMetric
 from skillc.language.scope import Scope, lower_member, lower_name
@@ -219,7 +219,7 @@ class Lowering:
         for each, right in zip(chain, operands[1:], strict=True):
             typed = self._joined(each, left, right)
             left = typed, self.as_number(each, typed)
-        return replace(left[0], term=shallow(left[0].term)) if len(chain) > _FLATTEST else left[0]
+        return replace(left[0], term=balance(left[0].term)) if len(chain) > _FLATTEST else left[0]
 
     def _joined(self, node: nodes.Binary, first: tuple[Typed, NumberType], second: tuple[Typed, NumberType]) -> Typed:
         (left, a), (right, b) = first, second
@@ -237,7 +237,7 @@ class Lowering:
 
     def _product_unit(self, node: nodes.Binary, a: NumberType, b: NumberType) -> str | None:
         if a.unit and b.unit:
-            message = f"{described(a.unit)} times {described(b.unit)} has no meaning"
+            message = f"{describe_unit(a.unit)} times {describe_unit(b.unit)} has no meaning"
             raise self.scope.fail("SK318", node.span, message, "one side of `*` is a plain number")
         if a.unit is None or b.unit is None:
             return a.unit or b.unit or None
@@ -246,7 +246,7 @@ class Lowering:
     def _quotient(self, node: nodes.Binary, a: NumberType, b: NumberType) -> NumberType:
         level = max(a.level, b.level)
         if b.unit and a.unit is not None and a.unit != b.unit:
-            message = f"{described(a.unit)} can't be divided by {described(b.unit)}"
+            message = f"{describe_unit(a.unit)} can't be divided by {describe_unit(b.unit)}"
             raise self.scope.fail("SK318", node.span, message, "divide by the same unit, or by a plain number")
         unit = None if a.unit is None or b.unit is None else "" if a.unit == b.unit else a.unit
         if b.range.holds(Fraction(0)):
@@ -276,7 +276,7 @@ class Lowering:
 
     def _two_units(self, a: tuple[nodes.Expression, NumberType], b: tuple[nodes.Expression, NumberType]) -> NoReturn:
         scope = self.scope
-        message = f"{described(a[1].unit)} and {described(b[1].unit)} don't go together"
+        message = f"{describe_unit(a[1].unit)} and {describe_unit(b[1].unit)} don't go together"
         hint = f"`{scope.shown(a[0].span)}` is {_in(a[1].unit)}, `{scope.shown(b[0].span)}` is {_in(b[1].unit)}"
         fix = None
         for (node, quantity), (_, other) in ((a, b), (b, a)):

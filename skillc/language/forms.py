@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from skillc.gates.units import duration, written
+from skillc.gates.units import format_duration, format_quantity
 from skillc.text import listed
 
 T = TypeVar("T")
@@ -133,7 +133,7 @@ class SettingKind:
         if isinstance(value, bool):
             return "on" if value else "off"
         if isinstance(value, int | Fraction):
-            return duration(Fraction(value)) if self.unit == "s" else written(Fraction(value), self.unit)
+            return format_duration(Fraction(value)) if self.unit == "s" else format_quantity(Fraction(value), self.unit)
         if isinstance(value, tuple):
             parts = [self._written(each) for each in value]
             return " : ".join(parts) if self.forms[0].kind == "ratio" else f"[{', '.join(parts)}]"

@@ -20,9 +20,9 @@ from skillc.gates.terms import (
     Term,
     TextConstant,
     WordTerm,
-    extent,
+    size_and_depth,
 )
-from skillc.gates.units import decimal, described
+from skillc.gates.units import decimal, describe_unit
 from skillc.language import arguments
 from skillc.language.checked import FieldType
 from skillc.language.modules import Module, elsewhere
@@ -312,7 +312,7 @@ def expand(low: Lowering, node: nodes.Call, function: UserFunction) -> Typed:
     if scope.generic:
         inside = replace(inside, site=scope.site)
     typed = _lower_body(low.within(inside, low.depth), function)
-    count, depth = extent(typed.term)
+    count, depth = size_and_depth(typed.term)
     if count > _LARGEST or depth > _DEEPEST_TERM:
         raise scope.fail("SK320", node.span, "what this call stands for is too large", _SMALLER)
     return typed
@@ -386,8 +386,8 @@ def _bind(low: Lowering, function: UserFunction, parameter: nodes.Parameter, nod
     typed, quantity = low.number(node)
     unit = UNIT_TYPES[kind]
     if quantity.unit is not None and quantity.unit != unit:
-        wanted = described(unit) if unit else f"a {kind}"
-        message = f"`{parameter.name.text}` takes {wanted}, not {described(quantity.unit)}"
+        wanted = describe_unit(unit) if unit else f"a {kind}"
+        message = f"`{parameter.name.text}` takes {wanted}, not {describe_unit(quantity.unit)}"
         hint = None
         if unit and isinstance(node, nodes.Quantity) and node.unit is None:
             shown = scope.shown(node.span)

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from skillc.diagnostics.diagnostic import Reporter
-from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, Level, lookup
-from skillc.gates.functions import Parameter as BuiltinParameter
+from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, BuiltinParameter, Level, lookup
 from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
 from skillc.language.kinds import KINDS, STATES, TYPES, Kind

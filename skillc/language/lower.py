@@ -8,7 +8,7 @@ from typing import Literal
 
 from skillc.diagnostics.diagnostic import Reporter
 from skillc.gates.functions import RUN_FUNCTIONS, Level
-from skillc.gates.terms import CallTerm, MeanTerm, MetricTerm, StateTerm, Term, calls, extent, show_term, walk
+from skillc.gates.terms import CallTerm, MeanTerm, MetricTerm, StateTerm, Term, calls, show_term, size_and_depth, walk
 from skillc.language.checked import CheckedGate, CheckedMetric, Unsupported
 from skillc.language.expressions import Lowering
 from skillc.language.functions import UserFunction, verify
@@ -155,7 +155,7 @@ class Lower:
         unsupported[before:] = {each.what: each for each in reversed(unsupported[before:])}.values()
 
     def _small(self, node: nodes.Expression, term: Term) -> None:
-        if extent(term)[0] > _LARGEST:
+        if size_and_depth(term)[0] > _LARGEST:
             hint = "give the parts names, as metrics of their own"
             self._report.add("SK320", self._module.source, node.span, "this expression is too large", hint=hint)
             raise Broken

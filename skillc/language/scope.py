@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 from skillc.diagnostics.diagnostic import Fix, Label, Reporter
 from skillc.diagnostics.suggest import spelling_fix, spelling_hint
 from skillc.gates.functions import NAMES, Level
-from skillc.gates.terms import FieldTerm, MeanTerm, State, StateTerm, Term
+from skillc.gates.terms import FieldTerm, MeanTerm, SkillState, StateTerm, Term
 from skillc.language.checked import CheckedMetric, Entity, Unsupported, amount_of, fields_of
 from skillc.language.kinds import STATES
 from skillc.language.modules import Module, elsewhere, renamed, use_first
@@ -244,7 +244,7 @@ def lower_name(low: Lowering, node: nodes.Reference) -> Typed:
     if scope.parameters is not None and name in scope.parameters:
         return _parameter(low, node, scope.parameters[name])
     if name in STATES and scope.level is Level.RUN:
-        return Typed(StateTerm(cast("State", name)), ArgumentType("state", name))
+        return Typed(StateTerm(cast("SkillState", name)), ArgumentType("state", name))
     if scope.parameters is not None:
         return _captured(low, node)
     if scope.level is Level.RUN:
@@ -329,7 +329,7 @@ def lower_member(low: Lowering, node: nodes.Member) -> Typed:
         if scope.level is not Level.RUN:
             _no_skills(low, node.span, f"{of.name}.{node.name.text}")
         metric = _metric_of(low, node)
-        return Typed(MeanTerm(cast("State", of.name), metric.name), metric_quantity(metric, Level.RUN))
+        return Typed(MeanTerm(cast("SkillState", of.name), metric.name), metric_quantity(metric, Level.RUN))
     raise _of_module(low, node, of)
 
 

@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Reporter, Severity
 from skillc.diagnostics.suggest import spelling_fix, spelling_hint
-from skillc.gates.units import UNITS, decimal, described
+from skillc.gates.units import UNITS, decimal, describe_unit
 from skillc.language.checked import Amount, Invocation, Items, Setting, Shares, Value, Word
 from skillc.language.forms import Form, SettingKind
 from skillc.language.statements import Classifier, SettingDeclaration
@@ -155,8 +155,8 @@ class SettingReader:
                 self._without_unit(name, form, node, amount)
             amount = Amount(amount.value, form.unit)
         if amount.unit != form.unit or (form.whole and not form.unit and not bare(node)):
-            found = "a share" if not amount.unit and not bare(node) else described(amount.unit)
-            wanted = described(form.unit)
+            found = "a share" if not amount.unit and not bare(node) else describe_unit(amount.unit)
+            wanted = describe_unit(form.unit)
             self._fail("SK302", node.span, f"`{name}` takes {wanted}, not {found}", f"`{name}` is {form.describe()}")
         if form.whole and amount.value.denominator != 1:
             self._fail(

@@ -58,13 +58,13 @@ def near_duplicates(facts: DataFacts) -> Iterator[Diagnostic]:
     alike: dict[str, list[Member]] = defaultdict(list)
     for side in SIDES:
         for example in getattr(facts.dataset, side):
-            alike[normal(example.inputs)].append((side, example))
+            alike[normalise_inputs(example.inputs)].append((side, example))
     several = [members for members in alike.values() if len(members) > 1 and _differ(members)]
     yield from _on_two_sides(facts, several)
     yield from _with_two_answers(facts, several)
 
 
-def normal(inputs: Mapping[str, JsonValue]) -> str:
+def normalise_inputs(inputs: Mapping[str, JsonValue]) -> str:
     """Return inputs without case, blanks and punctuation; two that differ in anything else differ here."""
     return "\0".join(f"{name}={_normal(value)}" for name, value in inputs.items())
 

@@ -10,9 +10,9 @@ from skillc.budget.spend import POOLED_BELOW, Least, Spend, price_hint
 from skillc.budget.steps import step_size
 from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.gates.margins import margin_of, points_above
-from skillc.gates.stages import fields_of
+from skillc.gates.stages import group_fields
 from skillc.gates.terms import MeanTerm, conjuncts, sides, walk
-from skillc.gates.units import written
+from skillc.gates.units import format_quantity
 from skillc.lint.rules import PlanFacts, error, note, rule, warning
 from skillc.plan import figures
 from skillc.plan.schema import Plan
@@ -141,7 +141,7 @@ def idle_rollback(facts: PlanFacts) -> Iterator[Diagnostic]:
 def small_groups(facts: PlanFacts) -> Iterator[Diagnostic]:
     """The smallest group of each `by = field`: the weight of a single example there."""
     for gate in facts.plan.gates:
-        for field in fields_of(gate.term):
+        for field in group_fields(gate.term):
             smallest = facts.sizes.smallest_group(field)
             if smallest is None or smallest[1] >= POOLED_BELOW:
                 continue
@@ -241,8 +241,8 @@ def drifting_gates(facts: PlanFacts) -> Iterator[Diagnostic]:
     for metric, (gate_name, lost) in loose.items():
         if metric not in anchored:
             unit = facts.plan.metric(metric).unit
-            points_lost = written(lost * 100, "") + (" point" if lost * 100 == 1 else " points")
-            each = written(lost, unit) if unit else points_lost
+            points_lost = format_quantity(lost * 100, "") + (" point" if lost * 100 == 1 else " points")
+            each = format_quantity(lost, unit) if unit else points_lost
             message = f"each accept may cost `{metric}` {each}, and twenty accepts twenty times that"
             hint = f"hold it to a fixed skill too: `candidate.{metric} >= initial.{metric}`"
             yield warning("SK568", facts.at("gate", gate_name), message, hint)

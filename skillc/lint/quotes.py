@@ -14,7 +14,7 @@ from itertools import accumulate
 from skillc.data.dataset import Dataset
 from skillc.data.split import SIDES, Side
 from skillc.diagnostics.diagnostic import Diagnostic, Label
-from skillc.lint.examples import normal, place_of
+from skillc.lint.examples import normalise_inputs, place_of
 from skillc.lint.rules import DataFacts, note, rule, warning
 from skillc.optimize.gate.gate import RUN, Words, said, words
 from skillc.outcomes import Example
@@ -72,7 +72,7 @@ def _runs(part: Words) -> list[Words]:
 
 def _is_common(where: Sequence[tuple[Side, Example]], every: int) -> bool:
     """Whether so many examples contain a run that it is part of the task's wording; equal inputs count once."""
-    inputs = len({normal(example.inputs) for _, example in where})
+    inputs = len({normalise_inputs(example.inputs) for _, example in where})
     return inputs > _FEW or (inputs > 1 and 2 * inputs >= every)
 
 

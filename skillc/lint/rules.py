@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class LintFacts:
     """A checked program.
 
     Attributes:
@@ -41,7 +41,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramFacts(Facts):
+class ProgramFacts(LintFacts):
     """A checked program and the module of its main file: what `check` knows."""
 
     module: Module
@@ -53,7 +53,7 @@ class ProgramFacts(Facts):
 
 
 @dataclass(frozen=True, slots=True)
-class PlanFacts(Facts):
+class PlanFacts(LintFacts):
     """A program with its plan, and what a run may spend on its data: what `plan` and `compile` know."""
 
     plan: Plan
@@ -67,7 +67,7 @@ class PlanFacts(Facts):
 
 
 @dataclass(frozen=True, slots=True)
-class DataFacts(Facts):
+class DataFacts(LintFacts):
     """A program with its examples: what `check --data` knows.
 
     Attributes:
@@ -86,7 +86,7 @@ F = TypeVar("F", bound=Find)
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class LintRule:
     """A function that yields findings over facts of one type.
 
     Attributes:
@@ -94,27 +94,27 @@ class Rule:
         libraries: whether it also runs on files that only declare what others use.
     """
 
-    over: type[Facts]
+    over: type[LintFacts]
     codes: tuple[str, ...]
     find: Find
     libraries: bool = False
 
 
-RULES: list[Rule] = []
+RULES: list[LintRule] = []
 """The rules of all modules that are loaded; those of a module run in its order."""
 
 
-def rule(over: type[Facts], *codes: str, libraries: bool = False) -> Callable[[F], F]:
+def rule(over: type[LintFacts], *codes: str, libraries: bool = False) -> Callable[[F], F]:
     """Register a function as a rule; a function over two kinds of facts is decorated twice."""
 
     def register(find: F) -> F:
-        RULES.append(Rule(over, codes, find, libraries))
+        RULES.append(LintRule(over, codes, find, libraries))
         return find
 
     return register
 
 
-def lint(facts: Facts) -> Iterator[Diagnostic]:
+def lint(facts: LintFacts) -> Iterator[Diagnostic]:
     """Run every rule over facts."""
     # Most commands need the rules of one kind, and those over data load pydantic and numpy.
     for name in facts.modules:
@@ -128,7 +128,7 @@ def lint(facts: Facts) -> Iterator[Diagnostic]:
 # ---- findings -------------------------------------------------------------------------------------
 
 
-class Written(Protocol):
+class Located(Protocol):
     """A part of a program with a place."""
 
     @property
@@ -142,7 +142,7 @@ class Written(Protocol):
 
 def note(
     code: str,
-    at: Label | Written,
+    at: Label | Located,
     message: str,
     hint: str | None = None,
     *,
@@ -155,7 +155,7 @@ def note(
 
 def warning(
     code: str,
-    at: Label | Written,
+    at: Label | Located,
     message: str,
     hint: str | None = None,
     *,
@@ -165,12 +165,12 @@ def warning(
     return Diagnostic(code, message, _label(at), Severity.WARNING, secondary, hint)
 
 
-def error(code: str, at: Label | Written, message: str, hint: str | None = None) -> Diagnostic:
+def error(code: str, at: Label | Located, message: str, hint: str | None = None) -> Diagnostic:
     """A finding that leaves the run no chance."""
     return Diagnostic(code, message, _label(at), hint=hint)
 
 
-def _label(at: Label | Written) -> Label:
+def _label(at: Label | Located) -> Label:
     return at if isinstance(at, Label) else Label(at.source, at.span)
 
 

@@ -10,7 +10,7 @@ from math import floor, log10
 from skillc.budget.spend import Sizes
 from skillc.budget.steps import decisions_of
 from skillc.diagnostics.diagnostic import Diagnostic, Label
-from skillc.gates.functions import judges_claim, tries
+from skillc.gates.functions import is_claim_test, multiplicity
 from skillc.gates.margins import points_above
 from skillc.gates.terms import (
     CallTerm,
@@ -50,10 +50,10 @@ def thresholds(facts: DataFacts) -> Iterator[Diagnostic]:
                 continue
             yield from _steps(plan, sizes, at, part, compared)
             above, below = compared
-            if isinstance(above, CallTerm) and judges_claim(above) and isinstance(below, Constant):
+            if isinstance(above, CallTerm) and is_claim_test(above) and isinstance(below, Constant):
                 what = counted(groups, "example" if plan.data.group is None else "group")
                 advice = _confidence if above.function == "confidence" else _e_value
-                yield from advice(part, below.value, groups, what, tries(above, decisions), at)
+                yield from advice(part, below.value, groups, what, multiplicity(above, decisions), at)
 
 
 # ---- steps ----------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def _right_or_wrong(plan: Plan, metric: MetricPlan) -> bool:
 
 
 def _confidence(
-    part: Operation, least: Fraction, groups: int, what: str, tries: int, at: Label
+    part: Operation, least: Fraction, groups: int, what: str, multiplicity: int, at: Label
 ) -> Iterator[Diagnostic]:
     """How many groups must improve for a paired test to be as sure.
 
@@ -162,37 +162,39 @@ def _confidence(
     """
     error = 1 - least
     subsets = min(2 ** min(groups, 64) - 1, SUBSETS)
-    surest = 1 - Fraction(tries, subsets + 1)
+    surest = 1 - Fraction(multiplicity, subsets + 1)
     strict = part.operator in ("<", ">")
     if surest < least or (strict and surest == least):
         most = _percent(max(surest, Fraction(0)))
         message = f"`{show_term(part)}` can never hold: with {what} on validation it is at most {most}"
         hint = "bring more data, or ask for less" if subsets < SUBSETS else "ask for less"
-        if tries > 1:
-            message += f", for {tries:,} decisions share the error"
+        if multiplicity > 1:
+            message += f", for {multiplicity:,} decisions share the error"
             hint += "; with fewer steps, or without `over = run`, each decision has more of it"
         yield warning("SK521", at, message, hint)
         return
-    needed = next(k for k in range(1, groups + 1) if Fraction(tries, 2**k) <= error) if error > 0 else groups
+    needed = next(k for k in range(1, groups + 1) if Fraction(multiplicity, 2**k) <= error) if error > 0 else groups
     yield from _many(part, needed, groups, what, at)
 
 
-def _e_value(part: Operation, least: Fraction, groups: int, what: str, tries: int, at: Label) -> Iterator[Diagnostic]:
+def _e_value(
+    part: Operation, least: Fraction, groups: int, what: str, multiplicity: int, at: Label
+) -> Iterator[Diagnostic]:
     """How many groups must improve for the bet to multiply its stake by so much.
 
     The e-value is largest where all groups improve by the width of the metric; `over = run` divides it by the decisions
     that there may be.
     """
-    most, strict = e_value({1: groups}, 1) / tries, part.operator in ("<", ">")
+    most, strict = e_value({1: groups}, 1) / multiplicity, part.operator in ("<", ">")
     if most < least or (strict and most == least):
         message = f"`{show_term(part)}` can never hold: with {what} on validation it is at most {_rounded(most)}"
         hint = "bring more data, or ask for less"
-        if tries > 1:
-            message += f", for {tries:,} decisions share the error"
+        if multiplicity > 1:
+            message += f", for {multiplicity:,} decisions share the error"
             hint += "; with fewer steps, or without `over = run`, each decision has more of it"
         yield warning("SK521", at, message, hint)
         return
-    needed = next(k for k in range(groups + 1) if e_value({1: k}, 1) >= least * tries)
+    needed = next(k for k in range(groups + 1) if e_value({1: k}, 1) >= least * multiplicity)
     yield from _many(part, needed, groups, what, at)
 
 

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from lsprotocol import types
 
-from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, Level
-from skillc.gates.functions import Parameter as BuiltinParameter
+from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, BuiltinParameter, Level
 from skillc.gates.terms import show_term
-from skillc.gates.units import decimal, written
+from skillc.gates.units import decimal, format_quantity
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Shares, Value, Word
 from skillc.language.forms import SettingKind
 from skillc.language.kinds import FIELD_TYPES, STATES, Kind
@@ -107,8 +106,8 @@ def _metric(analysis: Analysis, decl: KindDeclaration) -> str | None:
     found = next((m for m in analysis.checked.metrics if m.declared and m.span == decl.span), None)
     if found is None:
         return None
-    low = "no bound below" if found.low is None else written(found.low, found.unit)
-    high = "no bound above" if found.high is None else written(found.high, found.unit)
+    low = "no bound below" if found.low is None else format_quantity(found.low, found.unit)
+    high = "no bound above" if found.high is None else format_quantity(found.high, found.unit)
     what = "the goal, " if found.goal else ""
     return f"{what}from {low} to {high}, on each rollout"
 
@@ -228,7 +227,8 @@ def _builtin(builtin: Builtin) -> Iterator[str | None]:
     yield builtin_text(builtin)
     low, high = builtin.range.bounds
     if builtin.unit is not None and low is not None:
-        yield f"from {written(low, builtin.unit)}" + ("" if high is None else f" to {written(high, builtin.unit)}")
+        end = "" if high is None else f" to {format_quantity(high, builtin.unit)}"
+        yield f"from {format_quantity(low, builtin.unit)}{end}"
 
 
 def _module(module: Module) -> Iterator[str | None]:
@@ -254,7 +254,7 @@ def _value(value: Value) -> str:
     if isinstance(value, bool):
         return f"`{'on' if value else 'off'}`"
     if isinstance(value, Amount):
-        return f"`{written(value.value, value.unit)}`"
+        return f"`{format_quantity(value.value, value.unit)}`"
     if isinstance(value, Word):
         return f"`{value.text}`"
     if isinstance(value, Items):

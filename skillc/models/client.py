@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from skillc.budget.bounds import tried_together
+from skillc.budget.bounds import preflight_groups
 from skillc.errors import SkillcError
 from skillc.models.attempts import Attempts, overuse
 from skillc.models.backends.litellm import begin, end
@@ -125,7 +125,7 @@ class Client:
         networked = {name: role.plan for name, role in self.roles.items() if preflight and role.backend.networked}
         self._preflight = Preflight(
             self.roles,
-            tried_together(networked),
+            preflight_groups(networked),
             account,
             lambda: self._receipts,
             reached=self.pacing.answered,

@@ -18,7 +18,7 @@ from skillc.models.endpoint import Backend, Endpoint, Transport, secret_names
 from skillc.models.ledger import Spending
 from skillc.models.prices import Price, price_of
 from skillc.models.serving.servers import Servers
-from skillc.plan.models import named, put_offline, require_names
+from skillc.plan.models import put_offline, require_names, resolve_model_names
 from skillc.plan.schema import ModelPlan, Plan
 from skillc.text import listed
 
@@ -106,7 +106,7 @@ def resolve_roles(
             without a known price.
     """
     known = os.environ if environ is None else environ
-    plan = put_offline(plan) if offline else named(plan, known)
+    plan = put_offline(plan) if offline else resolve_model_names(plan, known)
     require_names(plan)
 
     def role_of(model: ModelPlan) -> Role:

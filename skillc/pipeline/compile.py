@@ -30,7 +30,7 @@ from skillc.optimize.methods.run import train_by_method
 from skillc.optimize.observer import Observer, cut_by
 from skillc.plan.digest import run_id
 from skillc.plan.initial import initial_document
-from skillc.plan.lock import Lock, LookLock, look_of, union_of_looks, write_lock
+from skillc.plan.lock import Lock, LookLock, add_look, merge_looks, write_lock
 from skillc.program.artifact import artifact_texts, write_artifact, write_attributes
 from skillc.run.folder import About, RunFolder, begin, changed_since_unfinished, finish
 from skillc.run.history import head_of, history_text, read_history, union, write_history
@@ -219,7 +219,7 @@ async def search_and_test(
             raise StoppedEarly(cut_by(run.engine.observer)) from None
         if unless is not None and digest(trained.state.best) == digest(unless):
             return trained, None
-        _, number = look_of(run.looks, _look(trained, run.name))
+        _, number = add_look(run.looks, _look(trained, run.name))
         with run.session.stop.cuts(clock=False):
             return trained, await final_test(trained, look=number)
 
@@ -241,8 +241,8 @@ def _write(run: Run, trained: Trained, tested: Tested) -> Compiled:
     now, kept = changed_since(before, job.planned.path, job.paths)
     candidate, written = find_candidate(job.planned, job.paths, force=job.force), Written(job.home)
     withheld = withhold(plan, tested.verdict.verdict, job.paths)
-    known = union_of_looks(looks_of(before.lock, now), looks_of(candidate.lock))
-    looks = look_of(known, _look(trained, name))[0] if tested.verdict.n else known
+    known = merge_looks(looks_of(before.lock, now), looks_of(candidate.lock))
+    looks = add_look(known, _look(trained, name))[0] if tested.verdict.n else known
     if withheld is not None:
         paths, kept = candidate.paths, ()
         for note in candidate.save_edits(written):

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from skillc.document.skill import for_target
-from skillc.gates.units import amount, unit_of_metric
+from skillc.gates.units import format_amount, unit_of_metric
 from skillc.optimize.final import Arm
 from skillc.stats.verdict import Verdict
 from skillc.text import joined
@@ -114,7 +114,7 @@ def _part(arm: Arm, compiled: Compiled, metric: str) -> str:
         return "–"
     plan = compiled.trained.engine.plan.metric(metric)
     unit = unit_of_metric(plan.unit, plan.low, plan.high)
-    return percent(arm.mean) if unit.name == "%" else amount(arm.mean, unit, 2)
+    return percent(arm.mean) if unit.name == "%" else format_amount(arm.mean, unit, 2)
 
 
 def _over_none(compiled: Compiled) -> list[Text]:

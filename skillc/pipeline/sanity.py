@@ -20,7 +20,7 @@ from skillc.document.edits import apply_edits
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned
-from skillc.gates.functions import judges_claim
+from skillc.gates.functions import is_claim_test
 from skillc.gates.terms import Operation, Term, calls
 from skillc.metrics.meter import Meter
 from skillc.models.client import Client
@@ -186,7 +186,7 @@ def _plain(term: Term) -> Term:
         return term
     if term.operator in ("and", "or", "not"):
         return Operation(term.operator, tuple(_plain(operand) for operand in term.operands))
-    sure = next((call for call in calls(term) if judges_claim(call)), None)
+    sure = next((call for call in calls(term) if is_claim_test(call)), None)
     return term if sure is None else sure.arguments[0]
 
 

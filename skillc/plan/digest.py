@@ -14,7 +14,7 @@ from skillc.plan.schema import Plan
 SECRET_NAME = re.compile(r"key|token|secret|sig|pass|auth|code", re.IGNORECASE)
 
 
-def shown_address(url: str) -> str:
+def redact_address(url: str) -> str:
     """The address without its secrets; one that holds none stays as it was written."""
     if not any(sign in url for sign in "@?#"):
         return url
@@ -27,10 +27,10 @@ def shown_address(url: str) -> str:
     return bare if "://" in url else bare.removeprefix("//")
 
 
-def without_secrets(plan: Plan) -> Plan:
+def redact_plan(plan: Plan) -> Plan:
     """The plan with the addresses of its models as they may be shown."""
     models = {
-        role: model if model.base_url is None else model.model_copy(update={"base_url": shown_address(model.base_url)})
+        role: model if model.base_url is None else model.model_copy(update={"base_url": redact_address(model.base_url)})
         for role, model in plan.models.items()
     }
     return plan.model_copy(update={"models": models})
@@ -54,7 +54,7 @@ def plan_digest(plan: Plan) -> str:
 
     A gate counts by its meaning, not by how it was written.
     """
-    return digest({"skillc": "plan/1", "plan": _meaning(without_secrets(plan))})
+    return digest({"skillc": "plan/1", "plan": _meaning(redact_plan(plan))})
 
 
 def run_parts(
@@ -78,7 +78,7 @@ def run_parts(
         decision_version: `DECISION_VERSION`.
         model_sources: digest of the user's code that answers for a model, by role.
     """
-    plan = without_secrets(plan)
+    plan = redact_plan(plan)
     # `epochs` and `steps` shape the schedule of edits, so they belong to the run.
     budget = {each.name: getattr(plan.budget, each.name) for each in BUDGET if not each.truncates}
     data = {name: value for name, value in fields_of(plan.data).items() if name not in _PATHS}

@@ -224,12 +224,12 @@ def has_digest(content: bytes, digest: str | None) -> bool:
     return digest in [hashlib.sha256(each).hexdigest() for each in (content, content.replace(b"\r\n", b"\n"))]
 
 
-def union_of_looks(looks: tuple[LookLock, ...], others: tuple[LookLock, ...]) -> tuple[LookLock, ...]:
+def merge_looks(looks: tuple[LookLock, ...], others: tuple[LookLock, ...]) -> tuple[LookLock, ...]:
     """The looks of two branches: none is forgotten, and none counts twice. Those of the first keep their numbers."""
     return (*looks, *(look for look in others if not any(_same(each, look) for each in looks)))
 
 
-def look_of(looks: tuple[LookLock, ...], look: LookLock) -> tuple[tuple[LookLock, ...], int]:
+def add_look(looks: tuple[LookLock, ...], look: LookLock) -> tuple[tuple[LookLock, ...], int]:
     """The looks with one more, and its number from 1; an identical look keeps the number that it has.
 
     Looks at a test split that was replaced since do not count as looks at this one; those that do not say which split

@@ -117,7 +117,7 @@ def _dollars(block: Mapping[str, Setting], name: str) -> Fraction | None:
 TARGET, OPTIMIZER = "target", "optimizer"
 
 
-def asked(plan: Plan) -> Plan:
+def with_used_models(plan: Plan) -> Plan:
     """The plan with only the models that a compile asks: no other needs to exist or changes a run's identity."""
     roles = {TARGET, OPTIMIZER, *judges(plan)}
     return plan.model_copy(update={"models": {name: model for name, model in plan.models.items() if name in roles}})
@@ -160,7 +160,7 @@ def override_models(plan: Plan, changes: Mapping[str, str]) -> Plan:
     return plan.model_copy(update={"models": models})
 
 
-def named(plan: Plan, environ: Mapping[str, str]) -> Plan:
+def resolve_model_names(plan: Plan, environ: Mapping[str, str]) -> Plan:
     """The plan with the names of models that the environment holds; those that it does not hold are left open.
 
     Raises:

@@ -54,33 +54,33 @@ from skillc.syntax.source import Span
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedPlan:
     """The plan of a program, None where the program has errors or is a library, and what resolving found."""
 
     plan: Plan | None
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-def resolve(checked: Checked) -> Resolved:
+def resolve(checked: Checked) -> ResolvedPlan:
     """The plan of a checked program.
 
     A program with errors has no plan, and nothing is added to what the checker said.
     """
     if checked.broken:
-        return Resolved(None)
+        return ResolvedPlan(None)
     report = Reporter()
     found = {
         kind: tuple(e for e in checked.entities if e.kind == kind)
         for kind in ("task", "skill", "data", "model", "rubric")
     }
     if not _compilable(report, checked, found["skill"]):
-        return Resolved(None, report.diagnostics())
+        return ResolvedPlan(None, report.diagnostics())
     (task,), (skill, *_), (data,) = found["task"], found["skill"], found["data"]
     metrics = resolve_metrics(checked.metrics)
     skill_plan = resolve_skill(report, skill)
     data_plan = resolve_data(data)
     if report.errors:
-        return Resolved(None, report.diagnostics())
+        return ResolvedPlan(None, report.diagnostics())
     plan = Plan(
         language=checked.version,
         task=resolve_task(task),
@@ -95,7 +95,7 @@ def resolve(checked: Checked) -> Resolved:
         required_verdict=checked.required.verdict if checked.required is not None else None,
         rubrics={rubric.name or "": str(rubric.value or "") for rubric in found["rubric"]},
     )
-    return Resolved(plan, report.diagnostics())
+    return ResolvedPlan(plan, report.diagnostics())
 
 
 def _once(checked: Checked, kind: str) -> Entity | None:

@@ -39,7 +39,7 @@ def e_value(differences: Mapping[int, int], width: int) -> Fraction:
     return Fraction(sum(paid), len(BETS) * scale ** sum(moved.values()))
 
 
-def needed(discordant: int, threshold: Fraction) -> int | None:
+def wins_needed(discordant: int, threshold: Fraction) -> int | None:
     """How many discordant pairs must be better for the e-value to reach a threshold; None if all are too few."""
     low, high = -1, discordant
     if e_value({1: discordant}, 1) < threshold:
@@ -59,6 +59,6 @@ def standard_errors(discordant: int, threshold: Fraction) -> float:
     Under the null the better ones of n discordant pairs are binomial, so the standard error of wins minus losses is the
     root of n. Where no number of wins reaches the threshold, one more than n counts.
     """
-    wins = needed(discordant, threshold)
+    wins = wins_needed(discordant, threshold)
     wins = discordant + 1 if wins is None else wins
     return (2 * wins - discordant) / max(1.0, sqrt(discordant))

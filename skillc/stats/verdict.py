@@ -25,7 +25,7 @@ SUBSETS = 99_999
 SUBSETS_FOR_MANY = 9_999
 MANY = 5_000
 
-Word = Literal["improved", "no significant gain", "worse", "unverified"]
+VerdictWord = Literal["improved", "no significant gain", "worse", "unverified"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Verdict:
         detectable: the smallest gain that this test would have shown with 80 % power.
     """
 
-    verdict: Word
+    verdict: VerdictWord
     reason: str = ""
     gain: Fraction | None = None
     interval: tuple[Fraction, Fraction] | None = None
@@ -150,7 +150,7 @@ class _Sums:
         return Fraction(1 + int((sums >= 0).sum()), self._count + 1)
 
     @property
-    def word(self) -> Word:
+    def word(self) -> VerdictWord:
         """One-sided at alpha / 2 on either side; `unverified` where completions differ."""
         if self._up(self._worst) <= self._half:
             return "improved"

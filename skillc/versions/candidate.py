@@ -19,7 +19,7 @@ from skillc.artifacts.written import Written
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
 from skillc.frontend import Planned
-from skillc.plan.lock import Lock, LookLock, read_lock, union_of_looks
+from skillc.plan.lock import Lock, LookLock, merge_looks, read_lock
 from skillc.plan.schema import Plan
 from skillc.program.artifact import attributes_of, check_folder
 from skillc.run.history import read_history
@@ -138,7 +138,7 @@ def looks_of(*locks: Lock | None) -> tuple[LookLock, ...]:
     """Return the looks at the test split of several locks, each once."""
     looks: tuple[LookLock, ...] = ()
     for lock in locks:
-        looks = union_of_looks(looks, lock.looks if lock is not None else ())
+        looks = merge_looks(looks, lock.looks if lock is not None else ())
     return looks
 
 

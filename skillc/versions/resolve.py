@@ -15,7 +15,7 @@ from skillc.conflict import has_marks
 from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
-from skillc.plan.lock import Lock, has_digest, parse_lock, union_of_looks, write_lock
+from skillc.plan.lock import Lock, has_digest, merge_looks, parse_lock, write_lock
 from skillc.run.history import Decision, parse_history, text_of, union, write_history
 from skillc.versions.git import Repository, repository_of
 from skillc.versions.hand_edits import HandEdit, HandEditedError, content_of
@@ -111,7 +111,7 @@ def resolve(path: Path, keep: Keep, *, force: bool = False) -> Resolved:
     if not force:
         _refuse_edits(merge, files, path)
     history = union(line for side in _STAGES for line in _history(merge, side))
-    looks = union_of_looks(lock.looks, other.looks if other else ())
+    looks = merge_looks(lock.looks, other.looks if other else ())
     whole = lock.model_copy(update={"looks": looks})
     _write(paths, files, text_of(history), whole)
     for name in other.files if other else ():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc.gates.intervals import EVERYTHING, POSITIVE, UNIT, Interval, Truth, clamped, greatest, least
+from skillc.gates.intervals import EVERYTHING, POSITIVE, UNIT, Interval, Truth, clamp, maximum, minimum
 
 numbers = st.fractions(min_value=-5, max_value=5, max_denominator=20)
 
@@ -48,13 +48,13 @@ def test_a_definite_comparison_holds_for_the_values(sign, left, right):
 @given(st.lists(known(), min_size=1, max_size=4))
 def test_least_and_greatest(parts):
     intervals, values = [i for i, _ in parts], [v for _, v in parts]
-    assert least(intervals).holds(min(values))
-    assert greatest(intervals).holds(max(values))
+    assert minimum(intervals).holds(min(values))
+    assert maximum(intervals).holds(max(values))
 
 
 @given(known(), known(), known())
 def test_clamp_holds_what_can_happen(x, low, high):
-    assert clamped(x[0], low[0], high[0]).holds(max(low[1], min(x[1], high[1])))
+    assert clamp(x[0], low[0], high[0]).holds(max(low[1], min(x[1], high[1])))
 
 
 def test_ends_that_are_exact():
@@ -86,4 +86,7 @@ def test_points_compare_exactly():
 
 @pytest.mark.parametrize(("a", "b", "both", "either"), [(2, 1, 1, 2), (0, 1, 0, 1), (2, 0, 0, 2), (1, 1, 1, 1)])
 def test_kleene(a, b, both, either):
-    assert (min(Truth(a), Truth(b)), max(Truth(a), Truth(b))) == (Truth(both), Truth(either))
+    assert (min(Truth(a), Truth(b)), max(Truth(a), Truth(b))) == (
+        Truth(both),
+        Truth(either),
+    )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from skillc.gates.axioms import Axioms
 from skillc.gates.evaluate import decide_all
 from skillc.gates.intervals import Interval, Truth
-from skillc.gates.normal import normal
+from skillc.gates.normal import normal_form
 from skillc.gates.prove import as_strict
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
 from skillc.outcomes import MICRO
@@ -231,8 +231,8 @@ def test_sums_have_one_form_in_any_order(parts):
     for part in parts[1:]:
         total = Operation("+", (total, part))
     usual = Operation("+", (Operation("+", (CORRECT, INCUMBENT)), number("7/3")))
-    assert normal(total) == normal(usual)
+    assert normal_form(total) == normal_form(usual)
 
 
 def test_a_double_not_is_none():
-    assert normal(Operation("not", (Operation("not", (BETTER,)),))) == normal(BETTER)
+    assert normal_form(Operation("not", (Operation("not", (BETTER,)),))) == normal_form(BETTER)

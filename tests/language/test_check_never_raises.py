@@ -11,7 +11,7 @@ from checking import codes, metric, program, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillc.gates.terms import CallTerm, Constant, Operation, Term, extent, show_term
+from skillc.gates.terms import CallTerm, Constant, Operation, Term, show_term, size_and_depth
 
 PROGRAMS = [path.read_text("utf-8") for path in sorted((Path(__file__).parent / "programs").glob("*.skill"))]
 PIECES = re.compile(r'"""(?:.|\n)*?"""|"[^"\n]*"|\w+|\s+|[^\w\s]')
@@ -181,7 +181,7 @@ def test_a_chain_may_be_long(name: str) -> None:
     checked = run(program(f"{more}\ngate g = candidate.whole > incumbent.whole"))
     assert not checked.failed
     (whole,) = (metric for metric in checked.metrics if metric.name == "whole")
-    assert extent(whole.term)[1] < 30
+    assert size_and_depth(whole.term)[1] < 30
     assert show_term(whole.term).count("ok") >= 1
 
 

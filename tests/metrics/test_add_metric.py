@@ -4,7 +4,7 @@ from types import MappingProxyType
 
 from skillc.frontend import plan_file
 from skillc.gates import functions
-from skillc.gates.functions import Builtin, Level, Parameter
+from skillc.gates.functions import Builtin, BuiltinParameter, Level
 from skillc.metrics.meter import Meter
 from skillc.metrics.primitives import PRIMITIVES, Measurement, Subject, expected, primitive, text_of
 from skillc.outcomes import MICRO, Example, Scored
@@ -35,7 +35,9 @@ def same_start(subject: Subject) -> Measurement:
 
 
 def test_a_metric_is_an_entry_and_a_function(tmp_path, monkeypatch):
-    entry = Builtin("same_start", Level.EXAMPLE, (Parameter("output", "output"),), "1 where the first letters agree")
+    entry = Builtin(
+        "same_start", Level.EXAMPLE, (BuiltinParameter("output", "output"),), "1 where the first letters agree"
+    )
     known = MappingProxyType({**functions.EXAMPLE_FUNCTIONS, entry.name: entry})
     monkeypatch.setattr(functions, "EXAMPLE_FUNCTIONS", known)
     monkeypatch.setitem(PRIMITIVES, "same_start", same_start)

@@ -26,7 +26,7 @@ from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.models.endpoint import normalised
 from skillc.models.failures import PermanentFailure, scrub
-from skillc.plan.digest import plan_digest, run_parts, shown_address
+from skillc.plan.digest import plan_digest, redact_address, run_parts
 
 KEY = "sk-planted-0123456789abcdef"
 # Characters that addresses and base64 write otherwise.
@@ -205,7 +205,7 @@ def test_the_plan_shows_no_password_of_an_address(tmp_path: Path) -> None:
     ],
 )
 def test_an_address_is_shown_without_its_secrets(url: str, shown: str) -> None:
-    assert shown_address(url) == shown
+    assert redact_address(url) == shown
 
 
 def test_a_password_in_an_address_is_no_part_of_what_names_a_run() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc.stats.betting import BETS, e_value, needed, standard_errors
+from skillc.stats.betting import BETS, e_value, standard_errors, wins_needed
 
 moves = st.lists(st.integers(-6, 6), max_size=12)
 
@@ -45,7 +45,7 @@ def test_it_is_1_on_average_if_the_mean_difference_is_0(values):
 
 def test_a_false_claim_reaches_20_in_at_most_1_of_20_tests():
     for pairs in (10, 40, 200):
-        reached = sum(comb(pairs, k) for k in range(needed(pairs, Fraction(20)), pairs + 1))
+        reached = sum(comb(pairs, k) for k in range(wins_needed(pairs, Fraction(20)), pairs + 1))
         assert Fraction(reached, 2**pairs) <= Fraction(1, 20)
 
 
@@ -55,8 +55,8 @@ def test_ties_and_scores_without_a_width_change_nothing():
 
 
 def test_what_a_threshold_needs():
-    assert needed(4, Fraction(20)) is None
-    wins = needed(30, Fraction(20))
+    assert wins_needed(4, Fraction(20)) is None
+    wins = wins_needed(30, Fraction(20))
     assert e_value({1: wins, -1: 30 - wins}, 1) >= 20 > e_value({1: wins - 1, -1: 31 - wins}, 1)
     assert standard_errors(30, Fraction(20)) == pytest.approx((2 * wins - 30) / 30**0.5)
     assert standard_errors(4, Fraction(20)) > standard_errors(30, Fraction(20))

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from plan_samples import PRICES, SIZES, plan
 
 from skillc.budget.bounds import bounds
-from skillc.budget.spend import Extent, Sizes, Spend, call
-from skillc.budget.steps import decisions_of, epochs_of, merges, most_merges, open_ended, steps_of, wave_size
+from skillc.budget.spend import Extent, Sizes, Spend, one_call
+from skillc.budget.steps import decisions_of, epochs_of, merge_calls, most_merge_calls, open_ended, steps_of, wave_size
 from skillc.gates.terms import CallTerm, Constant, MetricTerm, Operation, WordTerm
 from skillc.json_values import fields_of
 from skillc.language.loop import OptimizePlan, SchedulePlan
@@ -148,7 +148,7 @@ def test_an_open_ended_run_is_estimated_by_what_its_caps_pay():
 
 def test_money_is_exact():
     price = PricePlan(input=Fraction("0.15"), output=Fraction("0.6"))
-    assert call(1, 1, price).cost == Fraction(3, 4_000_000)
+    assert one_call(1, 1, price).cost == Fraction(3, 4_000_000)
     found = bounds(plan(), SIZES, PRICES)
     target = sum(
         (s.bound.most.prompt * Fraction(1, 4) + s.bound.most.reply * 2) / 1_000_000
@@ -195,20 +195,20 @@ def test_few_calls_are_admitted_by_a_small_cap():
 
 @pytest.mark.parametrize(("lists", "calls_"), [(0, 0), (1, 0), (2, 1), (8, 1), (9, 2), (16, 3), (64, 9), (65, 10)])
 def test_merges_of_a_tree_of_fan_in_8(lists, calls_):
-    assert merges(lists, 0) == calls_
+    assert merge_calls(lists, 0) == calls_
 
 
 def test_kinds_are_merged_by_themselves_until_one_call_holds_all():
-    assert merges(5, 3) == 1
-    assert merges(5, 4) == 3
-    assert merges(8, 1) == 2
-    assert merges(1, 16) == 2 + 1
-    assert most_merges(9) == 3
+    assert merge_calls(5, 3) == 1
+    assert merge_calls(5, 4) == 3
+    assert merge_calls(8, 1) == 2
+    assert merge_calls(1, 16) == 2 + 1
+    assert most_merge_calls(9) == 3
 
 
 @given(st.integers(0, 40), st.integers(0, 40))
 def test_the_most_merges_is_the_most(failures, successes):
-    assert merges(failures, successes) <= most_merges(failures + successes)
+    assert merge_calls(failures, successes) <= most_merge_calls(failures + successes)
 
 
 OPTIMIZE = st.builds(

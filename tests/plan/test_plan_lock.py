@@ -19,8 +19,8 @@ from skillc.plan.lock import (
     ProgramLock,
     SkillLock,
     ValidationLock,
+    add_look,
     lock_text,
-    look_of,
     read_lock,
     write_lock,
 )
@@ -146,9 +146,9 @@ def test_bytes_that_are_no_text(tmp_path):
 
 def test_an_identical_look_keeps_its_number():
     other = LookLock(run=B, initial=B, best=C)
-    assert look_of((), LOOK) == ((LOOK,), 1)
-    assert look_of((LOOK,), other) == ((LOOK, other), 2)
-    assert look_of((LOOK, other), LOOK) == ((LOOK, other), 1)
+    assert add_look((), LOOK) == ((LOOK,), 1)
+    assert add_look((LOOK,), other) == ((LOOK, other), 2)
+    assert add_look((LOOK, other), LOOK) == ((LOOK, other), 1)
 
 
 @pytest.mark.parametrize("cost", [Fraction(0), Fraction(3), Fraction(1, 3), Fraction(-1, 2)])
@@ -162,23 +162,23 @@ def look_at(split, number=0):
 
 def test_looks_at_a_replaced_split_do_not_count_as_looks_at_this_one():
     looks = (look_at(A, 1), look_at(A, 2), look_at(B, 3))
-    assert look_of(looks, look_at(B, 4)) == ((*looks, look_at(B, 4)), 2)
-    assert look_of(looks, look_at(A, 4))[1] == 3
-    assert look_of(looks, look_at(C, 4))[1] == 1
+    assert add_look(looks, look_at(B, 4)) == ((*looks, look_at(B, 4)), 2)
+    assert add_look(looks, look_at(A, 4))[1] == 3
+    assert add_look(looks, look_at(C, 4))[1] == 1
 
 
 def test_looks_that_do_not_say_which_split_they_were_at_count_against_each():
     old = (look_at(None, 1), look_at(None, 2))
-    assert look_of(old, look_at(A, 3))[1] == 3
-    assert look_of((look_at(B, 1),), look_at(None, 3))[1] == 2
+    assert add_look(old, look_at(A, 3))[1] == 3
+    assert add_look((look_at(B, 1),), look_at(None, 3))[1] == 2
 
 
 def test_an_identical_look_keeps_its_number_when_it_learns_its_split():
     old = (look_at(None, 1), look_at(None, 2))
-    assert look_of(old, look_at(A, 2)) == (old, 2)
+    assert add_look(old, look_at(A, 2)) == (old, 2)
     mixed = (look_at(A, 1), look_at(B, 2), look_at(A, 3))
-    assert look_of(mixed, look_at(A, 3)) == (mixed, 2)
-    assert look_of(mixed, look_at(B, 2)) == (mixed, 1)
+    assert add_look(mixed, look_at(A, 3)) == (mixed, 2)
+    assert add_look(mixed, look_at(B, 2)) == (mixed, 1)
 
 
 @given(st.lists(st.integers(0, 8), max_size=12))
@@ -188,7 +188,7 @@ def test_a_new_look_counts_all_looks_at_its_split_and_an_old_one_keeps_its_numbe
     for run in runs:
         split = (None, A, B)[run % 3]
         known = len(looks)
-        looks, number = look_of(looks, look_at(split, run))
+        looks, number = add_look(looks, look_at(split, run))
         at_it = [each for each in looks if each.test in (None, split) or split is None]
         assert numbers.setdefault(run, len(at_it) if len(looks) > known else None) == number
     assert len({each.run for each in looks}) == len(looks)

@@ -7,12 +7,12 @@ from fractions import Fraction
 import pytest
 from plan_samples import plan
 
-from skillc.budget.spend import call
+from skillc.budget.spend import one_call
 from skillc.diagnostics.codes.samples import program
 from skillc.errors import SkillcError
 from skillc.frontend import check
 from skillc.plan.digest import plan_digest, run_id, run_parts
-from skillc.plan.models import named, override_models, put_offline, require_names
+from skillc.plan.models import override_models, put_offline, require_names, resolve_model_names
 from skillc.plan.resolve import resolve
 from skillc.plan.schema import AnswerPlan, ExecPlan, ModelPlan, Plan, PricePlan
 from skillc.syntax.source import Source
@@ -42,14 +42,14 @@ def run_of(changed: Plan, **sources: str) -> str:
 def test_a_name_from_the_environment_is_the_name() -> None:
     open_ = planned('env("TEAM_MODEL") { temperature = 0 }')
     assert (open_.models["target"].model, open_.models["target"].model_env) == ("", "TEAM_MODEL")
-    found = named(open_, {"TEAM_MODEL": " openai/gpt-5.5 "})
+    found = resolve_model_names(open_, {"TEAM_MODEL": " openai/gpt-5.5 "})
     assert found == planned('"openai/gpt-5.5" { temperature = 0 }')
     assert plan_digest(found) == plan_digest(planned('"openai/gpt-5.5" { temperature = 0 }'))
-    assert run_of(found) != run_of(named(open_, {"TEAM_MODEL": "openai/gpt-5.6"}))
+    assert run_of(found) != run_of(resolve_model_names(open_, {"TEAM_MODEL": "openai/gpt-5.6"}))
 
 
 def test_a_name_that_is_not_set_is_said_with_the_way_out() -> None:
-    open_ = named(planned('env("TEAM_MODEL")'), {"TEAM_MODEL": ""})
+    open_ = resolve_model_names(planned('env("TEAM_MODEL")'), {"TEAM_MODEL": ""})
     with pytest.raises(SkillcError, match="`TEAM_MODEL`, which is not set") as caught:
         require_names(open_)
     assert "--model target=" in str(caught.value.hint)
@@ -60,13 +60,15 @@ def test_a_name_that_is_not_set_is_said_with_the_way_out() -> None:
 
 
 def test_an_option_wins_over_the_environment() -> None:
-    found = override_models(named(planned('env("M") { key = env("K") }'), {"M": "openai/a"}), {"target": "openai/b"})
+    found = override_models(
+        resolve_model_names(planned('env("M") { key = env("K") }'), {"M": "openai/a"}), {"target": "openai/b"}
+    )
     assert (found.models["target"].model, found.models["target"].key_env) == ("openai/b", "K")
 
 
 def test_what_names_no_provider_is_not_shown_for_it_may_be_a_key() -> None:
     with pytest.raises(SkillcError, match="`TEAM_MODEL`") as caught:
-        named(planned('env("TEAM_MODEL")'), {"TEAM_MODEL": "sk-planted-0123456789"})
+        resolve_model_names(planned('env("TEAM_MODEL")'), {"TEAM_MODEL": "sk-planted-0123456789"})
     assert "planted" not in caught.value.message + str(caught.value.hint)
 
 
@@ -126,8 +128,8 @@ def test_a_command_survives_json() -> None:
 def test_a_call_has_a_price_beside_its_tokens() -> None:
     price = planned(COMMAND).models["target"].price
     assert price == PricePlan(input=Fraction(0), output=Fraction(0), call=Fraction("0.05"))
-    assert call(1000, 10, price).cost == Fraction("0.05")
-    assert call(1_000_000, 0, PricePlan(input=Fraction(2), output=Fraction(0), call=Fraction(1))).cost == 3
+    assert one_call(1000, 10, price).cost == Fraction("0.05")
+    assert one_call(1_000_000, 0, PricePlan(input=Fraction(2), output=Fraction(0), call=Fraction(1))).cost == 3
 
 
 def test_the_plan_shows_a_command_its_price_and_a_function() -> None:

@@ -2,7 +2,7 @@
 
 from plan_samples import PRICES, SIZES, plan
 
-from skillc.budget.bounds import bounds, tried_together
+from skillc.budget.bounds import bounds, preflight_groups
 from skillc.plan.schema import ModelPlan
 
 
@@ -14,7 +14,7 @@ def test_one_call_for_each_model_whose_first_reply_could_differ():
     same = {"model": "openai/small", "key_env": "KEY"}
     one, two = ModelPlan(role="judge", **same), ModelPlan(role="target", **same)
     hot = ModelPlan(role="optimizer", **same, parameters={"temperature": 1})
-    assert tried_together(with_models(one, two, hot).models) == (("judge", "target"), ("optimizer",))
+    assert preflight_groups(with_models(one, two, hot).models) == (("judge", "target"), ("optimizer",))
     assert bounds(with_models(one, two, hot), SIZES, PRICES).stage("preflight").bound.most.calls == 2
 
 
@@ -28,7 +28,7 @@ def test_the_rulebook_needs_none():
 def test_what_skillc_serves_or_the_user_wrote_needs_none():
     served = ModelPlan(role="target", model="hosted_vllm/x", serve={})
     own = ModelPlan(role="optimizer", model="mine/x", backend="my_models:answer")
-    assert tried_together(with_models(served, own).models) == ()
+    assert preflight_groups(with_models(served, own).models) == ()
 
 
 def test_a_preflight_is_part_of_the_least_and_of_the_most():

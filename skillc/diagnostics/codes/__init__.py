@@ -25,8 +25,10 @@ def _assemble() -> Mapping[str, Code]:
 
 CODES: Mapping[str, Code] = _assemble()
 
-RETIRED: Mapping[str, str] = MappingProxyType({"SK552": "SK507", "SK556": "SK504"})
-"""Codes that are reported no more, and the codes that took their place; `explain` and suppressions understand both."""
+RETIRED: Mapping[str, str] = MappingProxyType(
+    {"SK552": "SK507", "SK556": "SK504", "SK558": "SK304", "SK564": "SK407", "SK565": "SK401", "SK566": "SK402"}
+)
+"""Retired codes and their replacements; `explain` and suppressions accept both."""
 
 
 def code_named(word: str) -> Code | None:

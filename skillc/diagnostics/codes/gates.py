@@ -249,13 +249,6 @@ _PLAN = (
         program(_SMALL).replace(_BETTER, f"{_BETTER}  # skillc: ignore[SK557] the final test tells"),
     ),
     _planned(
-        558,
-        "a metric without a finite range",
-        "What was not measured may be anything in a metric's range, so the range must be finite. It follows from the "
-        "expression, or is given by `clamp(x, low, high)`, or by `low` and `high` of `python(...)`. "
-        "`check` says so before, as SK304, so no program shows it.",
-    ),
-    _planned(
         559,
         "nothing to compile",
         "A compile needs a task, a skill, data, the models `target` and `optimizer`, a goal and at least one gate. "
@@ -294,26 +287,6 @@ _PLAN = (
         program(_SMALL).replace("answer_trivia", "répondre"),
         program(_SMALL),
         found_by="check",
-    ),
-    _planned(
-        564,
-        "a description that is too long",
-        "By the Agent Skills rules the description, `about`, has at most 1,024 characters. An agent reads it for each "
-        "task to decide whether to load the skill, so it says what the skill is for and when to use it. "
-        "`check` says so before, as SK407, so no program shows it.",
-    ),
-    _planned(
-        565,
-        "data without a file",
-        "The data is one `source` that is split, or the files `train` and `validation`, and `test` where there is one. "
-        "`check` says so before, as SK401, so no program shows it.",
-    ),
-    _planned(
-        566,
-        "a split that is none",
-        "`split` gives the sides train : validation : test, either as shares, `2 : 1 : 2`, or as counts, "
-        "`80 examples : 40 examples : 280 examples`. Test may be left out; train and validation may not be empty. "
-        "`check` says so before, as SK402, so no program shows it.",
     ),
     _planned(
         567,

@@ -16,8 +16,7 @@ from skillc.gates.evaluate import decide, decide_all
 from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence
 from skillc.gates.intervals import Interval, Truth
 from skillc.gates.stages import gates_for
-from skillc.gates.terms import State as LanguageState
-from skillc.gates.terms import StateTerm, Term, calls
+from skillc.gates.terms import SkillState, StateTerm, Term, calls
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.gate.credit import Flips
 from skillc.optimize.rollouts import Outcome, Rollouts
@@ -78,7 +77,7 @@ def shown(value: Interval | Fraction | None) -> JsonValue:
     return None if value is None else f"{float(value):.6f}".rstrip("0").rstrip(".")
 
 
-Skills = Mapping[LanguageState, Document]
+Skills = Mapping[SkillState, Document]
 
 
 def skills(state: State, candidate: Document) -> Skills:
@@ -91,15 +90,15 @@ def evidence(engine: Engine, known: Skills, batch: Sequence[Example], texts: Tex
     plan = engine.plan
     ranges = {m.name: MetricRange(round(m.low * MICRO), round(m.high * MICRO), m.unit) for m in plan.metrics}
 
-    def outcome(state: LanguageState, example: Example, sample: int) -> Outcome | None:
+    def outcome(state: SkillState, example: Example, sample: int) -> Outcome | None:
         skill = known.get(state)
         return engine.rollouts.known(skill, example, sample) if skill is not None else None
 
-    def lookup(state: LanguageState, example: Example, sample: int) -> Mapping[str, Cell] | None:
+    def lookup(state: SkillState, example: Example, sample: int) -> Mapping[str, Cell] | None:
         found = outcome(state, example, sample)
         return found.cells if found is not None else None
 
-    def price(state: LanguageState, example: Example, sample: int) -> int | None:
+    def price(state: SkillState, example: Example, sample: int) -> int | None:
         found = outcome(state, example, sample)
         return found.cost if found is not None and found.measured else None
 
@@ -133,7 +132,7 @@ def texts(engine: Engine, known: Skills, change: Fraction | None, base: int | No
     )
 
 
-def _overlaps(terms: Iterable[Term]) -> set[LanguageState]:
+def _overlaps(terms: Iterable[Term]) -> set[SkillState]:
     """The skills whose overlap with the training examples is asked for."""
     found = (call for term in terms for call in calls(term) if call.function == "overlap")
     return {argument.state for call in found for argument in call.arguments if isinstance(argument, StateTerm)}
@@ -141,7 +140,7 @@ def _overlaps(terms: Iterable[Term]) -> set[LanguageState]:
 
 def hopeless(engine: Engine, state: State) -> bool:
     """Whether no candidate at all could pass: a gate already fails with nothing known about one."""
-    known: dict[LanguageState, Document] = dict(skills(state, state.incumbent))
+    known: dict[SkillState, Document] = dict(skills(state, state.incumbent))
     del known["candidate"]
     found = evidence(engine, known, (), texts(engine, known, None))
     gates = [gate for gate in gates_for(engine.plan.gates, slow=False) if gate.stage != "batch"]

@@ -12,7 +12,7 @@ from skillc.gates.evaluate import decide_all
 from skillc.gates.evidence import Evidence
 from skillc.gates.intervals import Interval, Truth
 from skillc.gates.stages import gates_for, reads_batch
-from skillc.gates.terms import State as LanguageState
+from skillc.gates.terms import SkillState
 from skillc.optimize.engine import Engine, State
 from skillc.optimize.gate.credit import flips
 from skillc.optimize.gate.gate import Decision, Result, evidence, shown, skills, texts
@@ -24,7 +24,7 @@ from skillc.plan.schema import GatePlan
 REQUEUES = 2
 
 Cell = tuple[Example, int]
-_STATES: tuple[LanguageState, ...] = ("incumbent", "best", "initial")
+_STATES: tuple[SkillState, ...] = ("incumbent", "best", "initial")
 
 
 async def race(
@@ -106,7 +106,7 @@ class _Racer:
         self._definite.update((name, truth) for name, truth in decided.truths if truth is not Truth.UNKNOWN)
         return decided.truth
 
-    def goal(self, state: LanguageState = "candidate") -> Interval:
+    def goal(self, state: SkillState = "candidate") -> Interval:
         """The mean of the goal, as known now."""
         split = self.evidence.validation
         column = split.column(state, self._goal)

@@ -21,8 +21,7 @@ from skillc.document.skill import Document, Rule, digest, for_optimizer, tokens
 from skillc.gates.evaluate import decide_all
 from skillc.gates.intervals import Truth
 from skillc.gates.stages import gates_for
-from skillc.gates.terms import CallTerm, MeanTerm, Operation, Operator, StateTerm, Term
-from skillc.gates.terms import State as LanguageState
+from skillc.gates.terms import CallTerm, MeanTerm, Operation, Operator, SkillState, StateTerm, Term
 from skillc.optimize.engine import Engine, Place, State
 from skillc.optimize.gate.credit import Moved, associated, flips, own_words
 from skillc.optimize.gate.decide import Patch, settle, standing
@@ -169,7 +168,7 @@ def gates_of(engine: Engine, state: State) -> tuple[GatePlan, ...]:
     """The gates of a tidying: no loss on validation, fewer tokens, and those of the program that ask for no gain."""
     goal = engine.plan.goal.name
 
-    def both(operator: Operator, of: Callable[[LanguageState], Term]) -> Term:
+    def both(operator: Operator, of: Callable[[SkillState], Term]) -> Term:
         return Operation(operator, (of("candidate"), of("incumbent")))
 
     own = (

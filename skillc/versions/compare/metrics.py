@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from skillc.gates.normal import normal
+from skillc.gates.normal import normal_form
 from skillc.gates.terms import (
     CallTerm,
     MeanTerm,
@@ -13,11 +13,11 @@ from skillc.gates.terms import (
     TextConstant,
     WordTerm,
     metrics_read,
-    rebuilt,
+    rebuild,
     show_term,
 )
 from skillc.json_values import digest
-from skillc.plan.digest import without_secrets
+from skillc.plan.digest import redact_plan
 from skillc.plan.schema import MetricPlan, Plan
 from skillc.text import cut
 from skillc.user_code import code_digest
@@ -53,7 +53,7 @@ def renamed(term: Term, names: Mapping[str, str]) -> Term:
             return MeanTerm(part.state, names.get(part.metric, part.metric))
         return part
 
-    return rebuilt(term, named)
+    return rebuild(term, named)
 
 
 def _meaning(version: Version, metric: MetricPlan, known: Mapping[str, str]) -> str:
@@ -67,7 +67,7 @@ def _meaning(version: Version, metric: MetricPlan, known: Mapping[str, str]) -> 
             return CallTerm("python", (*part.arguments, code), part.options)
         return _judge(part, plan) if isinstance(part, CallTerm) and part.function == "judge" else part
 
-    form = normal(rebuilt(metric.term, read))
+    form = normal_form(rebuild(metric.term, read))
     return digest([repr(form), metric.unit, metric.low, metric.high])
 
 
@@ -82,7 +82,7 @@ def _judge(term: CallTerm, plan: Plan) -> CallTerm:
 
 def _judging(value: Term, plan: Plan) -> Term:
     role = value.word if isinstance(value, WordTerm) else getattr(value, "name", None)
-    model = without_secrets(plan).models.get(role) if isinstance(role, str) else None
+    model = redact_plan(plan).models.get(role) if isinstance(role, str) else None
     if model is None:
         return value
     return TextConstant(digest([model.model, model.model_env, model.parameters, model.exec, model.backend]))

@@ -8,10 +8,10 @@ from fractions import Fraction
 
 from pydantic import BaseModel
 
-from skillc.gates.units import decimal, duration, written
+from skillc.gates.units import decimal, format_duration, format_quantity
 from skillc.json_values import fields_of
 from skillc.language.loop import BUDGET, OptimizePlan
-from skillc.plan.digest import without_secrets
+from skillc.plan.digest import redact_plan
 from skillc.plan.schema import (
     AnswerPlan,
     ExecPlan,
@@ -37,7 +37,7 @@ def shown(value: object, unit: str = "") -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, int | Fraction):
-        return duration(Fraction(value)) if unit == "s" else written(Fraction(value), unit)
+        return format_duration(Fraction(value)) if unit == "s" else format_quantity(Fraction(value), unit)
     if isinstance(value, float | str):
         return json.dumps(value, ensure_ascii=False) if isinstance(value, str) and " " in value else str(value)
     if isinstance(value, BaseModel):
@@ -110,7 +110,7 @@ def _split(plan: SplitPlan) -> str:
 
 def _price(plan: PricePlan) -> str:
     pairs = (("input", plan.input), ("output", plan.output), ("cached", plan.cached), ("call", plan.call or None))
-    return "; ".join(f"{name} = {written(each, '$')}" for name, each in pairs if each is not None)
+    return "; ".join(f"{name} = {format_quantity(each, '$')}" for name, each in pairs if each is not None)
 
 
 def _answer(plan: AnswerPlan) -> str:
@@ -210,7 +210,7 @@ _DURATIONS = ("timeout",)
 
 def model_changes(old: Version, new: Version) -> Iterator[Change]:
     """Yield changes of each role's model and its settings."""
-    before, after = without_secrets(old.plan).models, without_secrets(new.plan).models
+    before, after = redact_plan(old.plan).models, redact_plan(new.plan).models
     for role in sorted(before.keys() | after.keys()):
         one, other = before.get(role), after.get(role)
         if one is None and other is not None:
