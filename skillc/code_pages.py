@@ -84,9 +84,11 @@ def _run(code: Code, folder: Path, *, mended: bool = False) -> tuple[Diagnostic,
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content.encode())
     if code.stage == "versions":
-        from skillc.versions.findings import compare
+        from skillc.versions.findings import compare_programs
 
-        return tuple(each for found in compare([folder / _PROGRAM], str(folder / _EARLIER)) for each in found.findings)
+        return tuple(
+            each for found in compare_programs([folder / _PROGRAM], str(folder / _EARLIER)) for each in found.findings
+        )
     if code.stage == "syntax" and code.found_by == "check" and not _is_whole(code.good):
         return _parsed(folder / _PROGRAM)
     checked = check_file(folder / _PROGRAM)

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from skillc.artifacts.loading import SUFFIX, Loaded, load_program, module_of
+from skillc.artifacts.loading import SUFFIX, LoadedProgram, load_program, module_of
 from skillc.errors import SkillcError
 
 
@@ -57,7 +57,7 @@ class SkillLoader(Loader):
         namespace["__getattr__"] = _late(module, loaded)
 
 
-def _late(module: ModuleType, loaded: Loaded) -> Any:
+def _late(module: ModuleType, loaded: LoadedProgram) -> Any:
     def attribute(name: str) -> Any:
         if name != "program":
             raise AttributeError(f"module `{module.__name__}` has no attribute `{name}`")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from skillc.artifacts.install import AGENTS, ChangedThereError, install
+from skillc.artifacts.install import AGENTS, ChangedThereError, install_skill
 from skillc.cli import skillc
 from skillc.errors import SkillcError
 
@@ -70,7 +70,7 @@ def run(*words):
 
 
 def put(*agents, where: Path | None = Path(), path: str = "tickets.skill", **options):
-    return install(Path(path), agents, project=where, environment=dict(os.environ), **options)
+    return install_skill(Path(path), agents, project=where, environment=dict(os.environ), **options)
 
 
 def held(folder: Path) -> dict[str, str]:

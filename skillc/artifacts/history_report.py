@@ -37,7 +37,7 @@ class EditFate:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class DecisionSummary:
     """One decision.
 
     Attributes:
@@ -62,14 +62,14 @@ class Decided:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunSummary:
     """The decisions of one compile, in their order."""
 
     run: str
-    decisions: tuple[Decided, ...]
+    decisions: tuple[DecisionSummary, ...]
 
 
-def runs_of(path: Path) -> tuple[Run, ...]:
+def read_runs(path: Path) -> tuple[RunSummary, ...]:
     """Return the runs in the history of a program or of a skill's folder, also those that were not delivered.
 
     Raises:
@@ -83,14 +83,16 @@ def runs_of(path: Path) -> tuple[Run, ...]:
     if not files:
         raise SkillcError(f"there is no history `{paths.history}`", hint=f"`skillc compile {path}` writes it")
     lines = [line for file in files for line in read_history(file)]
-    return tuple(Run(name, tuple(map(_decided, group))) for name, group in groupby(lines, lambda e: str(e.get("run"))))
+    return tuple(
+        RunSummary(name, tuple(map(_decided, group))) for name, group in groupby(lines, lambda e: str(e.get("run")))
+    )
 
 
-def _decided(line: Line) -> Decided:
+def _decided(line: Line) -> DecisionSummary:
     number, goal = line.get("decision"), line.get("goal")
     result = str(line.get("result"))
     reached = goal.get("candidate") if isinstance(goal, dict) else None
-    return Decided(
+    return DecisionSummary(
         decision=number if isinstance(number, int) else 0,
         place=str(line.get("place", "")),
         maker=str(line.get("maker", "edits" if line.get("edits") or line.get("fates") else "")),
@@ -116,12 +118,12 @@ def _fates(line: Line, result: str) -> Iterable[EditFate]:
         yield EditFate(f"{row.get('op')} {row.get('text') or row.get('rule')}", result, "")
 
 
-def as_json(runs: Iterable[Run]) -> dict[str, object]:
+def history_json(runs: Iterable[RunSummary]) -> dict[str, object]:
     """Return the object that `--json` prints."""
     return {"format_version": 1, "runs": [asdict(run) for run in runs]}
 
 
-def table(runs: Iterable[Run]) -> RenderableType:
+def history_table(runs: Iterable[RunSummary]) -> RenderableType:
     """Return a block per decision, with a row per edit."""
     parts: list[RenderableType] = []
     for run in runs:
@@ -135,7 +137,7 @@ def table(runs: Iterable[Run]) -> RenderableType:
     return Group(*parts[:-1])
 
 
-def _headline(each: Decided) -> Text:
+def _headline(each: DecisionSummary) -> Text:
     told = [each.place, *([f"{each.maker} {each.candidate[:_SHORT]}"] if each.candidate else [])]
     text = Text("  ".join(told) + "  ", style="bold")
     text.append(each.result, style=_STYLES.get(each.result, "yellow"))
@@ -145,7 +147,7 @@ def _headline(each: Decided) -> Text:
     return text
 
 
-def _edits(each: Decided) -> Table:
+def _edits(each: DecisionSummary) -> Table:
     rows = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     rows.add_column(no_wrap=True)
     rows.add_column(ratio=1)

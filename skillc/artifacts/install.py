@@ -28,7 +28,7 @@ from skillc.frontend import plan_file
 from skillc.plan.lock import Lock, has_digest, read_lock
 
 Action = Literal["install", "update", "replace", "unchanged"]
-Files = Mapping[str, bytes]
+Contents = Mapping[str, bytes]
 
 # Seconds after which a copy that was never put in its place is taken for a killed process's.
 _ABANDONED = 3600.0
@@ -75,7 +75,7 @@ AGENTS: Mapping[str, Agent] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class InstallTarget:
     """One place that a skill goes to.
 
     Attributes:
@@ -103,7 +103,7 @@ class Installed:
     skill: str
     source: Path
     verdict: str | None
-    targets: tuple[Target, ...]
+    targets: tuple[InstallTarget, ...]
     notes: tuple[str, ...]
 
 
@@ -119,7 +119,7 @@ class ChangedThereError(SkillcError):
         self.difference = shown
 
 
-def install(
+def install_skill(
     path: Path,
     agents: Sequence[str],
     *,
@@ -148,7 +148,7 @@ def install(
     _check_valid(paths, files)
     places = {agent: _place(agent, project, environment) for agent in agents}
 
-    def looked_at() -> tuple[Target, ...]:
+    def looked_at() -> tuple[InstallTarget, ...]:
         return tuple(_target(agent, place, paths, files, force=force) for agent, place in places.items())
 
     if not dry_run:
@@ -188,7 +188,7 @@ def _skill_of(path: Path) -> ArtifactPaths:
     return paths
 
 
-def _files_of(folder: Path) -> Files:
+def _files_of(folder: Path) -> Contents:
     """Return the files of a skill by their paths, with `/`; hidden ones and caches are no part of it."""
     found = {}
     try:
@@ -206,7 +206,7 @@ def _files_of(folder: Path) -> Files:
     return found
 
 
-def _check_valid(paths: ArtifactPaths, files: Files) -> None:
+def _check_valid(paths: ArtifactPaths, files: Contents) -> None:
     try:
         skill = from_skill_md(files[SKILL_FILE].decode("utf-8-sig"))
     except (SkillcError, UnicodeDecodeError) as problem:
@@ -248,7 +248,7 @@ def _home(environment: Mapping[str, str]) -> Path:
     return Path(home)
 
 
-def _target(agent: str, place: Path, paths: ArtifactPaths, files: Files, *, force: bool) -> Target:
+def _target(agent: str, place: Path, paths: ArtifactPaths, files: Contents, *, force: bool) -> InstallTarget:
     """Return what installing at a place does.
 
     Raises:
@@ -261,14 +261,14 @@ def _target(agent: str, place: Path, paths: ArtifactPaths, files: Files, *, forc
     if folder.resolve() == paths.folder.resolve():
         raise SkillcError(f"`{folder}` is the compiled skill itself", hint="there is nothing to install")
     if not folder.exists():
-        return Target(agent, folder, "install")
+        return InstallTarget(agent, folder, "install")
     if not folder.is_dir():
         raise SkillcError(f"`{folder}` is a file", hint="remove it")
     there, record = _files_of(folder), _record(folder)
     if there == files and record.get("from") == _origin(paths, folder):
-        return Target(agent, folder, "unchanged")
+        return InstallTarget(agent, folder, "unchanged")
     if force or there == files:
-        return Target(agent, folder, "replace" if there != files else "update")
+        return InstallTarget(agent, folder, "replace" if there != files else "update")
     shown = _differences(folder, there, files)
     if not record:
         raise ChangedThereError(f"`{folder}` was not installed by skillc and would be overwritten", shown)
@@ -279,7 +279,7 @@ def _target(agent: str, place: Path, paths: ArtifactPaths, files: Files, *, forc
     if origin != _origin(paths, folder) and not _is_gone(origin, folder):
         message = f"`{folder}` was installed from another skill of that name, {_named(origin, folder)}"
         raise ChangedThereError(message, shown)
-    return Target(agent, folder, "update")
+    return InstallTarget(agent, folder, "update")
 
 
 def _origin(paths: ArtifactPaths, folder: Path) -> str:
@@ -297,7 +297,7 @@ def _named(origin: str, folder: Path) -> str:
     return f"`{os.path.normpath(folder.parent.resolve() / origin)}`"
 
 
-def _differences(folder: Path, there: Files, files: Files) -> str:
+def _differences(folder: Path, there: Contents, files: Contents) -> str:
     """Return what installing would change, file by file."""
     shown = []
     for name in sorted({*there, *files}):
@@ -309,9 +309,11 @@ def _differences(folder: Path, there: Files, files: Files) -> str:
 # ---- writing --------------------------------------------------------------------------------------
 
 
-def _write(targets: Sequence[Target], paths: ArtifactPaths, files: Files, check: Callable[[], object]) -> None:
+def _write(
+    targets: Sequence[InstallTarget], paths: ArtifactPaths, files: Contents, check: Callable[[], object]
+) -> None:
     """Copy a skill beside all its places, check the places again, then put each copy in its place in one step."""
-    staged: list[tuple[Target, Path]] = []
+    staged: list[tuple[InstallTarget, Path]] = []
     try:
         for target in targets:
             staged.append((target, _beside(target.folder, "new")))
@@ -326,7 +328,7 @@ def _write(targets: Sequence[Target], paths: ArtifactPaths, files: Files, check:
             shutil.rmtree(new, ignore_errors=True)
 
 
-def _stage(new: Path, files: Files) -> None:
+def _stage(new: Path, files: Contents) -> None:
     new.parent.mkdir(parents=True, exist_ok=True)
     new.mkdir()
     for name, content in files.items():
@@ -334,7 +336,7 @@ def _stage(new: Path, files: Files) -> None:
         write_atomically(new / name, content)
 
 
-def _swap(target: Target, new: Path, origin: str, digests: Mapping[str, str]) -> None:
+def _swap(target: InstallTarget, new: Path, origin: str, digests: Mapping[str, str]) -> None:
     """Put a copy in the place of a skill. The record names the old and the new files while both may be there."""
     folder, old = target.folder, _beside(target.folder, "old")
     record: dict[str, object] = {"format_version": 1, "from": origin, "files": digests}
@@ -378,7 +380,7 @@ def _beside(folder: Path, what: str) -> Path:
     return folder.with_name(f".{folder.name}.{os.getpid()}.{what}")
 
 
-def _digests(files: Files) -> dict[str, str]:
+def _digests(files: Contents) -> dict[str, str]:
     return {name: hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest() for name, content in files.items()}
 
 
@@ -398,7 +400,7 @@ def _write_record(folder: Path, record: Mapping[str, object]) -> None:
     write_atomically(_record_of(folder), json.dumps(record, indent=2, sort_keys=True) + "\n")
 
 
-def as_json(done: Installed, *, dry_run: bool) -> dict[str, object]:
+def install_json(done: Installed, *, dry_run: bool) -> dict[str, object]:
     """Return the result for a program to read."""
     return {
         "format_version": 1,
@@ -411,7 +413,7 @@ def as_json(done: Installed, *, dry_run: bool) -> dict[str, object]:
     }
 
 
-def as_text(done: Installed, *, dry_run: bool) -> str:
+def install_text(done: Installed, *, dry_run: bool) -> str:
     """Return the result for people, a line for each place."""
     said: Callable[[Action], str] = (_WOULD if dry_run else _DID).__getitem__
     width = max(len(each.agent) for each in done.targets)

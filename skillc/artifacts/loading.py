@@ -21,7 +21,7 @@ SUFFIX = ".skill"
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedProgram:
     """A program with its skill as it stands.
 
     Attributes:
@@ -76,7 +76,7 @@ def program_in(place: Path) -> Path:
     return found[0]
 
 
-def load_program(path: Path) -> Loaded:
+def load_program(path: Path) -> LoadedProgram:
     """A program's plan, and its compiled skill in `skills` beside it.
 
     Raises:
@@ -94,12 +94,12 @@ def load_program(path: Path) -> Loaded:
     try:
         text = paths.skill.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        return Loaded(plan, path.parent, initial_document(plan), compiled=False)
+        return LoadedProgram(plan, path.parent, initial_document(plan), compiled=False)
     except (OSError, UnicodeDecodeError) as problem:
         raise SkillcError(f"the skill `{paths.skill}` cannot be read: {problem}") from problem
     check_merged(paths)
     check_owner(path, paths, _lock(paths.lock))
-    return Loaded(plan, path.parent, from_skill_md(text), compiled=True)
+    return LoadedProgram(plan, path.parent, from_skill_md(text), compiled=True)
 
 
 def _lock(place: Path) -> Lock | None:
@@ -112,7 +112,7 @@ def _lock(place: Path) -> Lock | None:
         return None
 
 
-def module_of(loaded: Loaded) -> dspy.Module:
+def module_of(loaded: LoadedProgram) -> dspy.Module:
     """The module of a loaded program."""
     from skillc.document.skill import for_target
     from skillc.program.module import FallbackTarget, build_module

@@ -22,7 +22,7 @@ from skillc.run.folder import make_home
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenCopies:
     """The copies in one `.skillc` folder.
 
     Attributes:

@@ -62,7 +62,7 @@ def compile(  # noqa: A001 - the verb's name
     from skillc.cli.running import exit_status, planned_for, run_job
     from skillc.errors import SkillcError
     from skillc.frontend import estimate
-    from skillc.pipeline.report import summary, table
+    from skillc.pipeline.report import compile_json, compile_table
 
     shown = shown_on(Console(stderr=True, highlight=False), quiet=quiet, as_json=as_json, json_lines=json_lines)
     if take_edits:
@@ -78,8 +78,8 @@ def compile(  # noqa: A001 - the verb's name
         show_diagnostics([*planned.diagnostics, *(() if estimated.failed else estimated.diagnostics)])
     compiled = run_job(planned, estimated, shown, output=output, offline=offline, fresh=fresh, force=force)
     print_result(
-        lambda: summary(compiled),
-        lambda: table(compiled, planned.plan.goal.name),
+        lambda: compile_json(compiled),
+        lambda: compile_table(compiled, planned.plan.goal.name),
         as_json=as_json,
         json_lines=json_lines,
     )
@@ -107,13 +107,12 @@ def _take_edits(program: Path, output: Path | None) -> None:
 
 def _sanity(planned: Planned, estimated: Estimated, shown: Shown, *, offline: bool, as_json: bool) -> int:
     from skillc.cli.running import run_sanity
-    from skillc.document.skill import for_target
-    from skillc.pipeline.report import sanity_text
-    from skillc.pipeline.sanity import prepared
+    from skillc.pipeline.report import sanity_json, sanity_text
+    from skillc.pipeline.sanity import plan_for_sanity
 
-    found = run_sanity(prepared(planned, estimated), estimated, shown, offline=offline)
+    found = run_sanity(plan_for_sanity(planned, estimated), estimated, shown, offline=offline)
     print_result(
-        lambda: found.to_json(for_target(found.skill)),
+        lambda: sanity_json(found),
         lambda: sanity_text(found, planned.plan.goal.name),
         as_json=as_json,
         json_lines=shown.json_lines,
@@ -164,7 +163,7 @@ def tidy(
     from skillc.cli.output import show_diagnostics
     from skillc.cli.running import exit_status, planned_for, run_tidy
     from skillc.frontend import estimate
-    from skillc.pipeline.tidy import TIDIED, tidied_json, tidied_text
+    from skillc.pipeline.tidy import TIDIED, tidy_json, tidy_report
 
     shown = shown_on(Console(stderr=True, highlight=False), quiet=quiet, as_json=as_json, json_lines=json_lines)
     planned = planned_for(program, models, settings, offline=offline, require=require)
@@ -173,8 +172,8 @@ def tidy(
         show_diagnostics([*planned.diagnostics, *(() if estimated.failed else estimated.diagnostics)])
     found = run_tidy(planned, estimated, shown, skill, output=output, offline=offline, fresh=fresh, force=force)
     print_result(
-        lambda: tidied_json(found),
-        lambda: tidied_text(found, planned.plan.goal.name),
+        lambda: tidy_json(found),
+        lambda: tidy_report(found, planned.plan.goal.name),
         as_json=as_json,
         json_lines=json_lines,
     )

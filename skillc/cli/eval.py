@@ -69,17 +69,19 @@ def eval(  # noqa: A001 - the verb's name
 
     from skillc.cli.output import show_diagnostics
     from skillc.cli.running import run_eval
-    from skillc.evaluate.job import Wanted, prepared
-    from skillc.evaluate.report import summary, table
+    from skillc.evaluate.job import EvalOptions, prepare_eval
+    from skillc.evaluate.report import eval_json, eval_table
     from skillc.frontend import plan_file
 
     shown = shown_on(Console(stderr=True, highlight=False), quiet=quiet, as_json=as_json, json_lines=json_lines)
     planned = plan_file(program, settings=settings, offline=offline, runnable=True, complete=False)
     if not quiet:
         show_diagnostics(planned.diagnostics)
-    wanted = Wanted(split, models, skills, without, samples, offline, against)  # type: ignore[arg-type]  # click has checked it
-    found = run_eval(planned, prepared(planned, wanted), shown, offline=offline)
-    print_result(lambda: summary(found), lambda: table(found), as_json=as_json, json_lines=json_lines, soft_wrap=False)
+    options = EvalOptions(split, models, skills, without, samples, offline, against)  # type: ignore[arg-type]  # click has checked it
+    found = run_eval(planned, prepare_eval(planned, options), shown, offline=offline)
+    print_result(
+        lambda: eval_json(found), lambda: eval_table(found), as_json=as_json, json_lines=json_lines, soft_wrap=False
+    )
     if found.stopped is None:
         return 0
     return 130 if found.stopped == "interrupted" else 3

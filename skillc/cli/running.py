@@ -22,7 +22,7 @@ from skillc.artifact_paths import OUTPUT
 from skillc.cli.arguments import ANY_VERDICT
 from skillc.errors import SkillcError
 from skillc.evaluate.job import EvalJob
-from skillc.evaluate.report import ahead
+from skillc.evaluate.report import preview_lines
 from skillc.evaluate.run import Evaluation, evaluate
 from skillc.frontend import Estimated, Planned, ProgramError, plan_file, refuse_folders
 from skillc.models.backends.registry import connect
@@ -31,15 +31,15 @@ from skillc.models.roles import servers_of
 from skillc.models.serving.published import all_published, stop_published
 from skillc.models.serving.server import Server
 from skillc.pipeline.compile import Compiled, Job, compile_job
-from skillc.pipeline.sanity import Sanity, check_sanity
-from skillc.pipeline.tidy import Tidied, skill_to_tidy, tidy_job
+from skillc.pipeline.sanity import SanityResult, check_sanity
+from skillc.pipeline.tidy import TidyResult, skill_to_tidy, tidy_job
 from skillc.plan.models import resolve_model_names
 from skillc.plan.schema import Plan
 from skillc.run.folder import make_home
 from skillc.run.json_lines import JsonLines
 from skillc.run.progress import Progress, RunFacts, display
 from skillc.run.stop import Stop
-from skillc.run.time_left import Expected, expected_of
+from skillc.run.time_left import ExpectedCalls, expected_calls
 
 _DROPPED = "the open decision is dropped, the best skill so far is written"
 _KEPT = "what was answered is kept, and the same command goes on"
@@ -101,7 +101,7 @@ def run_job(
     """
     job = _job(planned, estimated, output, force=force, fresh=fresh)
     plan = planned.plan
-    expected = expected_of(estimated.bounds, own_method=plan.optimize.method == "skillc")
+    expected = expected_calls(estimated.bounds, own_method=plan.optimize.method == "skillc")
     facts = RunFacts(plan.budget.epochs, plan.budget, expected)
     with _running("compile", plan, planned.root, shown, facts, offline=offline) as (terminal, client, stop):
         return compile_job(job, terminal, client, stop)
@@ -147,7 +147,7 @@ def run_tidy(
     offline: bool,
     fresh: bool,
     force: bool,
-) -> Tidied:
+) -> TidyResult:
     """Tidy the compiled skill, or the one in a file, showing progress on the console.
 
     Raises:
@@ -162,7 +162,7 @@ def run_tidy(
         return tidy_job(job, skill, terminal, client, stop)
 
 
-def run_sanity(planned: Planned, estimated: Estimated, shown: Shown, *, offline: bool) -> Sanity:
+def run_sanity(planned: Planned, estimated: Estimated, shown: Shown, *, offline: bool) -> SanityResult:
     """Check whether feedback reaches the skill, showing progress on the console. Nothing is written, no reply kept.
 
     Raises:
@@ -186,12 +186,12 @@ def run_eval(planned: Planned, job: EvalJob, shown: Shown, *, offline: bool) -> 
     except OSError as problem:
         raise SkillcError(f"the folder `{home}` cannot be written: {problem.strerror}") from problem
     refuse_folders(planned.checked, plan, planned.root)
-    facts = RunFacts(budget=plan.budget, expected=Expected(job.bound.estimate.calls + job.tried))
+    facts = RunFacts(budget=plan.budget, expected=ExpectedCalls(job.bound.estimate.calls + job.tried))
     work = _running("eval", plan, planned.root, shown, facts, offline=offline, dropped=_KEPT, split=job.split)
     with work as (terminal, client, stop):
         for note in job.notes:
             terminal.note(note)
-        for line in ahead(job) if not (shown.quiet or shown.json_lines) else ():
+        for line in preview_lines(job) if not (shown.quiet or shown.json_lines) else ():
             shown.console.print(Text(line), soft_wrap=True)
         return evaluate(job, terminal, client, stop)
 

@@ -36,19 +36,17 @@ def install(
     """
     import os
 
-    from skillc.artifacts.install import as_json as to_json
-    from skillc.artifacts.install import as_text
-    from skillc.artifacts.install import install as copy
+    from skillc.artifacts.install import install_json, install_skill, install_text
     from skillc.errors import SkillcError
 
     if user and project is not None:
         raise SkillcError("`--user` and `--project` name two places", hint="leave one out")
     where = None if user else project or Path()
-    done = copy(skill, agents, project=where, environment=os.environ, force=force, dry_run=dry_run)
+    done = install_skill(skill, agents, project=where, environment=os.environ, force=force, dry_run=dry_run)
     if as_json:
-        print_json(to_json(done, dry_run=dry_run))
+        print_json(install_json(done, dry_run=dry_run))
     else:
-        click.echo(as_text(done, dry_run=dry_run))
+        click.echo(install_text(done, dry_run=dry_run))
     return 0
 
 
@@ -69,13 +67,12 @@ def history(skill: Path, last: bool, as_json: bool) -> int:
     """
     from rich.console import Console
 
-    from skillc.artifacts.history_report import as_json as to_json
-    from skillc.artifacts.history_report import runs_of, table
+    from skillc.artifacts.history_report import history_json, history_table, read_runs
 
-    runs = runs_of(skill)
+    runs = read_runs(skill)
     runs = runs[-1:] if last else runs
     if as_json:
-        print_json(to_json(runs))
+        print_json(history_json(runs))
     else:
-        Console(highlight=False).print(table(runs))
+        Console(highlight=False).print(history_table(runs))
     return 0

@@ -27,18 +27,17 @@ def diff(program: Path, new: Path | None, against: str | None, exit_code: bool, 
     Exit status: 0 done, 1 with --exit-code where something changed, 2 an error.
     """
     from skillc.errors import SkillcError
-    from skillc.versions.findings import as_json as to_json
-    from skillc.versions.findings import as_text, compare
+    from skillc.versions.findings import compare_programs, diff_json, diff_text
 
     if new is not None and against is not None:
         raise SkillcError("two programs and `--against` are too much", hint="leave one of them out")
     ref = str(program) if new is not None else against or "HEAD"
-    compared = compare([new or program], ref)
+    compared = compare_programs([new or program], ref)
     here = str(new) if new is not None else "the working tree"
     if as_json:
-        print_json(to_json(compared, ref, here))
+        print_json(diff_json(compared, ref, here))
     else:
-        click.echo(as_text(compared, ref, here, color=colored()))
+        click.echo(diff_text(compared, ref, here, color=colored()))
     changed = any(each.changes or each.state != "compared" for each in compared)
     return 1 if exit_code and changed else 0
 
@@ -63,12 +62,11 @@ def breaking(programs: tuple[Path, ...], against: str, style: str, as_json: bool
     """
     from skillc.checking import CheckedFile
     from skillc.cli.check import show
-    from skillc.versions.findings import as_json as to_json
-    from skillc.versions.findings import compare
+    from skillc.versions.findings import compare_programs, diff_json
 
-    compared = compare(programs, against)
+    compared = compare_programs(programs, against)
     if as_json or style == "json":
-        print_json(to_json(compared, against, "the working tree"))
+        print_json(diff_json(compared, against, "the working tree"))
     else:
         for each in compared:
             if each.state == "new":
@@ -99,13 +97,11 @@ def resolve(program: Path, keep: str, force: bool, as_json: bool) -> int:
 
     Exit status: 0 done, 2 an error.
     """
-    from skillc.versions.resolve import as_json as to_json
-    from skillc.versions.resolve import as_text
-    from skillc.versions.resolve import resolve as put_together
+    from skillc.versions.resolve import merge_json, merge_text, resolve_merge
 
-    found = put_together(program, keep, force=force)  # type: ignore[arg-type]  # click has checked it
+    resolved = resolve_merge(program, keep, force=force)  # type: ignore[arg-type]  # click has checked it
     if as_json:
-        print_json(to_json(found))
+        print_json(merge_json(resolved))
     else:
-        click.echo(as_text(found))
+        click.echo(merge_text(resolved))
     return 0

@@ -20,7 +20,7 @@ from skillc.data.split import split_digest
 from skillc.diagnostics.suggest import suggest
 from skillc.document.skill import tokens
 from skillc.errors import SkillcError
-from skillc.evaluate.skills import Arm, Arms, arms_of, check_test, look_at, unknown_looks
+from skillc.evaluate.skills import SkillArm, SkillArms, arms_of, check_test, look_at, unknown_looks
 from skillc.frontend import Planned
 from skillc.models.backends.function import FUNCTION
 from skillc.models.backends.registry import connect
@@ -143,7 +143,7 @@ def is_same(model: ModelPlan, locked: ModelLock) -> bool:
 def bound_of(
     plan: Plan,
     models: Sequence[ModelPlan],
-    arms: Sequence[Arm],
+    arms: Sequence[SkillArm],
     examples: int,
     sizes: Sizes,
     prices: dict[str, PricePlan | None],
@@ -201,7 +201,7 @@ Split = Literal["validation", "train", "test"]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EvalOptions:
     """The user's options.
 
     Attributes:
@@ -244,14 +244,14 @@ class EvalJob:
     dataset: Dataset
     examples: tuple[Example, ...]
     models: tuple[ModelPlan, ...]
-    arms: Arms
+    arms: SkillArms
     bound: SpendBound
     tried: int
     looks: Mapping[tuple[str, str], LookLock]
     notes: tuple[str, ...]
 
 
-def prepared(planned: Planned, wanted: Wanted) -> EvalJob:
+def prepare_eval(planned: Planned, wanted: EvalOptions) -> EvalJob:
     """Look up models, skills and data, and bound the cost.
 
     Raises:
@@ -289,7 +289,7 @@ def prepared(planned: Planned, wanted: Wanted) -> EvalJob:
     )
 
 
-def _notes(wanted: Wanted, models: Sequence[ModelPlan]) -> list[str]:
+def _notes(wanted: EvalOptions, models: Sequence[ModelPlan]) -> list[str]:
     notes = []
     asked = len(set(wanted.models))
     if wanted.offline and asked > len(models):
@@ -301,7 +301,7 @@ def _notes(wanted: Wanted, models: Sequence[ModelPlan]) -> list[str]:
 
 
 def _looks(
-    program: Plan, root: Path, dataset: Dataset, models: Sequence[ModelPlan], arms: Arms
+    program: Plan, root: Path, dataset: Dataset, models: Sequence[ModelPlan], arms: SkillArms
 ) -> dict[tuple[str, str], LookLock]:
     """Return one look for each pair, in the order in which they are judged: skills first, then no skill."""
     reference, test = arms.reference, split_digest(dataset.test)

@@ -20,7 +20,7 @@ from skillc.plan.schema import MetricPlan
 from skillc.text import counted
 
 
-def summary(found: Evaluation) -> dict[str, JsonValue]:
+def eval_json(found: Evaluation) -> dict[str, JsonValue]:
     """Return the JSON of an evaluation: six digits in the goal's unit; money in nano-dollars, null if unknown."""
     job, made_with = found.job, found.made_with
     reference = job.arms.reference
@@ -122,7 +122,7 @@ _HINTS = {
 }
 
 
-def ahead(job: EvalJob) -> list[str]:
+def preview_lines(job: EvalJob) -> list[str]:
     """Return the lines to print before anything is sent: the worst case, and the cost of a look."""
     most, about = job.bound.most, job.bound.estimate
     samples = job.plan.optimize.samples
@@ -148,7 +148,7 @@ def ahead(job: EvalJob) -> list[str]:
     return lines
 
 
-def table(found: Evaluation) -> RenderableType:
+def eval_table(found: Evaluation) -> RenderableType:
     """Return the report of an evaluation for a terminal of 80 columns."""
     job = found.job
     parts: list[RenderableType] = [Text()]

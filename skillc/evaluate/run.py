@@ -10,8 +10,8 @@ from fractions import Fraction
 from pydantic import JsonValue
 
 from skillc.evaluate.job import EvalJob, is_same, labels_of
-from skillc.evaluate.scores import Gain, ModelScores, Pair, gain_of, pair_of, score_of
-from skillc.evaluate.skills import NONE, Arm, count_looks
+from skillc.evaluate.scores import Gain, ModelScores, ScorePairs, gain_of, pair_of, score_of
+from skillc.evaluate.skills import NONE, SkillArm, count_looks
 from skillc.metrics.meter import Meter, model_free_means
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, EndpointUnreachable
@@ -139,7 +139,7 @@ def _numbers(job: EvalJob, tested: set[tuple[str, str]]) -> dict[tuple[str, str]
     return dict(zip(looks, count_looks(job.paths, list(looks.values())), strict=True)) if looks else {}
 
 
-def _pairs(job: EvalJob, row: Sequence[Compared]) -> list[Pair]:
+def _pairs(job: EvalJob, row: Sequence[Compared]) -> list[ScorePairs]:
     """Pair each skill with the reference, in the order of the table."""
     reference = job.arms.reference
     if reference is None:
@@ -162,5 +162,5 @@ def _over_none(job: EvalJob, row: Sequence[Compared]) -> Gain | None:
     return gain_of(job.plan, pair, 0)
 
 
-def _tally(client: Client, model: ModelPlan, arm: Arm) -> Tally:
+def _tally(client: Client, model: ModelPlan, arm: SkillArm) -> Tally:
     return client.ledger.charged.lines.get((model.role, arm.name), Tally())

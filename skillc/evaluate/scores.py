@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from skillc.evaluate.skills import Arm
+from skillc.evaluate.skills import SkillArm
 from skillc.models.ledger import Tally
 from skillc.optimize.final import Compared, paired
 from skillc.optimize.rollouts import failure_kind
@@ -33,7 +33,7 @@ class Score:
         tally: calls, tokens and money that it was charged.
     """
 
-    arm: Arm
+    arm: SkillArm
     goal: Mean
     interval: tuple[Fraction, Fraction] | None
     unmeasured: Mapping[str, int] = field(default_factory=dict)
@@ -51,16 +51,16 @@ class Gain:
         verdict: its word may be claimed on the test split only.
     """
 
-    arm: Arm
+    arm: SkillArm
     look: int
     verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ScorePairs:
     """The scores of a skill and of the reference, before they are judged."""
 
-    arm: Arm
+    arm: SkillArm
     scores: tuple[PairedScore, ...]
     same: bool
 
@@ -90,7 +90,7 @@ class ModelScores:
     over_none: Gain | None = None
 
 
-def score_of(plan: Plan, arm: Arm, compared: Compared, examples: Sequence[Example], tally: Tally) -> Score:
+def score_of(plan: Plan, arm: SkillArm, compared: Compared, examples: Sequence[Example], tally: Tally) -> Score:
     """Score one skill."""
     goal, samples = plan.goal, plan.optimize.samples
     totals = {
@@ -125,14 +125,19 @@ def _fate(compared: Compared, example: Example, metric: str, samples: int) -> st
 
 
 def pair_of(
-    plan: Plan, reference: Arm, of_reference: Compared, arm: Arm, compared: Compared, examples: Sequence[Example]
-) -> Pair:
+    plan: Plan,
+    reference: SkillArm,
+    of_reference: Compared,
+    arm: SkillArm,
+    compared: Compared,
+    examples: Sequence[Example],
+) -> ScorePairs:
     """Pair the scores of a skill with those of the reference."""
     scores = paired(of_reference, compared, examples, plan.goal.name, samples=plan.optimize.samples)
-    return Pair(arm, tuple(scores), arm.digest == reference.digest)
+    return ScorePairs(arm, tuple(scores), arm.digest == reference.digest)
 
 
-def gain_of(plan: Plan, pair: Pair, look: int) -> Gain:
+def gain_of(plan: Plan, pair: ScorePairs, look: int) -> Gain:
     """Judge a pair; `look` is 0 where it is no look at the test split."""
     goal = plan.goal
     if pair.same:

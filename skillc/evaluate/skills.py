@@ -27,7 +27,7 @@ _NO_SKILL = hashlib.sha256(b"").hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class SkillArm:
     """One of the compared skills.
 
     Attributes:
@@ -52,7 +52,7 @@ class Arm:
 
 
 @dataclass(frozen=True, slots=True)
-class Arms:
+class SkillArms:
     """The skills in the order of the table.
 
     Attributes:
@@ -61,24 +61,24 @@ class Arms:
         reference: the skill that the others are compared with; None where no skill is alone.
     """
 
-    each: tuple[Arm, ...]
+    each: tuple[SkillArm, ...]
     lock: Lock | None
     notes: tuple[str, ...]
-    reference: Arm | None
+    reference: SkillArm | None
 
     @property
-    def compiled(self) -> Arm | None:
+    def compiled(self) -> SkillArm | None:
         """The compiled skill, if it is among them."""
         return self.named(COMPILED)
 
-    def named(self, name: str) -> Arm | None:
+    def named(self, name: str) -> SkillArm | None:
         """Return the arm with a name, or None."""
         return next((arm for arm in self.each if arm.name == name), None)
 
 
 def arms_of(
     plan: Plan, paths: ArtifactPaths, files: Sequence[Path], without: Collection[str], against: str | None = None
-) -> Arms:
+) -> SkillArms:
     """Collect the skills to compare.
 
     Args:
@@ -94,7 +94,7 @@ def arms_of(
     """
     initial, notes = initial_document(plan), list[str]()
     lock = read_lock(paths.lock) if paths.lock.exists() else None
-    found = [Arm(NONE, None), Arm(INITIAL, initial)]
+    found = [SkillArm(NONE, None), SkillArm(INITIAL, initial)]
     if COMPILED not in without:
         compiled = _compiled(paths, lock, initial, notes)
         found += [compiled] if compiled is not None else []
@@ -105,10 +105,10 @@ def arms_of(
         raise SkillcError(
             "no skill is left to evaluate", hint="leave out fewer with `--without`, or add `--skill FILE`"
         )
-    return Arms(tuple(found), lock, tuple(notes), _reference(found, against, notes))
+    return SkillArms(tuple(found), lock, tuple(notes), _reference(found, against, notes))
 
 
-def _reference(arms: Sequence[Arm], against: str | None, notes: Sequence[str]) -> Arm | None:
+def _reference(arms: Sequence[SkillArm], against: str | None, notes: Sequence[str]) -> SkillArm | None:
     """Return the arm that the others are compared with.
 
     Raises:
@@ -126,7 +126,7 @@ def _reference(arms: Sequence[Arm], against: str | None, notes: Sequence[str]) -
     return found
 
 
-def _compiled(paths: ArtifactPaths, lock: Lock | None, initial: Document, notes: list[str]) -> Arm | None:
+def _compiled(paths: ArtifactPaths, lock: Lock | None, initial: Document, notes: list[str]) -> SkillArm | None:
     path = paths.skill
     if lock is None:
         notes.append(
@@ -149,12 +149,12 @@ def _compiled(paths: ArtifactPaths, lock: Lock | None, initial: Document, notes:
         notes.append(
             "the program's own skill was changed since the compile, so the compiled skill began as another one"
         )
-    return Arm(COMPILED, _read(path), path)
+    return SkillArm(COMPILED, _read(path), path)
 
 
-def _from_file(file: Path) -> Arm:
+def _from_file(file: Path) -> SkillArm:
     path = file / SKILL_FILE if file.is_dir() and (file / SKILL_FILE).exists() else file
-    return Arm(_file_name(file), _read(path), path)
+    return SkillArm(_file_name(file), _read(path), path)
 
 
 def _file_name(file: Path) -> str:
@@ -176,7 +176,7 @@ def _read(path: Path) -> Document:
     return skill
 
 
-def check_test(arms: Arms, dataset: Dataset, paths: ArtifactPaths) -> None:
+def check_test(arms: SkillArms, dataset: Dataset, paths: ArtifactPaths) -> None:
     """Refuse the test split if no lock counts looks at it, or if a skill was made from it.
 
     Raises:
@@ -195,7 +195,7 @@ def check_test(arms: Arms, dataset: Dataset, paths: ArtifactPaths) -> None:
             check_unused(read_lock(beside.lock).data.used, dataset.test, skill=str(arm.file))
 
 
-def look_at(run: str, reference: Arm, arm: Arm, test: str) -> LookLock:
+def look_at(run: str, reference: SkillArm, arm: SkillArm, test: str) -> LookLock:
     """Return the look of one pair at the test split.
 
     Args:

@@ -20,7 +20,7 @@ from skillc.syntax.parser import Parsed, parse
 from skillc.syntax.source import Source, Span
 
 if TYPE_CHECKING:
-    from skillc.language.skill_packages import Claim, Package
+    from skillc.language.skill_packages import Package, PackageClaim
 
 FORMAT_VERSION = 1
 _WIDTH = 100
@@ -95,12 +95,12 @@ def standard_library() -> Library:
 
 def installed_library() -> Library:
     """The standard library, and the modules of installed packages."""
-    from skillc.language.skill_packages import PackageError, claims, locate, usable
+    from skillc.language.skill_packages import PackageError, claims, importable_names, locate
 
     modules, problems = list(standard_library().modules), []
     found = claims()
     for name in found:
-        if name not in usable(found):
+        if name not in importable_names(found):
             problems.append(_unusable(name, found[name]))
             continue
         try:
@@ -124,7 +124,7 @@ def describe_module(name: str, source: Source) -> LibraryModule:
     return LibraryModule(name, _head(parsed), tuple(declared))
 
 
-def _unusable(name: str, found: Sequence[Claim]) -> str:
+def _unusable(name: str, found: Sequence[PackageClaim]) -> str:
     why = "the standard library's name" if name == STD else "a name that `use` can't say"
     return f"`{name}` of {found[0].shown} is {why}"
 

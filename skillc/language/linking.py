@@ -173,14 +173,14 @@ class Linker:
                 self._no_standard(module, path, shown, place)
             return UseTarget(shown, shown)
         # Looking for packages takes longer than checking a program that uses none.
-        from skillc.language.skill_packages import PackageError, usable
+        from skillc.language.skill_packages import PackageError, importable_names
 
         try:
             package = self._loader.package(words[0])
         except PackageError as error:
             hint, fix = error.hint, None
             if error.code == "SK111":
-                known = [STD, *usable(self._loader.claims)]
+                known = [STD, *importable_names(self._loader.claims)]
                 fix = spelling_fix(words[0], path[0].span, known)
                 hint = self._beside(words[0], module) or spelling_hint(words[0], known) or hint
             self._fail(error.code, module, place, error.message, hint, fix=fix)

@@ -18,7 +18,7 @@ from skillc.syntax.parser import parse
 from skillc.syntax.source import Source, Span
 
 if TYPE_CHECKING:
-    from skillc.language.skill_packages import Claim, Package
+    from skillc.language.skill_packages import Package, PackageClaim
 
 STD = "std"
 _FUNCTIONS = "functions"
@@ -78,7 +78,7 @@ class Loader:
         return self._packages[name]
 
     @cached_property
-    def claims(self) -> Mapping[str, tuple[Claim, ...]]:
+    def claims(self) -> Mapping[str, tuple[PackageClaim, ...]]:
         """What installed distributions declare, looked up when a program first names a package."""
         from skillc.language.skill_packages import claims
 

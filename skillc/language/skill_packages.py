@@ -36,7 +36,7 @@ class PackageError(SkillcError):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class PackageClaim:
     """One entry of the group: the name that a distribution claims, and what it says stands behind it."""
 
     name: str
@@ -70,18 +70,18 @@ class Package:
         return tuple(sorted(_modules(self.folder, "")))
 
 
-def claims() -> Mapping[str, tuple[Claim, ...]]:
+def claims() -> Mapping[str, tuple[PackageClaim, ...]]:
     """All that installed distributions declare, by the name that they claim. A damaged one declares nothing."""
-    found: dict[str, dict[str, Claim]] = {}
+    found: dict[str, dict[str, PackageClaim]] = {}
     for distribution in _installed():
         for written, value in _entries(distribution):
             name = written.strip()
             # A distribution that stands on the path twice is found twice, and the first is the one that is imported.
-            found.setdefault(name, {}).setdefault(_name(distribution).lower(), Claim(name, value, distribution))
+            found.setdefault(name, {}).setdefault(_name(distribution).lower(), PackageClaim(name, value, distribution))
     return {name: tuple(by_distribution.values()) for name, by_distribution in sorted(found.items())}
 
 
-def locate(name: str, found: Mapping[str, tuple[Claim, ...]]) -> Package:
+def locate(name: str, found: Mapping[str, tuple[PackageClaim, ...]]) -> Package:
     """The package of a name.
 
     Raises:
@@ -104,7 +104,7 @@ def locate(name: str, found: Mapping[str, tuple[Claim, ...]]) -> Package:
     return Package(name, module, _folder(claim, module), f"{_name(claim.distribution)} {_version(claim.distribution)}")
 
 
-def usable(found: Mapping[str, tuple[Claim, ...]]) -> list[str]:
+def importable_names(found: Mapping[str, tuple[PackageClaim, ...]]) -> list[str]:
     """The claimed names that a `use` can say."""
     return [name for name in found if name != STD and _IMPORTABLE.fullmatch(name)]
 
@@ -112,7 +112,7 @@ def usable(found: Mapping[str, tuple[Claim, ...]]) -> list[str]:
 def package_of(module: str) -> Package | None:
     """The package whose Python code a module is part of, for one that carries `.skill` files."""
     found = claims()
-    for name in usable(found):
+    for name in importable_names(found):
         if any(claim.value.strip() == module.partition(".")[0] for claim in found[name]):
             try:
                 return locate(name, found)
@@ -156,7 +156,7 @@ def _version(distribution: Distribution) -> str:
         return "?"
 
 
-def _why(claim: Claim) -> str:
+def _why(claim: PackageClaim) -> str:
     value = claim.value.strip()
     if not value:
         return "it is empty"
@@ -167,12 +167,12 @@ def _why(claim: Claim) -> str:
     return f"`{value}`"
 
 
-def _fix(claim: Claim) -> str:
+def _fix(claim: PackageClaim) -> str:
     first = re.split(r"[^\w]", claim.value.strip())[0] or "its_package"
     return f'its maintainer writes `{claim.name} = "{first}"`, a top-level package with the files in it'
 
 
-def _folder(claim: Claim, module: str) -> Path:
+def _folder(claim: PackageClaim, module: str) -> Path:
     """Where the files lie: in the distribution's own folder, else where Python would find the package."""
     try:
         place = claim.distribution.locate_file(module)

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.artifacts.locking import check_starts, lock_of, program_lock
-from skillc.artifacts.written import Written
+from skillc.artifacts.written import WrittenCopies
 from skillc.data.split import split_digest
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
@@ -32,13 +32,13 @@ from skillc.plan.digest import run_id
 from skillc.plan.initial import initial_document
 from skillc.plan.lock import Lock, LookLock, add_look, merge_looks, write_lock
 from skillc.program.artifact import artifact_texts, write_artifact, write_attributes
-from skillc.run.folder import About, RunFolder, begin, changed_since_unfinished, finish
+from skillc.run.folder import RunFolder, RunInfo, begin_run, changed_since_unfinished, finish_run
 from skillc.run.history import head_of, history_text, read_history, union, write_history
 from skillc.run.record import RunRecord
 from skillc.run.session import Session, parts_of_run, recorded
 from skillc.run.stop import Stop
 from skillc.versions.candidate import Withheld, find_candidate, looks_of, withhold
-from skillc.versions.hand_edits import Before, changed_since, free_paths, protect
+from skillc.versions.hand_edits import ArtifactSnapshot, changed_since, free_paths, protect
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ _OTHER_FORMAT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class CompileRun:
     """A run in its folder, ready to search.
 
     Attributes:
@@ -128,9 +128,9 @@ class Run:
     initial: Document
     meter: Meter
     looks: tuple[LookLock, ...]
-    before: Before
+    before: ArtifactSnapshot
     folder: RunFolder
-    about: About
+    about: RunInfo
 
     def finish(self, trained: Trained, tested: Tested) -> Compiled:
         """Write the skill, and note that the run came to its end."""
@@ -140,7 +140,7 @@ class Run:
             return replace(compiled, lost=self.session.client.lost)
         if self.session.stop.reason == "interrupted":
             return replace(compiled, interrupted=True)
-        finish(self.folder, self.about)
+        finish_run(self.folder, self.about)
         return compiled
 
 
@@ -157,16 +157,16 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
     async def search(engine: Engine, initial: Document) -> Trained:
         return await (train(engine, initial) if own else train_by_method(engine, initial, client))
 
-    with opened(job, observer, client, stop) as run:
+    with open_run(job, observer, client, stop) as run:
         trained, tested = asyncio.run(search_and_test(run, search))
         assert tested is not None
         return run.finish(trained, tested)
 
 
 @contextmanager
-def opened(
+def open_run(
     job: Job, observer: Observer, client: Client, stop: Stop | None, start: Document | None = None
-) -> Iterator[Run]:
+) -> Iterator[CompileRun]:
     """Open the run of a job in its folder; `start` is the skill that it begins with, by default the program's.
 
     Raises:
@@ -183,19 +183,21 @@ def opened(
     name = run_id(parts)
     meter = Meter(plan, job.planned.root, dataset.places)
     folder = RunFolder(job.home, name)
-    with folder.opened() as store:
+    with folder.open_store() as store:
         if folder.forget_other_format(store):
             observer.note(_OTHER_FORMAT)
         changed = changed_since_unfinished(folder, job.planned.path.name, parts)
         if changed:
             observer.note(_left_unfinished(changed))
-        about = begin(folder, store, job.planned.path.name, parts, fresh=job.fresh)
+        about = begin_run(folder, store, job.planned.path.name, parts, fresh=job.fresh)
         with recorded(store, client, about.salt) as record:
             session = Session(plan, client, observer, stop, record)
             reserve = ClosingReserve(client.ledger, job.estimated.bounds)
             engine = session.engine(dataset, session.rollouts(meter), reserve, estimated=job.estimated)
             looks = looks_of(before.lock, candidate.lock)
-            yield Run(job, name, session, record, engine, initial_document(plan), meter, looks, before, folder, about)
+            yield CompileRun(
+                job, name, session, record, engine, initial_document(plan), meter, looks, before, folder, about
+            )
 
 
 def _left_unfinished(changed: Sequence[str]) -> str:
@@ -204,7 +206,7 @@ def _left_unfinished(changed: Sequence[str]) -> str:
 
 
 async def search_and_test(
-    run: Run, search: Callable[[Engine, Document], Awaitable[Trained]], *, unless: Document | None = None
+    run: CompileRun, search: Callable[[Engine, Document], Awaitable[Trained]], *, unless: Document | None = None
 ) -> tuple[Trained, Tested | None]:
     """Search and run the final test; no test where the search found no other skill than `unless`.
 
@@ -229,7 +231,7 @@ def _look(trained: Trained, name: str) -> LookLock:
     return LookLock(run=name, initial=initial, best=best, test=split_digest(trained.engine.dataset.test))
 
 
-def _write(run: Run, trained: Trained, tested: Tested) -> Compiled:
+def _write(run: CompileRun, trained: Trained, tested: Tested) -> Compiled:
     """Write the skill, its lock last.
 
     A skill without the required verdict goes to the candidate folder. Where somebody edited files while the compile
@@ -239,7 +241,7 @@ def _write(run: Run, trained: Trained, tested: Tested) -> Compiled:
     job, name, before, watch = run.job, run.name, run.before, run.session.watch
     plan, dataset, decisions = job.planned.plan, job.estimated.dataset, watch.decisions
     now, kept = changed_since(before, job.planned.path, job.paths)
-    candidate, written = find_candidate(job.planned, job.paths, force=job.force), Written(job.home)
+    candidate, written = find_candidate(job.planned, job.paths, force=job.force), WrittenCopies(job.home)
     withheld = withhold(plan, tested.verdict.verdict, job.paths)
     known = merge_looks(looks_of(before.lock, now), looks_of(candidate.lock))
     looks = add_look(known, _look(trained, name))[0] if tested.verdict.n else known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -18,13 +19,13 @@ from skillc.text import joined
 
 if TYPE_CHECKING:
     from skillc.pipeline.compile import Compiled
-    from skillc.pipeline.sanity import Sanity
+    from skillc.pipeline.sanity import SanityResult
 
 VERDICT_STYLE = {"improved": "bold green", "worse": "bold red", "no significant gain": "yellow", "unverified": "yellow"}
 _NAMES = {"none": "no skill", "initial": "initial skill", "best": "compiled skill"}
 
 
-def summary(compiled: Compiled) -> dict[str, JsonValue]:
+def compile_json(compiled: Compiled) -> dict[str, JsonValue]:
     """The object that `compile --json` prints; verdict, test and validation are those of the lock."""
     lock = compiled.lock.model_dump(mode="json")
     return {
@@ -60,7 +61,7 @@ def _parts_json(tables: tuple[dict[str, Arm], dict[str, Arm]]) -> JsonValue:
     }
 
 
-def table(compiled: Compiled, goal: str) -> RenderableType:
+def compile_table(compiled: Compiled, goal: str) -> RenderableType:
     """The end of a compile on a terminal."""
     tested = compiled.tested
     rows = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
@@ -125,7 +126,26 @@ def _over_none(compiled: Compiled) -> list[Text]:
     return [Text(f"compared  {points(gain)} points against no skill on test, which the verdict does not judge")]
 
 
-def sanity_text(found: Sanity, goal: str) -> Text:
+def sanity_json(found: SanityResult) -> dict[str, JsonValue]:
+    """Return the object that `compile --sanity --json` prints."""
+    return {
+        "format_version": 1,
+        "verdict": "unverified",
+        "examples": found.examples,
+        "stages": {**asdict(found.funnel)},
+        "broken": found.broken,
+        "message": found.message,
+        "hint": found.hint,
+        "before": None if found.before is None else round(float(found.before), 6),
+        "after": None if found.after is None else round(float(found.after), 6),
+        "changed": found.changed,
+        "skill": for_target(found.skill),
+        "stopped": found.stopped,
+        "spent": found.spent,
+    }
+
+
+def sanity_text(found: SanityResult, goal: str) -> Text:
     """The end of a sanity check: what came through each stage, what is broken, and the skill where it changed."""
     funnel = found.funnel
     stages = (

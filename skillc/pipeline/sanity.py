@@ -33,7 +33,7 @@ from skillc.optimize.propose.replies import ProposedEdit, ReflectReply, Reply
 from skillc.optimize.schedule import seed_for, shuffled
 from skillc.plan.initial import initial_document
 from skillc.plan.schema import Plan
-from skillc.run.session import Session, Watch
+from skillc.run.session import RunObserver, Session
 from skillc.run.stop import Stop
 
 EXAMPLES = 12
@@ -69,7 +69,7 @@ class Funnel:
 
 
 @dataclass(frozen=True, slots=True)
-class Sanity:
+class SanityResult:
     """The result of a sanity check.
 
     Attributes:
@@ -94,27 +94,8 @@ class Sanity:
     stopped: str
     spent: dict[str, JsonValue]
 
-    def to_json(self, text: str) -> dict[str, JsonValue]:
-        """Return the object that `--json` prints; `text` is the skill as the target reads it."""
-        stages: dict[str, JsonValue] = {name: getattr(self.funnel, name) for name in Funnel.__slots__}
-        return {
-            "format_version": 1,
-            "verdict": "unverified",
-            "examples": self.examples,
-            "stages": stages,
-            "broken": self.broken,
-            "message": self.message,
-            "hint": self.hint,
-            "before": None if self.before is None else round(float(self.before), 6),
-            "after": None if self.after is None else round(float(self.after), 6),
-            "changed": self.changed,
-            "skill": text,
-            "stopped": self.stopped,
-            "spent": self.spent,
-        }
 
-
-class _Tap(Optimizer):
+class _CountingOptimizer(Optimizer):
     """The optimizer model, with a record of the edits that its reflections proposed."""
 
     def __init__(self, client: Client, observer: Observer) -> None:
@@ -198,7 +179,7 @@ def sanity_data(dataset: Dataset, seed: int) -> Dataset:
 
 def check_sanity(
     planned: Planned, estimated: Estimated, observer: Observer, client: Client, stop: Stop | None = None
-) -> Sanity:
+) -> SanityResult:
     """Run the check; `planned` has the plan of `sanity_plan`, which the client's budget is made from.
 
     Raises:
@@ -208,7 +189,7 @@ def check_sanity(
     """
     plan = planned.plan
     session = Session(plan, client, observer, stop)
-    tap = _Tap(client, session.watch)
+    tap = _CountingOptimizer(client, session.watch)
     rollouts = session.rollouts(Meter(plan, planned.root, estimated.dataset.places))
     engine = session.engine(sanity_data(estimated.dataset, plan.data.seed), rollouts, _NoReserve(), optimizer=tap)
     trained = asyncio.run(_train(engine, session))
@@ -227,12 +208,12 @@ async def _train(engine: Engine, session: Session) -> Trained:
         raise SkillcError(message, hint="the same command begins anew") from None
 
 
-def _found(trained: Trained, tap: _Tap, watch: Watch, spent: dict[str, JsonValue]) -> Sanity:
+def _found(trained: Trained, tap: _CountingOptimizer, watch: RunObserver, spent: dict[str, JsonValue]) -> SanityResult:
     engine, state = trained.engine, trained.state
     funnel = _funnel(trained, tap, watch.decisions)
     broken, message, hint = _diagnosis(trained, funnel, tap, watch)
     goal = engine.plan.goal.name
-    return Sanity(
+    return SanityResult(
         examples=len(engine.dataset.validation),
         funnel=funnel,
         broken=broken,
@@ -247,7 +228,7 @@ def _found(trained: Trained, tap: _Tap, watch: Watch, spent: dict[str, JsonValue
     )
 
 
-def _funnel(trained: Trained, tap: _Tap, decisions: Sequence[Mapping[str, JsonValue]]) -> Funnel:
+def _funnel(trained: Trained, tap: _CountingOptimizer, decisions: Sequence[Mapping[str, JsonValue]]) -> Funnel:
     engine, state = trained.engine, trained.state
     met = [record for record in decisions if record["result"] in ("accept", "reject", "undecided")]
     return Funnel(
@@ -281,7 +262,9 @@ def _refusals(state: State, edits: Sequence[ProposedEdit]) -> list[str]:
     return reasons
 
 
-def _diagnosis(trained: Trained, funnel: Funnel, tap: _Tap, watch: Watch) -> tuple[str | None, str, str | None]:
+def _diagnosis(
+    trained: Trained, funnel: Funnel, tap: _CountingOptimizer, watch: RunObserver
+) -> tuple[str | None, str, str | None]:
     """Return the broken stage, what that means, and where to look."""
     count = len(trained.engine.dataset.validation)
     stopped = f"; the run was stopped by its cap on {trained.stopped}" if trained.stopped in _CAPS else ""
@@ -330,7 +313,7 @@ def _at_the_gates(
     return "gate", message + stopped, hint
 
 
-def prepared(planned: Planned, estimated: Estimated) -> Planned:
+def plan_for_sanity(planned: Planned, estimated: Estimated) -> Planned:
     """Return the program with the plan of its sanity check."""
     count = min(EXAMPLES, len(estimated.dataset.train))
     return replace(planned, plan=sanity_plan(planned.plan, count))

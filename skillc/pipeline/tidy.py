@@ -27,12 +27,12 @@ from skillc.optimize.loop.baseline import baseline, try_again
 from skillc.optimize.loop.train import Trained, batches_of, first_state
 from skillc.optimize.observer import Observer
 from skillc.optimize.strategies.tidy import supports, tidied
-from skillc.pipeline.compile import Compiled, Job, opened, search_and_test
-from skillc.pipeline.report import percent, spent_lines, summary, table
+from skillc.pipeline.compile import Compiled, Job, open_run, search_and_test
+from skillc.pipeline.report import compile_json, compile_table, percent, spent_lines
 from skillc.plan.initial import initial_document
 from skillc.plan.lock import has_digest, read_lock
 from skillc.plan.schema import Plan
-from skillc.run.folder import finish
+from skillc.run.folder import finish_run
 from skillc.run.stop import Stop
 from skillc.syntax.files import read_source
 
@@ -45,7 +45,7 @@ _ENDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Tidied:
+class TidyResult:
     """The result of a tidying.
 
     Attributes:
@@ -101,7 +101,7 @@ def skill_to_tidy(job: Job, file: Path | None) -> Document:
     return skill
 
 
-def tidy_job(job: Job, skill: Document, observer: Observer, client: Client, stop: Stop | None = None) -> Tidied:
+def tidy_job(job: Job, skill: Document, observer: Observer, client: Client, stop: Stop | None = None) -> TidyResult:
     """Tidy a skill, and write it where something was accepted, with its lock and history as a compile does.
 
     Raises:
@@ -109,19 +109,19 @@ def tidy_job(job: Job, skill: Document, observer: Observer, client: Client, stop
         BudgetReached: the caps do not admit what has to be measured first.
         EndpointUnreachable: a model stayed out of reach before the skill was measured.
     """
-    with opened(job, observer, client, stop, start=skill) as run:
+    with open_run(job, observer, client, stop, start=skill) as run:
         trained, tested = asyncio.run(search_and_test(run, _search(skill), unless=skill))
         run.record.settle()
         compiled = None if tested is None else run.finish(trained, tested)
         if compiled is None and trained.stopped == TIDIED:
-            finish(run.folder, run.about)
+            finish_run(run.folder, run.about)
         examples, goal = trained.engine.dataset.validation, job.planned.plan.goal.name
         before, after = (arm(trained.engine, each, examples, goal) for each in (skill, trained.state.best))
         lines = [
             f"{record.get('maker')}: {record['result']}, {record['reason']}" for record in run.session.watch.decisions
         ]
         spent = client.ledger.snapshot()
-    return Tidied(skill, trained.state.best, (before, after), tuple(lines), trained.stopped, compiled, spent)
+    return TidyResult(skill, trained.state.best, (before, after), tuple(lines), trained.stopped, compiled, spent)
 
 
 def _search(skill: Document) -> Callable[[Engine, Document], Awaitable[Trained]]:
@@ -163,7 +163,7 @@ def _deciding(plan: Plan) -> Plan:
     return plan.model_copy(update={"optimize": replace(plan.optimize, accept="gates")})
 
 
-def tidied_json(found: Tidied) -> dict[str, JsonValue]:
+def tidy_json(found: TidyResult) -> dict[str, JsonValue]:
     """Return the object that `tidy --json` prints."""
     return {
         "format_version": 1,
@@ -179,11 +179,11 @@ def tidied_json(found: Tidied) -> dict[str, JsonValue]:
         "tried": list(found.tried),
         "stopped": found.stopped,
         "spent": found.spent,
-        "compiled": None if found.compiled is None else summary(found.compiled),
+        "compiled": None if found.compiled is None else compile_json(found.compiled),
     }
 
 
-def tidied_text(found: Tidied, goal: str) -> RenderableType:
+def tidy_report(found: TidyResult, goal: str) -> RenderableType:
     """Return the report of a tidying for a terminal."""
     before, after = found.validation
     lines = [f"tried     {line}" for line in found.tried]
@@ -198,4 +198,4 @@ def tidied_text(found: Tidied, goal: str) -> RenderableType:
         f"tokens    {tokens(found.before):,} before, {tokens(found.after):,} after",
         f"{goal:<9} {percent(before.mean)} before, {percent(after.mean)} after, on validation",
     ]
-    return Group(Text("\n".join(lines)), table(found.compiled, goal))
+    return Group(Text("\n".join(lines)), compile_table(found.compiled, goal))

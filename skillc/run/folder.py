@@ -46,7 +46,7 @@ class RunFolder:
         return self.path / "run.json"
 
     @contextmanager
-    def opened(self) -> Iterator[RunStore]:
+    def open_store(self) -> Iterator[RunStore]:
         """Open the run's store, which locks the run for this process.
 
         Raises:
@@ -79,7 +79,7 @@ def make_home(home: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class RunInfo:
     """What a run is a run of.
 
     Attributes:
@@ -95,7 +95,7 @@ class About:
     finished: bool = False
 
 
-def begin(folder: RunFolder, store: RunStore, program: str, parts: Mapping[str, str], *, fresh: bool) -> About:
+def begin_run(folder: RunFolder, store: RunStore, program: str, parts: Mapping[str, str], *, fresh: bool) -> RunInfo:
     """Resume the run in a folder, or begin it; `fresh` clears its store.
 
     Raises:
@@ -104,9 +104,9 @@ def begin(folder: RunFolder, store: RunStore, program: str, parts: Mapping[str, 
     known = _read(folder.about)
     if fresh:
         store.clear()
-        known = About(program, parts, salt=str(time.time_ns()))
+        known = RunInfo(program, parts, salt=str(time.time_ns()))
     elif known is None or known.finished:
-        known = About(program, parts, salt=known.salt if known else "")
+        known = RunInfo(program, parts, salt=known.salt if known else "")
     _write(folder, known)
     return known
 
@@ -125,7 +125,7 @@ def changed_since_unfinished(folder: RunFolder, program: str, parts: Mapping[str
     return None
 
 
-def finish(folder: RunFolder, about: About) -> None:
+def finish_run(folder: RunFolder, about: RunInfo) -> None:
     """Record that the run is finished.
 
     Raises:
@@ -134,7 +134,7 @@ def finish(folder: RunFolder, about: About) -> None:
     _write(folder, replace(about, finished=True))
 
 
-def _write(folder: RunFolder, about: About) -> None:
+def _write(folder: RunFolder, about: RunInfo) -> None:
     try:
         write_atomically(folder.about, json.dumps(asdict(about), indent=2, sort_keys=True) + "\n")
     except OSError as problem:
@@ -145,9 +145,9 @@ def _unwritable(folder: RunFolder, problem: OSError) -> SkillcError:
     return SkillcError(f"the run folder `{folder.path}` cannot be written: {problem.strerror}")
 
 
-def _read(path: Path) -> About | None:
+def _read(path: Path) -> RunInfo | None:
     try:
         told: Any = json.loads(path.read_text(encoding="utf-8"))
-        return About(told["program"], told["parts"], told["salt"], told["finished"])
+        return RunInfo(told["program"], told["parts"], told["salt"], told["finished"])
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -22,7 +22,7 @@ from rich.text import Text
 from skillc.language.loop import BudgetPlan
 from skillc.optimize.observer import Seen
 from skillc.plan import figures
-from skillc.run.time_left import FINAL, Expected, Spent, TimeLeft, about
+from skillc.run.time_left import FINAL, ExpectedCalls, RunUsage, TimeLeft, describe_seconds_left
 
 if TYPE_CHECKING:
     from skillc.optimize.engine import Place
@@ -53,7 +53,7 @@ class RunFacts:
 
     epochs: int | None = None
     budget: BudgetPlan = field(default_factory=BudgetPlan)
-    expected: Expected | None = None
+    expected: ExpectedCalls | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Progress:
         self.facts = facts
         self.status = Status()
         self._snapshot = spent
-        self._spent = Spent()
+        self._spent = RunUsage()
         self._clock = clock
         self._time = TimeLeft(facts.expected, facts.budget, clock)
         self._open = False
@@ -165,7 +165,7 @@ class Progress:
 
     # ---- figures ----
 
-    def spent(self) -> Spent:
+    def spent(self) -> RunUsage:
         """Read what was spent so far; the live area reads it from its own thread."""
         with suppress(RuntimeError):  # a stage of the ledger was added meanwhile
             self._spent = read_spent(self._snapshot())
@@ -188,7 +188,7 @@ class Progress:
     def left(self) -> str | None:
         """About how long the run still takes, None while that is not known."""
         seconds = self.seconds_left()
-        return None if seconds is None else about(seconds)
+        return None if seconds is None else describe_seconds_left(seconds)
 
     def seconds_left(self) -> float | None:
         """As `left`, in seconds."""
@@ -207,7 +207,7 @@ class Progress:
         return self._open
 
 
-class Lines(Progress):
+class LineProgress(Progress):
     """Plain lines: one for each step, each stage, each decision and each note, and one now and then in a long stage."""
 
     def __init__(
@@ -274,14 +274,14 @@ class Lines(Progress):
         self.print(Text(f"  {where} {', '.join(parts)}", style="dim"))
 
 
-class Terminal(Lines):
+class LiveProgress(LineProgress):
     """A live area of a few lines below what was printed: decisions and notes scroll above it."""
 
     @cached_property
     def _live(self) -> Live:
         return Live(get_renderable=self.area, console=self._console, refresh_per_second=4, transient=True)
 
-    def __enter__(self) -> Terminal:
+    def __enter__(self) -> LiveProgress:
         self._live.start()
         return self
 
@@ -334,17 +334,17 @@ def display(
     if quiet:
         return Progress(facts, spent=spent)
     live = console.is_terminal and not console.is_dumb_terminal
-    return (Terminal if live else Lines)(console, facts, spent=spent)
+    return (LiveProgress if live else LineProgress)(console, facts, spent=spent)
 
 
 # ---- texts ----------------------------------------------------------------------------------------
 
 
-def read_spent(snapshot: Mapping[str, JsonValue]) -> Spent:
+def read_spent(snapshot: Mapping[str, JsonValue]) -> RunUsage:
     """Read the totals of a ledger's snapshot."""
     charged, paid = _total(snapshot, "charged"), _total(snapshot, "paid")
     cost = charged.get("cost_nano", 0)
-    return Spent(
+    return RunUsage(
         calls=_whole(charged.get("calls")),
         tokens=_whole(charged.get("tokens")),
         cost=cost if isinstance(cost, int) else None,

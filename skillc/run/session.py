@@ -32,7 +32,7 @@ from skillc.run.stop import Stop
 from skillc.store.run_store import RunStore
 
 
-class Watch(Passing):
+class RunObserver(Passing):
     """Passes reports to an observer, records each decision first, and adds the stop request.
 
     Attributes:
@@ -92,7 +92,7 @@ class Session:
         self.client = client
         self.stop = stop or Stop()
         self.record = record
-        self.watch = Watch(observer, self.stop, record)
+        self.watch = RunObserver(observer, self.stop, record)
         self._known: Record = record or Unrecorded()
         client.report_to(observer.note)
         client.time_by(self.stop)

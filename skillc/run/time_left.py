@@ -21,7 +21,7 @@ FINAL = ("final test", "final test again", "no skill")
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedCalls:
     """Calls that the plan expects.
 
     Attributes:
@@ -38,7 +38,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class RunUsage:
     """Calls, tokens and nano-dollars that were charged, and calls that were sent; `cost` is None if unknown."""
 
     calls: int = 0
@@ -47,15 +47,15 @@ class Spent:
     sent: int = 0
 
 
-def expected_of(bounds: Bounds, *, own_method: bool) -> Expected:
+def expected_calls(bounds: Bounds, *, own_method: bool) -> ExpectedCalls:
     """The calls of a compile as its plan estimates them."""
     if not own_method:
-        return Expected(bounds.estimate.calls)
+        return ExpectedCalls(bounds.estimate.calls)
     steps = max(1, bounds.expected_steps)
     repeated = sum(stage.bound.estimate.calls for stage in bounds.stages if stage.each_step)
     once = {stage.name: stage.bound.estimate.calls for stage in bounds.stages if not stage.each_step}
     after = sum(once.get(name, 0) for name in FINAL)
-    return Expected(sum(once.values()) - after, Fraction(repeated, steps), steps, after)
+    return ExpectedCalls(sum(once.values()) - after, Fraction(repeated, steps), steps, after)
 
 
 class TimeLeft:
@@ -68,16 +68,16 @@ class TimeLeft:
     """
 
     def __init__(
-        self, expected: Expected | None, budget: BudgetPlan, clock: Callable[[], float] = time.monotonic
+        self, expected: ExpectedCalls | None, budget: BudgetPlan, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._expected, self._budget, self._clock = expected, budget, clock
         self._start: tuple[float, int] | None = None
         self._first_sent: int | None = None
-        self._at_first_step = self._at_step = self._at_end = Spent()
+        self._at_first_step = self._at_step = self._at_end = RunUsage()
         self._step = 0
         self._ending = False
 
-    def step(self, number: int, spent: Spent) -> None:
+    def step(self, number: int, spent: RunUsage) -> None:
         """Step `number`, from 1, begins."""
         self.elapsed(spent)
         if self._step == 0:
@@ -85,7 +85,7 @@ class TimeLeft:
         if number > self._step:
             self._step, self._at_step = number, spent
 
-    def stage(self, name: str, spent: Spent) -> None:
+    def stage(self, name: str, spent: RunUsage) -> None:
         """A stage begins."""
         self.elapsed(spent)
         if name in FINAL and not self._ending:
@@ -96,7 +96,7 @@ class TimeLeft:
         """Whether a call was sent."""
         return self._start is not None
 
-    def elapsed(self, spent: Spent) -> float | None:
+    def elapsed(self, spent: RunUsage) -> float | None:
         """Seconds since the first call was sent; None before. What the cache answers takes no time."""
         if self._first_sent is None:
             self._first_sent = spent.sent
@@ -104,7 +104,7 @@ class TimeLeft:
             self._start = self._clock(), self._first_sent
         return None if self._start is None else self._clock() - self._start[0]
 
-    def seconds(self, spent: Spent) -> float | None:
+    def seconds(self, spent: RunUsage) -> float | None:
         """About how many seconds are left; None while too little was measured."""
         elapsed = self.elapsed(spent)
         if self._expected is None or elapsed is None or self._start is None:
@@ -117,7 +117,7 @@ class TimeLeft:
             left = min(left, max(0.0, float(self._budget.time) - elapsed))
         return left
 
-    def _calls(self, expected: Expected, spent: Spent) -> Fraction:
+    def _calls(self, expected: ExpectedCalls, spent: RunUsage) -> Fraction:
         if self._ending:
             return Fraction(max(0, expected.after - (spent.calls - self._at_end.calls)))
         if self._step == 0:
@@ -129,7 +129,7 @@ class TimeLeft:
         open_ = max(Fraction(0), each - (spent.calls - self._at_step.calls))
         return open_ + each * max(0, expected.steps - self._step) + expected.after
 
-    def _capped(self, calls: Fraction, spent: Spent) -> Fraction:
+    def _capped(self, calls: Fraction, spent: RunUsage) -> Fraction:
         """No more calls than the caps admit, at what one has taken so far."""
         budget = self._budget
         if budget.calls is not None:
@@ -142,7 +142,7 @@ class TimeLeft:
         return calls
 
 
-def about(seconds: float) -> str:
+def describe_seconds_left(seconds: float) -> str:
     """`about 40 s left`, `about 12 min left`, `about 2.5 h left`."""
     if seconds < 90:
         return f"about {max(10, round(seconds, -1)):.0f} s left"

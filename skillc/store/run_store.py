@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from skillc.errors import SkillcError
-from skillc.store.writer import Writer
+from skillc.store.writer import CommitWriter
 
 T = TypeVar("T")
 
@@ -26,11 +26,11 @@ CREATE TABLE models (role TEXT PRIMARY KEY, model TEXT NOT NULL);
 _NAMES = ("outcomes", "decisions", "attempts", "models")
 
 
-class InUse(SkillcError):  # noqa: N818
+class RunInUseError(SkillcError):
     """Another process has the run open."""
 
 
-class Recorded(NamedTuple):
+class StoredOutcome(NamedTuple):
     """A recorded value, with what was charged for it."""
 
     value: Any
@@ -85,15 +85,15 @@ class RunStore:
                 raise
         except sqlite3.Error as problem:
             raise self._trouble(problem) from problem
-        self._writer = Writer(self._connection, self._lock, self._trouble)
+        self._writer = CommitWriter(self._connection, self._lock, self._trouble)
 
-    def recall(self, key: bytes) -> Recorded | None:
+    def recall(self, key: bytes) -> StoredOutcome | None:
         """The next value that earlier sessions recorded under a key; each is given once."""
         known = self._known.get(key)
         if not known:
             return None
         ((value, charges),) = self._rows("SELECT value, charges FROM outcomes WHERE id = ?", known.popleft())
-        return self._read(lambda: Recorded(json.loads(value), json.loads(charges)))
+        return self._read(lambda: StoredOutcome(json.loads(value), json.loads(charges)))
 
     def add_outcome(self, key: bytes, value: Any, charges: Any) -> None:
         """Record a value under a key."""
@@ -208,7 +208,7 @@ class RunStore:
     def _trouble(self, problem: sqlite3.Error) -> SkillcError:
         code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return InUse(
+            return RunInUseError(
                 "another process is compiling this very run",
                 hint=f"wait for it, or stop it; its folder is `{self.path.parent}`",
             )

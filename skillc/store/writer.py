@@ -15,7 +15,7 @@ _Row: TypeAlias = tuple[str, tuple[Any, ...]]
 _LINGER = 0.05
 
 
-class _Group:
+class _Commit:
     """Rows of one transaction."""
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class _Group:
         self.done: Future[None] = Future()
 
 
-class Writer:
+class CommitWriter:
     """Writes queued rows in transactions; what was committed survives a power cut.
 
     The first failure is final: it is raised by every later call.
@@ -42,7 +42,7 @@ class Writer:
         self._failed = failed
         self._problem: Exception | None = None
         self._changed = threading.Condition()
-        self._group = _Group()
+        self._group = _Commit()
         self._last: Future[None] = Future()
         self._last.set_result(None)
         self._closing = False
@@ -107,14 +107,14 @@ class Writer:
             else:
                 group.done.set_exception(self._problem)
 
-    def _next(self) -> _Group | None:
+    def _next(self) -> _Commit | None:
         """Wait for rows to commit; None at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._group.rows or self._closing)
             if not self._group.rows:
                 return None
             self._changed.wait_for(lambda: self._group.awaited or self._closing, _LINGER)
-            group, self._group = self._group, _Group()
+            group, self._group = self._group, _Commit()
             self._last = group.done
             return group
 

@@ -18,16 +18,16 @@ _VALIDATION = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class ExampleSet:
     """The examples of a run, and the user's own objects by id."""
 
     dataset: Dataset
     originals: Mapping[str, Any]
 
 
-def material_of(
+def example_set(
     train: Sequence[Any], validation: Sequence[Any] | None, test: Sequence[Any] | None, *, group: str | None, seed: int
-) -> Material:
+) -> ExampleSet:
     """All examples. Without a validation set, a third of the training set by hash of seed and example takes its place.
 
     Args:
@@ -54,7 +54,7 @@ def material_of(
     made = [tuple(_example(id_, original, group) for id_, original in side) for side in sides]
     digest = hashlib.sha256(json.dumps([[e.id for e in side] for side in made]).encode()).hexdigest()
     dataset = Dataset(made[0], made[1], made[2], digest)
-    return Material(dataset, {id_: original for side in sides for id_, original in side})
+    return ExampleSet(dataset, {id_: original for side in sides for id_, original in side})
 
 
 class _Ids:

@@ -26,16 +26,23 @@ from skillc.plan.schema import Plan
 from skillc.run.session import Session
 from skillc.run.stop import Stop
 from skillc.stats.verdict import Verdict
-from skillc.teleprompter.examples import Material, material_of
+from skillc.teleprompter.examples import ExampleSet, example_set
 from skillc.teleprompter.lms import UserLMs
-from skillc.teleprompter.predictors import Instruction, field_plans, instructions_of, put_in, skill_plan, texts_for
+from skillc.teleprompter.predictors import (
+    Instruction,
+    field_plans,
+    instructions_of,
+    skill_plan,
+    texts_for,
+    with_instructions,
+)
 from skillc.teleprompter.rollouts import (
-    Answer,
     Metric,
     ModuleMeter,
     ModuleRollouts,
     ModuleRunner,
     ModuleTask,
+    ScoredPrediction,
     arguments_of,
     as_json,
     scored,
@@ -174,13 +181,13 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
             BudgetReached: the caps do not even admit the baseline.
         """
         instructions = instructions_of(student)
-        material = material_of(trainset, valset, testset, group=self.group, seed=self.seed)
+        material = example_set(trainset, valset, testset, group=self.group, seed=self.seed)
         lms = UserLMs(dspy.settings.lm, self.optimizer_lm, student)
         plan = self._plan(student, instructions, material, lms)
         with lms.client(plan, self.cache, self.num_threads) as client:
-            trained, tested, history = _waited(self._run(student, instructions, material, lms, plan, client))
+            trained, tested, history = _run_blocking(self._run(student, instructions, material, lms, plan, client))
             ledger = client.ledger.snapshot()
-        best = put_in(student, texts_for(trained.state.best, plan, instructions))
+        best = with_instructions(student, texts_for(trained.state.best, plan, instructions))
         best.skillc = SkillReport(
             verdict=tested.verdict,
             validation=tested.validation,
@@ -192,7 +199,7 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
         )
         return best
 
-    def _plan(self, student: Any, instructions: Sequence[Instruction], material: Material, lms: UserLMs) -> Plan:
+    def _plan(self, student: Any, instructions: Sequence[Instruction], material: ExampleSet, lms: UserLMs) -> Plan:
         example = material.dataset.train[0]
         return plan_for(
             skill=skill_plan(instructions, _name(student), self.limit),
@@ -211,12 +218,12 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
         self,
         student: Any,
         instructions: Sequence[Instruction],
-        material: Material,
+        material: ExampleSet,
         lms: UserLMs,
         plan: Plan,
         client: Client,
     ) -> tuple[Trained, Tested, tuple[Mapping[str, JsonValue], ...]]:
-        observer = _Logged()
+        observer = _LoggingObserver()
         session = Session(plan, client, observer, Stop(None if plan.budget.time is None else float(plan.budget.time)))
         job = ModuleTask(
             student=student,
@@ -230,7 +237,7 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
             engine = session.engine(
                 material.dataset,
                 ModuleRollouts(plan, runner, ModuleMeter(plan, Path.cwd()), session.watch),
-                _Closing(client, len(material.dataset.test), len(instructions)),
+                _FinalTestReserve(client, len(material.dataset.test), len(instructions)),
             )
             own = plan.optimize.method == "skillc"
             initial = initial_document(plan)
@@ -242,16 +249,16 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
             self._looks[_test_of(material)] = self._look(material)
         return trained, tested, tuple(observer.decisions)
 
-    def _scored(self, gold: Any, prediction: Any, trace: Any, example: str) -> Answer:
+    def _scored(self, gold: Any, prediction: Any, trace: Any, example: str) -> ScoredPrediction:
         score, feedback = scored(self.metric, gold, prediction, trace, low=self.low, high=self.high, example=example)
         values = dict(prediction) if hasattr(prediction, "keys") else {"answer": prediction}
-        return Answer({name: as_json(value) for name, value in values.items()}, score, feedback)
+        return ScoredPrediction({name: as_json(value) for name, value in values.items()}, score, feedback)
 
-    def _look(self, material: Material) -> int:
+    def _look(self, material: ExampleSet) -> int:
         return self._looks.get(_test_of(material), 0) + 1
 
 
-class _Logged(Silent):
+class _LoggingObserver(Silent):
     """Keeps the decisions, and writes notes to the log."""
 
     def note(self, message: str) -> None:
@@ -259,7 +266,7 @@ class _Logged(Silent):
         _log.info(message)
 
 
-class _Closing:
+class _FinalTestReserve:
     """Calls for the final test of two modules, kept back in the ledger."""
 
     def __init__(self, client: Client, examples: int, predictors: int) -> None:
@@ -291,11 +298,11 @@ def _name(student: Any) -> str:
     return words if words[:1].isalpha() and words.isascii() else "module"
 
 
-def _test_of(material: Material) -> tuple[str, ...]:
+def _test_of(material: ExampleSet) -> tuple[str, ...]:
     return tuple(sorted(example.id for example in material.dataset.test))
 
 
-def _waited(job: Coroutine[Any, Any, T]) -> T:
+def _run_blocking(job: Coroutine[Any, Any, T]) -> T:
     """The result of a coroutine, also where the caller stands in an event loop of its own, as in a notebook."""
     try:
         asyncio.get_running_loop()

@@ -19,7 +19,7 @@ _MARK = re.compile(r"^[ \t]*<!--[ \t]*(/?)locked[ \t]*-->[ \t]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class InstructionPart:
     """A part of an instruction, and the section that contains it."""
 
     section: str
@@ -33,7 +33,7 @@ class Instruction:
 
     predictor: str
     text: str
-    parts: tuple[Part, ...]
+    parts: tuple[InstructionPart, ...]
 
 
 def instructions_of(student: Any) -> tuple[Instruction, ...]:
@@ -55,7 +55,7 @@ def instructions_of(student: Any) -> tuple[Instruction, ...]:
     return found
 
 
-def _parts(predictor: str, text: str, taken: set[str]) -> Iterator[Part]:
+def _parts(predictor: str, text: str, taken: set[str]) -> Iterator[InstructionPart]:
     base = re.sub(r"\W+", "_", predictor).strip("_").lower() or "predictor"
     locked, at = False, 0
     for mark in [*_MARK.finditer(text), None]:
@@ -63,7 +63,7 @@ def _parts(predictor: str, text: str, taken: set[str]) -> Iterator[Part]:
         if piece:
             name = free_name(f"{base}_locked" if locked else base, taken)
             taken.add(name)
-            yield Part(name, "frozen" if locked else "trainable", piece)
+            yield InstructionPart(name, "frozen" if locked else "trainable", piece)
         if mark is None:
             break
         if locked != bool(mark[1]):
@@ -101,7 +101,7 @@ def texts_for(document: Document, plan: Plan, instructions: Sequence[Instruction
     return texts
 
 
-def _joined(document: Document, parts: Sequence[Part]) -> str:
+def _joined(document: Document, parts: Sequence[InstructionPart]) -> str:
     blocks = []
     for part in parts:
         frozen = part.mode == "frozen"
@@ -114,7 +114,7 @@ def _body(document: Document, name: str) -> str:
     return section.body if section else ""
 
 
-def put_in(student: Any, texts: Mapping[str, str]) -> Any:
+def with_instructions(student: Any, texts: Mapping[str, str]) -> Any:
     """Return a deep copy of a module with other instructions."""
     copy = student.deepcopy()
     for name, predictor in copy.named_predictors():

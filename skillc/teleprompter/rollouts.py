@@ -26,13 +26,13 @@ from skillc.optimize.rollouts import Outcome, Rollouts
 from skillc.outcomes import MICRO, Example, Scored
 from skillc.program.rollout import UNMEASURED_BY, Rollout, rollout_of
 from skillc.teleprompter.lms import TARGET
-from skillc.teleprompter.predictors import put_in
+from skillc.teleprompter.predictors import with_instructions
 from skillc.user_code import describe_exception, raised_by_user_code
 
 Metric = Callable[..., Any]
 
 
-class Answer(dict[str, JsonValue]):
+class ScoredPrediction(dict[str, JsonValue]):
     """A prediction as JSON values, with the metric's score in millionths and its feedback."""
 
     def __init__(self, values: Mapping[str, JsonValue], score: int, feedback: str) -> None:
@@ -48,7 +48,7 @@ class ModuleMeter(Meter):
         self, example: Example, prediction: Mapping[str, JsonValue] | None, problem: str | None = None
     ) -> RolloutScores:
         """As `Meter.measure`."""
-        if not isinstance(prediction, Answer):
+        if not isinstance(prediction, ScoredPrediction):
             return super().measure(example, None, problem)
         return RolloutScores({self._plan.goal.name: Scored(prediction.score)}, prediction.feedback)
 
@@ -181,7 +181,7 @@ class ModuleRunner:
     def _module(self, text: str | None) -> Any:
         module = self._modules.get(text)
         if module is None:
-            module = self._modules[text] = put_in(self._job.student, self._job.texts(self._documents[text]))
+            module = self._modules[text] = with_instructions(self._job.student, self._job.texts(self._documents[text]))
             for name, predictor in module.named_predictors():
                 if name in self._job.own:
                     predictor.lm = self._lms[self._job.own[name]]

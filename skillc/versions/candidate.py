@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.artifacts.owner import check_owner, other_owner
-from skillc.artifacts.written import Written
+from skillc.artifacts.written import WrittenCopies
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
 from skillc.frontend import Planned
@@ -70,7 +70,7 @@ class Candidate:
         """
         return read_history(self.paths.history) if self.lock is not None else []
 
-    def save_edits(self, written: Written) -> Iterator[str]:
+    def save_edits(self, written: WrittenCopies) -> Iterator[str]:
         """Copy files that were edited by hand into `.skillc`, and return a note on each.
 
         Raises:
@@ -79,7 +79,7 @@ class Candidate:
         for edit in self._edits(written):
             yield f"`{edit.path}` was edited by hand and is overwritten; a copy is `{written.keep(edit.content)}`"
 
-    def remove(self, written: Written) -> Iterator[str]:
+    def remove(self, written: WrittenCopies) -> Iterator[str]:
         """Remove the candidate because a later skill was delivered, and return a note on each file that stays.
 
         The lock goes last, so that a compile that was killed here goes on removing. A file that was edited by hand
@@ -106,7 +106,7 @@ class Candidate:
             raise SkillcError(f"`{problem.filename}` cannot be removed: {problem.strerror}") from problem
         written.end(self.paths)
 
-    def _edits(self, written: Written) -> tuple[HandEdit, ...]:
+    def _edits(self, written: WrittenCopies) -> tuple[HandEdit, ...]:
         return hand_edits(self.paths, self.lock, written)
 
 

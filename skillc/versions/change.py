@@ -17,7 +17,7 @@ Bearing = Literal["looser", "stricter", "unordered", ""]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Anchor:
     """A place in a program: a declaration by kind and name, and a setting in it."""
 
     kind: str = ""
@@ -49,7 +49,7 @@ class Change:
     message: str = ""
     hint: str | None = None
     lines: tuple[str, ...] = ()
-    place: Place = Place()
+    place: Anchor = Anchor()
 
     @property
     def sign(self) -> str:
@@ -57,7 +57,7 @@ class Change:
         return "+" if self.before is None else "-" if self.after is None else "~"
 
 
-def label_of(checked: Checked, place: Place, text: str = "") -> Label:
+def label_of(checked: Checked, place: Anchor, text: str = "") -> Label:
     """Label the declaration or the setting at a place; the program's first line if it has neither."""
     found = checked.place_of(place.kind, place.name, place.setting)
     if found is None:
@@ -77,7 +77,7 @@ def first_line(source: Source) -> Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class BreakingRule:
     """A rule, and the code of its page."""
 
     name: str
@@ -88,34 +88,34 @@ class Rule:
 _WARNING, _NOTE = Severity.WARNING, Severity.NOTE
 
 _ALL = (
-    Rule("gate-removed", "SK701"),
-    Rule("gate-loosened", "SK702"),
-    Rule("gate-changed", "SK703"),
-    Rule("require-removed", "SK704"),
-    Rule("require-loosened", "SK705"),
-    Rule("require-changed", "SK706"),
-    Rule("accept-always", "SK707"),
-    Rule("samples-lowered", "SK708"),
-    Rule("budget-raised", "SK709"),
-    Rule("limit-raised", "SK710"),
-    Rule("sees-widened", "SK711"),
-    Rule("goal-changed", "SK712"),
-    Rule("metric-redefined", "SK713"),
-    Rule("test-split-changed", "SK714"),
-    Rule("group-dropped", "SK715"),
-    Rule("output-removed", "SK716"),
-    Rule("output-changed", "SK717"),
-    Rule("labels-removed", "SK718"),
-    Rule("input-added", "SK719"),
-    Rule("input-changed", "SK720"),
-    Rule("frozen-changed", "SK721"),
-    Rule("section-thawed", "SK722"),
-    Rule("program-removed", "SK723"),
-    Rule("data-not-compared", "SK731", _WARNING),
-    Rule("labels-added", "SK732", _NOTE),
-    Rule("data-changed", "SK733", _NOTE),
-    Rule("model-changed", "SK734", _NOTE),
+    BreakingRule("gate-removed", "SK701"),
+    BreakingRule("gate-loosened", "SK702"),
+    BreakingRule("gate-changed", "SK703"),
+    BreakingRule("require-removed", "SK704"),
+    BreakingRule("require-loosened", "SK705"),
+    BreakingRule("require-changed", "SK706"),
+    BreakingRule("accept-always", "SK707"),
+    BreakingRule("samples-lowered", "SK708"),
+    BreakingRule("budget-raised", "SK709"),
+    BreakingRule("limit-raised", "SK710"),
+    BreakingRule("sees-widened", "SK711"),
+    BreakingRule("goal-changed", "SK712"),
+    BreakingRule("metric-redefined", "SK713"),
+    BreakingRule("test-split-changed", "SK714"),
+    BreakingRule("group-dropped", "SK715"),
+    BreakingRule("output-removed", "SK716"),
+    BreakingRule("output-changed", "SK717"),
+    BreakingRule("labels-removed", "SK718"),
+    BreakingRule("input-added", "SK719"),
+    BreakingRule("input-changed", "SK720"),
+    BreakingRule("frozen-changed", "SK721"),
+    BreakingRule("section-thawed", "SK722"),
+    BreakingRule("program-removed", "SK723"),
+    BreakingRule("data-not-compared", "SK731", _WARNING),
+    BreakingRule("labels-added", "SK732", _NOTE),
+    BreakingRule("data-changed", "SK733", _NOTE),
+    BreakingRule("model-changed", "SK734", _NOTE),
 )
 
-RULES: Mapping[str, Rule] = MappingProxyType({rule.name: rule for rule in _ALL})
-BY_CODE: Mapping[str, Rule] = MappingProxyType({rule.code: rule for rule in _ALL})
+RULES: Mapping[str, BreakingRule] = MappingProxyType({rule.name: rule for rule in _ALL})
+BY_CODE: Mapping[str, BreakingRule] = MappingProxyType({rule.code: rule for rule in _ALL})

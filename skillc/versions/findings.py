@@ -16,11 +16,11 @@ from skillc.errors import SkillcError
 from skillc.syntax.source import Source, Span
 from skillc.versions.change import BY_CODE, RULES, Change, label_of
 from skillc.versions.compare import changes_between
-from skillc.versions.version import OnDisk, Pair, Version, pairs
+from skillc.versions.version import DiskTree, Version, VersionPair, pairs
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ProgramDiff:
     """One program in both versions.
 
     Attributes:
@@ -40,13 +40,13 @@ class Compared:
         return any(found.severity is Severity.ERROR for found in self.findings)
 
 
-def compare(paths: Sequence[Path], against: str) -> list[Compared]:
+def compare_programs(paths: Sequence[Path], against: str) -> list[ProgramDiff]:
     """Pair each program with its other version and compare them.
 
     Raises:
         SkillcError: as `against.pairs`, or a path is a library.
     """
-    found: list[Compared] = []
+    found: list[ProgramDiff] = []
     for path in paths:
         with pairs(path, against) as programs:
             for pair in programs:
@@ -59,17 +59,17 @@ def compare(paths: Sequence[Path], against: str) -> list[Compared]:
     return found
 
 
-def _compared(pair: Pair, against: str) -> Compared:
+def _compared(pair: VersionPair, against: str) -> ProgramDiff:
     if pair.old is None:
-        return Compared(pair.shown, "new")
+        return ProgramDiff(pair.shown, "new")
     if pair.new is None:
-        return Compared(pair.shown, "removed", (), (_removed(pair, pair.old, against),))
+        return ProgramDiff(pair.shown, "removed", (), (_removed(pair, pair.old, against),))
     changes = changes_between(pair.old, pair.new)
     findings = tuple(_finding(change, pair.old, pair.new) for change in changes if change.rule is not None)
-    return Compared(pair.shown, "compared", changes, findings)
+    return ProgramDiff(pair.shown, "compared", changes, findings)
 
 
-def _removed(pair: Pair, old: Version, against: str) -> Diagnostic:
+def _removed(pair: VersionPair, old: Version, against: str) -> Diagnostic:
     rule = RULES["program-removed"]
     message = f"the program of `{old.plan.skill.name}` is gone: `{pair.shown}` stood at `{against}`"
     return Diagnostic(rule.code, message, Label(Source(pair.shown, ""), Span(0, 0)), rule.severity)
@@ -79,7 +79,7 @@ def _finding(change: Change, old: Version, new: Version) -> Diagnostic:
     rule = RULES[change.rule or ""]
     earlier = label_of(old.checked, change.place, f"at `{old.files.label}`")
     # What is gone has its place in the old text alone; a finding still needs one in the new.
-    secondary = () if isinstance(old.files, OnDisk) else (_named(earlier, old),)
+    secondary = () if isinstance(old.files, DiskTree) else (_named(earlier, old),)
     return Diagnostic(
         rule.code, change.message, label_of(new.checked, change.place), rule.severity, secondary, change.hint
     )
@@ -99,12 +99,12 @@ _COLORS = {"+": "32", "-": "31", "~": "33"}
 _BEARINGS = {"looser": "looser", "stricter": "stricter", "unordered": "neither looser nor stricter", "": ""}
 
 
-def as_text(compared: Sequence[Compared], old: str, new: str, *, color: bool = False) -> str:
+def diff_text(compared: Sequence[ProgramDiff], old: str, new: str, *, color: bool = False) -> str:
     """Render all programs, one after the other, without a newline at the end."""
     return "\n\n".join("\n".join(_program(each, old, new, color)) for each in compared)
 
 
-def _program(compared: Compared, old: str, new: str, color: bool) -> Iterable[str]:
+def _program(compared: ProgramDiff, old: str, new: str, color: bool) -> Iterable[str]:
     yield f"{compared.program}: {old} → {new}"
     if compared.state != "compared":
         yield f"  the program is {compared.state}"
@@ -136,7 +136,7 @@ def _paint(text: str, sign: str, color: bool) -> str:
     return f"\x1b[{_COLORS[sign]}m{text}\x1b[0m" if color and sign in _COLORS else text
 
 
-def as_json(compared: Sequence[Compared], old: str, new: str) -> dict[str, JsonValue]:
+def diff_json(compared: Sequence[ProgramDiff], old: str, new: str) -> dict[str, JsonValue]:
     """Return every change and every finding of each program as JSON."""
     return {
         "format_version": FORMAT_VERSION,
@@ -147,7 +147,7 @@ def as_json(compared: Sequence[Compared], old: str, new: str) -> dict[str, JsonV
     }
 
 
-def _object(compared: Compared) -> JsonValue:
+def _object(compared: ProgramDiff) -> JsonValue:
     found = diagnostics_json(compared.findings)["diagnostics"]
     return {
         "program": compared.program,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
 from skillc.artifacts.owner import check_owner, path_to
-from skillc.artifacts.written import Written
+from skillc.artifacts.written import WrittenCopies
 from skillc.conflict import check_merged
 from skillc.diagnostics.render import difference
 from skillc.errors import SkillcError
@@ -74,7 +74,7 @@ class HandEditedError(SkillcError):
         self.difference = "".join(edit.difference for edit in edits)
 
 
-def hand_edits(paths: ArtifactPaths, lock: Lock | None, written: Written) -> tuple[HandEdit, ...]:
+def hand_edits(paths: ArtifactPaths, lock: Lock | None, written: WrittenCopies) -> tuple[HandEdit, ...]:
     """Return the files of a compiled skill that are neither as its lock says nor left by a killed compile.
 
     Raises:
@@ -101,7 +101,7 @@ def edit_of_skill(program: Path, paths: ArtifactPaths) -> HandEdit | None:
     check_folder(paths)
     lock = read_lock(paths.lock) if paths.lock.exists() else None
     check_owner(program, paths, lock)
-    edits = hand_edits(paths, lock, Written(program.parent / HOME))
+    edits = hand_edits(paths, lock, WrittenCopies(program.parent / HOME))
     found = next((edit for edit in edits if edit.path == paths.skill), None)
     if found is not None and found.foreign:
         raise SkillcError(
@@ -112,7 +112,7 @@ def edit_of_skill(program: Path, paths: ArtifactPaths) -> HandEdit | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class ArtifactSnapshot:
     """A compiled skill as a compile finds it.
 
     Attributes:
@@ -126,7 +126,7 @@ class Before:
     notes: tuple[str, ...] = ()
 
 
-def protect(planned: Planned, paths: ArtifactPaths, home: Path, *, force: bool = False) -> Before:
+def protect(planned: Planned, paths: ArtifactPaths, home: Path, *, force: bool = False) -> ArtifactSnapshot:
     """Refuse to compile over what another program, an editor or another tool wrote.
 
     Edits that the program holds already are no loss: `--take-edits` may have put them there.
@@ -145,7 +145,7 @@ def protect(planned: Planned, paths: ArtifactPaths, home: Path, *, force: bool =
     lock = read_lock(paths.lock) if paths.lock.exists() else None
     if not force:
         check_owner(planned.path, paths, lock)
-    written, notes = Written(home), list[str]()
+    written, notes = WrittenCopies(home), list[str]()
     edits = tuple(edit for edit in hand_edits(paths, lock, written) if not is_taken(planned.plan, paths, edit))
     if edits and not force:
         raise HandEditedError(edits, planned.path)
@@ -153,10 +153,12 @@ def protect(planned: Planned, paths: ArtifactPaths, home: Path, *, force: bool =
         notes.append(f"`{edit.path}` was edited by hand and is overwritten; a copy is `{written.keep(edit.content)}`")
     if lock is not None and not force and lock.program.path not in (None, path_to(planned.path, paths.base)):
         notes.append(f"`{paths.folder}` was compiled from `{lock.program.file}`, which is gone: taken for this program")
-    return Before(lock, digests_of(paths), tuple(notes))
+    return ArtifactSnapshot(lock, digests_of(paths), tuple(notes))
 
 
-def changed_since(before: Before, program: Path, paths: ArtifactPaths) -> tuple[Lock | None, tuple[Path, ...]]:
+def changed_since(
+    before: ArtifactSnapshot, program: Path, paths: ArtifactPaths
+) -> tuple[Lock | None, tuple[Path, ...]]:
     """Return the lock as it is now, and the files that somebody else changed since the compile began.
 
     A file that another compile of this program wrote fits the lock of now, and is no such file.
@@ -216,7 +218,7 @@ def digests_of(paths: ArtifactPaths) -> Mapping[Path, str | None]:
     return {path: None if each is None else hashlib.sha256(each).hexdigest() for path, each in contents.items()}
 
 
-def _originals(paths: ArtifactPaths, path: Path, digest: str, written: Written) -> Iterator[bytes]:
+def _originals(paths: ArtifactPaths, path: Path, digest: str, written: WrittenCopies) -> Iterator[bytes]:
     """Yield the content of a digest, from `.skillc` or from git."""
     kept = written.content(digest)
     if kept is not None:

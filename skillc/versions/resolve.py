@@ -26,7 +26,7 @@ _STAGES: Mapping[Side, int] = {"ours": 2, "theirs": 3}
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedMerge:
     """A skill that is whole again.
 
     Attributes:
@@ -88,7 +88,7 @@ class _Merge:
         return None
 
 
-def resolve(path: Path, keep: Keep, *, force: bool = False) -> Resolved:
+def resolve_merge(path: Path, keep: Keep, *, force: bool = False) -> ResolvedMerge:
     """Write one side of a compiled skill that a merge left open.
 
     Args:
@@ -120,7 +120,7 @@ def resolve(path: Path, keep: Keep, *, force: bool = False) -> Resolved:
     program = program or program_of(paths, lock)
     findings = _locked(program) if program is not None else ()
     added = len(looks) - len(lock.looks)
-    return Resolved(paths, program, kept, why, whole, added, len(history), edited, findings)
+    return ResolvedMerge(paths, program, kept, why, whole, added, len(history), edited, findings)
 
 
 def _skill_of(path: Path) -> tuple[ArtifactPaths, Path | None]:
@@ -248,7 +248,7 @@ def _locked(program: Path) -> tuple[Diagnostic, ...]:
         ) from problem
 
 
-def as_text(resolved: Resolved) -> str:
+def merge_text(resolved: ResolvedMerge) -> str:
     """Describe what was done and what to do next."""
     lock = resolved.lock
     lines = [f"kept      {resolved.kept}" + (f": {resolved.why}" if resolved.why else "")]
@@ -269,7 +269,7 @@ def as_text(resolved: Resolved) -> str:
     return "\n".join(lines)
 
 
-def as_json(resolved: Resolved) -> dict[str, object]:
+def merge_json(resolved: ResolvedMerge) -> dict[str, object]:
     """Return the same as JSON."""
     from skillc.diagnostics.formats import as_json as diagnostics_json
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenEdits:
     """What was taken into a program.
 
     Attributes:
@@ -125,7 +125,7 @@ def is_taken(plan: Plan, paths: ArtifactPaths, edit: HandEdit) -> bool:
         return False
 
 
-def take_edits(program: Path, paths: ArtifactPaths, edit: HandEdit) -> Taken | None:
+def take_edits(program: Path, paths: ArtifactPaths, edit: HandEdit) -> TakenEdits | None:
     """Write the edits of a SKILL.md into its program; None if the program holds them already.
 
     Raises:
@@ -149,7 +149,7 @@ def take_edits(program: Path, paths: ArtifactPaths, edit: HandEdit) -> Taken | N
     after = apply_fixes(source, fixes)
     _prove(program, after, edit)
     write_source(program, after.text)
-    return Taken(program, changes.parts, difference(str(program), source.text, after.text))
+    return TakenEdits(program, changes.parts, difference(str(program), source.text, after.text))
 
 
 def _prove(program: Path, after: Source, edit: HandEdit) -> None:

@@ -26,7 +26,7 @@ from skillc.text import counted
 from skillc.versions.git import Repository, lfs_content, pointed_at, repository_of
 
 
-class NotComparable(SkillcError):  # noqa: N818
+class NotComparableError(SkillcError):
     """A program has errors in one of the places; the diagnostics name them."""
 
     def __init__(self, shown: str, label: str, diagnostics: Sequence[Diagnostic]) -> None:
@@ -37,7 +37,7 @@ class NotComparable(SkillcError):  # noqa: N818
         self.diagnostics = tuple(diagnostics)
 
 
-class Files(Protocol):
+class FileTree(Protocol):
     """The files of one place; paths are from its root, with `/`."""
 
     @property
@@ -49,7 +49,7 @@ class Files(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class OnDisk:
+class DiskTree:
     """Files below a folder."""
 
     root: Path
@@ -64,7 +64,7 @@ class OnDisk:
 
 
 @dataclass(frozen=True, slots=True)
-class AtCommit:
+class CommitTree:
     """Files of a commit; Git LFS content only if it is on this machine."""
 
     repository: Repository
@@ -77,7 +77,7 @@ class AtCommit:
         oid = pointed_at(content) if content is not None else None
         if oid is None:
             return content
-        return lfs_content(oid, self.repository.root, OnDisk(self.repository.root, "").read(path))
+        return lfs_content(oid, self.repository.root, DiskTree(self.repository.root, "").read(path))
 
     def missing(self, path: str) -> bool:
         """Return whether the commit holds a pointer alone."""
@@ -96,7 +96,7 @@ class Version:
         lock: of its compiled skill beside it, where there is one that can be read.
     """
 
-    files: Files
+    files: FileTree
     file: str
     shown: str
     checked: Checked
@@ -114,7 +114,7 @@ class Version:
         return self.files.read(posixpath.normpath(posixpath.join(self.folder, path)))
 
 
-def version_of(files: Files, file: str, shown: str, scratch: Path) -> Version | None:
+def version_of(files: FileTree, file: str, shown: str, scratch: Path) -> Version | None:
     """Return a program in one place; None where there is none, or only a library.
 
     Args:
@@ -127,7 +127,7 @@ def version_of(files: Files, file: str, shown: str, scratch: Path) -> Version | 
         NotComparable: the program has errors there.
         SkillcError: it is no text.
     """
-    if isinstance(files, OnDisk):
+    if isinstance(files, DiskTree):
         path = Path(shown)
         if not path.is_file():
             return None
@@ -144,7 +144,7 @@ def version_of(files: Files, file: str, shown: str, scratch: Path) -> Version | 
     resolved = resolve(checked)
     found = (*diagnostics, *_renamed(resolved.diagnostics, scratch, files.label))
     if resolved.plan is None:
-        raise NotComparable(shown, "" if isinstance(files, OnDisk) else files.label, found)
+        raise NotComparableError(shown, "" if isinstance(files, DiskTree) else files.label, found)
     return Version(files, file, shown, checked, resolved.plan, root, _lock(files, file, resolved.plan, scratch))
 
 
@@ -155,7 +155,7 @@ def _checked(path: Path, scratch: Path, label: str) -> Checked:
         raise SkillcError(problem.message.replace(f"{scratch}{os.sep}", f"{label}:"), hint=problem.hint) from None
 
 
-def _taken(files: Files, file: str, scratch: Path, done: set[str]) -> bool:
+def _taken(files: FileTree, file: str, scratch: Path, done: set[str]) -> bool:
     """Write a program and the files that it uses to disk, each at its path."""
     content = files.read(file)
     if content is None:
@@ -196,7 +196,7 @@ def shown_source(source: Source, scratch: Path, label: str) -> Source:
     return Source(f"{label}:{path.relative_to(scratch).as_posix()}", source.text)
 
 
-def _lock(files: Files, file: str, plan: Plan, scratch: Path) -> Lock | None:
+def _lock(files: FileTree, file: str, plan: Plan, scratch: Path) -> Lock | None:
     content = files.read(ArtifactPaths.beside(Path(posixpath.dirname(file)), plan.skill.artifact).lock.as_posix())
     if content is None:
         return None
@@ -215,7 +215,7 @@ HERE = "the working tree"
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class VersionPair:
     """A program in both places; None where it is not there, or is only a library."""
 
     shown: str
@@ -224,7 +224,7 @@ class Pair:
 
 
 @contextmanager
-def pairs(path: Path, against: str) -> Iterator[list[Pair]]:
+def pairs(path: Path, against: str) -> Iterator[list[VersionPair]]:
     """A program, or all those of a folder, beside the other version of each.
 
     Args:
@@ -238,7 +238,7 @@ def pairs(path: Path, against: str) -> Iterator[list[Pair]]:
         yield _pairs(path, against, Path(scratch).resolve())
 
 
-def _pairs(path: Path, against: str, scratch: Path) -> list[Pair]:
+def _pairs(path: Path, against: str, scratch: Path) -> list[VersionPair]:
     if against.strip() and not against.startswith("-") and Path(against).exists():
         if Path(against).suffix == ".skill":
             return _from_files(path, Path(against), scratch)
@@ -263,7 +263,7 @@ def _pairs(path: Path, against: str, scratch: Path) -> list[Pair]:
     return [_pair(files, repository, name, str(path), scratch / "0")]
 
 
-def _commit(path: Path, against: str) -> AtCommit:
+def _commit(path: Path, against: str) -> CommitTree:
     folder = path if path.is_dir() else path.parent
     while not folder.is_dir() and folder != folder.parent:
         folder = folder.parent
@@ -271,33 +271,33 @@ def _commit(path: Path, against: str) -> AtCommit:
     if repository is None:
         hint = "compare with a file that holds the other version: `--against old/tickets.skill`"
         raise SkillcError(f"`{path}` lies in no git repository", hint=hint)
-    return AtCommit(repository, repository.commit(against), against)
+    return CommitTree(repository, repository.commit(against), against)
 
 
-def _pair(files: AtCommit, repository: Repository, name: str, shown: str, scratch: Path) -> Pair:
+def _pair(files: CommitTree, repository: Repository, name: str, shown: str, scratch: Path) -> VersionPair:
     old = version_of(files, name, shown, scratch)
-    return Pair(shown, old, version_of(OnDisk(repository.root, HERE), name, shown, scratch / "here"))
+    return VersionPair(shown, old, version_of(DiskTree(repository.root, HERE), name, shown, scratch / "here"))
 
 
 def _shown_name(path: Path, folder: str, name: str) -> str:
     return str(path / posixpath.relpath(name, folder or "."))
 
 
-def _from_files(path: Path, other: Path, scratch: Path) -> list[Pair]:
+def _from_files(path: Path, other: Path, scratch: Path) -> list[VersionPair]:
     if path.is_dir() != other.is_dir():
         raise SkillcError(f"`{path}` and `{other}` are a folder and a file", hint="name two programs, or two folders")
     if not path.is_dir():
-        return [Pair(str(path), _on_disk(other, scratch), _on_disk(path, scratch))]
+        return [VersionPair(str(path), _on_disk(other, scratch), _on_disk(path, scratch))]
     names = {posix for root in (path, other) for posix in _programs(root)}
     found = [
-        Pair(str(path / name), _on_disk(other / name, scratch), _on_disk(path / name, scratch))
+        VersionPair(str(path / name), _on_disk(other / name, scratch), _on_disk(path / name, scratch))
         for name in sorted(names)
     ]
     return _moves_joined([pair for pair in found if pair.old is not None or pair.new is not None])
 
 
 def _on_disk(path: Path, scratch: Path) -> Version | None:
-    files: Files = OnDisk(path.parent, str(path))
+    files: FileTree = DiskTree(path.parent, str(path))
     return version_of(files, path.name, str(path), scratch / "lock")
 
 
@@ -309,7 +309,7 @@ def _programs(root: Path) -> Iterator[str]:
                 yield (Path(place) / name).relative_to(root).as_posix()
 
 
-def _moves_joined(found: list[Pair]) -> list[Pair]:
+def _moves_joined(found: list[VersionPair]) -> list[VersionPair]:
     """Return a program whose file was moved, found by the name of its skill, as one pair."""
     fresh = {pair.new.plan.skill.name: pair for pair in found if pair.old is None and pair.new is not None}
     gone = [pair for pair in found if pair.new is None and pair.old is not None]
@@ -317,6 +317,6 @@ def _moves_joined(found: list[Pair]) -> list[Pair]:
     for pair in gone:
         other = fresh.get(pair.old.plan.skill.name) if pair.old is not None else None
         if other is not None and other in joined:
-            joined[joined.index(other)] = Pair(other.shown, pair.old, other.new)
+            joined[joined.index(other)] = VersionPair(other.shown, pair.old, other.new)
             joined.remove(pair)
     return joined

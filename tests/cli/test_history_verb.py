@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 from conftest_cli import PROGRAM, skillc
 
-from skillc.artifacts.history_report import runs_of
+from skillc.artifacts.history_report import read_runs
 from skillc.cli import skillc as verbs
 from skillc.errors import SkillcError
 
@@ -89,15 +89,15 @@ def test_history_takes_the_last_compile_and_those_that_were_not_delivered(compil
     candidate.mkdir()
     other = {**LINES[1], "run": "cccc", "link": "l3"}
     (candidate / "sort-things.history.jsonl").write_text(json.dumps(other) + "\n")
-    assert [run.run for run in runs_of(compiled / "things.skill")] == ["aaaa1111bbbb", "cccc"]
+    assert [run.run for run in read_runs(compiled / "things.skill")] == ["aaaa1111bbbb", "cccc"]
     assert json.loads(printed(compiled / "things.skill", "--last", "--json"))["runs"][0]["run"] == "cccc"
-    assert [run.run for run in runs_of(compiled / "skills" / "sort-things")] == ["aaaa1111bbbb", "cccc"]
+    assert [run.run for run in read_runs(compiled / "skills" / "sort-things")] == ["aaaa1111bbbb", "cccc"]
 
 
 def test_a_program_that_was_never_compiled_has_no_history(compiled):
     (compiled / "skills" / "sort-things.history.jsonl").unlink()
     with pytest.raises(SkillcError, match=r"there is no history `.*sort-things.history.jsonl`"):
-        runs_of(compiled / "things.skill")
+        read_runs(compiled / "things.skill")
 
 
 def test_every_edit_of_a_compile_has_a_fate(shop):

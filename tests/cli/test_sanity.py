@@ -12,7 +12,7 @@ from skillc.models.client import Client
 from skillc.models.failures import CallFailed
 from skillc.optimize.observer import Silent
 from skillc.pipeline.report import sanity_text
-from skillc.pipeline.sanity import CALLS, EXAMPLES, check_sanity, prepared
+from skillc.pipeline.sanity import CALLS, EXAMPLES, check_sanity, plan_for_sanity
 
 
 class Replies(Client):
@@ -45,7 +45,7 @@ def checked(folder, reply, program=PROGRAM):
     (folder / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in clear))
     planned = plan_file(folder / "things.skill", runnable=True)
     estimated = estimate(planned)
-    small = prepared(planned, estimated)
+    small = plan_for_sanity(planned, estimated)
     with Replies(small.plan, reply) as client:
         found = check_sanity(small, estimated, Silent(), client)
     return found, client, estimated.dataset
@@ -187,7 +187,7 @@ def test_the_cap_on_calls_is_small_and_a_smaller_one_of_the_program_stands(tmp_p
     (tmp_path / "other" / "things.skill").write_text(small)
     (tmp_path / "other" / "things.jsonl").write_text((tmp_path / "things.jsonl").read_text())
     capped = plan_file(tmp_path / "other" / "things.skill", settings=("budget.calls=20",))
-    assert prepared(capped, estimate(planned)).plan.budget.calls == 20
+    assert plan_for_sanity(capped, estimate(planned)).plan.budget.calls == 20
 
 
 def test_a_dead_target_is_an_error_with_its_own_words(tmp_path):
@@ -199,6 +199,6 @@ def test_a_dead_target_is_an_error_with_its_own_words(tmp_path):
     (tmp_path / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
     planned = plan_file(tmp_path / "things.skill")
     estimated = estimate(planned)
-    small = prepared(planned, estimated)
+    small = plan_for_sanity(planned, estimated)
     with Dead(small.plan, None) as client, pytest.raises(SkillcError, match="could not be measured"):
         check_sanity(small, estimated, Silent(), client)

@@ -11,8 +11,8 @@ from typing import Any
 from conftest_cli import PROGRAM
 from rich.console import Console
 
-from skillc.evaluate.job import EvalJob, Wanted, prepared
-from skillc.evaluate.report import table
+from skillc.evaluate.job import EvalJob, EvalOptions, prepare_eval
+from skillc.evaluate.report import eval_table
 from skillc.evaluate.run import Evaluation, evaluate
 from skillc.evaluate.scores import ModelScores, Score
 from skillc.frontend import plan_file
@@ -41,7 +41,7 @@ def job_of(folder: Path, *settings: str, **wanted: Any) -> EvalJob:
         runnable=True,
         complete=False,
     )
-    return prepared(planned, Wanted(**wanted))
+    return prepare_eval(planned, EvalOptions(**wanted))
 
 
 def evaluated(
@@ -82,7 +82,7 @@ def score(found: Evaluation | ModelScores, arm: str) -> Score:
 def shown(found: Evaluation) -> str:
     """The table as a terminal of 80 columns has it."""
     page = io.StringIO()
-    Console(file=page, width=80, highlight=False).print(table(found))
+    Console(file=page, width=80, highlight=False).print(eval_table(found))
     return page.getvalue()
 
 

@@ -14,7 +14,7 @@ from evaluations import FAMILY, Failing, copied, evaluated, job_of, paid, score,
 
 from skillc.document.skill_md import to_skill_md
 from skillc.errors import SkillcError
-from skillc.evaluate.report import ahead, summary
+from skillc.evaluate.report import eval_json, preview_lines
 from skillc.frontend import plan_file
 from skillc.models.calls import Call, Completion
 from skillc.models.client import Client
@@ -71,7 +71,7 @@ def test_the_user_says_what_the_others_are_compared_with(folder: Path, against: 
     assert set(gains) == {"none", "initial", "compiled"} - {against}
     for arm, verdict in gains.items():
         assert verdict.gain == (score(found, arm).goal.value or 0) - (score(found, against).goal.value or 0)
-    assert summary(found)["reference"] == against
+    assert eval_json(found)["reference"] == against
     assert found.models[0].over_none is None
 
 
@@ -103,7 +103,7 @@ def test_what_the_compiled_skill_adds_to_no_skill_is_said_and_never_claimed(fold
     before = read_lock(folder / LOCK).looks
     tested = evaluated(folder, split="test", skills=())
     assert "`--against none` tests it" in " ".join(shown(tested).split())
-    told: Any = summary(tested)
+    told: Any = eval_json(tested)
     assert told["models"][0]["compiled_over_none"]["interval"] is None
     # No skill against the initial one is a look, the compiled skill against none is not.
     assert len(read_lock(folder / LOCK).looks) == len(before) + 1
@@ -119,7 +119,7 @@ def test_each_interval_holds_its_mean(folder: Path) -> None:
 def test_on_validation_nothing_is_claimed_and_no_look_is_counted(folder: Path) -> None:
     before = (folder / LOCK).read_bytes()
     found = evaluated(folder)
-    told: Any = summary(found)
+    told: Any = eval_json(found)
     assert told["selected_on"] is True
     assert all(pair["verdict"] is None and pair["look"] is None for pair in told["models"][0]["pairs"])
     assert "was selected on" in shown(found)
@@ -276,7 +276,7 @@ def test_each_new_pair_is_a_look_that_asks_for_more_and_is_counted_once(family: 
     lock = read_lock(family / LOCK)
     assert len(lock.looks) == 3
     assert lock.model_copy(update={"looks": compiled_as.looks}) == compiled_as
-    assert summary(evaluated(family, **wanted))["models"] == summary(first)["models"]
+    assert eval_json(evaluated(family, **wanted))["models"] == eval_json(first)["models"]
     assert (family / LOCK).read_bytes() == after
 
 
@@ -424,8 +424,10 @@ def test_caps_that_cannot_pay_are_said_before_anything_is_sent(shop: Path, setti
 def test_what_it_takes_at_most_is_said_first(family: Path) -> None:
     job = job_of(family, models=("target", "noisy"), samples=2)
     calls = 2 * 3 * 2 * len(job.examples)
-    assert ahead(job)[0].startswith(f"{len(job.examples)} validation examples x 3 arms x 2 models x 2 samples: ")
-    assert f"at most {calls} calls" in ahead(job)[0]
+    assert preview_lines(job)[0].startswith(
+        f"{len(job.examples)} validation examples x 3 arms x 2 models x 2 samples: "
+    )
+    assert f"at most {calls} calls" in preview_lines(job)[0]
 
 
 # ---- a program's state ----------------------------------------------------------------------------

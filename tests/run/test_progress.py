@@ -9,8 +9,8 @@ from skillc.language.loop import BudgetPlan
 from skillc.optimize.engine import Place
 from skillc.optimize.observer import Seen
 from skillc.run.json_lines import JsonLines
-from skillc.run.progress import Lines, Progress, RunFacts, Terminal, decision_line, display
-from skillc.run.time_left import Expected, Spent, TimeLeft, about
+from skillc.run.progress import LineProgress, LiveProgress, Progress, RunFacts, decision_line, display
+from skillc.run.time_left import ExpectedCalls, RunUsage, TimeLeft, describe_seconds_left
 
 DECIDED = {
     "place": "step 3/24",
@@ -27,7 +27,7 @@ ACCEPT = {**DECIDED, "result": "accept", "blame": None}
 def printed(*told):
     """What a terminal shows of decisions and completions."""
     out = io.StringIO()
-    terminal = Lines(Console(file=out, width=160), RunFacts(), spent=dict)
+    terminal = LineProgress(Console(file=out, width=160), RunFacts(), spent=dict)
     for name, record in told:
         getattr(terminal, name)(record)
     return out.getvalue()
@@ -90,7 +90,7 @@ class Ledger:
 
 
 CAPS = BudgetPlan(epochs=4, calls=3000, tokens=2_000_000, cost=Fraction(3), time=Fraction(5400))
-FACTS = RunFacts(4, CAPS, Expected(before=100, step=Fraction(100), steps=24, after=300))
+FACTS = RunFacts(4, CAPS, ExpectedCalls(before=100, step=Fraction(100), steps=24, after=300))
 LONG = "a" * 200
 EDIT = "add to rules: If the ticket mentions \x1b[31m" + LONG
 
@@ -116,7 +116,7 @@ def area(width, name="gate", **options):
     """The live area of a terminal of that width, as printed lines."""
     out, ledger, clock = io.StringIO(), Ledger(), Clock()
     console = Console(file=out, width=width, force_terminal=True, color_system=None, **options)
-    shown = Terminal(console, FACTS, spent=ledger, clock=clock)
+    shown = LiveProgress(console, FACTS, spent=ledger, clock=clock)
     run_through(shown, ledger, clock, name)
     console.print(shown.area())
     return out.getvalue().splitlines()
@@ -145,7 +145,7 @@ def test_plain_lines_name_every_stage_with_work_and_do_not_depend_on_the_clock()
     printed = []
     for seconds in (0, 20):
         out, ledger, clock = io.StringIO(), Ledger(), Clock()
-        shown = Lines(Console(file=out, width=60), RunFacts(4), spent=ledger, clock=clock)
+        shown = LineProgress(Console(file=out, width=60), RunFacts(4), spent=ledger, clock=clock)
         shown.stage("baseline", 118)
         clock.now += seconds
         shown.advance(118)
@@ -168,7 +168,7 @@ def test_plain_lines_name_every_stage_with_work_and_do_not_depend_on_the_clock()
 
 def test_a_long_stage_prints_a_line_now_and_then():
     out, ledger, clock = io.StringIO(), Ledger(), Clock()
-    shown = Lines(Console(file=out, width=200), FACTS, spent=ledger, clock=clock)
+    shown = LineProgress(Console(file=out, width=200), FACTS, spent=ledger, clock=clock)
     shown.stage("baseline", 10_000)
     for _ in range(1000):
         clock.now += 0.1
@@ -180,7 +180,7 @@ def test_a_long_stage_prints_a_line_now_and_then():
 
 def test_a_wait_whose_text_changes_all_the_time_prints_a_line_now_and_then():
     out, lines, clock = io.StringIO(), [], Clock()
-    plain = Lines(Console(file=out, width=200), FACTS, spent=Ledger(), clock=clock)
+    plain = LineProgress(Console(file=out, width=200), FACTS, spent=Ledger(), clock=clock)
     told = JsonLines(lines.append, FACTS, spent=Ledger(), clock=clock)
     for second in range(100):
         clock.now = second
@@ -195,10 +195,10 @@ def test_a_wait_whose_text_changes_all_the_time_prints_a_line_now_and_then():
 def test_dumb_terminals_and_files_get_plain_lines_and_quiet_shows_nothing(monkeypatch):
     monkeypatch.setenv("TERM", "dumb")
     out = io.StringIO()
-    assert type(display(Console(file=out, force_terminal=True), FACTS, quiet=False, spent=dict)) is Lines
+    assert type(display(Console(file=out, force_terminal=True), FACTS, quiet=False, spent=dict)) is LineProgress
     monkeypatch.setenv("TERM", "xterm")
-    assert type(display(Console(file=out), FACTS, quiet=False, spent=dict)) is Lines
-    assert type(display(Console(file=out, force_terminal=True), FACTS, quiet=False, spent=dict)) is Terminal
+    assert type(display(Console(file=out), FACTS, quiet=False, spent=dict)) is LineProgress
+    assert type(display(Console(file=out, force_terminal=True), FACTS, quiet=False, spent=dict)) is LiveProgress
     quiet = display(Console(file=out, force_terminal=True), FACTS, quiet=True, spent=Ledger())
     assert type(quiet) is Progress
     with quiet:
@@ -211,14 +211,14 @@ def test_dumb_terminals_and_files_get_plain_lines_and_quiet_shows_nothing(monkey
 def test_no_color_is_heeded(monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     out = io.StringIO()
-    shown = Lines(Console(file=out, force_terminal=True, width=200), FACTS, spent=dict)
+    shown = LineProgress(Console(file=out, force_terminal=True, width=200), FACTS, spent=dict)
     shown.decided(REJECT)
     assert "\x1b[3" not in out.getvalue()
 
 
 def test_on_a_narrow_terminal_the_reason_is_wrapped_by_words_below_its_decision():
     out = io.StringIO()
-    shown = Lines(Console(file=out, force_terminal=True, color_system=None, width=80), FACTS, spent=dict)
+    shown = LineProgress(Console(file=out, force_terminal=True, color_system=None, width=80), FACTS, spent=dict)
     shown.decided({**REJECT, "brief": "at best 66.95 %, needs more than 66.95 % " * 3})
     lines = out.getvalue().splitlines()
     assert lines[1].startswith(" " * 17 + "gate `better` failed")
@@ -255,30 +255,30 @@ def test_json_lines_are_one_object_an_event():
 def test_nothing_is_said_of_the_time_left_before_there_is_evidence():
     clock = Clock()
     left = TimeLeft(FACTS.expected, CAPS, clock)
-    assert left.seconds(Spent()) is None
+    assert left.seconds(RunUsage()) is None
     clock.now = 3600
-    assert left.seconds(Spent()) is None
-    assert left.seconds(Spent(calls=19, sent=19)) is None
+    assert left.seconds(RunUsage()) is None
+    assert left.seconds(RunUsage(calls=19, sent=19)) is None
     clock.now = 3605
-    assert left.seconds(Spent(calls=500, sent=500)) is None
+    assert left.seconds(RunUsage(calls=500, sent=500)) is None
 
 
 def test_the_time_left_is_the_expected_calls_at_the_measured_rate():
     clock = Clock()
     left = TimeLeft(FACTS.expected, BudgetPlan(epochs=4), clock)
-    left.elapsed(Spent())
-    left.elapsed(Spent(calls=1, sent=1))
+    left.elapsed(RunUsage())
+    left.elapsed(RunUsage(calls=1, sent=1))
     clock.now = 100
     # A call a second: 24 steps of 100 and the test of 300.
-    assert left.seconds(Spent(calls=100, sent=100)) == 2700
-    left.step(1, Spent(calls=100, sent=100))
-    left.step(2, Spent(calls=150, sent=150))
+    assert left.seconds(RunUsage(calls=100, sent=100)) == 2700
+    left.step(1, RunUsage(calls=100, sent=100))
+    left.step(2, RunUsage(calls=150, sent=150))
     clock.now = 150
     # The first step took 50 calls, the plan says 100: 75 each from here.
-    assert left.seconds(Spent(calls=150, sent=150)) == 23 * 75 + 300
-    left.stage("final test", Spent(calls=2000, sent=2000))
+    assert left.seconds(RunUsage(calls=150, sent=150)) == 23 * 75 + 300
+    left.stage("final test", RunUsage(calls=2000, sent=2000))
     clock.now = 2100
-    assert left.seconds(Spent(calls=2100, sent=2100)) == 200
+    assert left.seconds(RunUsage(calls=2100, sent=2100)) == 200
 
 
 @pytest.mark.parametrize(
@@ -293,22 +293,22 @@ def test_the_time_left_is_the_expected_calls_at_the_measured_rate():
 def test_a_cap_that_ends_the_run_sooner_counts(budget, seconds):
     clock = Clock()
     left = TimeLeft(FACTS.expected, budget, clock)
-    left.elapsed(Spent())
-    left.elapsed(Spent(calls=1, sent=1))
+    left.elapsed(RunUsage())
+    left.elapsed(RunUsage(calls=1, sent=1))
     clock.now = 100
-    assert left.seconds(Spent(calls=100, tokens=10_000, cost=10**9, sent=100)) == seconds
+    assert left.seconds(RunUsage(calls=100, tokens=10_000, cost=10**9, sent=100)) == seconds
 
 
 def test_replies_from_the_cache_are_no_measure_of_the_rate():
     clock = Clock()
     left = TimeLeft(FACTS.expected, BudgetPlan(), clock)
-    left.elapsed(Spent(sent=1000))
+    left.elapsed(RunUsage(sent=1000))
     clock.now = 60
-    assert left.seconds(Spent(calls=900, sent=1000)) is None
+    assert left.seconds(RunUsage(calls=900, sent=1000)) is None
 
 
 def test_times_are_said_as_people_say_them():
-    assert [about(seconds) for seconds in (3, 44, 100, 3600, 9000)] == [
+    assert [describe_seconds_left(seconds) for seconds in (3, 44, 100, 3600, 9000)] == [
         "about 10 s left",
         "about 40 s left",
         "about 2 min left",

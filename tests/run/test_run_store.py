@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 
 from skillc.errors import SkillcError
-from skillc.store.run_store import InUse, RunStore
+from skillc.store.run_store import RunInUseError, RunStore
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_two_processes_never_have_it_open(path):
     with closing(RunStore(path)):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         assert "another process is compiling this very run" in done.stderr
-        with pytest.raises(InUse):
+        with pytest.raises(RunInUseError):
             RunStore(path)
     RunStore(path).close()
 

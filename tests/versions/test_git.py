@@ -12,7 +12,7 @@ from shops import PROGRAM, edited, rows, write_rows, write_shop
 
 from skillc.errors import SkillcError
 from skillc.versions.change import BY_CODE
-from skillc.versions.findings import compare
+from skillc.versions.findings import compare_programs
 from skillc.versions.git import repository_of
 
 PROGRAM_PATH = Path("things.skill")
@@ -28,11 +28,11 @@ def test_a_branch_is_compared_without_a_checkout(repo):
     repo.commit("two")
     (repo.folder / "untracked.txt").write_text("mine")
     before = repo.git("status", "--porcelain")
-    (found,) = compare([PROGRAM_PATH], "main")
+    (found,) = compare_programs([PROGRAM_PATH], "main")
     assert rules([found]) == ["gate-loosened"]
     assert found.findings[0].secondary[0].source.name == "main:things.skill"
     assert repo.git("status", "--porcelain") == before
-    assert rules(compare([PROGRAM_PATH], "work")) == []
+    assert rules(compare_programs([PROGRAM_PATH], "work")) == []
 
 
 def test_a_folder_pairs_its_programs(repo):
@@ -45,7 +45,7 @@ def test_a_folder_pairs_its_programs(repo):
     (repo.folder / "fresh.skill").write_text(edited("sort_things => another"))
     repo.git("mv", "things.skill", "moved.skill")
     (repo.folder / "moved.skill").write_text(edited("epochs = 2 => epochs = 3"))
-    found = {each.program: each for each in compare([Path(".")], "HEAD")}
+    found = {each.program: each for each in compare_programs([Path(".")], "HEAD")}
     assert {name: each.state for name, each in found.items()} == {
         "a b/things.skill": "removed",
         'ü"q/things.skill': "compared",
@@ -69,7 +69,7 @@ def test_a_program_in_a_folder_below_the_root_finds_its_files(repo):
         )
     )
     os.chdir(repo.folder / "deep")
-    assert rules(compare([PROGRAM_PATH], "HEAD")) == ["gate-loosened"]
+    assert rules(compare_programs([PROGRAM_PATH], "HEAD")) == ["gate-loosened"]
 
 
 @pytest.mark.parametrize(
@@ -83,14 +83,14 @@ def test_a_program_in_a_folder_below_the_root_finds_its_files(repo):
 )
 def test_an_unknown_ref_is_said_with_the_nearest(repo, ref, said, hint):
     with pytest.raises(SkillcError, match=said) as problem:
-        compare([PROGRAM_PATH], ref)
+        compare_programs([PROGRAM_PATH], ref)
     assert hint in problem.value.hint
 
 
 def test_a_remote_branch_is_suggested_by_its_own_name(repo):
     repo.git("update-ref", "refs/remotes/origin/release", "HEAD")
     with pytest.raises(SkillcError) as problem:
-        compare([PROGRAM_PATH], "release")
+        compare_programs([PROGRAM_PATH], "release")
     assert problem.value.hint == "did you mean `origin/release`?"
 
 
@@ -101,7 +101,7 @@ def test_a_shallow_clone_says_how_to_deepen_it(repo, tmp_path):
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", "--depth", "1", f"file://{repo.folder}", str(clone)], check=True)
     with pytest.raises(SkillcError) as problem:
-        compare([clone / "things.skill"], first)
+        compare_programs([clone / "things.skill"], first)
     assert "fetch-depth: 0" in problem.value.hint
 
 
@@ -109,18 +109,18 @@ def test_no_repository_and_no_git(repo, tmp_path, monkeypatch):
     (tmp_path / "alone").mkdir()
     write_shop(tmp_path / "alone")
     with pytest.raises(SkillcError, match="lies in no git repository") as problem:
-        compare([tmp_path / "alone" / "things.skill"], "main")
+        compare_programs([tmp_path / "alone" / "things.skill"], "main")
     assert "old/tickets.skill" in problem.value.hint
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SkillcError, match="no `git` command"):
-        compare([PROGRAM_PATH], "main")
+        compare_programs([PROGRAM_PATH], "main")
 
 
 def test_a_program_that_is_nowhere_is_an_error_and_a_new_one_is_not(repo):
     with pytest.raises(SkillcError, match="neither here nor at `main`"):
-        compare([Path("thing.skill")], "main")
+        compare_programs([Path("thing.skill")], "main")
     (repo.folder / "fresh.skill").write_text(PROGRAM)
-    (found,) = compare([Path("fresh.skill")], "main")
+    (found,) = compare_programs([Path("fresh.skill")], "main")
     assert found.state == "new"
     assert not found.weaker
 
@@ -131,7 +131,7 @@ def test_a_program_with_errors_at_the_ref_cannot_be_judged(repo):
     repo.commit("broken")
     (repo.folder / "things.skill").write_text(good)
     with pytest.raises(SkillcError, match="at `HEAD` has 1 error") as problem:
-        compare([PROGRAM_PATH], "HEAD")
+        compare_programs([PROGRAM_PATH], "HEAD")
     (first, *_) = problem.value.diagnostics
     assert first.primary.source.name == "HEAD:things.skill"
 
@@ -142,14 +142,14 @@ def test_a_file_that_was_no_text_is_called_by_its_place_in_git(repo):
     repo.commit("broken")
     (repo.folder / "things.skill").write_bytes(good)
     with pytest.raises(SkillcError, match=r"HEAD:things\.skill. is not UTF-8"):
-        compare([PROGRAM_PATH], "HEAD")
+        compare_programs([PROGRAM_PATH], "HEAD")
 
 
 def test_a_library_has_nothing_to_compare(repo):
     (repo.folder / "lab.skill").write_text("language 1\ngate x(m: metric) = candidate.m > incumbent.m\n")
     repo.commit("two")
     with pytest.raises(SkillcError, match="no plan to compare"):
-        compare([Path("lab.skill")], "HEAD")
+        compare_programs([Path("lab.skill")], "HEAD")
 
 
 # ---- data -----------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def test_a_library_has_nothing_to_compare(repo):
 def test_changed_data_is_compared_example_by_example(repo):
     items = list(rows())
     write_rows(repo.folder / "things.jsonl", items[:100])
-    (found,) = compare([PROGRAM_PATH], "HEAD")
+    (found,) = compare_programs([PROGRAM_PATH], "HEAD")
     assert "test-split-changed" in rules([found])
     assert "are gone" in found.findings[0].message
 
@@ -180,9 +180,9 @@ def with_pointer(repo, content):
 def test_data_in_lfs_is_compared_by_its_digest(repo):
     content = (repo.folder / "things.jsonl").read_bytes()
     with_pointer(repo, content)
-    assert rules(compare([PROGRAM_PATH], "HEAD")) == []
+    assert rules(compare_programs([PROGRAM_PATH], "HEAD")) == []
     write_rows(repo.folder / "things.jsonl", list(rows())[:100])
-    (found,) = compare([PROGRAM_PATH], "HEAD")
+    (found,) = compare_programs([PROGRAM_PATH], "HEAD")
     assert rules([found]) == ["data-not-compared"]
     assert "Git LFS" in found.findings[0].message
     assert not found.weaker
@@ -196,24 +196,24 @@ def test_data_in_the_store_of_lfs_is_read_there(repo):
     place.mkdir(parents=True)
     (place / oid).write_bytes(content)
     write_rows(repo.folder / "things.jsonl", list(rows())[:100])
-    assert "test-split-changed" in rules(compare([PROGRAM_PATH], "HEAD"))
+    assert "test-split-changed" in rules(compare_programs([PROGRAM_PATH], "HEAD"))
 
 
 def test_data_outside_the_repository_is_never_silently_fine(repo):
     shutil.move("things.jsonl", "../things.jsonl")
     repo.write('"things.jsonl" => "../things.jsonl"')
     repo.commit("two")
-    (found,) = compare([PROGRAM_PATH], "HEAD")
+    (found,) = compare_programs([PROGRAM_PATH], "HEAD")
     assert rules([found]) == ["data-not-compared"]
     assert "outside the repository" in found.findings[0].message
     repo.write("seed = 3 => seed = 4")
-    assert rules(compare([PROGRAM_PATH], "HEAD")) == ["test-split-changed"]
+    assert rules(compare_programs([PROGRAM_PATH], "HEAD")) == ["test-split-changed"]
 
 
 def test_what_git_never_had_is_said(repo):
     repo.git("rm", "-q", "--cached", "things.jsonl")
     repo.git("commit", "-q", "-m", "no data")
-    (found,) = compare([PROGRAM_PATH], "HEAD")
+    (found,) = compare_programs([PROGRAM_PATH], "HEAD")
     assert "not in git" in found.findings[0].message
 
 
@@ -239,10 +239,10 @@ def test_a_hook_s_variables_do_not_mislead(repo, monkeypatch, tmp_path):
 
 
 def test_the_json_of_breaking(repo):
-    from skillc.versions.findings import as_json
+    from skillc.versions.findings import diff_json
 
     repo.write("epochs = 2 => epochs = 3")
-    found = as_json(compare([PROGRAM_PATH], "HEAD"), "HEAD", "the working tree")
+    found = diff_json(compare_programs([PROGRAM_PATH], "HEAD"), "HEAD", "the working tree")
     json.dumps(found)
     assert found["weaker"] is True
     assert found["programs"][0]["findings"][0]["rule"] == "budget-raised"

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from shops import edited, learnable, write_shop
 
 from skillc.artifact_paths import ArtifactPaths
-from skillc.artifacts.written import Written
+from skillc.artifacts.written import WrittenCopies
 from skillc.cli import skillc
 from skillc.errors import SkillcError
 from skillc.frontend import plan_file
@@ -235,7 +235,7 @@ def test_a_kill_between_two_writes_is_no_edit_by_hand(shop, made, monkeypatch, s
 
 
 def test_a_first_compile_that_was_killed_is_no_foreign_skill(shop):
-    paths, home = PATHS, Written(Path(".skillc"))
+    paths, home = PATHS, WrittenCopies(Path(".skillc"))
     home.begin(paths, {path: path.read_text() for path in paths.files.values()})
     paths.lock.unlink()
     assert guarded().lock is None

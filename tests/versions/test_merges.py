@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from shops import edited, learnable, rows, write_rows, write_shop
+from skillc.versions.resolve_merge import resolve_merge
 
 import skillc as package
 from skillc.cli import skillc
@@ -20,7 +21,6 @@ from skillc.plan.lock import parse_lock, read_lock, write_lock
 from skillc.run.history import decisions_until, read_history
 from skillc.versions.hand_edits import HandEditedError
 from skillc.versions.locked import locked_findings
-from skillc.versions.resolve import resolve
 
 SKILLS = Path("skills")
 SKILL = SKILLS / "sort-things"
@@ -136,7 +136,7 @@ def test_loading_and_checking_name_it_too(merging):
 @pytest.mark.parametrize(("keep", "which"), [("ours", 0), ("theirs", 1)])
 @pytest.mark.parametrize("place", ["things.skill", SKILL])
 def test_one_side_is_kept_whole_with_the_looks_and_history_of_both(merging, two, keep, which, place):
-    found = resolve(Path(place), keep)
+    found = resolve_merge(Path(place), keep)
     folder = merging.folder
     for name in (SKILL / "SKILL.md", MODULE):
         assert (folder / name).read_bytes() == (two[which] / name).read_bytes()
@@ -153,7 +153,7 @@ def test_one_side_is_kept_whole_with_the_looks_and_history_of_both(merging, two,
 
 def test_better_goes_by_validation_and_refuses_what_does_not_compare(merging):
     with pytest.raises(SkillcError, match="compiled with other programs"):
-        resolve(Path("things.skill"), "better")
+        resolve_merge(Path("things.skill"), "better")
 
 
 def test_better_takes_the_higher_score(learnt, two):
@@ -167,18 +167,18 @@ def test_better_takes_the_higher_score(learnt, two):
         write_lock(repo.folder / LOCK, lock.model_copy(update={"validation": validation}))
         repo.commit(branch)
     repo.git("merge", "side", fails=True)
-    found = resolve(Path("things.skill"), "better")
+    found = resolve_merge(Path("things.skill"), "better")
     assert found.kept == "theirs"
     assert "on validation" in found.why
 
 
 def test_a_merged_program_that_is_neither_s_asks_for_a_compile(merging):
-    from skillc.versions.resolve import as_text
+    from skillc.versions.resolve_merge import merge_text
 
     merging.write("epochs = 1 => epochs = 3")
-    found = resolve(Path("things.skill"), "ours")
+    found = resolve_merge(Path("things.skill"), "ours")
     assert "SK752" in codes(found.findings)
-    assert "then      skillc compile things.skill" in as_text(found)
+    assert "then      skillc compile things.skill" in merge_text(found)
 
 
 def test_a_file_that_was_edited_since_the_merge_is_not_overwritten(merging, two):
@@ -187,10 +187,10 @@ def test_a_file_that_was_edited_since_the_merge_is_not_overwritten(merging, two)
     edited_by_hand = skill.read_text() + "mine\n"
     skill.write_text(edited_by_hand)
     with pytest.raises(HandEditedError) as refused:
-        resolve(Path("things.skill"), "theirs")
+        resolve_merge(Path("things.skill"), "theirs")
     assert "+mine\n" in refused.value.difference
     assert skill.read_text() == edited_by_hand
-    assert resolve(Path("things.skill"), "theirs", force=True).kept == "theirs"
+    assert resolve_merge(Path("things.skill"), "theirs", force=True).kept == "theirs"
     assert skill.read_bytes() == (two[1] / SKILL / "SKILL.md").read_bytes()
 
 
@@ -207,7 +207,7 @@ def test_a_side_that_edited_its_skill_by_hand_keeps_the_edit(learnt, two):
     shutil.copytree(two[1] / SKILLS, repo.folder / SKILLS)
     repo.commit("compiled again")
     repo.git("merge", "side", fails=True)
-    found = resolve(Path("things.skill"), "theirs")
+    found = resolve_merge(Path("things.skill"), "theirs")
     assert skill.read_text().endswith("mine\n")
     assert found.edited == ("sort-things/SKILL.md",)
     assert "SK755" in codes(found.findings)
@@ -216,14 +216,14 @@ def test_a_side_that_edited_its_skill_by_hand_keeps_the_edit(learnt, two):
 def test_an_open_program_comes_first_and_nothing_open_is_said(merging):
     merging.git("merge", "--abort")
     with pytest.raises(SkillcError, match="no open merge"):
-        resolve(Path("things.skill"), "ours")
+        resolve_merge(Path("things.skill"), "ours")
     for branch, epochs in (("side", 5), ("main", 6)):
         merging.git("checkout", "-q", branch)
         merging.write(f"epochs = 1 => epochs = {epochs}")
         merging.commit(f"{branch} again")
     merging.git("merge", "side", fails=True)
     with pytest.raises(SkillcError, match="left the program") as problem:
-        resolve(Path("things.skill"), "ours")
+        resolve_merge(Path("things.skill"), "ours")
     assert "git add things.skill" in problem.value.hint
 
 
@@ -387,13 +387,13 @@ def test_a_lock_of_before_is_read(two):
 def test_the_data_of_a_ref_is_compared_by_its_lock_where_git_has_none(learnt, two):
     repo = learnt
     from skillc.versions.change import BY_CODE
-    from skillc.versions.findings import compare
+    from skillc.versions.findings import compare_programs
 
     shutil.copytree(two[0] / SKILLS, repo.folder / SKILLS)
     repo.git("rm", "-q", "--cached", "things.jsonl")
     repo.git("add", "skills")
     repo.git("commit", "-q", "-m", "the data stays here")
-    assert compare([Path("things.skill")], "HEAD")[0].findings == ()
+    assert compare_programs([Path("things.skill")], "HEAD")[0].findings == ()
     write_rows(repo.folder / "things.jsonl", [{**row, "text": row["text"] + "!"} for row in rows()])
-    (found,) = compare([Path("things.skill")], "HEAD")
+    (found,) = compare_programs([Path("things.skill")], "HEAD")
     assert [BY_CODE[each.code].name for each in found.findings] == ["test-split-changed"]

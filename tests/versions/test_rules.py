@@ -5,7 +5,7 @@ from shops import PROGRAM, edited, rows, write_rows, write_shop
 
 from skillc.diagnostics.diagnostic import Severity
 from skillc.versions.change import BY_CODE, RULES
-from skillc.versions.findings import compare
+from skillc.versions.findings import compare_programs
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def versions(tmp_path):
 
 def compared(versions, program):
     (versions[1] / "things.skill").write_text(program)
-    (found,) = compare([versions[1] / "things.skill"], str(versions[0] / "things.skill"))
+    (found,) = compare_programs([versions[1] / "things.skill"], str(versions[0] / "things.skill"))
     return found
 
 
@@ -153,7 +153,7 @@ def test_a_used_file_that_loosens_a_gate_is_found(versions):
             f"language 1\ngate small_step(most: share = {share}) = change(candidate) <= most\n"
         )
         (folder / "things.skill").write_text(program.replace("small_step(30%)", "small_step()"))
-    (found,) = compare([versions[1] / "things.skill"], str(versions[0] / "things.skill"))
+    (found,) = compare_programs([versions[1] / "things.skill"], str(versions[0] / "things.skill"))
     assert rules(found) == ["gate-loosened"]
     assert "50%" in found.findings[0].message
 

@@ -14,15 +14,15 @@ from skillc.json_values import digest
 from skillc.outcomes import Example
 from skillc.plan.schema import DataPlan, FieldPlan
 from skillc.text import listed
-from skillc.versions.change import Change, Place
+from skillc.versions.change import Anchor, Change
 from skillc.versions.compare.settings import entries_that_differ, fields_that_differ, shown
-from skillc.versions.version import AtCommit, OnDisk, Version
+from skillc.versions.version import CommitTree, DiskTree, Version
 
 FILES = ("source", "train", "validation", "test")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ExampleDigest:
     """One example: its side, and a digest of its inputs and its right answers."""
 
     side: Side
@@ -30,7 +30,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
+class ExampleSplits:
     """All examples by key.
 
     Attributes:
@@ -38,13 +38,13 @@ class Sides:
         test: digest of the inputs of the test split, as locks hold it.
     """
 
-    rows: Mapping[str, Row]
+    rows: Mapping[str, ExampleDigest]
     digest: str
     test: str
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class Unreadable:
     """Why the data of a version cannot be read."""
 
     reason: str
@@ -55,7 +55,7 @@ def data_files(data: DataPlan) -> tuple[str, ...]:
     return tuple(name for each in FILES if (name := getattr(data, each)) is not None)
 
 
-def sides_of(version: Version, other: Version, inputs: Collection[str] | None = None) -> Sides | Unread:
+def sides_of(version: Version, other: Version, inputs: Collection[str] | None = None) -> ExampleSplits | Unreadable:
     """Return the examples of a version.
 
     Args:
@@ -73,31 +73,31 @@ def sides_of(version: Version, other: Version, inputs: Collection[str] | None = 
             return _sides(load(task, version.plan.data, version.root), inputs)
         except (SkillcError, OSError) as problem:
             reason = reason or str(problem).partition("\n")[0]
-    return Unread(reason.rstrip(":"))
+    return Unreadable(reason.rstrip(":"))
 
 
-def _missing(version: Version) -> Unread | None:
+def _missing(version: Version) -> Unreadable | None:
     """Write the data of a commit to disk; return the first file that is not available."""
-    if isinstance(version.files, OnDisk):
+    if isinstance(version.files, DiskTree):
         return None
     for name in data_files(version.plan.data):
         path = posixpath.normpath(posixpath.join(version.folder, name.replace("\\", "/")))
         if path.startswith(("/", "..")):
-            return Unread(f"`{name}` lies outside the repository")
+            return Unreadable(f"`{name}` lies outside the repository")
         content = version.files.read(path)
         if content is None:
-            held = isinstance(version.files, AtCommit) and version.files.missing(path)
+            held = isinstance(version.files, CommitTree) and version.files.missing(path)
             where = f"`{version.files.label}`"
             lfs = f"`{name}` of {where} is kept by Git LFS, and is not on this machine"
-            return Unread(lfs if held else f"`{name}` is not in git at {where}")
+            return Unreadable(lfs if held else f"`{name}` is not in git at {where}")
         place = version.root / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content)
     return None
 
 
-def _sides(dataset: Dataset, inputs: Collection[str] | None) -> Sides:
-    rows: dict[str, Row] = {}
+def _sides(dataset: Dataset, inputs: Collection[str] | None) -> ExampleSplits:
+    rows: dict[str, ExampleDigest] = {}
     by_side: tuple[tuple[Side, tuple[Example, ...]], ...] = (
         ("train", dataset.train),
         ("validation", dataset.validation),
@@ -107,11 +107,11 @@ def _sides(dataset: Dataset, inputs: Collection[str] | None) -> Sides:
         for example in examples:
             key = example.id if inputs is None else digest({name: example.inputs.get(name) for name in inputs})
             content = digest({"inputs": dict(example.inputs), "gold": dict(example.gold)})
-            rows[key] = Row(side, content)
-    return Sides(rows, dataset.digest, split_digest(dataset.test))
+            rows[key] = ExampleDigest(side, content)
+    return ExampleSplits(rows, dataset.digest, split_digest(dataset.test))
 
 
-_PLACE = Place("data")
+_PLACE = Anchor("data")
 _HINT = "keep the test split as it is: a gain on another one does not compare, and examples that moved were learnt from"
 
 
@@ -132,7 +132,7 @@ def data_changes(old: Version, new: Version) -> Iterator[Change]:
 
 
 def _setting(name: str, before: object, after: object) -> Change:
-    place = Place("data", None, name if after is not None else None)
+    place = Anchor("data", None, name if after is not None else None)
     return Change("data", name, shown(before), shown(after), place=place)
 
 
@@ -140,7 +140,7 @@ def _fields(old: DataPlan, new: DataPlan) -> Iterator[Change]:
     """Yield changes of the declared columns that gates and metrics read."""
     before, after = ({field.name: field for field in data.fields} for data in (old, new))
     for name, one, other in entries_that_differ(before, after):
-        subject, place = f"field {name}", Place("field", name) if other is not None else _PLACE
+        subject, place = f"field {name}", Anchor("field", name) if other is not None else _PLACE
         was, is_ = (_field(field, name) for field in (one, other))
         yield Change("data", subject, was, is_, place=place)
 
@@ -153,7 +153,7 @@ def _field(field: object, name: str) -> str | None:
 
 
 def _group(before: str, after: str | None) -> Change:
-    place = Place("data", None, "group" if after is not None else None)
+    place = Anchor("data", None, "group" if after is not None else None)
     if after is None:
         message = (
             f"examples of one `{before}` are no longer kept on one side, so that what is learnt may leak into test"
@@ -181,13 +181,13 @@ def _examples(old: Version, new: Version, causes: list[str]) -> Iterator[Change]
     names, now = ({field.name for field in version.plan.task.inputs} for version in (old, new))
     inputs = None if names == now else sorted(names & now)
     before, after = sides_of(old, new, inputs), sides_of(new, old, inputs)
-    if isinstance(before, Sides) and isinstance(after, Sides) and inputs != []:
+    if isinstance(before, ExampleSplits) and isinstance(after, ExampleSplits) and inputs != []:
         yield from _compared(before, after, causes)
     else:
         yield from _by_lock(old, before, after, causes)
 
 
-def _compared(before: Sides, after: Sides, causes: list[str]) -> Iterator[Change]:
+def _compared(before: ExampleSplits, after: ExampleSplits, causes: list[str]) -> Iterator[Change]:
     old = {key: row for key, row in before.rows.items() if row.side == "test"}
     new = {key: row for key, row in after.rows.items() if row.side == "test"}
     gone = Counter(after.rows[key].side if key in after.rows else "gone" for key in old if key not in new)
@@ -217,7 +217,7 @@ def _moved(was: int, is_: int, gone: Counter[str], edited: int, causes: list[str
         said.append(f"{edited} were edited")
     by = f" by {listed(causes, 'and')}" if causes else ""
     message = f"the test split changed{by}: of {was} test examples {', '.join(said)}"
-    place = Place("data", None, causes[0]) if causes else _PLACE
+    place = Anchor("data", None, causes[0]) if causes else _PLACE
     return Change(
         "data", "test examples", f"{was}", f"{is_}", "unordered", "test-split-changed", message, _HINT, place=place
     )
@@ -238,10 +238,12 @@ def _resized(side: str, was: int, is_: int, fresh: int, left: int, *, told: bool
     )
 
 
-def _by_lock(old: Version, before: Sides | Unread, after: Sides | Unread, causes: list[str]) -> Iterator[Change]:
+def _by_lock(
+    old: Version, before: ExampleSplits | Unreadable, after: ExampleSplits | Unreadable, causes: list[str]
+) -> Iterator[Change]:
     """Compare by the lock of the old version when the data cannot be read; otherwise report that it is unknown."""
     lock = old.lock
-    if isinstance(after, Sides) and lock is not None:
+    if isinstance(after, ExampleSplits) and lock is not None:
         if lock.data.digest == after.digest:
             return
         tests = [look.test for look in lock.looks if look.run == lock.run and look.test is not None]
@@ -255,7 +257,7 @@ def _by_lock(old: Version, before: Sides | Unread, after: Sides | Unread, causes
                 "data", "test examples", "", "", "unordered", "test-split-changed", message, _HINT, place=_PLACE
             )
             return
-    reasons = [each.reason for each in (before, after) if isinstance(each, Unread)] or ["no input stayed the same"]
+    reasons = [each.reason for each in (before, after) if isinstance(each, Unreadable)] or ["no input stayed the same"]
     if {"split", "seed", "group"} & {*causes}:
         by = listed(causes, "and")
         message = f"the test split changed by {by}; which examples moved can't be told: {reasons[0]}"

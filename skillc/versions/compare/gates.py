@@ -12,7 +12,7 @@ from skillc.gates.prove import as_strict
 from skillc.gates.stages import gates_for
 from skillc.gates.terms import Term, show_term
 from skillc.plan.schema import GatePlan, Plan, RequirePlan
-from skillc.versions.change import Change, Place
+from skillc.versions.change import Anchor, Change
 from skillc.versions.compare.metrics import renamed, renamed_metrics
 from skillc.versions.version import Version
 
@@ -21,7 +21,7 @@ _HINT = "keep it as strict, or tell the reviewer why a change need not prove it 
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
+class _Conditions:
     """The conditions of one version.
 
     Attributes:
@@ -56,10 +56,13 @@ def require_changes(old: Version, new: Version) -> Iterator[Change]:
 def _verdict_changes(old: str | None, new: str | None) -> Iterator[Change]:
     if old is not None and new is None:
         message = f"`require {old}` is gone: a skill is delivered with any verdict"
-        place, hint = Place("require", old), "keep it, or tell the reviewer why a skill need not show a gain any more"
+        place, hint = (
+            Anchor("require", old),
+            "keep it, or tell the reviewer why a skill need not show a gain any more",
+        )
         yield Change("gates", "require", old, None, "looser", "require-removed", message, hint, place=place)
     elif new is not None and old is None:
-        yield Change("gates", "require", None, new, "stricter", place=Place("require", new))
+        yield Change("gates", "require", None, new, "stricter", place=Anchor("require", new))
 
 
 def axioms_of(old: Plan, new: Plan, names: dict[str, str]) -> Axioms:
@@ -72,16 +75,16 @@ def axioms_of(old: Plan, new: Plan, names: dict[str, str]) -> Axioms:
     return Axioms(found)
 
 
-def _of_gates(plan: Plan) -> _Side:
+def _of_gates(plan: Plan) -> _Conditions:
     scopes = (tuple(gate.term for gate in gates_for(plan.gates, slow=slow)) for slow in (False, True))
-    return _Side({gate.name: gate for gate in plan.gates}, tuple(scopes))
+    return _Conditions({gate.name: gate for gate in plan.gates}, tuple(scopes))
 
 
-def _of_requires(requires: Sequence[RequirePlan]) -> _Side:
-    return _Side({each.name: each for each in requires}, (tuple(each.term for each in requires),))
+def _of_requires(requires: Sequence[RequirePlan]) -> _Conditions:
+    return _Conditions({each.name: each for each in requires}, (tuple(each.term for each in requires),))
 
 
-def _changes(kind: Kind, old: _Side, new: _Side, axioms: Axioms) -> Iterator[Change]:
+def _changes(kind: Kind, old: _Conditions, new: _Conditions, axioms: Axioms) -> Iterator[Change]:
     weak = {
         name: lost
         for name, each in old.each.items()
@@ -97,10 +100,10 @@ def _changes(kind: Kind, old: _Side, new: _Side, axioms: Axioms) -> Iterator[Cha
         if name in told or all(as_strict(old.scopes[i], each.term, axioms) for i in where):
             continue
         before = old.each.get(name)
-        yield Change("gates", f"{kind} {name}", _shown(before), _shown(each), "stricter", place=Place(kind, name))
+        yield Change("gates", f"{kind} {name}", _shown(before), _shown(each), "stricter", place=Anchor(kind, name))
 
 
-def _weakened(kind: Kind, old: _Side, new: _Side, name: str, axioms: Axioms) -> tuple[Change, str | None]:
+def _weakened(kind: Kind, old: _Conditions, new: _Conditions, name: str, axioms: Axioms) -> tuple[Change, str | None]:
     """What became of a condition that is no longer kept, and the one that took its place."""
     was = old.each[name]
     twin = new.each.get(name) or next(
@@ -111,9 +114,17 @@ def _weakened(kind: Kind, old: _Side, new: _Side, name: str, axioms: Axioms) -> 
     if twin is None:
         message = f"the {kind} `{name}` is gone: `{_shown(was)}`"
         return Change(
-            "gates", subject, _shown(was), None, "looser", f"{kind}-removed", message, _HINT, place=Place(kind, name)
+            "gates",
+            subject,
+            _shown(was),
+            None,
+            "looser",
+            f"{kind}-removed",
+            message,
+            _HINT,
+            place=Anchor(kind, name),
         ), None
-    place, after = Place(kind, twin.name), _shown(twin)
+    place, after = Anchor(kind, twin.name), _shown(twin)
     called = f"`{name}`" if twin.name == name else f"`{name}`, now `{twin.name}`,"
     if was.term == twin.term:
         message = f"the {kind} `{name}` holds for less than it did: {_scope(was, twin)}"

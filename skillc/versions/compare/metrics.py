@@ -21,7 +21,7 @@ from skillc.plan.digest import redact_plan
 from skillc.plan.schema import MetricPlan, Plan
 from skillc.text import cut
 from skillc.user_code import code_digest
-from skillc.versions.change import Change, Place
+from skillc.versions.change import Anchor, Change
 from skillc.versions.compare.settings import shown
 from skillc.versions.version import Version
 
@@ -112,7 +112,7 @@ def metric_changes(old: Version, new: Version) -> Iterator[Change]:
     for name in sorted(old.plan.rubrics.keys() | new.plan.rubrics.keys()):
         one, other = old.plan.rubrics.get(name), new.plan.rubrics.get(name)
         if one != other:
-            place = Place("rubric", name) if other is not None else Place()
+            place = Anchor("rubric", name) if other is not None else Anchor()
             yield Change("metrics", f"rubric {name}", _brief(one), _brief(other), place=place)
 
 
@@ -162,5 +162,5 @@ def _brief(text: str | None) -> str | None:
     return None if text is None else cut(text, 60)
 
 
-def _place(metric: MetricPlan) -> Place:
-    return Place("goal" if metric.goal else "metric", metric.name)
+def _place(metric: MetricPlan) -> Anchor:
+    return Anchor("goal" if metric.goal else "metric", metric.name)

@@ -21,7 +21,7 @@ from skillc.plan.schema import (
     SplitPlan,
 )
 from skillc.text import listed
-from skillc.versions.change import Bearing, Change, Place
+from skillc.versions.change import Anchor, Bearing, Change
 from skillc.versions.version import Version
 
 
@@ -145,7 +145,7 @@ def budget_changes(old: Version, new: Version) -> Iterator[Change]:
 
 
 def _cap(name: str, before: object, after: object) -> Change:
-    place = Place("budget", None, name if after is not None else None)
+    place = Anchor("budget", None, name if after is not None else None)
     if name == "min_gain":
         one, other = Fraction(str(before)), Fraction(str(after))
         message = (
@@ -164,7 +164,7 @@ def _shown(name: str, value: object) -> str:
     return "no cap" if value is None else shown(value, _UNITS[name])
 
 
-def _ruled(name: str, before: str, after: str, *, raised: bool, message: str, place: Place) -> Change:
+def _ruled(name: str, before: str, after: str, *, raised: bool, message: str, place: Anchor) -> Change:
     bearing: Bearing = "looser" if raised else "stricter"
     rule = "budget-raised" if raised else None
     return Change("budget", name, before, after, bearing, rule, message, place=place)
@@ -175,7 +175,7 @@ def optimize_changes(old: Version, new: Version) -> Iterator[Change]:
     before, after = old.plan.optimize, new.plan.optimize
     for name, one, other in fields_that_differ(before, after):
         bearing, rule, message = _weaker(name, before, after)
-        place = Place("optimize", None, name)
+        place = Anchor("optimize", None, name)
         yield Change("optimize", name, shown(one), shown(other), bearing, rule, message, place=place)
     if old.plan.language != new.plan.language:
         yield Change("optimize", "language", shown(old.plan.language), shown(new.plan.language))
@@ -214,7 +214,7 @@ def model_changes(old: Version, new: Version) -> Iterator[Change]:
     for role in sorted(before.keys() | after.keys()):
         one, other = before.get(role), after.get(role)
         if one is None and other is not None:
-            yield Change("models", f"model {role}", None, _name(other), place=Place("model", role))
+            yield Change("models", f"model {role}", None, _name(other), place=Anchor("model", role))
         elif other is None and one is not None:
             yield Change("models", f"model {role}", _name(one), None)
         elif one is not None and other is not None:
@@ -243,7 +243,7 @@ def _change(role: str, name: str, before: object, after: object, *, answers: boo
     was, is_ = (shown(value, unit) for value in (before, after))
     rule = "model-changed" if answers or name in _ANSWERS else None
     message = f"the {subject} was `{was}` and is `{is_}`"
-    return Change("models", subject, was, is_, "", rule, message, place=Place("model", role, None if whole else name))
+    return Change("models", subject, was, is_, "", rule, message, place=Anchor("model", role, None if whole else name))
 
 
 def _name(model: ModelPlan) -> str:

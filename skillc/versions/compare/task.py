@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 
 from skillc.document.change import annotate_opposites
 from skillc.plan.schema import FieldPlan, SectionPlan, TypePlan
-from skillc.versions.change import Bearing, Change, Place
+from skillc.versions.change import Anchor, Bearing, Change
 from skillc.versions.compare.settings import fields_that_differ, shown
 from skillc.versions.version import Version
 
@@ -20,9 +20,9 @@ def task_changes(old: Version, new: Version) -> Iterator[Change]:
     for kind, one, other in (("inputs", before.inputs, after.inputs), ("outputs", before.outputs, after.outputs)):
         names, now = [field.name for field in one], [field.name for field in other]
         if names != now and sorted(names) == sorted(now):
-            yield Change("task", f"order of {kind}", shown(names), shown(now), place=Place("task"))
+            yield Change("task", f"order of {kind}", shown(names), shown(now), place=Anchor("task"))
     if before.rollout != after.rollout:
-        place = Place("task", None, "rollout")
+        place = Anchor("task", None, "rollout")
         yield Change("task", "rollout", shown(before.rollout), shown(after.rollout), place=place)
 
 
@@ -39,7 +39,7 @@ def _fields(kind: str, old: tuple[FieldPlan, ...], new: tuple[FieldPlan, ...]) -
 
 
 def _added(kind: str, field: FieldPlan) -> Change:
-    text, place = field.type.text, Place(kind, field.name)
+    text, place = field.type.text, Anchor(kind, field.name)
     if kind == "output" or field.type.optional:
         return Change("task", f"{kind} {field.name}", None, text, place=place)
     message = f"the input `{field.name}` is new, and every caller has to give it"
@@ -50,15 +50,22 @@ def _added(kind: str, field: FieldPlan) -> Change:
 def _removed(kind: str, field: FieldPlan) -> Change:
     text = field.type.text
     if kind == "input":
-        return Change("task", f"{kind} {field.name}", text, None, place=Place("task"))
+        return Change("task", f"{kind} {field.name}", text, None, place=Anchor("task"))
     message = f"the output `{field.name}` is gone, and every caller that reads it fails"
     return Change(
-        "task", f"{kind} {field.name}", text, None, "", "output-removed", message, place=Place("output", field.name)
+        "task",
+        f"{kind} {field.name}",
+        text,
+        None,
+        "",
+        "output-removed",
+        message,
+        place=Anchor("output", field.name),
     )
 
 
 def _changed(kind: str, old: FieldPlan, new: FieldPlan) -> Iterator[Change]:
-    subject, place = f"{kind} {new.name}", Place(kind, new.name)
+    subject, place = f"{kind} {new.name}", Anchor(kind, new.name)
     if old.type != new.type:
         before, after = old.type.text, new.type.text
         if kind == "input":
@@ -69,7 +76,7 @@ def _changed(kind: str, old: FieldPlan, new: FieldPlan) -> Iterator[Change]:
             rule, message = _output_rule(new.name, old.type, new.type)
             yield Change("task", subject, before, after, "", rule, message, place=place)
     for name, one, other in fields_that_differ(old, new, but=("type", "name")):
-        yield Change("task", f"{subject}: {name}", shown(one), shown(other), place=Place(kind, new.name, name))
+        yield Change("task", f"{subject}: {name}", shown(one), shown(other), place=Anchor(kind, new.name, name))
 
 
 def _output_rule(name: str, old: TypePlan, new: TypePlan) -> tuple[str | None, str]:
@@ -108,8 +115,8 @@ def skill_changes(old: Version, new: Version) -> Iterator[Change]:
     for name in ("name", "title", "frontmatter", "load", "present"):
         one, other = getattr(before, name), getattr(after, name)
         if one != other:
-            yield Change("skill", name, shown(one), shown(other), place=Place("skill", after.name, name))
-    place = Place("skill", after.name, "about")
+            yield Change("skill", name, shown(one), shown(other), place=Anchor("skill", after.name, name))
+    place = Anchor("skill", after.name, "about")
     if before.about != after.about:
         yield Change("skill", "about", "", "", lines=_lines(before.about, after.about), place=place)
     if before.about_trainable != after.about_trainable:
@@ -122,11 +129,11 @@ def skill_changes(old: Version, new: Version) -> Iterator[Change]:
     names = [name for name in sections if name in now]
     if names != [name for name in now if name in sections]:
         yield Change(
-            "skill", "order of sections", shown(list(sections)), shown(list(now)), place=Place("skill", after.name)
+            "skill", "order of sections", shown(list(sections)), shown(list(now)), place=Anchor("skill", after.name)
         )
 
 
-def _thawed(called: str, subject: str, was: bool, is_: bool, place: Place) -> Change:
+def _thawed(called: str, subject: str, was: bool, is_: bool, place: Anchor) -> Change:
     modes = ("trainable" if was else "frozen", "trainable" if is_ else "frozen")
     if was:
         return Change("skill", subject, *modes, "stricter", place=place)
@@ -137,21 +144,23 @@ def _thawed(called: str, subject: str, was: bool, is_: bool, place: Place) -> Ch
 def _section(old: SectionPlan | None, new: SectionPlan | None, labels: Collection[str]) -> Iterator[Change]:
     if old is None and new is not None:
         lines = tuple(f"+ {line}" for line in new.text.splitlines())
-        yield Change("skill", f"{new.mode} section {new.name}", None, "", lines=lines, place=Place("section", new.name))
+        yield Change(
+            "skill", f"{new.mode} section {new.name}", None, "", lines=lines, place=Anchor("section", new.name)
+        )
     elif new is None and old is not None:
         lines = tuple(f"- {line}" for line in old.text.splitlines())
         frozen = old.mode == "frozen"
         message = f"the frozen section `{old.name}` is gone"
         yield Change(
             "skill", f"{old.mode} section {old.name}", "", None, "looser" if frozen else "",
-            "frozen-changed" if frozen else None, message, lines=lines, place=Place("section", old.name),
+            "frozen-changed" if frozen else None, message, lines=lines, place=Anchor("section", old.name),
         )  # fmt: skip
     elif old is not None and new is not None:
         yield from _changed_section(old, new, labels)
 
 
 def _changed_section(old: SectionPlan, new: SectionPlan, labels: Collection[str]) -> Iterator[Change]:
-    place = Place("section", new.name)
+    place = Anchor("section", new.name)
     if old.mode != new.mode:
         thawed = old.mode == "frozen"
         bearing: Bearing = "looser" if _FREEDOM[new.mode] > _FREEDOM[old.mode] else "stricter"
@@ -175,7 +184,7 @@ def _limit(old: SectionPlan, new: SectionPlan) -> Change:
     raised = old.limit is not None and (new.limit is None or new.limit > old.limit)
     before, after = (shown(limit, "tokens") if limit is not None else "no limit" for limit in (old.limit, new.limit))
     message = f"the section `{new.name}` may become longer: {before} became {after}"
-    place = Place("section", new.name, "limit")
+    place = Anchor("section", new.name, "limit")
     return Change(
         "skill", f"section {new.name}: limit", before, after, "looser" if raised else "stricter",
         "limit-raised" if raised else None, message, place=place,
