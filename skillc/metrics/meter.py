@@ -17,7 +17,18 @@ from skillc import user_code
 from skillc.data.baselines import baseline_scores
 from skillc.data.dataset import Dataset
 from skillc.errors import SkillcError
-from skillc.gates.terms import CallTerm, Constant, FieldTerm, ListTerm, MetricTerm, Operation, Term, TextConstant, walk
+from skillc.gates.terms import (
+    CallTerm,
+    Constant,
+    FieldTerm,
+    ListTerm,
+    MetricTerm,
+    Operation,
+    Term,
+    TextConstant,
+    fold,
+    walk,
+)
 from skillc.json_values import JsonObject
 from skillc.metrics.primitives import COUNTS, PRIMITIVES, SEARCHES, Measurement, Subject, phrases_of, same, text_of
 from skillc.metrics.user_metric import call, load_function
@@ -138,6 +149,9 @@ class Meter:
 
 _LONGEST = 80
 
+_Value = Fraction | JsonValue
+"""A number, or the text, field or list that a function is given."""
+
 
 def _lines(values: JsonObject) -> str:
     """Return values by name, one line each, as JSON so that none breaks its line, and cut where they are long."""
@@ -179,106 +193,98 @@ class _Once:
         return score
 
     def _number(self, term: Term) -> Fraction:
-        if isinstance(term, Constant):
-            return term.value
-        if isinstance(term, MetricTerm):
-            return self._scores[term.name]
-        if isinstance(term, CallTerm):
-            return self._call(term)
-        if isinstance(term, Operation):
-            return self._operation(term)
-        if isinstance(term, FieldTerm):
-            return _exact(self._value(term))
-        raise TypeError(f"not a quantity of one rollout: {term}")
+        return _exact(fold(term, self._evaluate))
 
-    def _operation(self, term: Operation) -> Fraction:
-        operator, operands = term.operator, term.operands
-        if operator in ("==", "!=") and any(isinstance(o, FieldTerm | TextConstant) for o in operands):
-            equal = same(*(self._value(operand) for operand in operands))
-            return Fraction(equal if operator == "==" else not equal)
-        if operator in ("and", "or"):
-            truths = [self._number(operand) != 0 for operand in operands]
-            return Fraction(all(truths) if operator == "and" else any(truths))
-        numbers_ = [self._number(operand) for operand in operands]
-        if operator == "negate":
-            return -numbers_[0]
-        if operator == "not":
-            return Fraction(numbers_[0] == 0)
-        left, right = numbers_
-        result = _OPERATIONS[operator](left, right)
-        return result if isinstance(result, Fraction) else Fraction(result)
+    def _evaluate(self, term: Term, inner: list[_Value]) -> _Value:
+        """Evaluate a part of a metric from the values of its own parts."""
+        match term:
+            case Constant(value) | TextConstant(value):
+                return value
+            case MetricTerm(name):
+                return self._scores[name]
+            case FieldTerm(name):
+                values = self._prediction if name in self._outputs else {**self._example.fields, **self._example.inputs}
+                return values.get(name)
+            case ListTerm():
+                return [_plain(value) for value in inner]
+            case CallTerm():
+                return self._call(term, inner)
+            case Operation():
+                return _operation(term, inner)
+        return None
 
-    def _call(self, term: CallTerm) -> Fraction:
+    def _call(self, term: CallTerm, inner: list[_Value]) -> Fraction:
         if term.function in ("min", "max", "clamp"):
-            parts = [self._number(argument) for argument in term.arguments]
+            numbers = [_exact(value) for value in inner]
             if term.function == "clamp":
-                return max(parts[1], min(parts[0], parts[2]))
-            return min(parts) if term.function == "min" else max(parts)
+                return max(numbers[1], min(numbers[0], numbers[2]))
+            return min(numbers) if term.function == "min" else max(numbers)
         if term.function in COUNTS:
             count = self._counts.get(term)
             if count is None:
-                count = Fraction(COUNTS[term.function](text_of(self._value(term.arguments[0]))))
-                self._counts[term] = count
+                count = self._counts[term] = Fraction(COUNTS[term.function](text_of(_plain(inner[0]))))
             return count
         score = self._primitives.get(term)
         if score is None:
-            measure, low, high = self._measure(term)
+            measure, low, high = self._measure(term, inner)
             score = self._primitives[term] = _within(_exact(measure.score), low, high)
             self.feedback.append(measure.feedback)
         return score
 
-    def _measure(self, term: CallTerm) -> tuple[Measurement, Fraction, Fraction]:
+    def _measure(self, term: CallTerm, inner: list[_Value]) -> tuple[Measurement, Fraction, Fraction]:
         """Return the result of a primitive and its declared range."""
+        options = dict(zip((name for name, _ in term.options), inner[len(term.arguments) :], strict=True))
         argument, *others = term.arguments
         if term.function in SEARCHES:
-            return SEARCHES[term.function](*self._searched(argument, others[0])), Fraction(0), Fraction(1)
+            search, reveal = SEARCHES[term.function], self._may_reveal(others[0])
+            return search(_plain(inner[0]), phrases_of(_plain(inner[1])), reveal), Fraction(0), Fraction(1)
         if term.function == "python":
             assert isinstance(argument, TextConstant)
-            low, high = (self._option(term.option(end)) for end in ("low", "high"))
-            given = [_told(other) for other in others]
+            given = [_python_argument(other) for other in others]
             measure = call(self._functions[argument.value], self._example, self._prediction, given, self._root)
-            return measure, _fraction(low, 0), _fraction(high, 1)
+            return measure, _fraction(options.get("low"), 0), _fraction(options.get("high"), 1)
         assert isinstance(argument, FieldTerm)
         subject = Subject(
             name=argument.name,
             type=self._outputs[argument.name].type,
             value=self._prediction.get(argument.name),
             gold=self._example.gold.get(argument.name),
-            options={name: self._option(value) for name, value in term.options},
+            options=options,
             reveal="gold" in self._plan.optimize.sees,
         )
         return PRIMITIVES[term.function](subject), Fraction(0), Fraction(1)
 
-    def _searched(self, field: Term, phrases: Term) -> tuple[JsonValue, list[str], bool]:
-        """Return the text, the phrases to find in it, and whether the feedback may name them."""
-        reveal = "gold" in self._plan.optimize.sees
-        if isinstance(phrases, FieldTerm):
-            # A column of the data may hold what the right answer is made of.
-            reveal = reveal or phrases.name not in {each.name for each in self._plan.data.fields}
-            return self._value(field), phrases_of(self._value(phrases)), reveal
-        parts = phrases.items if isinstance(phrases, ListTerm) else (phrases,)
-        return self._value(field), phrases_of([self._value(part) for part in parts]), True
-
-    def _option(self, term: Term | None) -> object:
-        if isinstance(term, Operation):
-            return self._number(term)
-        if isinstance(term, Constant | TextConstant):
-            return term.value
-        if isinstance(term, ListTerm):
-            return [self._option(item) for item in term.items]
-        return None
-
-    def _value(self, term: Term) -> JsonValue:
-        if isinstance(term, TextConstant):
-            return term.value
-        if isinstance(term, FieldTerm):
-            if term.name in self._outputs:
-                return self._prediction.get(term.name)
-            return {**self._example.fields, **self._example.inputs}.get(term.name)
-        return float(self._number(term))
+    def _may_reveal(self, phrases: Term) -> bool:
+        """Whether feedback may quote phrases: a column of the data may contain what the right answer is made of."""
+        if not isinstance(phrases, FieldTerm) or "gold" in self._plan.optimize.sees:
+            return True
+        return phrases.name not in {each.name for each in self._plan.data.fields}
 
 
-def _told(term: Term) -> JsonValue:
+def _operation(term: Operation, inner: list[_Value]) -> Fraction:
+    operator = term.operator
+    if operator in ("==", "!=") and any(isinstance(operand, FieldTerm | TextConstant) for operand in term.operands):
+        equal = same(*map(_plain, inner))
+        return Fraction(equal if operator == "==" else not equal)
+    numbers = [_exact(value) for value in inner]
+    match operator:
+        case "and":
+            return Fraction(all(numbers))
+        case "or":
+            return Fraction(any(numbers))
+        case "not":
+            return Fraction(not numbers[0])
+        case "negate":
+            return -numbers[0]
+    return Fraction(_OPERATIONS[operator](*numbers))
+
+
+def _plain(value: _Value) -> JsonValue:
+    """Return a value as JSON, an exact number as a float."""
+    return float(value) if isinstance(value, Fraction) else value
+
+
+def _python_argument(term: Term) -> JsonValue:
     """Return an argument for a function of the user: the name of a field, a text or a number."""
     if isinstance(term, FieldTerm):
         return term.name
