@@ -159,10 +159,14 @@ def main() -> int:
         return 0
     before = json.loads(options.file.read_text(encoding="utf-8"))
     after = json.loads(json.dumps(found))
-    names = [name for name in {**before, **after} if not (options.quick and name.startswith("compile "))]
-    lines = [f"{name}{line}" for name in names for line in differences(before.get(name), after.get(name))]
+    if options.quick:
+        before = {name: each for name, each in before.items() if not name.startswith("compile ")}
+    # Programs and the examples of codes come and go.
+    names = [name for name in before if name in after]
+    lines = [f"{name}{line}" for name in names for line in differences(before[name], after[name])]
     print("\n".join(lines[:200]))
-    print(f"{len(names):,} results, {len(lines):,} differences")
+    print(f"{len(names):,} results, {len(lines):,} differences; {len(before) - len(names)} removed,", end=" ")
+    print(f"{len(after) - len(names)} new")
     return 1 if lines else 0
 
 
