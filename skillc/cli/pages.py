@@ -17,7 +17,7 @@ def explain(code: str | None, as_json: bool) -> None:
 
     Exit status: 0 done, 2 there is no such code.
     """
-    from skillc.code_pages import laid_out, plain, shown
+    from skillc.code_pages import example_finding, format_examples, plain
     from skillc.diagnostics.codes import CODES, code_named
     from skillc.diagnostics.suggest import suggest
 
@@ -36,8 +36,8 @@ def explain(code: str | None, as_json: bool) -> None:
             f"there is no code `{code}`",
             hint=f"did you mean `{near}`?" if near else "`skillc explain` lists all codes",
         )
-    entry = laid_out(entry)
-    said = shown(entry)
+    entry = format_examples(entry)
+    finding = example_finding(entry)
     if as_json:
         page = {
             "format_version": 1,
@@ -45,17 +45,17 @@ def explain(code: str | None, as_json: bool) -> None:
             "title": entry.title,
             "explanation": entry.explanation,
             "found_by": entry.found_by,
-            "severity": said.severity if said else None,
-            "fix": said.fix if said else None,
-            "says": said.text if said else None,
+            "severity": finding.severity if finding else None,
+            "fix": finding.fix if finding else None,
+            "says": finding.text if finding else None,
             "files": dict(entry.files),
             "bad": entry.bad,
             "good": entry.good,
-            "mended": dict(entry.mended),
+            "mended": dict(entry.fixed_files),
         }
         print_json(page)
     else:
-        click.echo(plain(entry, said))
+        click.echo(plain(entry, finding))
 
 
 @click.command(

@@ -179,7 +179,7 @@ def _uri(name: str, root: Path) -> str:
 
 
 def annotation(diagnostic: Diagnostic) -> str:
-    """One line: `::error file=a.skill,line=6,col=34,endLine=6,endColumn=41,title=SK204 an unknown name::message`.
+    """One line: `::error file=a.skill,line=6,col=34,endLine=6,endColumn=41,title=SK204 unknown name::message`.
 
     Columns are left out where a finding goes over several lines, which GitHub refuses otherwise.
     """

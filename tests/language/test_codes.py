@@ -7,34 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from skillc.code_pages import FOLDER, findings, laid_out, pages, plain, shown
-from skillc.diagnostics.codes import CODES, Code
+from skillc.code_pages import FOLDER, example_finding, findings, format_examples, pages, plain
+from skillc.diagnostics.codes import CODES, RETIRED, Code
 from skillc.diagnostics.diagnostic import Severity
 from skillc.versions.change import RULES
 
 ROOT = Path(__file__).parents[2]
-STAGES = {
-    "0": "syntax",
-    "1": "modules",
-    "2": "names",
-    "3": "types",
-    "4": "data",
-    "5": "gates",
-    "6": "models",
-    "7": "versions",
-    "9": "internal",
-}
 # Mistakes of skillc itself, which no program is meant to show, and what takes two versions of a program.
 ELSEWHERE = ("internal", "versions")
-# Codes that no folder can show, such as a file that can't be read.
+# Codes that no folder can show: a file that can't be read, and what `check` always reports first under another code.
 PACKAGED = {"SK113", "SK114", "SK115", "SK116", "SK117", "SK119", "SK120"}  # `test_skill_packages.py` shows them
-UNSHOWN = {"SK040", "SK560", "SK121", *PACKAGED}
-EXAMPLES = [laid_out(code) for code in CODES.values() if code.bad]
+UNSHOWN = {"SK040", "SK121", "SK560", *PACKAGED}
+EXAMPLES = [format_examples(code) for code in CODES.values() if code.bad]
 
 
 @pytest.mark.parametrize("code", EXAMPLES, ids=lambda code: code.code)
-def test_the_failing_example_shows_the_code_and_the_mended_one_is_right(code: Code) -> None:
-    bad, good = findings(code), findings(code, mended=True)
+def test_the_failing_example_shows_the_code_and_the_fixed_one_is_right(code: Code) -> None:
+    bad, good = findings(code), findings(code, fixed=True)
     assert code.code in {each.code for each in bad}
     assert code.code not in {each.code for each in good}
     # A page shows too few examples to pay for a run.
@@ -52,7 +41,7 @@ def test_examples_of_syntax_show_one_thing(code: Code) -> None:
     if code.code in ("SK041", "SK042", "SK043"):
         others = {"SK409"}
     assert {each.code for each in findings(code)} == {code.code} | others
-    assert findings(code, mended=True) == ()
+    assert findings(code, fixed=True) == ()
 
 
 def test_what_breaking_says_of_two_programs_has_an_example() -> None:
@@ -70,26 +59,25 @@ def test_codes_without_an_example_are_few_and_say_why() -> None:
 @pytest.mark.parametrize("code", CODES.values(), ids=lambda code: code.code)
 def test_pages(code: Code) -> None:
     assert re.fullmatch(r"SK\d{3}", code.code)
-    assert STAGES[code.code[2]] == code.stage
     assert code.title
     assert not code.title.endswith(".")
     assert code.explanation.endswith(".")
     assert bool(code.bad) == bool(code.good)
     assert code.bad or not code.files
-    assert set(code.mended) <= set(code.files)
-    assert (code.bad, code.files) != (code.good, {**code.files, **code.mended}) or not code.bad
+    assert set(code.fixed_files) <= set(code.files)
+    assert (code.bad, code.files) != (code.good, {**code.files, **code.fixed_files}) or not code.bad
 
 
 @pytest.mark.parametrize("code", EXAMPLES[::7], ids=lambda code: code.code)
 def test_a_page_for_a_terminal(code: Code) -> None:
-    said = shown(code)
-    assert said is not None
-    page = plain(code, said)
+    finding = example_finding(code)
+    assert finding is not None
+    page = plain(code, finding)
     assert code.title in page
-    assert f"{said.severity}[{code.code}]" in page
+    assert f"{finding.severity}[{code.code}]" in page
     assert "/tmp" not in page
     # A program and a message are as long as they are.
-    prose = [line for line in page.splitlines() if not line.startswith((" ", said.severity))]
+    prose = [line for line in page.splitlines() if not line.startswith((" ", finding.severity))]
     assert all(len(line) < 140 for line in prose)
 
 
@@ -107,3 +95,5 @@ def test_every_code_in_use_is_registered_and_every_registered_code_is_in_use() -
         if "codes" not in path.parts:
             used |= set(re.findall(r'"(SK\d{3})"', path.read_text("utf-8")))
     assert used == set(CODES)
+    assert not set(CODES) & set(RETIRED)
+    assert set(RETIRED.values()) <= set(CODES)

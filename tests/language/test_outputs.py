@@ -120,7 +120,7 @@ def test_annotations() -> None:
     source = Source("a,b:c%.skill", "one\ntwo three\n")
     found = Diagnostic("SK204", "100 % `a, b`: no", Label(source, Span(8, 13)), hint="write `x`")
     assert annotation(found) == (
-        "::error file=a%2Cb%3Ac%25.skill,line=2,col=5,endLine=2,endColumn=10,title=SK204 an unknown name"
+        "::error file=a%2Cb%3Ac%25.skill,line=2,col=5,endLine=2,endColumn=10,title=SK204 unknown name"
         "::100 %25 `a, b`: no%0Awrite `x`"
     )
     note = Diagnostic("SK409", "m", Label(source, Span(0, 13)), Severity.NOTE)

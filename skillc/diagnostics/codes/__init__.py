@@ -18,7 +18,7 @@ def _assemble() -> Mapping[str, Code]:
     for stage in (text, modules, names, types, data, gates, models, versions):
         for code in stage.CODES:
             if code.code in found:
-                raise ValueError(f"the code {code.code} is registered twice")
+                raise ValueError(f"{code.code} is registered twice")
             found[code.code] = code
     return MappingProxyType(found)
 
@@ -32,5 +32,5 @@ RETIRED: Mapping[str, str] = MappingProxyType(
 
 
 def code_named(word: str) -> Code | None:
-    """The entry of a code, or of the one that took its place."""
+    """Return the entry of a code or of its replacement."""
     return CODES.get(RETIRED.get(word, word))

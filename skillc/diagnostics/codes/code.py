@@ -7,28 +7,26 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Phase = Literal["check", "plan", "data", "compile"]
-"""What finds a mistake: `skillc check`; `skillc plan` and what begins with it, on the program's data; `skillc check
---data`; or only a verb that asks models."""
-
+"""The first command that reports a code: `check`, `plan`, `check --data`, or one that calls models."""
 
 _STAGES = ("syntax", "modules", "names", "types", "data", "gates", "models", "versions", "", "internal")
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What `skillc explain` says about a code; also the text of its page in the documentation.
+    """A diagnostic code and its page, which `skillc explain` prints and the documentation contains.
 
     Attributes:
-        number: three digits, of which the first is the stage. Never reused for another meaning.
-        title: the mistake in a few words, lower case.
-        explanation: why it is one, and what to do; markdown, one or a few paragraphs.
-        bad: a program or a part of one that yields this code. Empty where no text of a program can
-            (a file that can't be read, what an earlier code always says first); the explanation says why.
-        good: the same, mended; never empty where `bad` is given.
-        files: what lies beside both programs, by path: data, used files.
-        mended: files that are another beside the mended one.
-        found_by: the first verb that finds it.
-        settled_by: the last verb that may find it, which reports a suppression as unused; `found_by` if None.
+        number: three digits, the first is the stage. Never reused for another meaning.
+        title: the problem in a few words, lower case.
+        explanation: what is wrong, why it matters, how to fix it; markdown, one or a few paragraphs.
+        bad: a program, or a part of one, that yields this code. Empty if no text of a program can; the explanation
+            then gives the reason.
+        good: the same program, fixed; present if `bad` is.
+        files: files beside both programs, by path: data, imported files.
+        fixed_files: files that differ beside the fixed program.
+        found_by: the first command that reports it.
+        settled_by: the last command that may report it, which then reports unused suppressions; `found_by` if None.
     """
 
     number: int
@@ -37,16 +35,16 @@ class Code:
     bad: str = ""
     good: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
-    mended: Mapping[str, str] = field(default_factory=dict)
+    fixed_files: Mapping[str, str] = field(default_factory=dict)
     found_by: Phase = "check"
     settled_by: Phase | None = None
 
     @property
     def code(self) -> str:
-        """The code as messages show it: `SK409`."""
+        """The code as messages print it: `SK409`."""
         return f"SK{self.number:03}"
 
     @property
     def stage(self) -> str:
-        """What the code is about: the first digit in a word."""
+        """The stage that the first digit denotes."""
         return _STAGES[self.number // 100]

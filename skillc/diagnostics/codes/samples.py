@@ -1,4 +1,4 @@
-"""Programs for the examples of codes: a small one, and two versions of one."""
+"""Programs for the examples of codes: a small one, and two versions of another."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ gate better = candidate.correct > incumbent.correct
 
 
 def program(more: str = "", *, goal: str = "exact_match(answer)", gate: str = "", use: str = "") -> str:
-    """The program with more statements, another goal, a further gate, a `use`."""
+    """Return the small program with more statements, another goal, a second gate, a `use`."""
     text = _PROGRAM.replace("{use}", use).replace("{more}", more)
     if "topic" not in f"{more} {goal} {gate}":
         text = text.replace(_FIELD, "")
@@ -40,13 +40,13 @@ _QUESTIONS = (
 
 
 def trivia(count: int) -> str:
-    """So many lines of `trivia.jsonl`, each question another; topics in turn."""
+    """Return `count` lines of `trivia.jsonl` with distinct questions and alternating topics."""
     lines = []
     for i in range(count):
         question, answer, topic = _QUESTIONS[i % len(_QUESTIONS)]
         text = question if i < len(_QUESTIONS) else f"{question} ({i // len(_QUESTIONS) + 1})"
-        lines.append(json.dumps({"question": text, "answer": answer, "topic": topic}))
-    return "\n".join(lines) + "\n"
+        lines.append(json.dumps({"question": text, "answer": answer, "topic": topic}) + "\n")
+    return "".join(lines)
 
 
 # ---- two versions -----------------------------------------------------------------------------------
@@ -104,20 +104,20 @@ _CHANGES: Mapping[str, tuple[tuple[str, str], ...]] = {
 _ROW = '{{"ticket": "ticket number {i}", "team": "{team}", "reply": "thanks", "shop": "s{shop}", "product": "lamp"}}\n'
 
 
-def later(code: str) -> str:
-    """The version in which something of the code got weaker; empty where no two programs show it."""
+def later_version(code: str) -> str:
+    """Return `EARLIER` with the change that a code reports; empty if no two programs show it."""
     if code not in _CHANGES:
         return ""
     text = EARLIER
     for old, new in _CHANGES[code]:
         if text.count(old) != 1:
-            raise ValueError(f"the change `{old}` of {code} does not name one place")
+            raise ValueError(f"the change `{old}` of {code} does not occur exactly once")
         text = text.replace(old, new)
     return text
 
 
-def beside(code: str) -> Mapping[str, str]:
-    """What lies beside the later version."""
+def files_beside(code: str) -> Mapping[str, str]:
+    """Return the files beside the later version."""
     if code not in _CHANGES:
         return {}
     rows = (_ROW.format(i=i, team=("billing", "shipping")[i % 2], shop=i % 20) for i in range(60))

@@ -1,334 +1,311 @@
-"""Codes SK0xx and SK9xx: text, syntax, comments for skillc, and mistakes of skillc itself."""
+"""Codes SK0xx and SK9xx: text, syntax, suppressions, and bugs of skillc."""
 
 from __future__ import annotations
 
 from skillc.diagnostics.codes.code import Code
 from skillc.diagnostics.codes.samples import program
 
-_GENERAL = (
+_SYNTAX = (
     Code(
         1,
-        "something stands where it can't",
-        "Every statement has one shape: `words (parameters) : type = value { block }`. The message names what could "
-        "have stood at this place. A statement ends with its line, unless the line ends in an operator, `=`, `,` or "
-        "`:`, a bracket is open, or the next line begins with an operator or `{`.",
+        "unexpected token",
+        "The message names the tokens that are valid here. Every statement has the form `words (parameters) : type = "
+        "value { block }` and ends with its line, unless the line ends in an operator, `=`, `,` or `:`, a bracket is "
+        "open, or the next line begins with an operator or `{`.",
         "goal score = 0.9 * * correct\n",
         "goal score = 0.9 * correct\n",
     ),
     Code(
         2,
-        "a character that means nothing",
-        "No part of the language begins with this character. Inside of strings and texts every character may stand.",
+        "unknown character",
+        "No token begins with this character. Strings and texts may contain any character.",
         "goal score = correct @ team\n",
         "goal score = correct\n",
     ),
     Code(
         3,
-        "a bracket that is never closed",
-        "The next statement begins, or the file ends, while this bracket is open. Where several could be meant, "
-        "indentation decides which one is named.",
+        "unclosed bracket",
+        "The next statement begins, or the file ends, before this bracket is closed. If several brackets are open, "
+        "indentation decides which one is reported.",
         'data {\n  source = "tickets.jsonl"\n\ngoal score = correct\n',
         'data {\n  source = "tickets.jsonl"\n}\n\ngoal score = correct\n',
     ),
     Code(
         4,
-        "a bracket that closes nothing",
-        "No bracket of this kind is open here. Perhaps one too many was written, or the opening one got lost.",
+        "unmatched closing bracket",
+        "No bracket of this kind is open here. Remove it, or add the opening bracket.",
         "goal score = correct)\n",
         "goal score = correct\n",
     ),
     Code(
         10,
         "nested too deeply",
-        "Brackets, calls and signs nest at most 100 levels deep. A sum or a product has at most 10,000 operators in a "
-        "row. Give parts of the expression names.",
+        "Brackets, calls and signs nest at most 100 levels deep, and a sum or product has at most 10,000 operators. "
+        "Move parts of the expression into named metrics.",
         "goal score = " + "(" * 101 + "1" + ")" * 101 + "\n",
         "goal score = 1\n",
     ),
     Code(
         11,
-        "too many mistakes",
-        "After 100 mistakes the rest of the file is not read; most likely it is not a program at all.",
+        "too many syntax errors",
+        "Parsing stops after 100 errors. The file is probably not a program.",
         "task @\n" * 101,
         "task {\n}\n",
     ),
     Code(
         25,
-        "a zipped skill",
-        "Packed agent skills are zip files with the suffix `.skill` too. This one begins as they do. Unpack it; its "
-        "`SKILL.md` can be the start of a program.",
+        "zipped skill",
+        "Packaged agent skills are zip files that also have the suffix `.skill`, and this file is one. Unpack it; a "
+        "program can import the sections of its `SKILL.md`.",
         "PK\x03\x04\n",
         'use "./SKILL.md" as today\n',
     ),
-)
-
-_TEXTS = (
     Code(
         5,
-        "a string without an end",
-        'A string stands on one line between two `"`. Inside, `"` is written `\\"`. A text of several lines stands '
-        'between two `"""`.',
+        "unterminated string",
+        'A string is on one line between two `"`. Write `\\"` for a quote inside it, and use `"""` for several lines.',
         'model target = "openai/gpt-5.5\n',
         'model target = "openai/gpt-5.5"\n',
     ),
     Code(
         6,
-        "a text without an end",
-        'A text of several lines ends with `"""` on a line of its own. None was found before the next text or '
-        "statement.",
+        "unterminated text",
+        'A text of several lines ends with `"""` on a separate line. None follows before the next text or statement.',
         'frozen section style = """\n  Short sentences.\n\ngoal score = correct\n',
         'frozen section style = """\n  Short sentences.\n"""\n\ngoal score = correct\n',
     ),
     Code(
         7,
-        "a closing fence behind words",
-        'The `"""` that closes a text of several lines stands on a line of its own, so that the last line of the '
-        'text can be seen to be one. Inside of a text `"""` is written `\\"""`.',
+        'closing `"""` after other words',
+        'The closing `"""` is on a separate line, so that the last line of the text is unambiguous. Write `\\"""` for '
+        "three quotes inside a text.",
         'frozen section style = """\n  Short sentences."""\n',
         'frozen section style = """\n  Short sentences.\n"""\n',
     ),
     Code(
         8,
-        "an unknown escape",
-        'A string knows `\\"`, `\\\\`, `\\n`, `\\t`, `\\r`, `\\u00e9` and `\\u{1F600}`. A backslash is written `\\\\`. '
-        'A text between `"""` needs no escapes.',
+        "unknown escape sequence",
+        'A string may contain `\\"`, `\\\\`, `\\n`, `\\t`, `\\r`, `\\u00e9` and `\\u{1F600}`. Write `\\\\` for a '
+        'backslash. A text between `"""` needs no escapes.',
         'data { source = "data\\questions.csv" }\n',
         'data { source = "data/questions.csv" }\n',
     ),
     Code(
         18,
-        "quotes of another kind",
-        "Strings stand in straight double quotes. Word processors and chats turn them into curly ones.",
+        "curly quotes",
+        "Strings are in straight double quotes. Word processors and chats replace them with curly ones.",
         "model target = “openai/gpt-5.5”\n",
         'model target = "openai/gpt-5.5"\n',
     ),
     Code(
         31,
-        "a character that hides what a text says",
-        "Characters that turn the direction of writing show a text in another order than it is read. Others show "
-        "nothing at all and are still read, by a model too; and some are the end of a line in one editor and not in "
-        "another, so that a statement seems to be a comment, or the reverse. In a string such a character can be "
-        "written as an escape, `\\u{202e}`, which everybody sees.",
+        "invisible or direction-changing character",
+        "Bidirectional controls display a text in another order than it is read. Zero-width characters are invisible, "
+        "but a model reads them. Some line separators end a line in one editor only, so that a statement looks like a "
+        "comment. Remove the character, or write it as a visible escape in a string: `\\u{202e}`.",
         program("# checked\u202e"),
         program("# checked"),
     ),
     Code(
         32,
-        "the two sides of a merge",
-        "git could not merge a place, and left both sides in it, between marks. Where that is the text of a section, "
-        "it would be shown to a model as it stands, so such marks are a mistake in texts too; a text that speaks of "
-        "them can indent them. Everything else is checked with the first side.",
+        "unresolved merge conflict",
+        "git left both sides of a merge between conflict markers. Keep one side and remove the markers. They are an "
+        "error inside texts too, because a model would read them; indent markers that a text should quote. The rest "
+        "of the file is checked with our side.",
         program("<<<<<<< HEAD\noptimize { batch = 20 }\n=======\noptimize { batch = 30 }\n>>>>>>> other"),
         program("optimize { batch = 20 }"),
     ),
     Code(
         24,
-        "a character that looks like another",
-        "No-break spaces, zero-width characters and full-width signs come with copied text. They look right and are "
-        "something else; so are letters of another script that look like Latin ones. `skillc` names them, and replaces "
-        "them if asked to.",
+        "lookalike character",
+        "Copied text often contains no-break spaces, zero-width characters, full-width signs, or letters of another "
+        "script that look like Latin ones. The message names the character, and its fix replaces it.",
         "goal\u00a0score = correct\n",
         "goal score = correct\n",
     ),
-)
-
-_NUMBERS = (
     Code(
         9,
-        "a number with too many digits",
-        "Numbers are exact, and may have 40 digits and an exponent of 30.",
+        "number with too many digits",
+        "Numbers are exact. They have at most 40 digits and an exponent of at most 30.",
         "budget { tokens = 1e400 }\n",
         "budget { tokens = 31M }\n",
     ),
     Code(
         20,
-        "money that is not in dollars",
-        "Prices of models are in dollars, so budgets are too. The `$` stands before the amount, without a space.",
+        "currency other than dollars",
+        "Model prices are in dollars, so budgets are too. Write `$` before the amount, without a space.",
         "budget { cost = €3 }\n",
         "budget { cost = $3 }\n",
     ),
     Code(
         21,
-        "a number without a digit beside its point",
-        "A number has digits on both sides of its point.",
+        "missing digit next to the decimal point",
+        "A number has digits on both sides of its decimal point.",
         "metric brief = .5 * correct\n",
         "metric brief = 0.5 * correct\n",
     ),
-)
-
-_OPERATORS = (
     Code(
         14,
-        "`=` where `==` is meant",
-        "`=` gives a name its value; `==` compares.",
+        "`=` instead of `==`",
+        "`=` assigns a value; `==` compares.",
         'metric billing = team = "billing"\n',
         'metric billing = team == "billing"\n',
     ),
     Code(
         15,
-        "logic in signs",
-        "`and`, `or` and `not` are words.",
+        "logical operator written as a symbol",
+        "The logical operators are the words `and`, `or` and `not`.",
         "gate safe = better && !worse\n",
         "gate safe = better and not worse\n",
     ),
     Code(
         16,
-        "an operator of another language",
-        "Comparisons are `<`, `<=`, `>`, `>=`, `==` and `!=`; arithmetic is `+`, `-`, `*` and `/`.",
+        "unsupported operator",
+        "The comparisons are `<`, `<=`, `>`, `>=`, `==` and `!=`; the arithmetic operators are `+`, `-`, `*` and `/`.",
         "gate safe = candidate.correct ≥ incumbent.correct\n",
         "gate safe = candidate.correct >= incumbent.correct\n",
     ),
     Code(
         17,
-        "a condition with branches",
-        "There is no `if`, no `? :` and no loop. In a metric a condition counts as 0 or 1, so `(when) * a + (not when) "
-        "* b` is `a` when the condition holds and `b` otherwise. A gate is itself a condition.",
+        "unsupported control flow",
+        "The language has no `if`, no `? :` and no loops. In a metric a condition counts as 0 or 1, so `(when) * a + "
+        "(not when) * b` is `a` if the condition holds and `b` otherwise. A gate is itself a condition.",
         "metric paid = correct if urgent else brief\n",
         "metric paid = urgent * correct + (not urgent) * brief\n",
     ),
     Code(
         27,
-        "an operator where `=` belongs",
-        "A value is given with one plain `=`.",
+        "compound assignment instead of `=`",
+        "A value is assigned with a plain `=`.",
         "goal score := correct\n",
         "goal score = correct\n",
     ),
     Code(
         28,
-        "no power and no modulo",
-        "`%` belongs to a number: `5%` is 0.05. A power is written as a product.",
+        "unsupported power or modulo",
+        "`%` belongs to a number: `5%` is 0.05. Write a power as a product.",
         "metric steep = brief ** 2\n",
         "metric steep = brief * brief\n",
     ),
-)
-
-_STATEMENTS = (
     Code(
         12,
-        "commas between statements",
-        "Commas separate items of a list and arguments. Statements stand on lines of their own, or are separated by "
-        "`;`.",
+        "comma between statements",
+        "Commas separate list items and arguments. Put statements on separate lines, or separate them with `;`.",
         "budget { epochs = 4, cost = $3 }\n",
         "budget { epochs = 4; cost = $3 }\n",
     ),
     Code(
         13,
-        "`:` where `=` belongs",
-        "A colon is followed by a type (`input ticket: text`), `=` by a value.",
+        "`:` instead of `=`",
+        "A type follows `:`, as in `input ticket: text`; a value follows `=`.",
         "trainable section rules { limit: 800 tokens }\n",
         "trainable section rules { limit = 800 tokens }\n",
     ),
     Code(
         19,
-        "a comment of another language",
-        "A comment begins with `#` and ends with its line. `///` documents the statement below it.",
+        "unsupported comment syntax",
+        "A comment begins with `#` and ends with the line. `///` documents the statement below it.",
         "goal score = correct  // the share of right answers\n",
         "goal score = correct  # the share of right answers\n",
     ),
     Code(
         22,
-        "not a name",
-        "A name begins with a letter and goes on with letters, digits and `_`. A hyphen is a minus. Names of the "
-        "program stand without quotes. `route_tickets` becomes `route-tickets` where agents want it so.",
+        "invalid name",
+        "A name begins with a letter, continues with letters, digits and `_`, and has no quotes. A hyphen means minus. "
+        "The skill's file gets hyphens where agents require them: `route_tickets` becomes `route-tickets`.",
         "skill route-tickets {\n}\n",
         "skill route_tickets {\n}\n",
     ),
     Code(
         23,
-        "a comma is missing",
-        "Items of a list and arguments of a function are separated by commas.",
+        "missing comma",
+        "Commas separate the items of a list and the arguments of a function.",
         'tools = ["house:act" "house:inventory"]\n',
         'tools = ["house:act", "house:inventory"]\n',
     ),
     Code(
         26,
-        "a value is missing",
-        "Something must follow `=`, and a type must follow `:`.",
+        "missing value",
+        "A value follows `=`, and a type follows `:`.",
         "budget {\n  cost =\n}\n",
         "budget {\n  cost = $3\n}\n",
     ),
     Code(
         29,
-        "a block as a value",
-        "A block belongs to its statement and stands at its end: `data { ... }`. Only what is given to a name, such "
-        "as a string or a number, follows `=`.",
+        "block used as a value",
+        "A block follows its statement without `=`: `data { ... }`. Values such as strings and numbers follow `=`.",
         'data = { source = "tickets.jsonl" }\n',
         'data { source = "tickets.jsonl" }\n',
     ),
     Code(
         30,
-        "a reserved word",
-        "`and`, `or` and `not` can't be names, and `use` can't begin a setting. All other words can.",
+        "reserved word",
+        "`and`, `or` and `not` can't be names, and `use` can't begin a setting. All other words can be names.",
         "metric not = correct\n",
         "metric wrong = 1 - correct\n",
     ),
 )
 
-_SYNTAX = (*_GENERAL, *_TEXTS, *_NUMBERS, *_OPERATORS, *_STATEMENTS)
-
 
 _UNREAD = "metric close = f1(answer)"
 
 
-_COMMENTS = (
+_SUPPRESSIONS = (
     Code(
         40,
-        "a file that is no program",
-        "There is no such file, it may not be read, or what it holds is no text in UTF-8. The other files of the "
-        "command are checked all the same, and the exit status is 2. No text of a program can show it.",
+        "unreadable file",
+        "The file does not exist, can't be opened, or is not UTF-8 text. The other files of the command are checked, "
+        "and the exit status is 2. No text of a program can show it.",
     ),
     Code(
         41,
-        "a suppression that can't be read",
-        "A finding is suppressed by `# skillc: ignore[SK409] why it may stay`: the codes in square brackets, then the "
-        "reason. At the end of a line it holds for the findings that begin on that line; on a line of its own for "
-        "those in the statement below, its block included.",
+        "malformed suppression",
+        "A suppression is a comment of the form `# skillc: ignore[SK409] why it may stay`: the codes in square "
+        "brackets, then the reason. At the end of a line it covers findings that begin on that line. On a separate "
+        "line it covers the statement below, including its block.",
         program(f"{_UNREAD}  # skillc: ignore SK409, the report shows it"),
         program(f"{_UNREAD}  # skillc: ignore[SK409] the report shows it"),
     ),
     Code(
         42,
-        "a suppression without a reason",
-        "Whoever reads the program later sees that something was passed over, and must be able to tell whether it "
-        "still may be. So nothing is suppressed until the reason stands behind the codes.",
+        "suppression without a reason",
+        "A later reader must be able to judge whether the suppression is still valid. Write the reason after the "
+        "codes; until then nothing is suppressed.",
         program(f"{_UNREAD}  # skillc: ignore[SK409]"),
         program(f"{_UNREAD}  # skillc: ignore[SK409] the report shows it"),
     ),
     Code(
         43,
-        "a suppression of a code that does not exist",
+        "suppression of an unknown code",
         "`skillc explain` lists all codes.",
         program(f"{_UNREAD}  # skillc: ignore[SK4O9] the report shows it"),
         program(f"{_UNREAD}  # skillc: ignore[SK409] the report shows it"),
     ),
     Code(
         44,
-        "an error that can't be suppressed",
-        "Warnings and notes may be passed over, an error may not: what it is about has no meaning, so there is "
-        "nothing to go on with.",
+        "suppression of an error",
+        "Only warnings and notes can be suppressed. Code with an error has no meaning, so there is nothing to run.",
         program(gate="regressed(correct) <= 5  # skillc: ignore[SK303] it is meant so"),
         program(gate="regressed(correct) <= 5%"),
     ),
     Code(
         45,
-        "a suppression that suppresses nothing",
-        "What it was for is gone, or begins on another line. It would hide the next finding of this code. Codes that "
-        "only `skillc plan` or `skillc check --data` finds are judged there, on the program as it is written.",
+        "unused suppression",
+        "The suppressed finding no longer exists, or begins on another line. Remove the comment: it would hide the "
+        "next finding with this code. Suppressions of codes that only `skillc plan` or `skillc check --data` reports "
+        "are checked there, for the program without command-line overrides.",
         program("metric close = f1(answer)  # skillc: ignore[SK409] shown", gate="candidate.close > 0.5"),
         program("metric close = f1(answer)", gate="candidate.close > 0.5"),
     ),
 )
 
 
-_INTERNAL = (
-    Code(
-        901,
-        "the formatter would have changed the program",
-        "Before `skillc fmt` writes a file it proves that the result is the same program with the same "
-        "comments, and that formatting it once more changes nothing. Here it did not come out so. This is a "
-        "bug in skillc and none of yours: the file is as it was. Please report it with the statement that the "
-        "message points at; until it is mended, every other verb works with the file as it stands.",
-    ),
+_INTERNAL = Code(
+    901,
+    "bug: the formatter would change the program",
+    "Before `skillc fmt` writes a file it checks that the result is the same program with the same comments, and that "
+    "formatting it again changes nothing. That check failed, which is a bug in skillc. The file is unchanged, and all "
+    "other commands work with it. Please report the bug with the statement that the message points at.",
 )
 
-CODES: tuple[Code, ...] = (*_SYNTAX, *_COMMENTS, *_INTERNAL)
+CODES: tuple[Code, ...] = (*_SYNTAX, *_SUPPRESSIONS, _INTERNAL)
