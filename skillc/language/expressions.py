@@ -24,12 +24,12 @@ from skillc.language.types import (
     NumberType,
     TextType,
     Typed,
-    as_prose,
-    as_quantity,
-    as_truth,
     bare,
     base_amount,
+    condition_type,
     literal,
+    number_type,
+    text_type,
 )
 from skillc.syntax import nodes
 from skillc.syntax.source import Span
@@ -91,7 +91,7 @@ class Lowering:
         Raises:
             Broken: it is no number.
         """
-        quantity = as_quantity(typed, counts_truth=self.scope.level is Level.EXAMPLE)
+        quantity = number_type(typed, conditions=self.scope.level is Level.EXAMPLE)
         if quantity is None:
             self._no_number(node, typed)
         return quantity
@@ -103,7 +103,7 @@ class Lowering:
             Broken: it is none; the error has been reported.
         """
         typed = self.lower(node)
-        truth = as_truth(typed)
+        truth = condition_type(typed)
         if truth is None:
             hint = "compare it, as in `... > ...`"
             if isinstance(typed.type, NumberType) and typed.type.range.high == 1 and self.scope.level is Level.EXAMPLE:
@@ -181,7 +181,7 @@ class Lowering:
         scope = self.scope
         if isinstance(typed.term, MetricTerm) and typed.term.name in scope.metrics.names:
             return scope.metrics.metric(typed.term.name, self.depth)
-        quantity = as_quantity(typed, counts_truth=True)
+        quantity = number_type(typed, conditions=True)
         if quantity is None:
             raise scope.fail(
                 "SK311", span, "a metric is needed here", "give the name of one, or an expression of fields and metrics"
@@ -324,7 +324,7 @@ def lower_comparison(low: Lowering, node: nodes.Compare) -> Typed:
     left, right = low.every(low.lower, node.operands)
     operator = cast("Comparison", node.operators[0])
     term = Operation(operator, (left.term, right.term))
-    if as_prose(left) is not None or as_prose(right) is not None:
+    if text_type(left) is not None or text_type(right) is not None:
         return Typed(term, _texts(low, node, left, right))
     sides = {id(operand): side for operand, side in zip(node.operands, (left, right), strict=True)}
     a, b = low.every(lambda operand: low.as_number(operand, sides[id(operand)]), node.operands)
@@ -336,14 +336,14 @@ def lower_comparison(low: Lowering, node: nodes.Compare) -> Typed:
 def _texts(low: Lowering, node: nodes.Compare, left: Typed, right: Typed) -> ConditionType:
     scope = low.scope
     for typed, operand in ((left, node.operands[0]), (right, node.operands[1])):
-        if as_prose(typed) is None:
+        if text_type(typed) is None:
             other = node.operands[1 if operand is node.operands[0] else 0]
             message = f"`{scope.shown(other.span)}` is a text, and a text is never a number"
             raise scope.fail("SK307", node.span, message, "compare a text with a text in quotes")
     if node.operators[0] not in ("==", "!="):
         raise scope.fail("SK307", node.span, "texts have no order", "compare them with `==` or `!=`")
     for typed, opposite, place in ((left, right, node.operands[1]), (right, left, node.operands[0])):
-        prose = as_prose(typed)
+        prose = text_type(typed)
         if prose is None or not prose.labels or not isinstance(opposite.term, TextConstant):
             continue
         if opposite.term.value not in prose.labels:

@@ -1,17 +1,17 @@
-"""Types of expressions: a quantity (unit, range, level), a condition, a text, or a thing; and written numbers."""
+"""Types of expressions (number, condition, text, column, argument), number literals, and how errors are reported."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
 
-from skillc.diagnostics.diagnostic import Reporter
+from skillc.diagnostics.diagnostic import Fix, Label, Reporter
 from skillc.diagnostics.suggest import spelling_hint
 from skillc.gates.functions import Level
 from skillc.gates.intervals import EVERYTHING, UNIT, Interval
 from skillc.gates.terms import Constant, MetricTerm, Term
 from skillc.gates.units import SYNONYMS, UNITS
-from skillc.language.checked import Amount, CheckedMetric, FieldType
+from skillc.language.checked import Amount, CheckedMetric, Entity, FieldType, Setting
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
 from skillc.text import listed
@@ -52,7 +52,7 @@ class ColumnType:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentType:
-    """An argument that is not a value: `state`, `word`, `list`, `skill`, `claim`; `text` is its source."""
+    """An argument that is not a value: `state`, `word`, `list`, `skill`, `claim`; `text` is its source text."""
 
     kind: str
     text: str = ""
@@ -69,27 +69,70 @@ class Typed:
     type: Type
 
 
+# ---- errors ---------------------------------------------------------------------------------------
+
+
 class Broken(Exception):  # noqa: N818
-    """An error in an expression that is already reported; never leaves the package."""
+    """An error in the program that is already reported; never leaves the package.
+
+    Every function of the package that reads a part of a program raises it if that part has no meaning.
+    """
 
 
-def as_quantity(typed: Typed, *, counts_truth: bool) -> NumberType | None:
-    """A value as a quantity: number fields are, and in a metric a condition is 0 or 1; None for any other."""
+@dataclass(frozen=True, slots=True)
+class FileErrors:
+    """Reports errors in one file."""
+
+    report: Reporter
+    source: Source
+
+    def add(
+        self,
+        code: str,
+        span: Span,
+        message: str,
+        hint: str | None = None,
+        *,
+        fix: Fix | None = None,
+        secondary: tuple[Label, ...] = (),
+    ) -> Broken:
+        """Report an error; return the exception to raise."""
+        self.report.add(code, self.source, span, message, hint=hint, fix=fix, secondary=secondary)
+        return Broken()
+
+
+def add_error(
+    report: Reporter,
+    code: str,
+    at: Entity | Setting,
+    message: str,
+    hint: str | None = None,
+    secondary: tuple[Label, ...] = (),
+) -> None:
+    """Report an error at a declaration or a setting."""
+    report.add(code, at.source, at.span, message, hint=hint, secondary=secondary)
+
+
+# ---- conversions ----------------------------------------------------------------------------------
+
+
+def number_type(typed: Typed, *, conditions: bool) -> NumberType | None:
+    """The type of a value as a number; None if it is not one. In a metric a condition is the number 0 or 1."""
     kind = typed.type
     if isinstance(kind, NumberType):
         return kind
-    if isinstance(kind, ConditionType) and counts_truth:
+    if isinstance(kind, ConditionType) and conditions:
         return NumberType("", UNIT, kind.level)
     if isinstance(kind, ColumnType) and not kind.type.optional:
         if kind.type.kind in ("number", "integer"):
             return NumberType("", EVERYTHING, Level.EXAMPLE)
-        if kind.type.kind == "bool" and counts_truth:
+        if kind.type.kind == "bool" and conditions:
             return NumberType("", UNIT, Level.EXAMPLE)
     return None
 
 
-def as_truth(typed: Typed) -> ConditionType | None:
-    """A value as a condition: bool fields are; None for any other."""
+def condition_type(typed: Typed) -> ConditionType | None:
+    """The type of a value as a condition, bool fields included; None if it is not one."""
     kind = typed.type
     if isinstance(kind, ConditionType):
         return kind
@@ -98,8 +141,8 @@ def as_truth(typed: Typed) -> ConditionType | None:
     return None
 
 
-def as_prose(typed: Typed) -> TextType | None:
-    """A value as a text, with the labels of a field that has them; None for any other."""
+def text_type(typed: Typed) -> TextType | None:
+    """The type of a value as a text, with the labels of its field; None if it is not one."""
     kind = typed.type
     if isinstance(kind, TextType):
         return kind
@@ -108,17 +151,12 @@ def as_prose(typed: Typed) -> TextType | None:
     return None
 
 
-def constant(typed: Typed) -> Constant | None:
-    """The literal number behind a value, if it is one."""
-    return typed.term if isinstance(typed.term, Constant) else None
-
-
 ANY_UNIT = "?"
 """The unit of the placeholder for any metric in a parametric body."""
 
 
 def literal(value: Fraction, unit: str) -> Typed:
-    """A number that is written out."""
+    """A number literal."""
     return Typed(Constant(value, unit), NumberType(unit, Interval.point(value), Level.LITERAL))
 
 
@@ -134,11 +172,7 @@ def metric_quantity(metric: CheckedMetric, level: Level) -> NumberType:
 
 
 def base_amount(report: Reporter, source: Source, node: nodes.Quantity | nodes.Money) -> Amount:
-    """Convert a written number to its base unit.
-
-    Raises:
-        Broken: there is no such unit; the error has been reported.
-    """
+    """Convert a number literal to its base unit."""
     if isinstance(node, nodes.Money):
         return Amount(node.value, "$")
     if node.unit is None:
@@ -163,15 +197,11 @@ def _hint(source: Source, node: nodes.Quantity, word: str) -> str:
     if right is not None:
         return f"write `{digits} {right}`"
     units = listed(("tokens", "s", "min", "h", "examples", "steps", "epochs", "%"))
-    return spelling_hint(word, sorted(UNITS)) or f"there is {units}"
+    return spelling_hint(word, sorted(UNITS)) or f"valid options: {units}"
 
 
 def as_literal(report: Reporter, source: Source, node: nodes.Expression) -> Amount | None:
-    """Read a number with an optional sign; None for any other expression.
-
-    Raises:
-        Broken: its unit is unknown.
-    """
+    """Read a number literal with an optional sign; None for any other expression."""
     if isinstance(node, nodes.Unary) and node.operator in "+-":
         inner = as_literal(report, source, node.operand)
         if inner is None or node.operator == "+":
@@ -183,7 +213,7 @@ def as_literal(report: Reporter, source: Source, node: nodes.Expression) -> Amou
 
 
 def bare(node: nodes.Expression) -> bool:
-    """Whether a number was written without any unit, `%` included."""
+    """Whether an expression is a number literal without a unit and without `%`."""
     while isinstance(node, nodes.Unary):
         node = node.operand
     return isinstance(node, nodes.Quantity) and node.unit is None
