@@ -76,6 +76,8 @@ class Builtin:
         unit: of the result; None for that of the first argument.
         range: of the result, whatever the arguments.
         result: the range of the result from those of the quantities that it is given, where it follows from them.
+        limit: what the program may declare to bound the result: the `limit` of the field, the `turns` of a rollout, the
+            limits of the sections that may change.
         many: whether the last positional parameter may repeat.
         rest: what further positional arguments are, where there may be any.
         reads: what a gate must see to decide it: the texts of skills, or scores on a split.
@@ -93,6 +95,7 @@ class Builtin:
     unit: str | None = ""
     range: Interval = UNIT
     result: Result | None = None
+    limit: Literal["", "field", "turns", "change"] = ""
     many: bool = False
     rest: Takes | None = None
     reads: Literal["text", "scores"] = "scores"
@@ -224,7 +227,9 @@ _EXAMPLE = (
         (*_OUTPUT, _option("options", "texts")),
         "1 where the output is one of the options; by default the declared labels",
     ),
-    Builtin("tokens", Level.EXAMPLE, (_given("field", "readable"),), "tokens of a field", "tokens", POSITIVE),
+    Builtin(
+        "tokens", Level.EXAMPLE, (_given("field", "readable"),), "tokens of a field", "tokens", POSITIVE, limit="field"
+    ),
     Builtin("words", Level.EXAMPLE, (_given("field", "readable"),), "words of a field", "", POSITIVE),
     Builtin("lines", Level.EXAMPLE, (_given("field", "readable"),), "its lines that are not blank", "", POSITIVE),
     Builtin(
@@ -243,7 +248,7 @@ _EXAMPLE = (
         since="0.5",
     ),
     Builtin("reward", Level.EXAMPLE, (), "what the environment gave for the rollout", since="0.5"),
-    Builtin("turns", Level.EXAMPLE, (), "turns that the rollout took", "turns", POSITIVE, since="0.5"),
+    Builtin("turns", Level.EXAMPLE, (), "turns that the rollout took", "turns", POSITIVE, limit="turns", since="0.5"),
     Builtin("seconds", Level.EXAMPLE, (), "time that the rollout took", "s", POSITIVE, since="0.5"),
     Builtin("opened", Level.EXAMPLE, (_given("skill", "skill"),), "1 where the target opened the skill", since="0.5"),
 )
@@ -300,6 +305,7 @@ _RUN = (
         "what is inserted into a section counts by the share of its limit that the incumbent uses",
         "",
         POSITIVE,
+        limit="change",
         reads="text",
         about_candidate=True,
         percent=True,

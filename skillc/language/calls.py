@@ -153,16 +153,16 @@ def _result(low: Lowering, node: nodes.Call, builtin: Builtin, given: Given) -> 
         _needs_scale(low, node, builtin, given)
     unit = quantities[0].unit if builtin.unit is None else builtin.unit
     found = builtin.range_of([quantity.range for quantity in quantities])
-    most = _most(low, builtin, given)
-    return NumberType(unit, found if most is None else Interval(Fraction(0), most), builtin.level)
+    limit = _limit(low, builtin, given)
+    return NumberType(unit, found if limit is None else Interval(Fraction(0), limit), builtin.level)
 
 
-def _most(low: Lowering, builtin: Builtin, given: Given) -> Fraction | None:
-    """The upper bound that the program declares for a function; None where it declares none."""
+def _limit(low: Lowering, builtin: Builtin, given: Given) -> Fraction | None:
+    """The upper bound that the program declares for the result of a function, if any."""
     field = given[0][2].type if given else None
-    if builtin.name == "tokens" and isinstance(field, ColumnType):
+    if builtin.limit == "field" and isinstance(field, ColumnType):
         return None if field.limit is None else Fraction(field.limit)
-    return {"turns": low.scope.facts.turns, "change": low.scope.facts.change}.get(builtin.name)
+    return {"turns": low.scope.facts.turns, "change": low.scope.facts.change}.get(builtin.limit)
 
 
 def _arithmetic(low: Lowering, builtin: Builtin, given: Given, quantities: list[NumberType]) -> NumberType:
