@@ -4,7 +4,7 @@ BIN := .venv/bin
 DEMO := examples/tickets/tickets.skill
 DEMO_VLLM := examples/local_model/tickets_vllm.skill
 
-.PHONY: demo demo-vllm test test-vllm local-model lint types pytest bench fuzz pages pictures docs format clean
+.PHONY: demo demo-vllm test test-thorough test-vllm local-model lint types pytest bench fuzz pages pictures docs format clean
 
 demo: .venv/installed
 	@rm -rf build/demo && mkdir -p build
@@ -20,6 +20,10 @@ test: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto --maxprocesses 4
+
+# The tests that take long, and all examples of the property tests; CI runs them after `make test`.
+test-thorough: .venv/installed
+	SKILLC_THOROUGH=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 -m "thorough or hypothesis"
 
 # The package itself is linked, its dependencies are pinned.
 .venv/installed: pyproject.toml constraints.txt

@@ -9,6 +9,7 @@ import skills_ref
 from conftest_cli import skillc
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from thorough import example_count
 
 from skillc.data.starter import Choice, start
 from skillc.document.markdown import below_section
@@ -222,7 +223,7 @@ LINES = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=example_count(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=LINES)
 def test_any_skill_keeps_its_text(place: Path, lines: list[str]) -> None:
     text = "\n".join(lines)

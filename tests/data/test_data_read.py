@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import example_count
 
 from skillc.data.dataset import Dataset, load
 from skillc.data.problems import Problems
@@ -272,7 +273,7 @@ def test_files_stand_in_the_datas_folder(tmp_path: Path) -> None:
         assert any(word in said for word in words.split("|")), (bad, said)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(st.binary(max_size=80), st.sampled_from(["jsonl", "json", "csv"]))
 def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes, kind: str) -> None:
     path = tmp_path_factory.getbasetemp() / f"any.{kind}"

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import example_count
 
 from skillc.data.baselines import baseline_scores
 from skillc.data.dataset import Dataset, load
@@ -53,7 +54,7 @@ def sides(dataset: Dataset) -> dict[str, str]:
 NAMES = st.lists(st.text(max_size=4), min_size=40, max_size=120, unique=True)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(NAMES, st.randoms(use_true_random=False), st.integers(0, 5))
 def test_a_new_row_never_moves_the_others(names: list[str], random: Any, seed: int) -> None:
     before = split_groups(names, SHARES, seed, file="x")
@@ -63,7 +64,7 @@ def test_a_new_row_never_moves_the_others(names: list[str], random: Any, seed: i
     assert {name: after[name] for name in names} == before
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(st.lists(st.integers(1, 5), min_size=10, max_size=40), st.randoms(use_true_random=False))
 def test_counts_fill_sides_by_whole_groups(sizes: list[int], random: Any) -> None:
     groups = [f"g{i}" for i, size in enumerate(sizes) for _ in range(size)]
@@ -116,7 +117,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=example_count(40), deadline=None)
 @given(ROWS, st.randoms(use_true_random=False), st.booleans())
 def test_no_group_and_no_input_stands_on_two_sides_in_any_order(
     tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]], random: Any, grouped: bool

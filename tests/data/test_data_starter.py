@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import example_count
 
 from skillc.data.columns import profile
 from skillc.data.dataset import load
@@ -154,7 +155,7 @@ VALUES = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(NAMES, st.data())
 def test_any_columns_give_a_program_that_parses(
     tmp_path_factory: pytest.TempPathFactory, names: list[str], data: st.DataObject

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from model_plans import model, plan_of
 from test_shapes import LLAMA_8B
+from thorough import example_count
 
 from skillc.doctor import servers as servers_module
 from skillc.doctor.machine import Gpu, Machine, Memory
@@ -97,7 +98,7 @@ def test_what_does_not_fit_comes_with_a_fix(root: Path, serve: dict[str, Any], g
     assert re.search(fix, memory.fix), memory.fix
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=example_count(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.integers(4, 160),
     st.integers(1, 8),

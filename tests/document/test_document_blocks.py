@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import example_count
 
 from skillc.document.edits import Add, Delete, Move, Replace, apply_edits, edit_to_json, rewrite
 from skillc.document.markdown import Mark
@@ -144,7 +145,7 @@ def document_with(blocks: list[tuple[str, Mark, str | None]]) -> Document:
     return empty.with_section(replace(empty.sections[0], rules=tuple(rules)))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(BLOCKS, BLOCKS, st.booleans())
 def test_any_blocks_are_read_back_and_reached_by_edits(before, after, named) -> None:
     old, new = document_with(before), document_with(after)

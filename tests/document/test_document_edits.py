@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import example_count
 
 from skillc.document.edits import (
     Add,
@@ -245,7 +246,7 @@ EDITS = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(st.lists(EDITS, max_size=8), st.sampled_from([None, 10, 60]))
 def test_an_edit_never_touches_a_frozen_section_and_never_misses_silently(edits: list[Edit], limit: int | None) -> None:
     before = make(limit)
@@ -270,7 +271,7 @@ def test_an_edit_never_touches_a_frozen_section_and_never_misses_silently(edits:
     assert apply_edits(before, edits) == applied
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(SECTIONS, TEXTS)
 def test_a_rewrite_is_applied_whole_or_not_at_all(section: str, text: str) -> None:
     before = make(60)

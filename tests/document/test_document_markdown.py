@@ -12,6 +12,7 @@ import pytest
 import yaml
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from thorough import example_count
 
 from skillc.document.change import change, common_tokens
 from skillc.document.edits import Add, Delete, Move, Replace, apply_edits
@@ -117,7 +118,7 @@ MARKDOWN = st.lists(
 ANY = st.one_of(MARKDOWN, st.text(max_size=60))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=example_count(500), deadline=None)
 @given(ANY)
 def test_no_word_of_a_text_is_lost(text: str) -> None:
     found = " ".join(f"{topic or ''} {item}" for topic, item in items_of(text))
@@ -192,7 +193,7 @@ def test_frontmatter_is_safe_yaml(about: str) -> None:
     assert (again.name, again.about) == ("route-tickets", about)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=example_count(400), deadline=None)
 @given(st.text(max_size=80), st.sampled_from(["a", "null", "yes", "123", "1-2", "route-tickets"]))
 def test_any_description_comes_back(about: str, name: str) -> None:
     text = to_skill_md(Document(name, about, ()))
@@ -273,7 +274,7 @@ def test_files_without_frontmatter() -> None:
         from_skill_md("---\nname: x\n\n# Body")
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=example_count(500), deadline=None)
 @given(ANY, st.sampled_from(["", "---\nname: x\ndescription: y\n---\n"]))
 def test_reading_and_writing_is_stable(text: str, front: str) -> None:
     try:
@@ -283,7 +284,7 @@ def test_reading_and_writing_is_stable(text: str, front: str) -> None:
     assert to_skill_md(from_skill_md(once)) == once
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=example_count(500), deadline=None)
 @given(ANY, ANY, ANY)
 def test_a_written_document_reads_back_to_the_same_bytes(role: str, rules: str, slow: str) -> None:
     parts = [("role", "frozen", role, None), ("rules", "trainable", rules, None), ("guidance", "slow", slow, 9)]
@@ -291,7 +292,7 @@ def test_a_written_document_reads_back_to_the_same_bytes(role: str, rules: str, 
     assert for_target(from_skill_md(to_skill_md(document))) == for_target(document)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=example_count(500), deadline=None)
 @given(ANY, ANY, ANY)
 def test_texts_that_close_what_they_open_come_back_as_the_same_sections(role: str, rules: str, slow: str) -> None:
     assume(not any(describe_unclosed(text) for text in (role, rules, slow)))
@@ -434,7 +435,7 @@ def test_common_tokens_is_the_longest_common_subsequence(a: list[str], b: list[s
     assert common_tokens(a, b) == slow_common(a, b) == common_tokens(b, a)
 
 
-@settings(max_examples=300)
+@settings(max_examples=example_count(300))
 @given(st.text())
 def test_split_tokens_agrees_with_the_counter(text: str) -> None:
     assert len(split_tokens(text)) == count_tokens(text)

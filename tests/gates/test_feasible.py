@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import example_count
 
 from skillc.gates.prove import Inequality, TooLarge, conflict
 
@@ -70,7 +71,7 @@ _BOUND = st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(-3, 3), st.
 
 
 @given(st.lists(_BOUND.filter(lambda b: b[0] != b[1]), max_size=14))
-@settings(max_examples=200)
+@settings(max_examples=example_count(200))
 def test_differences_agree_with_shortest_paths(bounds: list[tuple[int, int, int, bool]]) -> None:
     system = [inequality({x: -1, y: 1}, c, i, strict=strict) for i, (x, y, c, strict) in enumerate(bounds)]
     assert (conflict(system) is not None) == _tightest_cycle(bounds, 5)

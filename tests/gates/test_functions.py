@@ -5,6 +5,7 @@ from fractions import Fraction
 import pytest
 from gate_worlds import METRICS, evidence, means, moved, sure, texts, worlds, worst
 from hypothesis import given, settings
+from thorough import example_count
 
 from skillc.gates.axioms import Axioms
 from skillc.gates.evaluate import EVALUATORS, value
@@ -28,7 +29,7 @@ def test_options_that_move_the_result_are_options_of_the_function():
         assert {*builtin.lowered_by, *builtin.raised_by} <= {option.name for option in builtin.options}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(means() | moved() | worst | sure() | texts, worlds(most_examples=5, most_samples=2, lost=0))
 def test_what_is_known_of_a_quantity_holds_of_its_value(quantity, world):
     examples, samples, cells, order, _ = world

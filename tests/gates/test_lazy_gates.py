@@ -7,6 +7,7 @@ import pytest
 from gate_worlds import METRICS, Exact, UndefinedError, evidence, example, gates, sure, worlds
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import example_count
 
 from skillc.errors import SkillcError
 from skillc.gates.evaluate import decide, decide_all, value
@@ -29,7 +30,7 @@ def named(terms):
     return [GatePlan(name=f"g{i}", term=t, text="", stage="validation") for i, t in enumerate(terms)]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(gates, worlds())
 def test_a_lazily_decided_gate_equals_the_fully_evaluated_one(gate, world):
     """Evidence that is kept up to date, against evidence that is read anew: wave by wave, and at the end."""
@@ -50,7 +51,7 @@ def test_a_lazily_decided_gate_equals_the_fully_evaluated_one(gate, world):
     assert early.truth is full
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(gates, worlds(lost=0))
 def test_full_evaluation_is_what_plain_numbers_say(gate, world):
     examples, samples, cells, order, _ = world
@@ -62,7 +63,7 @@ def test_full_evaluation_is_what_plain_numbers_say(gate, world):
     assert full is (Truth.TRUE if exact else Truth.FALSE)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(gates, worlds(lost=3), st.data())
 def test_a_definite_answer_with_unmeasured_cells_is_that_of_every_completion(gate, world, data):
     examples, samples, cells, order, _ = world
@@ -84,7 +85,7 @@ def test_a_definite_answer_with_unmeasured_cells_is_that_of_every_completion(gat
         return
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(st.lists(gates, min_size=1, max_size=3), worlds(), st.booleans())
 def test_gates_together_are_lazy_too_and_the_blame_is_the_first_that_fails(terms, world, has_batch):
     examples, samples, cells, order, wave = world
@@ -100,7 +101,7 @@ def test_gates_together_are_lazy_too_and_the_blame_is_the_first_that_fails(terms
             break
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(gates, worlds())
 def test_only_an_unmeasured_cell_or_a_zero_divisor_leaves_a_full_gate_open(gate, world):
     examples, samples, cells, order, _ = world
@@ -141,7 +142,7 @@ def test_without_a_batch_the_range_of_what_reads_it_decides_nothing():
         assert decide_all(named([term]), evidence([example(0, [0])], 1, cells, sent, ())).truth is Truth.TRUE
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(sure(), worlds(lost=0))
 def test_what_is_known_of_a_tested_claim_narrows_to_its_value(call, world):
     examples, samples, cells, order, wave = world

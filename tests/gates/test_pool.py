@@ -10,6 +10,7 @@ from gate_worlds import METRICS, example, gates
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted_engine import BETTER, Script, engine, gate, measured, plan, skill, state
+from thorough import example_count
 
 from skillc.document.skill import tokens
 from skillc.gates.evaluate import decide_all
@@ -107,13 +108,13 @@ def check(world, has_batch):
     return spent
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(races(most_candidates=1), st.booleans())
 def test_one_candidate_is_decided_as_by_full_evaluation(world, has_batch):
     check(world, has_batch)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=example_count(250), deadline=None)
 @given(races(), st.booleans())
 def test_the_winner_of_a_race_is_that_of_full_evaluation(world, has_batch):
     check(world, has_batch)

@@ -7,6 +7,7 @@ import pytest
 from gate_worlds import METRICS, comparisons, evidence, gates, worlds
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from thorough import example_count
 
 from skillc.gates.axioms import Axioms
 from skillc.gates.evaluate import decide_all
@@ -61,7 +62,7 @@ def plans(terms):
     return [GatePlan(name=f"g{i}", term=term, text="", stage="validation") for i, term in enumerate(terms)]
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(max_examples=example_count(80), suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(versions(), worlds(most_examples=5, most_samples=2, lost=0), st.booleans())
 def test_what_is_taken_for_as_strict_never_accepts_what_was_rejected(pair, world, batch):
     old, new = pair
@@ -139,7 +140,7 @@ def every_world():
 WORLDS = list(every_world())
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=example_count(300), suppress_health_check=[HealthCheck.filter_too_much])
 @given(plain_versions())
 def test_an_order_of_plain_numbers_holds_in_every_world(pair):
     old, new = pair
@@ -148,7 +149,7 @@ def test_an_order_of_plain_numbers_holds_in_every_world(pair):
         assert value(old, world) or not value(new, world)
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(gates)
 def test_a_gate_is_as_strict_as_itself(term):
     assert as_strict([term], term, BOUNDS)

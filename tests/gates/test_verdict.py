@@ -6,6 +6,7 @@ import pytest
 from gate_worlds import p_values
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import example_count
 
 from skillc.errors import SkillcError
 from skillc.outcomes import MICRO
@@ -33,7 +34,7 @@ def test_p_never_rises_in_any_difference(differences, data):
     assert after <= before
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=example_count(40))
 @given(st.lists(st.integers(-(2**40), 2**40), min_size=1, max_size=40), st.integers(1, 300))
 def test_subset_sums_are_exact_and_no_subset_is_empty(values, count):
     members = [[int(i == j) for i in range(len(values))] for j in range(len(values))]
@@ -93,7 +94,7 @@ def test_a_clear_loss_is_worse_and_a_tie_is_no_gain():
     assert tie.interval[0] <= 0 <= tie.interval[1]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=example_count(40))
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=6, max_size=40), st.integers(1, 3))
 def test_the_interval_and_p_agree_with_the_verdict(values, look):
     verdict = judge(pairs(values), look=look, **UNIT)
@@ -131,7 +132,7 @@ def test_nothing_measured_is_unverified():
     assert (verdict.verdict, verdict.reason) == ("unverified", "no example was measured under both skills")
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=example_count(40))
 @given(st.lists(st.tuples(*[st.sampled_from([0, 1, 1, None])] * 2), min_size=6, max_size=12), st.data())
 def test_a_word_with_unmeasured_cells_is_that_of_every_completion(values, data):
     verdict = judge(pairs(values), look=1, **UNIT)

@@ -16,6 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from layouts import COMMENTS, layouts, tokens
 from soundness import sound_programs
+from thorough import example_count
 
 from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin
 from skillc.gates.units import UNITS
@@ -78,10 +79,10 @@ HOSTILE = (
 """What a program should not hold, or not there."""
 
 
-def quick(examples: int) -> settings:
+def quick(count: int) -> settings:
     """The same few programs each time; with `SKILLC_FUZZ` in the environment that many times as many, and new ones."""
     times = int(os.environ.get("SKILLC_FUZZ", "0"))
-    return settings(max_examples=examples * max(1, times), derandomize=not times, deadline=None)
+    return settings(max_examples=count * times if times else example_count(count), derandomize=not times, deadline=None)
 
 
 # ---- words and literals ---------------------------------------------------------------------------

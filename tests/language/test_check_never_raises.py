@@ -10,6 +10,7 @@ import pytest
 from checking import codes, metric, program, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import example_count
 
 from skillc.gates.terms import CallTerm, Constant, Operation, Term, show_term, size_and_depth
 
@@ -44,19 +45,19 @@ def holds(text: str) -> None:
 
 
 @given(mutated())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=example_count(400), deadline=None)
 def test_checking_never_raises_on_programs_with_mistakes(text: str) -> None:
     holds(text)
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=40).map(" ".join))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 def test_checking_never_raises_on_words(text: str) -> None:
     holds("language 1\n" + text)
 
 
 @given(st.text(max_size=200))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 def test_checking_never_raises_on_any_text(text: str) -> None:
     holds(text)
 
@@ -96,7 +97,7 @@ EXPRESSIONS = st.recursive(
 
 
 @given(EXPRESSIONS, EXPRESSIONS)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=example_count(500), deadline=None)
 def test_checking_never_raises_on_expressions(first: str, second: str) -> None:
     holds(program(f"metric m = {first}\ngate g = {second}", use="use std.gates"))
 

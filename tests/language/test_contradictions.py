@@ -10,6 +10,7 @@ import pytest
 from checking import program, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import example_count
 
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, Term
 from skillc.language.checked import Checked
@@ -281,7 +282,7 @@ def test_no_finding_is_refuted_by_data(conditions: list[str], drawn: list[Run]) 
 
 
 @given(st.lists(_CONDITIONS, min_size=1, max_size=3))
-@settings(max_examples=40)
+@settings(max_examples=example_count(40))
 def test_gates_are_judged_alike_in_any_order(conditions: list[str]) -> None:
     one, other = _checked(conditions), _checked(conditions[::-1])
     if one.failed or other.failed:

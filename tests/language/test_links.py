@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from making import mutated, quick, sound_programs
+from thorough import example_count
 
 from skillc.language.check import analyse
 from skillc.language.links import links
@@ -203,7 +204,7 @@ def test_a_program_of_a_markdown_skill(tmp_path):
     assert at(text, "today.|when_to_use|", found).symbol.kind == "heading"
 
 
-@settings(max_examples=150)
+@settings(max_examples=example_count(150))
 @given(st.integers(0, len(PROGRAM)), st.integers(0, 60), st.text(max_size=5))
 def test_no_text_makes_it_fail(start, length, new):
     text = PROGRAM[:start] + new + PROGRAM[start + length :]

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import example_count
 
 from skillc.syntax import nodes
 from skillc.syntax.parser import Parsed, parse
@@ -82,13 +83,13 @@ def check_spans(found: Parsed, size: int) -> None:
 
 
 @given(TEXTS)
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=example_count(600), deadline=None)
 def test_parse_never_raises_and_spans_are_sound(text: str) -> None:
     check_spans(read(text), len(text))
 
 
 @given(TEXTS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 def test_a_safe_fix_removes_its_mistake(text: str) -> None:
     for each in read(text).diagnostics:
         if each.fix and each.fix.safe:
@@ -97,7 +98,7 @@ def test_a_safe_fix_removes_its_mistake(text: str) -> None:
 
 
 @given(TEXTS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 def test_parse_gives_the_same_each_time(text: str) -> None:
     assert read(text) == read(text)
 

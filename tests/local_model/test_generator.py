@@ -13,6 +13,7 @@ from local_model.making import phrasings, prompts, sources, words
 from local_model.making.documents import document
 from local_model.making.rules import Rule, deciding
 from local_model.making.sources import Level, training_source
+from thorough import example_count
 
 from skillc.frontend import plan_file
 from skillc.models.rulebook.sentences import applies, normal, read_rules
@@ -90,7 +91,7 @@ def test_no_label_of_the_evaluation_is_made_of_words_of_the_training():
     assert not parts & {*words.training(), *sources._nouns()}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(st.integers(0, 10**9))
 def test_places_and_answers_are_those_of_the_rules(seed):
     level = Level(odd=0.3, bare=0.1)

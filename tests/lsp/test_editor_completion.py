@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import example_count
 
 from skillc.language.kinds import KINDS, kinds_in
 from skillc.lsp.completion import completion
@@ -251,13 +252,13 @@ def test_offers_agree_with_what_the_parser_takes(project, offset):
         assert isinstance(found, Derivation), item.label
 
 
-@settings(max_examples=200)
+@settings(max_examples=example_count(200))
 @given(st.text(alphabet=st.sampled_from('abg{}()[]=:.,;"#/ \n\t1%$é😀\r\0'), max_size=80), st.data())
 def test_no_text_makes_it_fail(text, data):
     cursor_at(text, data.draw(st.integers(0, len(text))))
 
 
-@settings(max_examples=100)
+@settings(max_examples=example_count(100))
 @given(st.integers(0, len(PROGRAM)), st.integers(0, 40), st.text(max_size=4), st.data())
 def test_no_damage_to_a_program_makes_it_fail(start, length, new, data):
     text = PROGRAM[:start] + new + PROGRAM[start + length :]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_plans import Scripted, model, plan_of, reply
+from thorough import example_count
 
 from skillc.errors import SkillcError
 from skillc.models import concurrency
@@ -179,7 +180,7 @@ def test_an_import_is_whole_or_nothing(folder: Path, tmp_path: Path) -> None:
         cache_folder.import_replies(other, tmp_path / "missing.jsonl")
 
 
-@settings(max_examples=50)
+@settings(max_examples=example_count(50))
 @given(st.text() | st.recursive(st.integers() | st.text(), lambda x: st.dictionaries(st.text(), x)).map(json.dumps))
 def test_no_text_breaks_the_readers(text: str) -> None:
     assert whole_reply(text) is None

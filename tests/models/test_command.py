@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_plans import plan_of
+from thorough import example_count
 
 from skillc.errors import SkillcError
 from skillc.language.commands import fill_placeholders, placeholders, split_command
@@ -117,7 +118,7 @@ def test_no_text_becomes_another_word_or_is_read_again(text: str, word: str) -> 
     assert fill_placeholders("{{prompt}}", lambda place: text) == "{prompt}"
 
 
-@settings(max_examples=25)
+@settings(max_examples=example_count(25))
 @given(st.text(alphabet=st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), min_size=1))
 def test_hostile_texts_arrive_as_one_argument(text: str) -> None:
     shown = "import sys, json; print(json.dumps(sys.argv[1:]))"

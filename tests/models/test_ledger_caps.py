@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_plans import model, plan_of, reply
+from thorough import example_count
 
 from skillc.language.loop import BudgetPlan
 from skillc.models.calls import Call, Message, Usage
@@ -65,7 +66,7 @@ def run_calls(
     return client, done
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(
     sizes=SIZES,
     calls=st.none() | st.integers(0, 30),
@@ -84,7 +85,7 @@ def test_a_declared_cap_is_never_passed_not_by_one_call(
         assert book.reserved == Spending()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=example_count(30), deadline=None)
 @given(sizes=SIZES, tokens=st.integers(0, 3000), paces=st.tuples(st.integers(0, 99), st.integers(0, 99)))
 def test_where_a_cap_stops_depends_on_the_order_of_the_plan_alone(
     sizes: list[tuple[int, int]], tokens: int, paces: tuple[int, int]

@@ -23,6 +23,7 @@ import virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_plans import Scripted, model, plan_of, reply
+from thorough import example_count
 from virtual_time import (
     Admission,
     Refusal,
@@ -441,7 +442,7 @@ def test_refused_attempts_count_for_no_cap_and_served_ones_do(tmp_path: Path) ->
         assert again.ledger.paid.reserved.calls == 0
 
 
-@settings(max_examples=120)
+@settings(max_examples=example_count(120))
 @given(
     seed=st.integers(0, 10**6),
     limit=st.integers(1, 12),

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import example_count
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "models"))
 
@@ -151,7 +152,7 @@ SCENES = st.builds(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(
     jobs=st.lists(st.tuples(st.sampled_from(["target", "optimizer"]), st.integers(0, 12)), min_size=1, max_size=40),
     scene=SCENES,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from thorough import example_count
 from whole_runs import Models, Run, compiled, planned_job, reply
 from worlds import World, proposer
 
@@ -55,7 +56,7 @@ def failing(seed: int, share: float) -> Any:
     return fate
 
 
-@settings(max_examples=14, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(14), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     calls=st.none() | st.integers(100, 500),
     tokens=st.none() | st.integers(30_000, 200_000),

@@ -5,6 +5,7 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted import World, engine_of, plan_of, results, solves, trained
+from thorough import example_count
 
 from skillc.document.edits import apply_edits
 from skillc.document.skill import Document, Rule, Section, digest
@@ -101,7 +102,7 @@ def test_the_run_ends_when_all_is_right_and_not_when_the_gates_are_hopeless(tmp_
     assert results(engine.observer) == ["accept", "accept"]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=example_count(30))
 @given(st.lists(st.sampled_from(["v0", "v1", "v2", "v3", "v4"]), min_size=1, max_size=8), st.integers(0, 60))
 def test_the_incumbent_is_never_left_further_below_the_best_than_rollback(tmp_path_factory, broken, percent):
     folder = tmp_path_factory.mktemp("rollback")

@@ -8,6 +8,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import example_count
 
 from skillc.optimize import rollouts
 from skillc.optimize.rollouts import gather
@@ -36,7 +37,7 @@ class Jobs:
             self.running -= 1
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=example_count(30), deadline=None)
 @given(count=st.integers(0, 60), most=st.integers(1, 9), pace=st.integers(0, 99))
 def test_results_stand_in_order_and_jobs_begin_in_order(count: int, most: int, pace: int) -> None:
     async def scenario() -> Jobs:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scripted import BETTER, Script, World, engine_of, plan_of, solves, trained
+from thorough import example_count
 
 from skillc.budget.bounds import bounds
 from skillc.budget.spend import Sizes
@@ -34,7 +35,7 @@ rules = st.builds(lambda word, some: f"{word} {' '.join(some)} .", st.sampled_fr
                   st.lists(st.sampled_from(names), min_size=1, max_size=6, unique=True))  # fmt: skip
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=example_count(40), suppress_health_check=[HealthCheck.too_slow])
 @given(mechanisms, gates, slow, st.lists(rules, min_size=6, max_size=6), st.lists(rules, min_size=3, max_size=3))
 def test_no_mechanism_spends_more_than_the_most(tmp_path_factory, chosen, named, sections, edits, guidance):
     folder = tmp_path_factory.mktemp("spent")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_samples import PRICES, SIZES
+from thorough import example_count
 
 from skillc.budget.bounds import bounds
 from skillc.budget.render import as_json, as_text
@@ -153,7 +154,7 @@ def rearranged(text, seed):
     return head + "\n\n" + "\n\n".join(strewn) + "\n# the end\n"
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=example_count(25), deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from(["trivia.skill", "tickets.skill", "spreadsheets.skill", "replies.skill"]))
 def test_comments_white_space_and_the_order_of_statements_never_change_a_hash(folder, seed, name):
     text = (folder / name).read_text("utf-8")

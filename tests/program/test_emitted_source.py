@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from model_plans import plan_of
+from thorough import example_count
 
 from skillc.artifact_paths import ArtifactPaths, module_name
 from skillc.document.skill import document_of
@@ -90,7 +91,7 @@ def evaluate(source: str) -> dict[str, Any]:
     return namespace
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=example_count(25), deadline=None)
 @given(task=tasks(), name=st.from_regex(r"[a-z_][a-z0-9_]{0,60}", fullmatch=True))
 @example(task=plan_of().task, name="route_tickets")
 @example(task=plan_of().task, name="class")

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_plans import plan_of
 from test_emitted_source import TEXTS, tasks
+from thorough import example_count
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.artifacts.loading import load
@@ -229,7 +230,7 @@ def test_no_skill_is_the_task_text_alone(tmp_path: Path) -> None:
     assert instructions(plan_at(tmp_path).task, None) == SENTENCE
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=example_count(40), deadline=None)
 @given(task=tasks(), rule=TEXTS, text=TEXTS)
 def test_what_was_measured_is_what_the_emitted_module_says(
     tmp_path_factory: pytest.TempPathFactory, task: TaskPlan, rule: str, text: str
@@ -247,7 +248,7 @@ def test_what_was_measured_is_what_the_emitted_module_says(
     assert digest(again) == digest(document)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(task=tasks())
 def test_any_task_is_said_in_one_piece_of_markdown_without_headings(task: TaskPlan) -> None:
     told = task_text(task)
@@ -277,7 +278,7 @@ def test_a_skill_optimizer_adds_nothing_to_a_module_of_the_users_own() -> None:
 # ---- the reference validator ----------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(
     task=tasks(),
     about=TEXTS.map(lambda text: " ".join(text.split())),
