@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from skillc.budget.call_sizes import call_sizes, most_edits, reservation
-from skillc.budget.methods import method_least, method_stages
 from skillc.budget.spend import CallSizes, Least, Sizes, Spend, SpendBound, Stage, one_call, total
 from skillc.budget.steps import (
     JUDGES,
     SHELF,
     epochs_of,
     merge_calls,
+    method_least,
+    method_stages,
     most_merge_calls,
     most_screened,
     open_ended,

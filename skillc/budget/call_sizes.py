@@ -8,9 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from skillc.budget.methods import DESCRIBED, DESCRIPTIONS, GEPA_MINIBATCH
 from skillc.budget.spend import CallSizes, Sizes, Spend, SpendBound, one_call
-from skillc.budget.steps import FURTHER_LIMIT, MOST_CITED, MOST_FAILURES, MOST_RIGHT, step_size, steps_per_epoch
+from skillc.budget.steps import (
+    DESCRIBED,
+    DESCRIPTIONS,
+    FURTHER_LIMIT,
+    GEPA_MINIBATCH,
+    MOST_CITED,
+    MOST_FAILURES,
+    MOST_RIGHT,
+    step_size,
+    steps_per_epoch,
+)
 from skillc.document.skill import tokens
 from skillc.plan.initial import initial_document, task_text
 from skillc.plan.models import judges

@@ -9,12 +9,11 @@ from textwrap import fill
 from pydantic import JsonValue
 
 from skillc.budget.bounds import Bounds
-from skillc.budget.methods import most_questions, most_rollouts
 from skillc.budget.spend import Spend, SpendBound
-from skillc.budget.steps import right_cases, scheduled_steps
+from skillc.budget.steps import most_questions, most_rollouts, right_cases, scheduled_steps
 from skillc.diagnostics.diagnostic import Diagnostic, Severity
 from skillc.gates.stages import grouped_by
-from skillc.gates.units import format_quantity
+from skillc.gates.units import format_duration, format_quantity
 from skillc.language.loop import OptimizePlan, SchedulePlan
 from skillc.plan import figures
 from skillc.plan.digest import plan_digest, redact_address, redact_plan
@@ -134,7 +133,7 @@ def _task(plan: Plan) -> list[Row]:
 
 
 def _type(field: FieldPlan) -> str:
-    limit = f", at most {figures.count(field.limit)} tokens" if field.limit is not None else ""
+    limit = f", at most {field.limit:,} tokens" if field.limit is not None else ""
     return field.type.text + limit
 
 
@@ -142,7 +141,7 @@ def _skill(plan: Plan) -> list[Row]:
     about = "trainable" if plan.skill.about_trainable else "frozen"
     rows: list[Row] = [(about, "about")]
     for section in sections_of(plan):
-        limit = f"at most {figures.count(section.limit)} tokens" if section.limit is not None else ""
+        limit = f"at most {section.limit:,} tokens" if section.limit is not None else ""
         open_ = "no limit" if section.mode != "frozen" and not limit else ""
         rows.append((section.mode, section.name, limit or open_))
     return [*rows, ("load", plan.skill.load), ("present", f"as {plan.skill.present}")]
@@ -174,7 +173,7 @@ def _settings(model: ModelPlan) -> str:
     said += [f"answered by `{model.backend}`"] if model.backend is not None else []
     own = model.exec is not None or model.backend is not None
     said += ["a call that does not report its usage counts as reserved"] if own else []
-    return ", ".join([*said, f"replies of at most {figures.count(model.max_reply)} tokens"])
+    return ", ".join([*said, f"replies of at most {model.max_reply:,} tokens"])
 
 
 def _data(plan: Plan, bounds: Bounds) -> list[Row]:
@@ -185,11 +184,11 @@ def _data(plan: Plan, bounds: Bounds) -> list[Row]:
         unit = " examples" if data.split.unit == "examples" else ""
         rows.append(("split", " : ".join(f"{part}{unit}" for part in data.split.parts)))
     rows += [
-        ("train", f"{figures.count(sizes.train)} examples"),
-        ("validation", f"{figures.count(sizes.validation)} examples"),
+        ("train", f"{sizes.train:,} examples"),
+        ("validation", f"{sizes.validation:,} examples"),
         (
             "test",
-            f"{figures.count(sizes.test)} examples in {figures.count(sizes.groups)} groups" if sizes.test else "none",
+            f"{sizes.test:,} examples in {sizes.groups:,} groups" if sizes.test else "none",
         ),
         *_shown_gain(plan, bounds),
         ("group", data.group or "each input by itself"),
@@ -220,7 +219,7 @@ def _shown_gain(plan: Plan, bounds: Bounds) -> Iterator[Row]:
         return
     alone, together = (f"{gain * 100:.0f}" for gain in gains)
     points = alone if alone == together else f"{alone} to {together}"
-    differing = figures.share(DIFFERING)
+    differing = figures.percent(DIFFERING)
     yield "it shows", f"a gain of {points} points in 8 of 10 runs, if two skills differ on {differing} of the examples"
 
 
@@ -270,9 +269,9 @@ def _loop(plan: Plan, bounds: Bounds) -> list[Row]:
         "reminders of lapses": optimize.lapses,
         "counts of rules": optimize.rule_counts,
     }
-    steps = figures.count(bounds.steps)
+    steps = f"{bounds.steps:,}"
     if bounds.open_ended:
-        steps = f"as many as the caps pay, about {figures.count(bounds.expected_steps)}"
+        steps = f"as many as the caps pay, about {bounds.expected_steps:,}"
     rows: list[Row] = [
         ("method", optimize.method),
         ("steps", steps),
@@ -301,7 +300,7 @@ def _loop(plan: Plan, bounds: Bounds) -> list[Row]:
     if optimize.accept == "always":
         rows.append(("accept", "always: the gates do not decide"))
         if optimize.rollback is not None:
-            share = figures.share(float(optimize.rollback))
+            share = figures.percent(float(optimize.rollback))
             rows.append(("rollback", f"to the best, once the goal is more than {share} below it"))
     return rows
 
@@ -320,7 +319,7 @@ def _method(plan: Plan, bounds: Bounds) -> list[Row]:
     asked = counted(questions, "question")
     return [
         ("method", optimize.method),
-        ("search", f"at most {figures.count(rollouts)} rollouts and {asked}"),
+        ("search", f"at most {rollouts:,} rollouts and {asked}"),
         ("decisions", "1: what the method gives back meets the gates"),
         ("samples", f"{optimize.samples} per example"),
         ("wave", f"{bounds.wave} rollouts"),
@@ -335,22 +334,20 @@ def _schedule(edits: SchedulePlan, steps: int) -> str:
         return f"at most {edits.start} a step"
     if steps <= 1:
         return f"at most {edits.start} a step ({edits.kind}, over 1 step)"
-    return f"at most {edits.start} a step; as sections fill, {edits.end} by step {figures.count(steps)} ({edits.kind})"
+    return f"at most {edits.start} a step; as sections fill, {edits.end} by step {steps:,} ({edits.kind})"
 
 
 def _budget(plan: Plan, bounds: Bounds) -> list[Row]:
     budget = plan.budget
-    admitted = [
-        f"{figures.count(count)} of `{role}`" for role, count in sorted(bounds.in_flight.items()) if count is not None
-    ]
+    admitted = [f"{count:,} of `{role}`" for role, count in sorted(bounds.in_flight.items()) if count is not None]
     rows: list[Row] = [
-        ("epochs", "" if budget.epochs is None else figures.count(budget.epochs)),
-        ("steps", "" if budget.steps is None else figures.count(budget.steps)),
-        ("calls", "" if budget.calls is None else figures.count(budget.calls)),
+        ("epochs", "" if budget.epochs is None else f"{budget.epochs:,}"),
+        ("steps", "" if budget.steps is None else f"{budget.steps:,}"),
+        ("calls", "" if budget.calls is None else f"{budget.calls:,}"),
         ("tokens", "" if budget.tokens is None else figures.tokens(budget.tokens)),
         ("cost", "" if budget.cost is None else figures.dollars(budget.cost)),
-        ("time", "" if budget.time is None else figures.seconds(budget.time)),
-        ("patience", "" if budget.patience is None else f"{figures.count(budget.patience)} steps"),
+        ("time", "" if budget.time is None else format_duration(budget.time)),
+        ("patience", "" if budget.patience is None else f"{budget.patience:,} steps"),
         ("min_gain", format_quantity(budget.min_gain, "") if budget.min_gain else ""),
         ("at once", f"the caps admit {', '.join(admitted)}, each reserved at its largest" if admitted else ""),
     ]
@@ -373,7 +370,7 @@ def _bounds(plan: Plan, bounds: Bounds) -> list[Row]:
         rows.append(
             (
                 "never more",
-                *("", "", "" if calls is None else figures.count(int(calls))),
+                *("", "", "" if calls is None else f"{calls:,}"),
                 *("", "", "" if tokens is None else figures.tokens(int(tokens))),
                 *("", "", "" if cost is None else figures.dollars(Fraction(cost))),
             )
@@ -388,7 +385,7 @@ def _capped(cap: int | Fraction | None, most: int | Fraction | None) -> int | Fr
 def _figures(bound: SpendBound, *, known: bool) -> Row:
     spends = (bound.least, bound.estimate, bound.most)
     cells = (
-        [figures.count(spend.calls) for spend in spends],
+        [f"{spend.calls:,}" for spend in spends],
         [figures.tokens(spend.tokens) for spend in spends],
         [figures.dollars(spend.cost) for spend in spends],
     )

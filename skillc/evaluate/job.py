@@ -181,7 +181,7 @@ def check_caps(plan: Plan, bound: SpendBound) -> None:
     """
     least, about, budget = bound.least, bound.estimate, plan.budget
     if budget.calls is not None and least.calls > budget.calls:
-        raise _too_little("calls", figures.count(least.calls), figures.count(budget.calls), str(least.calls))
+        raise _too_little("calls", f"{least.calls:,}", f"{budget.calls:,}", str(least.calls))
     if budget.tokens is not None and least.tokens > budget.tokens:
         takes, enough = f"about {figures.tokens(about.tokens)}", figures.rounded_up(about.tokens)
         raise _too_little("tokens", takes, figures.tokens(budget.tokens), str(enough))

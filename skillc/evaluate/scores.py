@@ -13,7 +13,7 @@ from skillc.optimize.final import Compared, paired
 from skillc.optimize.rollouts import failure_kind
 from skillc.outcomes import MICRO, Example, Mean, measured_mean
 from skillc.plan.schema import ModelPlan, Plan
-from skillc.stats.means import mean_interval
+from skillc.stats.power import mean_interval
 from skillc.stats.verdict import PairedScore, Verdict, judge, without_test
 
 # Fates of an example beside the kinds of failure.

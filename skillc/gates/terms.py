@@ -245,6 +245,18 @@ def sides(term: Term) -> tuple[Term, Term] | None:
     return None
 
 
+def points_above(above: Term, below: Term) -> Fraction | None:
+    """`c` where a comparison is `candidate.m > incumbent.m + c`; None where it is another one."""
+    if not (isinstance(above, MeanTerm) and above.state == "candidate"):
+        return None
+    match below:
+        case MeanTerm(state, metric):
+            return Fraction(0) if state != "candidate" and metric == above.metric else None
+        case Operation("+" | "-" as operator, (MeanTerm(_, metric), Constant(points))) if metric == above.metric:
+            return points if operator == "+" else -points
+    return None
+
+
 def size_and_depth(term: Term) -> tuple[int, int]:
     """The number of terms in a term, with shared ones counted each time, and its depth (1 without parts)."""
     return fold(

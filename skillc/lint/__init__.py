@@ -2,6 +2,6 @@
 
 `rules.py` is the registry: a rule is a function under `@rule(...)` that yields diagnostics, over what it needs: the
 checked program (`declarations.py`, `limits.py`, `contradictions.py`), the plan (`plan.py`, `limits.py`) or the
-examples (`examples.py`, `quotes.py`, `thresholds.py`). `skillc/frontend.py` runs them and takes out what comments
+examples (`examples.py`, `thresholds.py`). `skillc/frontend.py` runs them and takes out what comments
 suppress.
 """

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from skillc.diagnostics.diagnostic import Diagnostic, Label
-from skillc.gates.axioms import Axioms
 from skillc.gates.intervals import Interval
 from skillc.gates.normal import Clause, Demand, Sum, TooMany, clauses
-from skillc.gates.prove import Prover, TooLarge
+from skillc.gates.prove import Axioms, Prover, TooLarge
 from skillc.gates.terms import CallTerm, Operation, StateTerm, Term, show_term
 from skillc.language.checked import Checked, CheckedGate, CheckedMetric, Entity
 from skillc.language.scope import largest_change

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
+from math import sqrt
+from statistics import NormalDist
 
-from skillc.budget.methods import candidates_of
 from skillc.budget.spend import POOLED_BELOW, Least, Spend, price_hint
-from skillc.budget.steps import step_size
+from skillc.budget.steps import candidates_of, step_size
 from skillc.diagnostics.diagnostic import Diagnostic
-from skillc.gates.margins import margin_of, points_above
-from skillc.gates.stages import group_fields
-from skillc.gates.terms import MeanTerm, conjuncts, sides, walk
+from skillc.gates.functions import multiplicity
+from skillc.gates.stages import Gate, group_fields
+from skillc.gates.terms import CallTerm, Constant, MeanTerm, Term, conjuncts, points_above, sides, walk
 from skillc.gates.units import format_quantity
 from skillc.lint.rules import PlanFacts, error, note, rule, warning
 from skillc.plan import figures
 from skillc.plan.schema import Plan
-from skillc.stats.power import LEAST_GROUPS, chance_of_accept, inflation, null_run
+from skillc.stats.betting import standard_errors
+from skillc.stats.power import DIFFERING, LEAST_GROUPS, chance_of_accept, inflation, null_run
 
 _FEW_IN_FLIGHT = 4
 # A share of runs that is shown as 0 %.
@@ -80,7 +82,7 @@ def _arithmetic(least: Least, measure: str) -> str:
             "on the batch": least.on_batch,
             "validation": least.validation,
         }
-        inner = " + ".join(f"{figures.count(spend.calls)} {name}" for name, spend in each.items() if spend.calls)
+        inner = " + ".join(f"{spend.calls:,} {name}" for name, spend in each.items() if spend.calls)
         parts.append(f"{least.decisions} decisions x ({inner})")
     else:
         parts.append(f"{least.decisions} decisions x {_shown(measure, of(least.decision), bare=True)}")
@@ -96,7 +98,7 @@ def _shown(measure: str, value: int | Fraction | None, *, bare: bool = False) ->
     if measure == "cost":
         return figures.dollars(Fraction(value) if value is not None else None)
     whole = int(value or 0)
-    text = figures.tokens(whole) if measure == "tokens" else figures.count(whole)
+    text = figures.tokens(whole) if measure == "tokens" else f"{whole:,}"
     return text if bare else f"{text} {measure}"
 
 
@@ -148,7 +150,7 @@ def small_groups(facts: PlanFacts) -> Iterator[Diagnostic]:
             name, size = smallest
             message = f"the smallest group of `{field}`, `{name}`, has {size} examples on validation"
             yield note(
-                "SK554", facts.at("gate", gate.name), message, f"one regression there is {figures.share(1 / size)}"
+                "SK554", facts.at("gate", gate.name), message, f"one regression there is {figures.percent(1 / size)}"
             )
 
 
@@ -182,10 +184,41 @@ def accepts_by_chance(facts: PlanFacts) -> Iterator[Diagnostic]:
         points = inflation(run, examples, float(_width(plan, plan.goal.name))) * 100
         message = (
             f"if all {decisions} candidates were worth nothing, {run.accepts:.1f} would still be accepted on average, "
-            f"at least one in {figures.share(chance)} of runs, and validation then be up to {points:.0f} "
+            f"at least one in {figures.percent(chance)} of runs, and validation then be up to {points:.0f} "
             "points too high"
         )
         yield note("SK557", at, message, hint)
+
+
+def margin_of(gates: Iterable[Gate], width: Callable[[str], Fraction], examples: int, decisions: int) -> float | None:
+    """The largest margin that a gate asks of a candidate's mean over the incumbent's, in standard errors.
+
+    None where no gate asks for a higher mean.
+
+    Args:
+        gates: of a plan.
+        width: of a metric's range.
+        examples: of the validation split.
+        decisions: that share the error of a claim `over = run`.
+    """
+    asked = (_margins(gate.term, width, examples, decisions) for gate in gates if gate.for_ is None)
+    return max((margin for margins in asked for margin in margins), default=None)
+
+
+def _margins(term: Term, width: Callable[[str], Fraction], examples: int, decisions: int) -> Iterator[float]:
+    for part in conjuncts(term):
+        match sides(part):
+            case (CallTerm("e_value") as claim, Constant(threshold)):
+                yield standard_errors(
+                    max(1, round(DIFFERING * examples)), threshold * multiplicity(claim, max(1, decisions))
+                )
+            case (CallTerm("confidence") as claim, Constant(level)):
+                alpha = (1 - level) / multiplicity(claim, max(1, decisions))
+                if 0 < alpha < 1:
+                    yield NormalDist().inv_cdf(1 - float(alpha))
+            case (MeanTerm(_, metric) as above, below) if (points := points_above(above, below)) is not None:
+                whole = width(metric)
+                yield float(points / whole) * sqrt(2 * examples) if whole else 0.0
 
 
 def _margin(facts: PlanFacts, decisions: int) -> float | None:

@@ -78,7 +78,7 @@ class DataFacts(LintFacts):
     dataset: Dataset
     sizes: Sizes
     compiled: Mapping[str, str]
-    modules: ClassVar[tuple[str, ...]] = ("examples", "quotes", "thresholds")
+    modules: ClassVar[tuple[str, ...]] = ("examples", "thresholds")
 
 
 Find = Callable[..., Iterable[Diagnostic]]

@@ -11,7 +11,6 @@ from skillc.budget.spend import Sizes
 from skillc.budget.steps import decisions_of
 from skillc.diagnostics.diagnostic import Diagnostic, Label
 from skillc.gates.functions import is_claim_test, multiplicity
-from skillc.gates.margins import points_above
 from skillc.gates.terms import (
     CallTerm,
     Constant,
@@ -21,6 +20,7 @@ from skillc.gates.terms import (
     Operation,
     Term,
     conjuncts,
+    points_above,
     show_term,
     sides,
 )

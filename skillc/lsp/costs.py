@@ -180,12 +180,12 @@ def _share(costs: Costs, stages: Iterable[Stage]) -> str:
     from skillc.budget.spend import total
 
     part, whole = total(stage.bound.estimate for stage in stages), costs.bounds.estimate
-    calls = f"about {figures.count(part.calls)} of {figures.count(whole.calls)} calls"
+    calls = f"about {part.calls:,} of {whole.calls:,} calls"
     if part.calls and whole.calls:
-        calls += f" ({figures.share(part.calls / whole.calls)})"
+        calls += f" ({figures.percent(part.calls / whole.calls)})"
     if part.cost is None or not whole.cost:
         return calls
-    share = figures.share(float(part.cost / whole.cost))
+    share = figures.percent(float(part.cost / whole.cost))
     return f"{calls} and {figures.dollars(part.cost)} of {figures.dollars(whole.cost)} ({share})"
 
 
@@ -195,10 +195,8 @@ def table(costs: Costs) -> str:
     rows = ["| stage | calls | share | cost | share |", "|---|--:|--:|--:|--:|"]
     for stage in costs.bounds.stages:
         spent = stage.bound.estimate
-        calls = figures.share(spent.calls / whole.calls) if whole.calls else ""
-        cost = figures.share(float(spent.cost / whole.cost)) if spent.cost is not None and whole.cost else ""
-        rows.append(
-            f"| {stage.name} | {figures.count(spent.calls)} | {calls} | {figures.dollars(spent.cost)} | {cost} |"
-        )
-    rows.append(f"| all | {figures.count(whole.calls)} | | {figures.dollars(whole.cost)} | |")
+        calls = figures.percent(spent.calls / whole.calls) if whole.calls else ""
+        cost = figures.percent(float(spent.cost / whole.cost)) if spent.cost is not None and whole.cost else ""
+        rows.append(f"| {stage.name} | {spent.calls:,} | {calls} | {figures.dollars(spent.cost)} | {cost} |")
+    rows.append(f"| all | {whole.calls:,} | | {figures.dollars(whole.cost)} | |")
     return "about what a compile spends:\n\n" + "\n".join(rows)

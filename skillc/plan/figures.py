@@ -1,16 +1,9 @@
-"""Numbers and texts as a terminal shows them."""
+"""Amounts as a terminal shows them."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil
-
-from skillc.diagnostics.render import printable
-
-
-def count(value: int) -> str:
-    """`1,234`."""
-    return f"{value:,}"
 
 
 def tokens(value: int) -> str:
@@ -33,17 +26,9 @@ def dollars(value: Fraction | None) -> str:
     return f"${float(value):.2g}" if value >= Fraction(1, 10_000) else "<$0.0001"
 
 
-def share(value: float) -> str:
+def percent(value: float) -> str:
     """`46 %`."""
     return f"{value * 100:.0f} %"
-
-
-def seconds(value: Fraction) -> str:
-    """`90 min`, `8 h`, `45 s`: the largest unit that leaves a whole number."""
-    for size, unit in ((3600, "h"), (60, "min")):
-        if value % size == 0 and (unit != "h" or value >= 2 * size):
-            return f"{value // size} {unit}"
-    return f"{float(value):g} s"
 
 
 def rounded_up(value: int) -> int:
@@ -56,8 +41,3 @@ def cents_up(value: Fraction) -> str:
     """Dollars in whole cents, never less than they are: `0.43`."""
     cents = max(1, ceil(value * 100))
     return f"{cents // 100}.{cents % 100:02}" if cents % 100 else str(cents // 100)
-
-
-def one_line(text: str) -> str:
-    """Return a text from a model or a file as one line that cannot move the cursor."""
-    return printable(" ".join(text.split()))

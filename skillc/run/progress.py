@@ -19,6 +19,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from skillc.diagnostics.render import printable
 from skillc.language.loop import BudgetPlan
 from skillc.optimize.observer import Seen
 from skillc.plan import figures
@@ -176,7 +177,7 @@ class Progress:
         spent, caps = self.spent(), self.facts.budget
         cost = "an unknown price" if spent.cost is None else f"${spent.cost / 1e9:,.2f}"
         parts = [
-            f"{spent.calls:,}{_of(caps.calls, figures.count)} calls",
+            f"{spent.calls:,}{_of(caps.calls, '{:,}'.format)} calls",
             f"{figures.tokens(spent.tokens)}{_of(caps.tokens, figures.tokens)} tokens",
             cost + _of(caps.cost, figures.dollars),
         ]
@@ -252,7 +253,7 @@ class LineProgress(Progress):
             more = [f"{edits} edit{'s' * (edits != 1)}"] if edits else []
             self._line(status.stage, [_work(status.stage, status.total), *more])
         elif status.waiting and (what == "waiting" or (what == "still waiting" and self._quiet_for_long())):
-            self._line("waiting", [figures.one_line(status.waiting)])
+            self._line("waiting", [_one_line(status.waiting)])
         elif what == "advance" and self._quiet_for_long():
             far = f"{status.done:,} of {_work(status.stage, status.total)}"
             self._line(status.stage, [far, *(evidence_text(each, status) for each in status.seen), *self._figures()])
@@ -303,7 +304,7 @@ class LiveProgress(LineProgress):
             lines.append(_fact("score", evidence_text(each, status)))
         edits = [edit for each in status.edits for edit in each]
         if edits:
-            lines.append(_fact("edits", f"{len(edits)}: " + "; ".join(figures.one_line(edit) for edit in edits)))
+            lines.append(_fact("edits", f"{len(edits)}: " + "; ".join(_one_line(edit) for edit in edits)))
         lines.append(_fact("spent", ", ".join(self.spent_parts())))
         if left:
             lines.append(_fact("left", left.removesuffix(" left")))
@@ -315,7 +316,7 @@ class LiveProgress(LineProgress):
         head = Table.grid(padding=(0, 1), expand=True)
         head.add_column(no_wrap=True, overflow="ellipsis")
         if status.waiting or not status.total:
-            head.add_row(Text(where + figures.one_line(status.waiting or status.stage), style="bold"))
+            head.add_row(Text(where + _one_line(status.waiting or status.stage), style="bold"))
             return head
         head.add_column(ratio=1)
         head.add_column(no_wrap=True, justify="right")
@@ -421,6 +422,11 @@ def _why(record: Mapping[str, JsonValue]) -> str:
     if record["result"] in ("empty", "undecided", "beaten", "rollback"):
         return f"{record.get('reason', '')}{brief}"
     return ""
+
+
+def _one_line(text: str) -> str:
+    """A text from a model or a file as one line that cannot move the cursor."""
+    return printable(" ".join(text.split()))
 
 
 def percent(value: JsonValue) -> str:

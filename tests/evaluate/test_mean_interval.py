@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc.stats.means import mean_interval
+from skillc.stats.power import mean_interval
 
 LOW, HIGH = Fraction(0), Fraction(1)
 SCORES = st.lists(st.tuples(st.sampled_from("abcdefgh"), st.fractions(0, 1, max_denominator=50)), max_size=60)

@@ -44,7 +44,7 @@ from pathlib import Path
 from docs.making.pages import pages
 from skillc.outcomes import Example
 from skillc.frontend import plan_file
-from skillc.gates.axioms import Axioms
+from skillc.gates.prove import Axioms
 from skillc.gates.draw import brief, draw
 from skillc.gates.evaluate import decide
 from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence

@@ -7,10 +7,10 @@ from gate_worlds import METRICS, evidence, means, moved, sure, texts, worlds, wo
 from hypothesis import given, settings
 from thorough import example_count
 
-from skillc.gates.axioms import Axioms
 from skillc.gates.evaluate import EVALUATORS, value
 from skillc.gates.functions import RUN_FUNCTIONS
 from skillc.gates.intervals import Interval
+from skillc.gates.prove import Axioms
 from skillc.gates.terms import CallTerm, FieldTerm, MetricTerm
 from skillc.outcomes import MICRO
 

@@ -9,11 +9,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from thorough import example_count
 
-from skillc.gates.axioms import Axioms
 from skillc.gates.evaluate import decide_all
 from skillc.gates.intervals import Interval, Truth
 from skillc.gates.normal import normal_form
-from skillc.gates.prove import as_strict
+from skillc.gates.prove import Axioms, as_strict
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
 from skillc.outcomes import MICRO
 from skillc.plan.schema import GatePlan

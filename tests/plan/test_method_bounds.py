@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from plan_samples import PRICES, SIZES, plan
 
 from skillc.budget.bounds import bounds
-from skillc.budget.methods import (
+from skillc.budget.render import as_text
+from skillc.budget.steps import (
     OPEN_ENDED_ROLLOUTS,
     most_questions,
     most_rollouts,
     rollouts_of,
     trials_of,
 )
-from skillc.budget.render import as_text
 
 METHODS = ("gepa", "miprov2", "one_shot")
 

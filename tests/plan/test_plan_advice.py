@@ -14,8 +14,8 @@ from skillc.diagnostics.codes import CODES
 from skillc.diagnostics.codes.samples import program, trivia
 from skillc.diagnostics.diagnostic import Severity
 from skillc.frontend import estimate, plan_file
-from skillc.gates.margins import margin_of
 from skillc.gates.terms import CallTerm, Constant, MeanTerm, Operation, StateTerm, WordTerm
+from skillc.lint.plan import margin_of
 from skillc.lint.rules import PlanFacts, lint
 from skillc.plan.schema import GatePlan
 from skillc.stats.power import chance_of_accept, inflation, null_run, smallest_gain

@@ -7,7 +7,7 @@ from typing import Any
 
 import dspy
 
-from skillc.budget.methods import GEPA_MINIBATCH, gepa_calls, most_rollouts, rollouts_of
+from skillc.budget.steps import GEPA_MINIBATCH, gepa_calls, most_rollouts, rollouts_of
 from skillc.document.skill import Document
 from skillc.models.client import Client
 from skillc.optimize.engine import Engine

@@ -6,7 +6,7 @@ from typing import Any
 
 import dspy
 
-from skillc.budget.methods import FULL_EVERY, MINIBATCH, Trials, most_rollouts, rollouts_of, trials_of
+from skillc.budget.steps import FULL_EVERY, MINIBATCH, Trials, most_rollouts, rollouts_of, trials_of
 from skillc.document.skill import Document
 from skillc.models.client import Client
 from skillc.optimize.engine import Engine

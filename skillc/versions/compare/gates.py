@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from skillc.gates.axioms import Axioms
 from skillc.gates.intervals import Interval
-from skillc.gates.prove import as_strict
+from skillc.gates.prove import Axioms, as_strict
 from skillc.gates.stages import gates_for
 from skillc.gates.terms import Term, show_term
 from skillc.plan.schema import GatePlan, Plan, RequirePlan
