@@ -298,7 +298,7 @@ def test_a_kill_anywhere_leaves_an_old_or_a_new_skill_and_the_next_install_goes_
     ("words", "said"),
     [
         (("tickets.skill", "--to", "hermes"), "Hermes Agent reads no skills of a project"),
-        (("tickets.skill", "--to", "codex", "--user", "--project", "."), "name two places"),
+        (("tickets.skill", "--to", "codex", "--user", "--project", "."), "can't be used together"),
         (("tickets.skill", "--to", "codex", "--project", "nowhere"), "there is no folder `nowhere`"),
         (("nothing.skill", "--to", "codex"), "there is no program `nothing.skill`"),
     ],

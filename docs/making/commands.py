@@ -1,4 +1,4 @@
-"""The command line as its own help says it."""
+"""The page of the command line, made from its help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: verbs are imported only when they are used, so that `check` stays quick."""
+"""The command line. A verb is imported when it is called, so that `check` starts quickly."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ from skillc.errors import SkillcError
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-# verb -> what it does, in the order of a user's first day
+# Verb -> help, in the order of a user's first day.
 VERBS = {
     "new": "write a first program from a data file",
-    "check": "find mistakes in a program, without opening its data",
-    "fmt": "lay programs out in the one canonical form",
-    "plan": "show what a compile would use and what it may spend",
+    "check": "find mistakes in programs, without opening their data",
+    "fmt": "format programs",
+    "plan": "show what a compile would use and what it may cost",
     "compile": "improve the skill and write SKILL.md",
-    "tidy": "take rules without support out of a skill, and shorten the rest",
+    "tidy": "remove unsupported rules from a skill and shorten the rest",
     "install": "copy a compiled skill to where an agent reads it",
-    "history": "show what became of every candidate and every proposed edit",
-    "diff": "show what changed in meaning, not in lines",
-    "breaking": "say what got weaker since another version",
-    "resolve": "put a compiled skill together again after a merge",
-    "eval": "score skills on a split, with one model or several side by side",
-    "serve": "start the models that a program serves itself",
-    "doctor": "say what is missing for a compile, and the command that mends it",
-    "cache": "show, prune, export and import the replies that are kept",
-    "explain": "tell what a diagnostic code means",
-    "std": "show the standard library, and the modules of installed packages",
-    "completion": "print the completion script of a shell",
-    "lsp": "answer an editor: the language server",
+    "history": "show every candidate and edit of a compile, and why it was kept or dropped",
+    "diff": "show what changed in meaning since another version",
+    "breaking": "report what got weaker since another version",
+    "resolve": "resolve a merge conflict in a compiled skill",
+    "eval": "score skills on a split, with one model or several",
+    "serve": "start the model servers that a program declares",
+    "doctor": "report what a compile lacks, and the command that fixes it",
+    "cache": "manage cached model replies",
+    "explain": "explain a diagnostic code",
+    "std": "show the standard library and the modules of installed packages",
+    "completion": "print a shell completion script",
+    "lsp": "run the language server",
 }
 
 
-# verbs that share a module with others; every other verb is in the module of its name
 _MODULES = {
-    **dict.fromkeys(("diff", "breaking", "resolve"), "versions"),
-    **dict.fromkeys(("install", "history"), "skills"),
-    **dict.fromkeys(("explain", "std", "completion", "lsp"), "pages"),
-    "doctor": "plan",
-    "tidy": "compile",
+    "programs": ("check", "fmt"),
+    "preparation": ("new", "plan", "doctor"),
+    "runs": ("compile", "tidy", "eval", "serve"),
+    "skills": ("install", "history", "diff", "breaking", "resolve"),
+    "cache": ("cache",),
+    "pages": ("explain", "std", "completion", "lsp"),
 }
 
 
 class Verbs(click.Group):
-    """A group whose verbs are imported when they are called."""
+    """A group that imports a verb when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the verbs in the table's order."""
@@ -58,18 +58,17 @@ class Verbs(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return a verb."""
-        if cmd_name not in VERBS:
-            return None
-        module = importlib.import_module(f"skillc.cli.{_MODULES.get(cmd_name, cmd_name)}")
-        command = getattr(module, cmd_name)
-        assert isinstance(command, click.Command)
-        return command
+        for module, verbs in _MODULES.items():
+            if cmd_name in verbs:
+                command: click.Command = getattr(importlib.import_module(f"skillc.cli.{module}"), cmd_name)
+                return command
+        return None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete verbs from the table, so that only the typed one is imported."""
         from click.shell_completion import CompletionItem
 
-        verbs = [CompletionItem(verb, help=does) for verb, does in VERBS.items() if verb.startswith(incomplete)]
+        verbs = [CompletionItem(verb, help=text) for verb, text in VERBS.items() if verb.startswith(incomplete)]
         return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -83,23 +82,23 @@ class Verbs(click.Group):
 def skillc() -> None:
     """A compiler for agent skills.
 
-    A .skill program says what a skill is for, what may change, what it may cost and what a change must prove.
+    A .skill program states what a skill is for, what may change, what it may cost and what a change must prove.
     """
 
 
 def main() -> None:
     """Run a verb. An error that the user can fix becomes a message, never a traceback."""
-    output.prepare()
+    output.prepare_streams()
     try:
         status = _run()
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of our output is gone.
+        # The reader of standard output has closed it.
         status = 141
     except OSError:
         # Neither the output nor the error could be written.
         status = SkillcError.status
-    output.abandon()
+    output.discard_unwritten()
     sys.exit(status)
 
 
@@ -121,17 +120,17 @@ def _run() -> int:
         click.echo("interrupted", err=True)
         status = 130
     except SystemExit:
-        # How click answers a broken pipe, with status 1, which is that of findings.
+        # Click exits with status 1 at a broken pipe, which is the status of findings.
         if sys.stdout is not before:
             raise BrokenPipeError from None
         raise
     except BrokenPipeError:
         raise
     except Exception as problem:
-        known = output.full(problem) if isinstance(problem, OSError) else None
-        if known is not None:
-            output.report_error(known)
-            return known.status
+        disk_full = output.disk_full_error(problem) if isinstance(problem, OSError) else None
+        if disk_full is not None:
+            output.report_error(disk_full)
+            return disk_full.status
         output.report_bug(problem)
         status = 70
     return status if isinstance(status, int) else 0
@@ -144,4 +143,4 @@ def _message(problem: click.ClickException) -> str:
 
 def _hint(problem: click.ClickException) -> str | None:
     ctx = getattr(problem, "ctx", None)
-    return f"`{ctx.command_path} --help` lists what it takes" if ctx is not None else None
+    return f"`{ctx.command_path} --help` lists the options" if ctx is not None else None

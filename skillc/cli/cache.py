@@ -1,4 +1,4 @@
-"""The verb `cache`: the replies that compiles have paid for."""
+"""The verb `cache`: cached model replies."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ if TYPE_CHECKING:
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
-def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+def _parse_age(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
     """Return the seconds in `30d`, `12h` or `90 min`."""
     if value is None:
         return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w)", value)
-    if found is None:
-        raise click.BadParameter(f"'{value}' is no age: a number with s, min, h, d or w, as in '30d'")
-    return float(found[1]) * _SECONDS[found[2]]
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w)", value)
+    if match is None:
+        raise click.BadParameter(f"'{value}' is not an age: write a number with s, min, h, d or w, as in '30d'")
+    return float(match[1]) * _SECONDS[match[2]]
 
 
 _folder = click.argument("folder", type=click.Path(path_type=Path), default=Path())
 
 
-@click.group(
-    short_help="show, prune, export and import the replies that are kept", epilog="Example: skillc cache show shop"
-)
+@click.group(epilog="Example: skillc cache show shop")
 def cache() -> None:
-    """Look after the replies that compiles have paid for.
+    """Manage cached model replies.
 
-    A compile keeps every whole reply in `.skillc/cache` beside its program, and never throws one away by itself. FOLDER
-    is the program, its folder (the working folder by default), or the cache itself. All of this works while a compile
-    is running: a reply that is taken out is paid for again when it is needed.
+    A compile caches every complete reply in `.skillc/cache` beside its program, and never evicts one. FOLDER is the
+    program, its folder (the working folder by default), or the cache. All commands work while a compile runs: a removed
+    reply is requested and paid for again when it is needed.
 
     Exit status: 0 done, 2 an error.
     """
 
 
-@cache.command(short_help="what is kept, by endpoint and model", epilog="Example: skillc cache show tickets.skill")
+@cache.command(
+    short_help="show the cached replies by endpoint and model", epilog="Example: skillc cache show tickets.skill"
+)
 @_folder
 @json_option
 def show(folder: Path, as_json: bool) -> None:
-    """Show what is kept in FOLDER: replies and bytes, by endpoint and model, with the oldest and the newest.
+    """Show the replies of FOLDER by endpoint and model: number, bytes, oldest and newest.
 
     Exit status: 0 done, 2 an error.
     """
@@ -72,16 +72,14 @@ def show(folder: Path, as_json: bool) -> None:
 
 
 @cache.command(
-    short_help="take replies out and free their space", epilog="Example: skillc cache prune --older-than 30d"
+    short_help="remove replies and free their disk space", epilog="Example: skillc cache prune --older-than 30d"
 )
 @_folder
-@click.option(
-    "--older-than", metavar="AGE", callback=_seconds, help="Only replies that were stored longer ago: 30d, 12h, 90min."
-)
+@click.option("--older-than", metavar="AGE", callback=_parse_age, help="Only replies older than this: 30d, 12h, 90min.")
 @click.option("--model", help="Only replies of this model, as `show` names it.")
 @click.option("--endpoint", help="Only replies of this endpoint, as `show` names it.")
 @click.option("--all", "everything", is_flag=True, help="All replies.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be taken out.")
+@click.option("--dry-run", is_flag=True, help="Only report what would be removed.")
 @json_option
 def prune(
     folder: Path,
@@ -92,7 +90,7 @@ def prune(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Take replies out of FOLDER, and give their space back to the disk. With several conditions all have to hold.
+    """Remove replies from FOLDER and free their disk space. Several conditions must all hold.
 
     Exit status: 0 done, 2 an error.
     """
@@ -105,8 +103,8 @@ def prune(
     conditions = (older_than, model, endpoint)
     if everything == any(condition is not None for condition in conditions):
         raise SkillcError(
-            "`--all` leaves nothing for other conditions to choose" if everything else "nothing says what to take out",
-            hint="`--older-than 30d`, `--model NAME` and `--endpoint ID` choose, or `--all` takes everything",
+            "`--all` can't be used with other conditions" if everything else "no condition is given",
+            hint="choose by `--older-than 30d`, `--model NAME` and `--endpoint ID`, or remove everything with `--all`",
         )
     wanted = cache_folder.EntryFilter(
         before=None if older_than is None else time.time() - older_than,
@@ -121,18 +119,16 @@ def prune(
         )
         return
     what = f"{counted(pruned.entries, 'reply', 'replies')} ({in_bytes(pruned.size)})"
-    freed = f"; {in_bytes(pruned.freed)} of disk are free again" if pruned.entries else ""
-    click.echo(f"would take out {what}" if dry_run else f"took out {what}{freed}")
+    freed = f"; freed {in_bytes(pruned.freed)} of disk" if pruned.entries else ""
+    click.echo(f"would remove {what}" if dry_run else f"removed {what}{freed}")
 
 
-@cache.command(
-    short_help="write replies into a file of JSON lines", epilog="Example: skillc cache export replies.jsonl"
-)
+@cache.command(short_help="write replies to a file of JSON lines", epilog="Example: skillc cache export replies.jsonl")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @_folder
 @json_option
 def export(file: Path, folder: Path, as_json: bool) -> None:
-    """Write the replies of FOLDER into FILE, one JSON object a line: key, endpoint, model, stored, reply.
+    """Write the replies of FOLDER to FILE, one JSON object per line: key, endpoint, model, stored, reply.
 
     Exit status: 0 done, 2 an error.
     """
@@ -147,15 +143,15 @@ def export(file: Path, folder: Path, as_json: bool) -> None:
 
 
 @cache.command(
-    "import", short_help="add the replies of such a file", epilog="Example: skillc cache import replies.jsonl"
+    "import", short_help="add the replies of an exported file", epilog="Example: skillc cache import replies.jsonl"
 )
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @_folder
 @json_option
 def take_in(file: Path, folder: Path, as_json: bool) -> None:
-    """Add the replies of FILE, as `export` wrote it, to FOLDER. A reply that is there already stays.
+    """Add the replies of FILE, as `export` wrote it, to FOLDER. A reply that FOLDER already has is kept.
 
-    Compiles will take these replies for what the models said: import only files that you trust.
+    Compiles use these replies as the models' own: import only files that you trust.
 
     Exit status: 0 done, 2 an error.
     """
@@ -166,11 +162,11 @@ def take_in(file: Path, folder: Path, as_json: bool) -> None:
     if as_json:
         _print_json(folder=str(into), entries=moved.entries, left_out=moved.left_out)
         return
-    there = f"; {moved.left_out:,} were there already" if moved.left_out else ""
-    click.echo(f"added {counted(moved.entries, 'reply', 'replies')} to {into}{there}")
+    known = f"; {moved.left_out:,} already existed" if moved.left_out else ""
+    click.echo(f"added {counted(moved.entries, 'reply', 'replies')} to {into}{known}")
 
 
-def _group_json(group: Any) -> dict[str, Any]:
+def _group_json(group: EntryGroup) -> dict[str, Any]:
     from skillc.models.cache.folder import utc_text
 
     return {
@@ -188,9 +184,9 @@ def _print_json(**values: Any) -> None:
 
 
 def _table(groups: Sequence[EntryGroup], folder: Path, disk: int) -> RenderableType:
-    """Return a line per endpoint and model, and the total; days are local."""
+    """Return a row per endpoint and model, and the total; days are local."""
     from rich import box
-    from rich.console import Group as Lines
+    from rich.console import Group as Renderables
     from rich.table import Table
     from rich.text import Text
 
@@ -201,15 +197,15 @@ def _table(groups: Sequence[EntryGroup], folder: Path, disk: int) -> RenderableT
     total.append(f"\n{folder}", style="dim")
     if not groups:
         return total
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("endpoint", "model"):
-        drawn.add_column(name, overflow="fold")
+        table.add_column(name, overflow="fold")
     for name in ("replies", "size"):
-        drawn.add_column(name, justify="right", no_wrap=True)
+        table.add_column(name, justify="right", no_wrap=True)
     for name in ("oldest", "newest"):
-        drawn.add_column(name, no_wrap=True)
+        table.add_column(name, no_wrap=True)
     for group in groups:
-        drawn.add_row(
+        table.add_row(
             Text(group.endpoint or "–"),
             Text(group.model or "–"),
             f"{group.entries:,}",
@@ -217,7 +213,7 @@ def _table(groups: Sequence[EntryGroup], folder: Path, disk: int) -> RenderableT
             _day(group.oldest),
             _day(group.newest),
         )
-    return Lines(drawn, total)
+    return Renderables(table, total)
 
 
 def _day(stored: float) -> str:

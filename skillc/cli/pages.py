@@ -9,13 +9,13 @@ from skillc.cli.output import print_json
 from skillc.errors import SkillcError
 
 
-@click.command(short_help="tell what a diagnostic code means", epilog="Example: skillc explain SK409")
+@click.command(epilog="Example: skillc explain SK409")
 @click.argument("code", required=False, shell_complete=complete_codes)
 @json_option
 def explain(code: str | None, as_json: bool) -> None:
-    """Tell what CODE means, with an example that shows it and the mended one. Without CODE: list all codes.
+    """Explain CODE, with an example that triggers it and the fixed one. Without CODE: list all codes.
 
-    Exit status: 0 done, 2 there is no such code.
+    Exit status: 0 done, 2 an unknown code.
     """
     from skillc.code_pages import example_finding, format_examples, plain
     from skillc.diagnostics.codes import CODES, code_named
@@ -33,7 +33,7 @@ def explain(code: str | None, as_json: bool) -> None:
     if entry is None:
         near = suggest(code.upper(), CODES)
         raise SkillcError(
-            f"there is no code `{code}`",
+            f"unknown code `{code}`",
             hint=f"did you mean `{near}`?" if near else "`skillc explain` lists all codes",
         )
     entry = format_examples(entry)
@@ -58,18 +58,15 @@ def explain(code: str | None, as_json: bool) -> None:
         click.echo(plain(entry, finding))
 
 
-@click.command(
-    short_help="show the standard library, and the modules of installed packages",
-    epilog="Example: skillc std gates.strict",
-)
+@click.command(epilog="Example: skillc std gates.strict")
 @click.argument("name", required=False, shell_complete=complete_library)
 @json_option
 def std(name: str | None, as_json: bool) -> None:
-    """Show what NAME declares: a module such as `gates`, or a declaration such as `gates.strict`.
+    """Show NAME: a module such as `gates`, or a declaration such as `gates.strict`.
 
-    Without NAME: list all modules, those of installed packages included.
+    Without NAME: list all modules, including those of installed packages.
 
-    Exit status: 0 when it is there, 2 when it is not.
+    Exit status: 0 done, 2 an unknown name.
     """
     from skillc.diagnostics.render import printable
     from skillc.language.library import installed_library, render_page, to_json
@@ -83,19 +80,13 @@ def std(name: str | None, as_json: bool) -> None:
         click.echo(f"warning: {printable(problem)}", err=True)
 
 
-SHELLS = ("bash", "zsh", "fish")
-
-
-@click.command(
-    short_help="print the completion script of a shell",
-    epilog='Example: eval "$(skillc completion bash)"',
-)
-@click.argument("shell", type=click.Choice(SHELLS))
+@click.command(epilog='Example: eval "$(skillc completion bash)"')
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 def completion(shell: str) -> None:
-    """Print the script that completes verbs, options, programs and codes in SHELL.
+    """Print a script that completes verbs, options, programs and codes in SHELL.
 
-    Put `eval "$(skillc completion bash)"` into ~/.bashrc, the same with zsh into ~/.zshrc, and for fish write the
-    output into ~/.config/fish/completions/skillc.fish.
+    Add `eval "$(skillc completion bash)"` to ~/.bashrc, the same with zsh to ~/.zshrc, and for fish write the output
+    to ~/.config/fish/completions/skillc.fish.
 
     Exit status: 0 done, 2 an unknown shell.
     """
@@ -106,26 +97,21 @@ def completion(shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None
     writer = kind(skillc, {}, "skillc", "_SKILLC_COMPLETE")
-    # `source()` would start bash to ask for its version, and may fail where there is none.
+    # `source()` would start bash to ask for its version, and may fail without it.
     click.echo(writer.source_template % writer.source_vars(), nl=False)
 
 
-@click.command(
-    short_help="answer an editor: the language server",
-    epilog="Example: skillc lsp --stdio",
-)
-@click.option("--stdio", is_flag=True, help="Speak over standard input and output; it is the only way, said or not.")
+@click.command(epilog="Example: skillc lsp --stdio")
+@click.option("--stdio", is_flag=True, help="Use standard input and output. This is the default and the only way.")
 def lsp(stdio: bool) -> int:
-    """Speak the Language Server Protocol over standard input and output.
+    """Run the language server over standard input and output.
 
-    An editor starts it, and gets diagnostics with quick fixes, formatting, definitions and references across files,
-    renaming, symbols, hovers with what a part of the program costs, completion and semantic tokens.
+    An editor starts it for diagnostics with quick fixes, formatting, definitions and references across files, renaming,
+    symbols, hovers with the cost of a part of the program, completion and semantic tokens.
 
-    Exit status: 0 the editor has said goodbye, 1 it has hung up, 2 pygls is not installed.
+    Exit status: 0 after `exit`, 1 if the editor disconnects, 2 pygls is not installed.
     """
     from importlib.util import find_spec
-
-    from skillc.errors import SkillcError
 
     if find_spec("pygls") is None:
         raise SkillcError("the language server needs pygls, which is not installed", hint='pip install "skillc[lsp]"')

@@ -1,4 +1,4 @@
-"""Run a job or servers in front of a user: progress, the clock and Ctrl-C."""
+"""Run a job or servers for a user at a terminal: progress, the deadline and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import os
 import signal
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
@@ -19,19 +19,20 @@ from rich.console import Console
 from rich.text import Text
 
 from skillc.artifact_paths import OUTPUT
-from skillc.cli.arguments import ANY_VERDICT
+from skillc.cli.arguments import ANY_VERDICT, RunOptions
+from skillc.cli.output import show_diagnostics
 from skillc.errors import SkillcError
 from skillc.evaluate.job import EvalJob
 from skillc.evaluate.report import preview_lines
 from skillc.evaluate.run import Evaluation, evaluate
-from skillc.frontend import Estimated, Planned, ProgramError, plan_file, refuse_folders
+from skillc.frontend import Estimated, Planned, ProgramError, estimate, plan_file, refuse_folders
 from skillc.models.backends.registry import connect
 from skillc.models.client import Client
 from skillc.models.roles import servers_of
 from skillc.models.serving.published import all_published, stop_published
 from skillc.models.serving.server import Server
 from skillc.pipeline.compile import Compiled, Job, compile_job
-from skillc.pipeline.sanity import SanityResult, check_sanity
+from skillc.pipeline.sanity import SanityResult, check_sanity, plan_for_sanity
 from skillc.pipeline.tidy import TidyResult, skill_to_tidy, tidy_job
 from skillc.plan.models import resolve_model_names
 from skillc.plan.schema import Plan
@@ -41,37 +42,30 @@ from skillc.run.progress import Progress, RunFacts, display
 from skillc.run.stop import Stop
 from skillc.run.time_left import ExpectedCalls, expected_calls
 
+_POLL_SECONDS = 0.5
 _DROPPED = "the open decision is dropped, the best skill so far is written"
-_KEPT = "what was answered is kept, and the same command goes on"
+_KEPT = "completed rollouts are kept; run the same command to resume"
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """How progress is shown: for people on the console, as JSON lines on standard output, or not at all."""
-
-    console: Console
-    quiet: bool = False
-    json_lines: bool = False
-
-    def progress(self, facts: RunFacts, client: Client, **started: JsonValue) -> Progress:
-        """Return the display of one run; `started` is added to the first JSON event."""
-        spent = client.ledger.snapshot
-        if not self.json_lines:
-            return display(self.console, facts, quiet=self.quiet, spent=spent)
-        lines = JsonLines(click.echo, facts, spent=spent)
-        lines.begin(**started)
-        return lines
+def status_console() -> Console:
+    """Return the console for progress and notes."""
+    return Console(stderr=True, highlight=False)
 
 
-def planned_for(
-    program: Path, models: Sequence[str], settings: Sequence[str], *, offline: bool, require: str | None
-) -> Planned:
-    """Return the plan of a verb that writes a skill."""
-    planned = plan_file(program, models=models, settings=settings, offline=offline, runnable=True, every_model=False)
-    if require is None:
-        return planned
-    required = None if require == ANY_VERDICT else require
-    return replace(planned, plan=planned.plan.model_copy(update={"required_verdict": required}))
+def plan_run(program: Path, options: RunOptions) -> tuple[Planned, Estimated]:
+    """Return the plan of a verb that writes a skill, and what it may spend."""
+    planned = plan_file(
+        program,
+        models=options.models,
+        settings=options.settings,
+        offline=options.offline,
+        runnable=True,
+        every_model=False,
+    )
+    if options.require is not None:
+        required = None if options.require == ANY_VERDICT else options.require
+        planned = replace(planned, plan=planned.plan.model_copy(update={"required_verdict": required}))
+    return planned, estimate(planned)
 
 
 def exit_status(compiled: Compiled) -> int:
@@ -83,102 +77,64 @@ def exit_status(compiled: Compiled) -> int:
     return 0 if compiled.withheld is None else 1
 
 
-def run_job(
-    planned: Planned,
-    estimated: Estimated,
-    shown: Shown,
-    *,
-    output: Path | None,
-    offline: bool,
-    fresh: bool,
-    force: bool,
-) -> Compiled:
-    """Compiles, showing progress on the console.
+def run_compile(planned: Planned, estimated: Estimated, options: RunOptions) -> Compiled:
+    """Compile with progress on the console.
 
     Raises:
         ProgramError: the budget cannot pay.
-        SkillcError: whatever else the user can mend.
+        SkillcError: another problem that the user can fix.
     """
-    job = _job(planned, estimated, output, force=force, fresh=fresh)
+    job = _job(planned, estimated, options)
     plan = planned.plan
     expected = expected_calls(estimated.bounds, own_method=plan.optimize.method == "skillc")
     facts = RunFacts(plan.budget.epochs, plan.budget, expected)
-    with _running("compile", plan, planned.root, shown, facts, offline=offline) as (terminal, client, stop):
-        return compile_job(job, terminal, client, stop)
+    with _open_run("compile", plan, planned.root, facts, options) as (progress, client, stop):
+        return compile_job(job, progress, client, stop)
 
 
-def _job(planned: Planned, estimated: Estimated, output: Path | None, *, force: bool, fresh: bool) -> Job:
-    if estimated.failed:
-        raise ProgramError(planned.path, estimated.diagnostics)
-    base, home = output or planned.root / OUTPUT, planned.root / ".skillc"
-    return Job(planned, estimated, base, home, force=force, fresh=fresh)
-
-
-@contextmanager
-def _running(
-    verb: str,
-    plan: Plan,
-    root: Path,
-    shown: Shown,
-    facts: RunFacts,
-    *,
-    offline: bool,
-    dropped: str = _DROPPED,
-    **started: JsonValue,
-) -> Iterator[tuple[Progress, Client, Stop]]:
-    """Open the client, the display and the stop of a verb; `dropped` describes open work for Ctrl-C."""
-    cache = None if verb == "sanity" else root / ".skillc" / "cache"
-    with Client(plan, cache_folder=cache, offline=offline, root=root, preflight=True) as client:
-        skill, goal = plan.skill.artifact, plan.goal.name
-        terminal = shown.progress(facts, client, verb=verb, skill=skill, goal=goal, **started)
-        client.servers.watched(terminal)
-        stop = Stop(None if plan.budget.time is None else float(plan.budget.time))
-        with terminal, _interruptible(stop, terminal, dropped), _noted(terminal):
-            yield terminal, client, stop
-
-
-def run_tidy(
-    planned: Planned,
-    estimated: Estimated,
-    shown: Shown,
-    file: Path | None,
-    *,
-    output: Path | None,
-    offline: bool,
-    fresh: bool,
-    force: bool,
-) -> TidyResult:
-    """Tidy the compiled skill, or the one in a file, showing progress on the console.
+def run_tidy(planned: Planned, estimated: Estimated, file: Path | None, options: RunOptions) -> TidyResult:
+    """Tidy the compiled skill, or the one in a file, with progress on the console.
 
     Raises:
         ProgramError: the budget cannot pay.
-        SkillcError: whatever else the user can mend.
+        SkillcError: another problem that the user can fix.
     """
-    job = _job(planned, estimated, output, force=force, fresh=fresh)
+    job = _job(planned, estimated, options)
     skill = skill_to_tidy(job, file)
     plan = planned.plan
-    facts = RunFacts(None, plan.budget)
-    with _running("tidy", plan, planned.root, shown, facts, offline=offline) as (terminal, client, stop):
-        return tidy_job(job, skill, terminal, client, stop)
+    with _open_run("tidy", plan, planned.root, RunFacts(None, plan.budget), options) as (progress, client, stop):
+        return tidy_job(job, skill, progress, client, stop)
 
 
-def run_sanity(planned: Planned, estimated: Estimated, shown: Shown, *, offline: bool) -> SanityResult:
-    """Check whether feedback reaches the skill, showing progress on the console. Nothing is written, no reply kept.
+def _job(planned: Planned, estimated: Estimated, options: RunOptions) -> Job:
+    """Return the job of a verb that writes a skill, after showing what was found in its program."""
+    if not options.quiet:
+        # The diagnostics of a budget that cannot pay are printed with the error.
+        show_diagnostics([*planned.diagnostics, *(() if estimated.failed else estimated.diagnostics)])
+    if estimated.failed:
+        raise ProgramError(planned.path, estimated.diagnostics)
+    base, home = options.output or planned.root / OUTPUT, planned.root / ".skillc"
+    return Job(planned, estimated, base, home, force=options.force, fresh=options.fresh)
+
+
+def run_sanity(planned: Planned, estimated: Estimated, options: RunOptions) -> SanityResult:
+    """Check with progress on the console whether feedback reaches the skill. Write nothing, cache no reply.
 
     Raises:
-        SkillcError: whatever the user can mend.
+        SkillcError: a problem that the user can fix.
     """
+    planned = plan_for_sanity(planned, estimated)
     plan = planned.plan
     facts = RunFacts(plan.budget.epochs, plan.budget)
-    with _running("sanity", plan, planned.root, shown, facts, offline=offline) as (terminal, client, stop):
-        return check_sanity(planned, estimated, terminal, client, stop)
+    with _open_run("sanity", plan, planned.root, facts, options) as (progress, client, stop):
+        return check_sanity(planned, estimated, progress, client, stop)
 
 
-def run_eval(planned: Planned, job: EvalJob, shown: Shown, *, offline: bool) -> Evaluation:
-    """Score skills with progress on the console, after the upper bound of what it takes.
+def run_eval(planned: Planned, job: EvalJob, options: RunOptions) -> Evaluation:
+    """Print the upper bound of the cost, and score skills with progress on the console.
 
     Raises:
-        SkillcError: whatever the user can mend.
+        SkillcError: a problem that the user can fix.
     """
     home, plan = planned.root / ".skillc", job.plan
     try:
@@ -187,26 +143,63 @@ def run_eval(planned: Planned, job: EvalJob, shown: Shown, *, offline: bool) -> 
         raise SkillcError(f"the folder `{home}` cannot be written: {problem.strerror}") from problem
     refuse_folders(planned.checked, plan, planned.root)
     facts = RunFacts(budget=plan.budget, expected=ExpectedCalls(job.bound.estimate.calls + job.tried))
-    work = _running("eval", plan, planned.root, shown, facts, offline=offline, dropped=_KEPT, split=job.split)
-    with work as (terminal, client, stop):
+    run = _open_run("eval", plan, planned.root, facts, options, on_interrupt=_KEPT, split=job.split)
+    with run as (progress, client, stop):
         for note in job.notes:
-            terminal.note(note)
-        for line in preview_lines(job) if not (shown.quiet or shown.json_lines) else ():
-            shown.console.print(Text(line), soft_wrap=True)
-        return evaluate(job, terminal, client, stop)
+            progress.note(note)
+        for line in preview_lines(job) if not (options.quiet or options.json_lines) else ():
+            status_console().print(Text(line), soft_wrap=True)
+        return evaluate(job, progress, client, stop)
 
 
 @contextmanager
-def _interruptible(stop: Stop, terminal: Progress, dropped: str) -> Iterator[None]:
-    """Handle Ctrl-C: the first drops open work and keeps what was reached, the second ends the process."""
+def _open_run(
+    verb: str,
+    plan: Plan,
+    root: Path,
+    facts: RunFacts,
+    options: RunOptions,
+    *,
+    on_interrupt: str = _DROPPED,
+    **start_event: JsonValue,
+) -> Iterator[tuple[Progress, Client, Stop]]:
+    """Open the client, the progress display and the stop request of a run.
 
-    def ask(number: int, frame: FrameType | None) -> None:
+    Args:
+        verb: the verb.
+        plan: of the run.
+        root: the program's folder.
+        facts: what the display shows from the start.
+        options: of the command line.
+        on_interrupt: note for Ctrl-C: what happens to open work.
+        start_event: further fields of the first JSON event.
+    """
+    cache = None if verb == "sanity" else root / ".skillc" / "cache"
+    with Client(plan, cache_folder=cache, offline=options.offline, root=root, preflight=True) as client:
+        spent = client.ledger.snapshot
+        if options.json_lines:
+            lines = JsonLines(click.echo, facts, spent=spent)
+            lines.begin(verb=verb, skill=plan.skill.artifact, goal=plan.goal.name, **start_event)
+            progress: Progress = lines
+        else:
+            progress = display(status_console(), facts, quiet=options.quiet, spent=spent)
+        client.servers.watched(progress)
+        stop = Stop(None if plan.budget.time is None else float(plan.budget.time))
+        with progress, _interruptible(stop, progress, on_interrupt), _warnings_as_notes(progress):
+            yield progress, client, stop
+
+
+@contextmanager
+def _interruptible(stop: Stop, progress: Progress, on_interrupt: str) -> Iterator[None]:
+    """Handle Ctrl-C: the first requests a stop, the second ends the process."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
         if stop.reason == "interrupted":
             raise KeyboardInterrupt
         stop.ask()
-        terminal.note(f"interrupted: {dropped}")
+        progress.note(f"interrupted: {on_interrupt}")
 
-    before = signal.signal(signal.SIGINT, ask)
+    before = signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:
@@ -214,14 +207,14 @@ def _interruptible(stop: Stop, terminal: Progress, dropped: str) -> Iterator[Non
 
 
 @contextmanager
-def _noted(terminal: Progress) -> Iterator[None]:
+def _warnings_as_notes(progress: Progress) -> Iterator[None]:
     """Show skillc's warnings as notes, without the line of code that they come from."""
     with warnings.catch_warnings():
         show = warnings.showwarning
 
         def note(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
             if category is UserWarning:
-                terminal.note(str(message))
+                progress.note(str(message))
             else:
                 show(message, category, *rest, **more)
 
@@ -229,17 +222,14 @@ def _noted(terminal: Progress) -> Iterator[None]:
         yield
 
 
-_POLL = 0.5
-
-
-class Lines:
-    """Notes as lines, and a spinner for what is waited for."""
+class ServerStatus:
+    """Notes about servers as lines, and a spinner while one starts."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._status = console.status("starting") if console.is_terminal else None
+        self._spinner = console.status("starting") if console.is_terminal else None
 
-    def __enter__(self) -> Lines:
+    def __enter__(self) -> ServerStatus:
         return self
 
     def __exit__(
@@ -253,37 +243,37 @@ class Lines:
 
     def waiting(self, text: str | None) -> None:
         """Show what the run waits for; None ends it."""
-        if self._status is None:
+        if self._spinner is None:
             return
         if text is None:
-            self._status.stop()
+            self._spinner.stop()
         else:
-            self._status.update(text)
-            self._status.start()
+            self._spinner.update(text)
+            self._spinner.start()
 
 
-def run_servers(planned: Planned, lines: Lines, tell: Callable[[list[dict[str, object]]], None]) -> None:
+def run_servers(planned: Planned, status: ServerStatus, report: Callable[[list[dict[str, Any]]], None]) -> None:
     """Start a program's servers one after the other, report their addresses, and wait for an interrupt.
 
-    Where all of them run already there is nothing to stay for.
+    Return at once if all of them already run.
 
     Raises:
         SkillcError: the program serves no model, or a server cannot be started, or not again.
-        KeyboardInterrupt: it was interrupted before all answered.
+        KeyboardInterrupt: interrupted before all servers answered.
     """
     models = resolve_model_names(planned.plan, os.environ).models.values()
     endpoints = [connect(model, os.environ, planned.root)[1] for model in models if model.serve is not None]
     if not endpoints:
         raise SkillcError(
-            f"`{planned.path}` serves no model itself", hint="write `serve = vllm {}` in the block of a model"
+            f"`{planned.path}` declares no server", hint="write `serve = vllm {}` in the block of a model"
         )
-    with closing(servers_of(endpoints, models, planned.root, foreground=True)) as servers, _ended() as ended:
-        servers.watched(lines)
+    with closing(servers_of(endpoints, models, planned.root, foreground=True)) as servers, _stop_signals() as ended:
+        servers.watched(status)
         for server in servers.each:
-            _answer(server, ended)
-        tell([_published(server) for server in servers.each])
+            _wait_for(server, ended)
+        report([_describe(server) for server in servers.each])
         owned = [server for server in servers.each if server.owned]
-        while owned and not ended.wait(_POLL):
+        while owned and not ended.wait(_POLL_SECONDS):
             for server in owned:
                 if server.stopped:
                     return
@@ -296,44 +286,44 @@ def run_servers(planned: Planned, lines: Lines, tell: Callable[[list[dict[str, o
 def stop_servers(root: Path) -> list[str]:
     """Stop the servers that a program left running; return their names."""
     running = all_published(root / ".skillc" / "serve")
-    for state, told in running:
-        stop_published(state, told)
-    return [f"{', '.join(told.names)} at {told.address.url}" for _, told in running]
+    for state, published in running:
+        stop_published(state, published)
+    return [f"{', '.join(published.names)} at {published.address.url}" for _, published in running]
 
 
-def _answer(server: Server, ended: threading.Event) -> None:
+def _wait_for(server: Server, ended: threading.Event) -> None:
     future = server.begin()
     while not future.done():
-        if ended.wait(_POLL / 5):
+        if ended.wait(_POLL_SECONDS / 5):
             raise KeyboardInterrupt
     future.result()
 
 
-def _published(server: Server) -> dict[str, object]:
+def _describe(server: Server) -> dict[str, Any]:
     address = server.begin().result()
     served = server.served()
-    own = f"in `{server.state}`, for this user alone" if server.state.exists() else "as declared"
+    key = f"in `{server.state}`, readable by this user only" if server.state.exists() else "as declared"
     return {
         **(served.to_json() if served is not None else {}),
         "url": address.url,
         "names": list(server.served_names),
-        "key": own,
+        "key": key,
         "log": str(server.log) if server.log is not None else None,
     }
 
 
 @contextmanager
-def _ended() -> Iterator[threading.Event]:
+def _stop_signals() -> Iterator[threading.Event]:
     """Yield an event that Ctrl-C and termination signals set; a second one ends the process at once."""
     ended = threading.Event()
 
-    def ask(number: int, frame: FrameType | None) -> None:
+    def end(number: int, frame: FrameType | None) -> None:
         if ended.is_set():
             raise KeyboardInterrupt
         ended.set()
 
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, ask) for number in numbers}
+    before = {number: signal.signal(number, end) for number in numbers}
     try:
         yield ended
     finally:

@@ -1,4 +1,4 @@
-"""The verbs on compiled skills: `install` and `history`."""
+"""The verbs on compiled skills and versions: `install`, `history`, `diff`, `breaking` and `resolve`."""
 
 from __future__ import annotations
 
@@ -6,43 +6,40 @@ from pathlib import Path
 
 import click
 
-from skillc.cli.arguments import ProgramPath, json_option
-from skillc.cli.output import print_json
+from skillc.cli.arguments import ProgramPath, findings_options, json_option
+from skillc.cli.output import has_color, print_json
+from skillc.errors import SkillcError
 
 _AGENTS = ("claude-code", "codex", "opencode", "hermes")
 
 
-@click.command(
-    short_help="copy a compiled skill to where an agent reads it",
-    epilog="Example: skillc install tickets.skill --to claude-code --to codex --project .",
-)
+@click.command(epilog="Example: skillc install tickets.skill --to claude-code --to codex --project .")
 @click.argument("skill", type=ProgramPath())
-@click.option("--to", "agents", multiple=True, required=True, type=click.Choice(_AGENTS), help="The agent; may repeat.")
+@click.option("--to", "agents", multiple=True, required=True, type=click.Choice(_AGENTS), help="The agent. Repeatable.")
 @click.option("--project", type=click.Path(path_type=Path), help="Into this project (default: the current folder).")
-@click.option("--user", is_flag=True, help="Into your own folder of the agent, for all projects.")
-@click.option("--force", is_flag=True, help="Overwrite what was changed there.")
-@click.option("--dry-run", is_flag=True, help="Print what would be done.")
+@click.option("--user", is_flag=True, help="Into your user folder of the agent, for all projects.")
+@click.option("--force", is_flag=True, help="Overwrite an installed skill that was changed.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be written.")
 @json_option
 def install(
     skill: Path, agents: tuple[str, ...], project: Path | None, user: bool, force: bool, dry_run: bool, as_json: bool
 ) -> int:
     """Copy the compiled SKILL (a program, or the folder of a skill) to where an agent reads it.
 
-    The folder is copied whole or not at all, with files of your own in it such as `references/`. An earlier install
-    that nobody changed is updated. One that was changed, that another tool wrote, or that came from another skill of
-    that name is left as it is, and the difference is shown.
+    The folder is copied completely or not at all, with your files in it such as `references/`. An unchanged earlier
+    install is updated. One that was changed, that another tool wrote, or that came from another skill of that name is
+    not overwritten, and the difference is shown.
 
     Exit status: 0 done, 2 an error.
     """
     import os
 
     from skillc.artifacts.install import install_json, install_skill, install_text
-    from skillc.errors import SkillcError
 
     if user and project is not None:
-        raise SkillcError("`--user` and `--project` name two places", hint="leave one out")
-    where = None if user else project or Path()
-    done = install_skill(skill, agents, project=where, environment=os.environ, force=force, dry_run=dry_run)
+        raise SkillcError("`--user` and `--project` can't be used together", hint="leave one of them out")
+    target = None if user else project or Path()
+    done = install_skill(skill, agents, project=target, environment=os.environ, force=force, dry_run=dry_run)
     if as_json:
         print_json(install_json(done, dry_run=dry_run))
     else:
@@ -50,18 +47,15 @@ def install(
     return 0
 
 
-@click.command(
-    short_help="show what became of every candidate and every proposed edit",
-    epilog="Example: skillc history tickets.skill",
-)
+@click.command(epilog="Example: skillc history tickets.skill")
 @click.argument("skill", type=ProgramPath())
 @click.option("--last", is_flag=True, help="Only the last compile.")
 @json_option
 def history(skill: Path, last: bool, as_json: bool) -> int:
     """Show the compiles of SKILL (a program, or the folder of a skill): each step, candidate, gate result and edit.
 
-    Each proposed edit is there with what became of it, such as accepted, screened out, waiting or merged into another,
-    and with the counts that decided it: failures cured and right cases broken.
+    Each proposed edit has its outcome, such as accepted, screened out, waiting or merged into another, and the counts
+    that decided it: failures cured and right cases broken.
 
     Exit status: 0 done, 2 an error.
     """
@@ -75,4 +69,92 @@ def history(skill: Path, last: bool, as_json: bool) -> int:
         print_json(history_json(runs))
     else:
         Console(highlight=False).print(history_table(runs))
+    return 0
+
+
+@click.command(epilog="Example: skillc diff tickets.skill")
+@click.argument("program", type=ProgramPath())
+@click.argument("new", required=False, type=ProgramPath())
+@click.option("--against", metavar="REF", help="A branch, tag or commit; HEAD by default.")
+@click.option("--exit-code", is_flag=True, help="Exit with status 1 if something changed.")
+@json_option
+def diff(program: Path, new: Path | None, against: str | None, exit_code: bool, as_json: bool) -> int:
+    """Show what changed in meaning in PROGRAM since REF, or between the two programs PROGRAM and NEW.
+
+    A folder means all programs in it. Comments, layout, order, and defaults that are written out are no change.
+    `(looser)` marks a change that asks less of a skill, `(stricter)` one that asks more.
+
+    Exit status: 0 done, 1 with --exit-code if something changed, 2 an error.
+    """
+    from skillc.versions.findings import compare_programs, diff_json, diff_text
+
+    if new is not None and against is not None:
+        raise SkillcError("two programs and `--against` can't be used together", hint="leave one of them out")
+    ref = str(program) if new is not None else against or "HEAD"
+    compared = compare_programs([new or program], ref)
+    here = str(new) if new is not None else "the working tree"
+    if as_json:
+        print_json(diff_json(compared, ref, here))
+    else:
+        click.echo(diff_text(compared, ref, here, color=has_color()))
+    changed = any(each.changes or each.state != "compared" for each in compared)
+    return 1 if exit_code and changed else 0
+
+
+@click.command(epilog="Example: skillc breaking . --against origin/main")
+@click.argument("programs", nargs=-1, required=True, type=ProgramPath())
+@click.option(
+    "--against", required=True, metavar="REF", help="A branch, tag or commit; or a file with the other version."
+)
+@findings_options
+def breaking(programs: tuple[Path, ...], against: str, style: str, as_json: bool) -> int:
+    """Report what got weaker in PROGRAMS since REF: gates, budgets, the test split, frozen sections, metrics.
+
+    Each of PROGRAMS is a program, or a folder whose programs are all compared. The comparison is of meaning, not of
+    text, and also reads the files that a program uses at REF; both sides use this version's `std`. Warnings report what
+    could not be compared. `skillc diff` shows all changes.
+
+    Exit status: 0 nothing got weaker, 1 something did, 2 an error.
+    """
+    from skillc.checking import CheckedFile
+    from skillc.cli.programs import show_findings
+    from skillc.versions.findings import compare_programs, diff_json
+
+    compared = compare_programs(programs, against)
+    if as_json or style == "json":
+        print_json(diff_json(compared, against, "the working tree"))
+    else:
+        for each in compared:
+            if each.state == "new":
+                click.echo(f"`{each.program}` is new since `{against}`: nothing to compare", err=True)
+        show_findings([CheckedFile(Path(each.program), each.findings) for each in compared], style)
+    return 1 if any(each.weaker for each in compared) else 0
+
+
+@click.command(epilog="Example: skillc resolve tickets.skill --keep better")
+@click.argument("program", type=ProgramPath())
+@click.option(
+    "--keep",
+    required=True,
+    type=click.Choice(["ours", "theirs", "better"]),
+    help="The side to keep: `better` is the one with the higher goal on validation.",
+)
+@click.option("--force", is_flag=True, help="Overwrite files that were edited by hand since the merge.")
+@json_option
+def resolve(program: Path, keep: str, force: bool, as_json: bool) -> int:
+    """Resolve the compiled skill of PROGRAM (or of a skill's folder) after two branches compiled it.
+
+    SKILL.md, module and lock of one side are written, never a mixture that no gate has tested. The history and the
+    looks at the test split of both sides are kept. Nothing is added to git's index: the output names the next command.
+    In a rebase `ours` is the branch that is rebased onto, as everywhere in git.
+
+    Exit status: 0 done, 2 an error.
+    """
+    from skillc.versions.resolve import merge_json, merge_text, resolve_merge
+
+    resolved = resolve_merge(program, keep, force=force)  # type: ignore[arg-type]  # click has checked it
+    if as_json:
+        print_json(merge_json(resolved))
+    else:
+        click.echo(merge_text(resolved))
     return 0

@@ -27,7 +27,7 @@ def test_a_pruned_cache_comes_back_from_its_export(kept):
     assert skillc("cache", "export", "all.jsonl", folder=kept).returncode == 0
     count = len((kept / "all.jsonl").read_text().splitlines())
     dry = skillc("cache", "prune", "--all", "--dry-run", folder=kept)
-    assert dry.stdout.startswith(f"would take out {count:,} replies")
+    assert dry.stdout.startswith(f"would remove {count:,} replies")
     old = skillc("cache", "prune", "--older-than", "1d", "--json", folder=kept)
     assert json.loads(old.stdout)["entries"] == 0
     done = skillc("cache", "prune", "--all", "--json", folder=kept)
@@ -42,7 +42,7 @@ def test_a_pruned_cache_comes_back_from_its_export(kept):
         (("show", "nowhere"), "no cache in"),
         (("prune",), "--older-than 30d"),
         (("prune", "--all", "--model", "x"), "--all"),
-        (("prune", "--older-than", "3 moons"), "no age"),
+        (("prune", "--older-than", "3 moons"), "is not an age"),
         (("import", "missing.jsonl"), "missing.jsonl"),
     ],
 )

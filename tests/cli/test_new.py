@@ -272,7 +272,7 @@ def test_a_compile_from_a_skill_keeps_its_frozen_parts(place: Path) -> None:
     [
         (("--from", "skill", "--freeze", "Stile"), "there is no section `Stile`"),
         (("--from", "none.md"), "none.md"),
-        (("--freeze", "Style"), "--freeze names a section of --from"),
+        (("--freeze", "Style"), "`--freeze` needs `--from`"),
     ],
 )
 def test_wrong_starts(place: Path, options: tuple[str, ...], message: str) -> None:

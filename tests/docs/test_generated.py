@@ -9,7 +9,7 @@ from page_session import ROOT
 
 from docs.making import commands, grammar
 from docs.making.pages import pages
-from skillc.cli import VERBS, skillc
+from skillc.cli import skillc
 from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS
 from skillc.gates.units import UNITS
 from skillc.language.kinds import KINDS
@@ -69,12 +69,6 @@ def test_a_verb_says_its_exit_statuses_and_an_example_that_it_takes(verb):
             assert inner is not None
             command, rest = inner, rest[1:]
         command.make_context(words[1], rest)
-
-
-@pytest.mark.parametrize("verb", [verb for verb in HELPS if verb.level == 2], ids=lambda verb: verb.path)
-def test_the_short_help_of_a_verb_is_that_of_the_table(verb):
-    command = skillc.get_command(click.Context(skillc), verb.path.split()[1])
-    assert command.short_help == VERBS[verb.path.split()[1]]
 
 
 @pytest.mark.parametrize("verb", HELPS, ids=lambda verb: verb.path)

@@ -319,7 +319,7 @@ def test_what_plan_says_is_said_too(tmp_path):
 def test_the_verb_ends_by_what_was_found(tmp_path):
     from click.testing import CliRunner
 
-    from skillc.cli.check import check
+    from skillc.cli.programs import check
 
     def ran(*options):
         return CliRunner().invoke(check, [*map(str, options)], standalone_mode=False)

@@ -256,7 +256,7 @@ def test_without_serve_there_is_nothing_to_serve(place):
     (place.folder / "things.skill").write_text(PROGRAM)
     done = skillc("serve", "things.skill", folder=place.folder)
     assert done.returncode == 2
-    assert "serves no model itself" in done.stderr and "serve = vllm {}" in done.stderr
+    assert "declares no server" in done.stderr and "serve = vllm {}" in done.stderr
 
 
 def test_the_guard_needs_nothing_but_the_standard_library():

@@ -1,0 +1,233 @@
+"""The verbs that call models: `compile`, `tidy`, `eval` and `serve`. What they share is in `running.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from skillc.cli.arguments import (
+    ProgramPath,
+    RunOptions,
+    delivery_options,
+    plan_options,
+    progress_options,
+    setting_options,
+)
+from skillc.cli.output import print_json, print_result, show_diagnostics
+from skillc.errors import SkillcError
+
+
+@click.command("compile", epilog="Example: skillc compile tickets.skill --offline --require improved")
+@click.argument("program", type=ProgramPath())
+@plan_options
+@delivery_options
+@click.option("--take-edits", is_flag=True, help="First copy the edits made by hand in SKILL.md into the program.")
+@click.option("--sanity", is_flag=True, help="Only check whether feedback reaches the skill; write nothing.")
+@progress_options
+def compile(program: Path, take_edits: bool, sanity: bool, **values: Any) -> int:  # noqa: A001 - the verb's name
+    """Improve the skill of PROGRAM, test it on held-out examples, and write it with its lock and history.
+
+    A SKILL.md that was edited by hand is not overwritten: the compile stops before the first call and shows the
+    difference. With --take-edits the edits become part of PROGRAM, which this compile and later ones start from.
+
+    With --sanity it trains and validates on the same few training examples, in two steps and a handful of calls. If
+    the skill does not change, it reports which stage is broken: status 0 or 1. Nothing is written.
+
+    With --require improved, or `require improved` in PROGRAM, the skill is delivered only if the final test shows an
+    improvement. With any other verdict, or none because the run was stopped, SKILL.md, module and lock are not changed
+    (the lock counts the look at the test split), and the skill is written to skills.candidate, which agents do not
+    load.
+
+    Exit status: 0 delivered, 1 not delivered because of the verdict, 2 an error, 3 stopped by the budget or because a
+    model stayed out of reach, 130 interrupted (run the same command to resume).
+    """
+    from skillc.cli.running import exit_status, plan_run, run_compile
+    from skillc.pipeline.report import compile_json, compile_table
+
+    options = RunOptions(**values)
+    if take_edits:
+        _take_edits(program, options.output)
+    if sanity:
+        return _check_sanity(program, options)
+    planned, estimated = plan_run(program, options)
+    compiled = run_compile(planned, estimated, options)
+    print_result(lambda: compile_json(compiled), lambda: compile_table(compiled, planned.plan.goal.name), options)
+    return exit_status(compiled)
+
+
+def _take_edits(program: Path, output: Path | None) -> None:
+    """Copy the edits made by hand in SKILL.md into the program, and print what changed in it."""
+    from skillc.artifact_paths import OUTPUT, ArtifactPaths
+    from skillc.frontend import plan_file
+    from skillc.versions.hand_edits import edit_of_skill
+    from skillc.versions.taking import take_edits
+
+    base = output or program.parent / OUTPUT
+    paths = ArtifactPaths(base, plan_file(program, complete=False).plan.skill.artifact)
+    edit = edit_of_skill(program, paths)
+    taken = take_edits(program, paths, edit) if edit is not None else None
+    if taken is None:
+        click.echo(f"`{paths.skill}` has no edits that `{program}` lacks", err=True)
+        return
+    click.echo(taken.difference, err=True)
+    parts = ", ".join(f"`{part}`" for part in taken.parts)
+    click.echo(f"took the edits of {parts} into `{program}`", err=True)
+
+
+def _check_sanity(program: Path, options: RunOptions) -> int:
+    from skillc.cli.running import plan_run, run_sanity
+    from skillc.pipeline.report import sanity_json, sanity_text
+
+    planned, estimated = plan_run(program, options)
+    if options.require is not None:
+        raise SkillcError("`--sanity` has no verdict for `--require`", hint="leave one of them out")
+    found = run_sanity(planned, estimated, options)
+    print_result(lambda: sanity_json(found), lambda: sanity_text(found, planned.plan.goal.name), options)
+    if found.stopped == "interrupted":
+        return 130
+    return 0 if found.broken is None else 1
+
+
+@click.command(epilog="Example: skillc tidy tickets.skill --offline")
+@click.argument("program", type=ProgramPath())
+@click.option("--skill", type=click.Path(path_type=Path), help="Tidy this skill file instead of the compiled skill.")
+@plan_options
+@delivery_options
+@progress_options
+def tidy(program: Path, skill: Path | None, **values: Any) -> int:
+    """Remove unsupported rules from the compiled skill of PROGRAM, merge and reorder the rest, and write it.
+
+    There are two candidates: the trainable sections as the optimizer rewrites them, and the skill without the rules
+    that cured nothing on validation. One is accepted only if it has fewer tokens and no lower goal on validation, and
+    passes the gates of PROGRAM that do not ask for a gain. It is then tested on held-out examples and written with its
+    lock and history, as by a compile; the look at the test split is counted. If none is accepted, no file is changed
+    and nothing is tested.
+
+    A SKILL.md that was edited by hand is not overwritten: the command stops before the first call.
+
+    Exit status: 0 delivered, or nothing to remove; 1 not delivered because of the verdict, 2 an error, 3 stopped by
+    the budget or because a model stayed out of reach, 130 interrupted (run the same command to resume).
+    """
+    from skillc.cli.running import exit_status, plan_run, run_tidy
+    from skillc.pipeline.tidy import TIDIED, tidy_json, tidy_report
+
+    options = RunOptions(**values)
+    planned, estimated = plan_run(program, options)
+    found = run_tidy(planned, estimated, skill, options)
+    print_result(lambda: tidy_json(found), lambda: tidy_report(found, planned.plan.goal.name), options)
+    if found.compiled is not None:
+        return exit_status(found.compiled)
+    if found.stopped == "interrupted":
+        return 130
+    return 0 if found.stopped == TIDIED else 3
+
+
+@click.command("eval", epilog="Example: skillc eval tickets.skill --skill other/SKILL.md --split test")
+@click.argument("program", type=ProgramPath())
+@click.option("--skill", "skills", multiple=True, type=click.Path(path_type=Path), help="Score this skill file too.")
+@click.option(
+    "--without", multiple=True, type=click.Choice(("none", "initial", "compiled")), help="Leave one of these out."
+)
+@click.option(
+    "--against",
+    metavar="SKILL",
+    help="The skill to compare the others with: none, initial, compiled, or a file. Default: initial.",
+)
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="MODEL",
+    help="A model to use as the target: a role of the program, provider/name, or role=provider/name. Repeatable.",
+)
+@click.option(
+    "--split",
+    type=click.Choice(("validation", "train", "test")),
+    default="validation",
+    show_default=True,
+    help="The examples; the lock counts each look at test.",
+)
+@click.option("--samples", type=click.IntRange(min=1), help="Rollouts per example, for a temperature above 0.")
+@setting_options
+@progress_options
+def eval(  # noqa: A001 - the verb's name
+    program: Path,
+    skills: tuple[Path, ...],
+    without: tuple[str, ...],
+    against: str | None,
+    models: tuple[str, ...],
+    split: str,
+    samples: int | None,
+    **values: Any,
+) -> int:
+    """Score the skills of PROGRAM: no skill, the initial one, the compiled one, and each --skill FILE.
+
+    Each skill is compared with the one that --against names: paired by example, with an interval and a p-value. With
+    several --model all skills are scored under each of them. Replies of a compile or an earlier eval come from the
+    cache.
+
+    Exit status: 0 done, 2 an error, 3 stopped by the budget or because a model stayed out of reach, 130 interrupted
+    (run the same command to resume).
+    """
+    from skillc.cli.running import run_eval
+    from skillc.evaluate.job import EvalOptions, prepare_eval
+    from skillc.evaluate.report import eval_json, eval_table
+    from skillc.frontend import plan_file
+
+    options = RunOptions(**values)
+    planned = plan_file(program, settings=options.settings, offline=options.offline, runnable=True, complete=False)
+    if not options.quiet:
+        show_diagnostics(planned.diagnostics)
+    asked = EvalOptions(split, models, skills, without, samples, options.offline, against)  # type: ignore[arg-type]  # click has checked it
+    found = run_eval(planned, prepare_eval(planned, asked), options)
+    print_result(lambda: eval_json(found), lambda: eval_table(found), options, soft_wrap=False)
+    if found.stopped is None:
+        return 0
+    return 130 if found.stopped == "interrupted" else 3
+
+
+@click.command(epilog="Example: skillc serve tickets.skill")
+@click.argument("program", type=ProgramPath())
+@click.option(
+    "--model", "models", multiple=True, metavar="ROLE=NAME", help="Change a model: target=hosted_vllm/Qwen/Qwen3.5-4B."
+)
+@click.option("--stop", is_flag=True, help="Stop the program's servers that are still running.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; progress goes to standard error.")
+def serve(program: Path, models: tuple[str, ...], stop: bool, as_json: bool) -> int:
+    """Start the servers of PROGRAM's `serve` blocks, print their addresses, and run until Ctrl-C.
+
+    A compile of the same program uses them. --stop ends servers with `keep = on` that a compile left running.
+
+    Exit status: 0 ended by Ctrl-C, 2 an error, 130 interrupted before the servers answered.
+    """
+    from skillc.cli.running import ServerStatus, run_servers, status_console, stop_servers
+    from skillc.frontend import plan_file
+
+    console = status_console()
+    planned = plan_file(program, models=models, runnable=True)
+    if stop:
+        ended = stop_servers(planned.root)
+        for name in ended:
+            console.print(f"stopped {name}", markup=False)
+        if as_json:
+            print_json({"format_version": 1, "stopped": ended}, indent=None)
+        elif not ended:
+            console.print("no server runs")
+        return 0
+
+    def report(servers: list[dict[str, Any]]) -> None:
+        if as_json:
+            print_json({"format_version": 1, "servers": servers}, indent=None)
+            return
+        for each in servers:
+            click.echo(f"served    {each['model']} at {each['url']}")
+            click.echo(f"names     {', '.join(each['names'])}")
+            click.echo(f"key       {each['key']}")
+            if each["log"] is not None:
+                click.echo(f"log       {each['log']}")
+
+    with ServerStatus(console) as status:
+        run_servers(planned, status, report)
+    return 0
