@@ -53,7 +53,7 @@ def plain(url: str, folder: Path) -> Ask:
 
 def _client(url: str, folder: Path) -> Any:
     from skillc.models.client import Client
-    from skillc.store.run_store import RunStore
+    from skillc.store import RunStore
 
     made = Client(plan(url), cache_folder=folder / "cache")
     made.preload()

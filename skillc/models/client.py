@@ -29,7 +29,7 @@ from skillc.models.preflight import Preflight
 from skillc.models.roles import Role, call_key, resolve_roles, servers_of
 from skillc.models.serving.interpreter import check_seeds
 from skillc.plan.schema import Plan
-from skillc.store.run_store import RunStore
+from skillc.store import RunStore
 
 _TICKET: ContextVar[Ticket | None] = ContextVar("skillc_ticket", default=None)
 

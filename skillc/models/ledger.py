@@ -24,7 +24,7 @@ from skillc.errors import SkillcError
 from skillc.language.loop import BudgetPlan
 from skillc.models.calls import Usage
 from skillc.models.failures import BudgetReached, PermanentFailure
-from skillc.store.run_store import RunStore
+from skillc.store import RunStore
 
 _NANO_A_DOLLAR = 1_000_000_000
 

@@ -34,8 +34,7 @@ from skillc.plan.lock import Lock, LookLock, add_look, merge_looks, write_lock
 from skillc.program.artifact import artifact_texts, write_artifact, write_attributes
 from skillc.run.folder import RunFolder, RunInfo, begin_run, changed_since_unfinished, finish_run
 from skillc.run.history import head_of, history_text, read_history, union, write_history
-from skillc.run.record import RunRecord
-from skillc.run.session import Session, parts_of_run, recorded
+from skillc.run.session import RunRecord, Session, open_record, parts_of_run
 from skillc.run.stop import Stop
 from skillc.versions.candidate import Withheld, find_candidate, looks_of, withhold
 from skillc.versions.hand_edits import ArtifactSnapshot, changed_since, free_paths, protect
@@ -184,13 +183,13 @@ def open_run(
     meter = Meter(plan, job.planned.root, dataset.places)
     folder = RunFolder(job.home, name)
     with folder.open_store() as store:
-        if folder.forget_other_format(store):
+        if folder.remove_earlier_format(store):
             observer.note(_OTHER_FORMAT)
         changed = changed_since_unfinished(folder, job.planned.path.name, parts)
         if changed:
             observer.note(_left_unfinished(changed))
         about = begin_run(folder, store, job.planned.path.name, parts, fresh=job.fresh)
-        with recorded(store, client, about.salt) as record:
+        with open_record(store, client, about.salt) as record:
             session = Session(plan, client, observer, stop, record)
             reserve = ClosingReserve(client.ledger, job.estimated.bounds)
             engine = session.engine(dataset, session.rollouts(meter), reserve, estimated=job.estimated)

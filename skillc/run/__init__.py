@@ -1,13 +1,12 @@
-"""What a run leaves behind and shows while it goes: journal, history, progress.
+"""One run: its folder, its record, its progress, and the assembly of client, loop and observer.
 
-`record.py` records every outcome and reply as it comes in, with what it was charged, and every decision;
-`skillc/models/receipts.py` records what was paid. All of it is in the run's one file (`skillc/store`): SQLite in WAL
-mode, `synchronous = FULL`, held exclusively by one process, written in group commits by one thread. A receipt is
-committed before its attempt is sent, and a decision with all that it is based on. A resumed run starts at step 0 and
-is answered by the record, so state is never saved, only recomputed; a decision that differs from the recorded one
-stops it.
+`session.py` assembles a run and records every outcome with its charges, and every decision; `skillc/models/receipts.py`
+records payments. All of it is in the run's one file (`skillc/store.py`): SQLite in WAL mode,
+`synchronous = FULL`, held exclusively by one process, written in group commits by one thread. A receipt is committed
+before its attempt is sent, and a decision with everything that it is based on. A resumed run starts at step 0 and is
+answered from the record, so state is never saved, only recomputed; a decision that differs from the recorded one stops
+the run.
 
-`progress.py` keeps the status of a run and shows it: live, as plain lines, or not at all; `json_lines.py` writes
-events. `time_left.py` estimates. All three read what the observer hears and the ledger's snapshot; nothing comes
-back.
+`progress.py` keeps the status of a run and displays it live, as plain lines, or not at all; `json_lines.py` writes
+events; `time_left.py` estimates. All three read the observer's reports and the ledger's snapshot, and decide nothing.
 """

@@ -1,4 +1,4 @@
-"""A run's folder: its store, and what it is a run of."""
+"""The folder of a run: its store, and the description of what it is a run of."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
-from skillc.store.run_store import RunStore
+from skillc.store import RunStore
 
 HOME = ".skillc"
-_EARLIER = ("decisions.jsonl", "outcomes.jsonl", "ledger.jsonl", "lock")
+_EARLIER_FORMAT = ("decisions.jsonl", "outcomes.jsonl", "ledger.jsonl", "lock")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +23,7 @@ class RunFolder:
 
     Attributes:
         home: the `.skillc` folder.
-        run_id: hex digest that names the run.
+        run_id: hex digest that identifies the run.
     """
 
     home: Path
@@ -37,11 +36,11 @@ class RunFolder:
 
     @property
     def path(self) -> Path:
-        """The run's own folder."""
+        """The folder of this run."""
         return self.home / "runs" / self.run_id[:16]
 
     @property
-    def about(self) -> Path:
+    def info(self) -> Path:
         """The file that describes the run."""
         return self.path / "run.json"
 
@@ -50,22 +49,36 @@ class RunFolder:
         """Open the run's store, which locks the run for this process.
 
         Raises:
-            SkillcError: another process compiles this very run, the folder cannot be made, or the store is damaged.
+            SkillcError: another process compiles this run, the folder cannot be written, or the store is damaged.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             make_home(self.home)
         except OSError as problem:
-            raise SkillcError(f"the run folder `{self.path}` cannot be written: {problem.strerror}") from problem
+            raise self._unwritable(problem) from problem
         with closing(RunStore(self.path / "run.db")) as store:
             yield store
 
-    def forget_other_format(self, store: RunStore) -> bool:
+    def remove_earlier_format(self, store: RunStore) -> bool:
         """Remove the files of an earlier version's format; return whether the run was recorded in one."""
-        found = [path for name in _EARLIER if (path := self.path / name).exists()]
+        found = [path for name in _EARLIER_FORMAT if (path := self.path / name).exists()]
         for path in found:
             path.unlink(missing_ok=True)
         return bool(found) or store.outdated
+
+    def write(self, info: RunInfo) -> None:
+        """Write the description of the run.
+
+        Raises:
+            SkillcError: the folder cannot be written.
+        """
+        try:
+            write_atomically(self.info, json.dumps(asdict(info), indent=2, sort_keys=True) + "\n")
+        except OSError as problem:
+            raise self._unwritable(problem) from problem
+
+    def _unwritable(self, problem: OSError) -> SkillcError:
+        return SkillcError(f"the run folder `{self.path}` cannot be written: {problem.strerror}")
 
 
 def make_home(home: Path) -> None:
@@ -84,8 +97,8 @@ class RunInfo:
 
     Attributes:
         program: the program's file name.
-        parts: digest of each thing that its decisions depend on, by the name that messages use.
-        salt: part of every cache key; empty where earlier replies may be used.
+        parts: digest of each thing that its decisions depend on, by its name in messages.
+        salt: part of every cache key; empty if cached replies may be used.
         finished: whether the run is finished.
     """
 
@@ -101,53 +114,39 @@ def begin_run(folder: RunFolder, store: RunStore, program: str, parts: Mapping[s
     Raises:
         SkillcError: the folder cannot be written.
     """
-    known = _read(folder.about)
+    info = _read(folder.info)
     if fresh:
         store.clear()
-        known = RunInfo(program, parts, salt=str(time.time_ns()))
-    elif known is None or known.finished:
-        known = RunInfo(program, parts, salt=known.salt if known else "")
-    _write(folder, known)
-    return known
+        info = RunInfo(program, parts, salt=str(time.time_ns()))
+    elif info is None or info.finished:
+        info = RunInfo(program, parts, salt=info.salt if info else "")
+    folder.write(info)
+    return info
 
 
-def changed_since_unfinished(folder: RunFolder, program: str, parts: Mapping[str, str]) -> tuple[str, ...] | None:
-    """Return the parts that differ from the newest unfinished run of a program; None where this run is known."""
-    if folder.about.exists():
-        return None
-    runs = [path for path in (folder.home / "runs").glob("*/run.json") if path != folder.about]
-    for path in sorted(runs, key=lambda path: path.stat().st_mtime, reverse=True):
-        about = _read(path)
-        if about is not None and about.program == program:
-            if about.finished:
-                return None
-            return tuple(name for name, part in parts.items() if about.parts.get(name) != part)
-    return None
-
-
-def finish_run(folder: RunFolder, about: RunInfo) -> None:
+def finish_run(folder: RunFolder, info: RunInfo) -> None:
     """Record that the run is finished.
 
     Raises:
         SkillcError: the folder cannot be written.
     """
-    _write(folder, replace(about, finished=True))
+    folder.write(replace(info, finished=True))
 
 
-def _write(folder: RunFolder, about: RunInfo) -> None:
-    try:
-        write_atomically(folder.about, json.dumps(asdict(about), indent=2, sort_keys=True) + "\n")
-    except OSError as problem:
-        raise _unwritable(folder, problem) from problem
-
-
-def _unwritable(folder: RunFolder, problem: OSError) -> SkillcError:
-    return SkillcError(f"the run folder `{folder.path}` cannot be written: {problem.strerror}")
+def changed_since_unfinished(folder: RunFolder, program: str, parts: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the parts that differ from the newest unfinished run of a program; none if this run was begun before."""
+    if folder.info.exists():
+        return ()
+    runs = [path for path in (folder.home / "runs").glob("*/run.json") if path != folder.info]
+    for path in sorted(runs, key=lambda path: path.stat().st_mtime, reverse=True):
+        info = _read(path)
+        if info is not None and info.program == program:
+            return () if info.finished else tuple(name for name in parts if info.parts.get(name) != parts[name])
+    return ()
 
 
 def _read(path: Path) -> RunInfo | None:
     try:
-        told: Any = json.loads(path.read_text(encoding="utf-8"))
-        return RunInfo(told["program"], told["parts"], told["salt"], told["finished"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return RunInfo(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
         return None

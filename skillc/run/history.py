@@ -1,8 +1,8 @@
-"""The history of a skill: every decision of every compile, pure values, for git.
+"""The history of a skill: every decision of every compile as plain values, for git.
 
-A line is one decision of one run. It carries a link: a digest of the decision and of all before it in its run. So a
-line is known whichever file, order and number it stands in, two branches merge as a union of their lines, and two
-compiles of one run that a model answered differently stay apart.
+A line is one decision of one run, with its link: a digest of the decision and of all before it in its run. The link
+identifies the decision in any file and order, so two branches merge as a union of their lines, and two compiles of one
+run that got different replies stay apart.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from skillc.json_values import canonical
 
 Decision: TypeAlias = Mapping[str, JsonValue]
 
-# Not part of a decision: where it stands, and what became known of it later.
-_BESIDE = ("run", "link", "completed")
+# Fields of a line that are not part of the decision.
+_NOT_LINKED = ("run", "link", "completed")
 
 
 def read_history(path: Path) -> list[dict[str, JsonValue]]:
-    """The decisions in a history file, each once, none if there is no file.
+    """Return the decisions in a history file, each once; none without a file.
 
     Raises:
         SkillcError: a line is not JSON, with its number.
@@ -38,13 +38,13 @@ def read_history(path: Path) -> list[dict[str, JsonValue]]:
 
 
 def parse_history(text: str, name: str) -> list[dict[str, JsonValue]]:
-    """The decisions in the text of a history file, each once.
+    """Return the decisions in the text of a history file, each once.
 
-    Marks that a merge left are passed over: all that stands between them is history.
+    Conflict marks are skipped: everything between them is history.
 
     Args:
         text: of the file.
-        name: how messages call it.
+        name: of the file in messages.
 
     Raises:
         SkillcError: a line is not JSON, with its number.
@@ -63,7 +63,7 @@ def parse_history(text: str, name: str) -> list[dict[str, JsonValue]]:
 
 
 def union(lines: Iterable[Decision]) -> list[dict[str, JsonValue]]:
-    """Each decision once, at its first place; of two, the one whose whole validation is known."""
+    """Return each decision once, at its first position; of duplicates the one with its whole validation."""
     found: dict[str, dict[str, JsonValue]] = {}
     for line in lines:
         link = line.get("link")
@@ -74,7 +74,7 @@ def union(lines: Iterable[Decision]) -> list[dict[str, JsonValue]]:
 
 
 def with_completion(decisions: Sequence[Decision], completion: Decision) -> list[Decision]:
-    """The decisions with the whole validation of one folded in: its goal is then known, not only bounded."""
+    """Return the decisions with the whole validation of one: its goal is exact then, not only bounded."""
     return [
         {**decision, "completed": completion["goal"]}
         if decision.get("decision") == completion["completed"]
@@ -84,7 +84,7 @@ def with_completion(decisions: Sequence[Decision], completion: Decision) -> list
 
 
 def linked(run: str, decisions: Sequence[Decision]) -> list[dict[str, JsonValue]]:
-    """The lines of a run, in the order of its decisions."""
+    """Return the lines of a run, in the order of its decisions."""
     lines, link = [], head_of(run, ())
     for decision in decisions:
         link = _link(link, decision)
@@ -93,7 +93,7 @@ def linked(run: str, decisions: Sequence[Decision]) -> list[dict[str, JsonValue]
 
 
 def head_of(run: str, decisions: Sequence[Decision]) -> str:
-    """The link of the last decision, which names the whole run; of a run without any, a link of its own."""
+    """Return the link of the last decision, which identifies the whole run; without decisions, of the run alone."""
     link = hashlib.sha256(f"history\0{run}".encode()).hexdigest()
     for decision in decisions:
         link = _link(link, decision)
@@ -101,14 +101,14 @@ def head_of(run: str, decisions: Sequence[Decision]) -> str:
 
 
 def _link(previous: str, decision: Decision) -> str:
-    own = {name: value for name, value in decision.items() if name not in _BESIDE}
+    own = {name: value for name, value in decision.items() if name not in _NOT_LINKED}
     return hashlib.sha256((previous + canonical(own)).encode()).hexdigest()
 
 
 def decisions_until(lines: Iterable[Decision], run: str, head: str) -> list[Decision] | None:
-    """The decisions of a run that ends with a link, in order, whatever else is among the lines and however they stand.
+    """Return in order the decisions of a run that ends with a link, from lines of any runs in any order.
 
-    None where one is missing, or was changed.
+    None if one is missing or was changed.
     """
     by_link = {str(line.get("link")): line for line in lines if line.get("run") == run}
     by_number: dict[JsonValue, list[Decision]] = {}
@@ -132,10 +132,10 @@ def decisions_until(lines: Iterable[Decision], run: str, head: str) -> list[Deci
 
 
 def history_text(old: Sequence[Decision], run: str, decisions: Sequence[Decision]) -> str:
-    """The new content of the file: the lines that stand there, then this run's decisions.
+    """Return the new text of the file: the old lines, then the decisions of this run.
 
-    A run that is compiled again, or goes on, replaces the lines that it repeats, so that the same compile gives the
-    same bytes; one that decided otherwise is another compile, and keeps its own.
+    A repeated or resumed run replaces the lines that it repeats, so that the same compile writes the same bytes. Lines
+    of a compile that decided differently stay.
     """
     new = linked(run, decisions)
     again = {line["link"] for line in new}
@@ -144,12 +144,12 @@ def history_text(old: Sequence[Decision], run: str, decisions: Sequence[Decision
 
 
 def text_of(lines: Iterable[Decision]) -> str:
-    """Lines as the file holds them."""
+    """Return the text of a history file."""
     return "".join(canonical(line) + "\n" for line in lines)
 
 
 def write_history(path: Path, text: str) -> None:
-    """Writes the file whole or not at all.
+    """Write the file atomically.
 
     Raises:
         SkillcError: it cannot be written.

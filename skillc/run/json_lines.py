@@ -5,24 +5,24 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 
 from pydantic import JsonValue
 
-from skillc.optimize.observer import Seen
-from skillc.run.progress import QUIET_FOR, Progress, RunFacts
+from skillc.run.progress import QUIET_FOR, Progress, RunFacts, Snapshot
 
 FORMAT_VERSION = 1
 _TENTHS = 10
 
 
 class JsonLines(Progress):
-    """Writes an object for each event; the fields are described in `docs/guides/progress.md`.
+    """Writes an object for each event; `docs/guides/progress.md` describes the fields.
 
     Args:
-        write: takes a line without its end.
+        write: receives each line without its line end.
         facts: of the run.
         spent: reads the ledger's snapshot.
-        clock: seconds, from anywhere.
+        clock: a monotonic clock in seconds.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class JsonLines(Progress):
         write: Callable[[str], None],
         facts: RunFacts,
         *,
-        spent: Callable[[], Mapping[str, JsonValue]],
+        spent: Snapshot,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(facts, spent=spent, clock=clock)
@@ -43,7 +43,7 @@ class JsonLines(Progress):
         self._write(json.dumps({"event": name, **fields}, ensure_ascii=False))
 
     def begin(self, **fields: JsonValue) -> None:
-        """Write the first event: what runs, and its caps."""
+        """Write the first event: the verb and the caps."""
         caps = self.facts.budget
         self.event(
             "start",
@@ -60,11 +60,11 @@ class JsonLines(Progress):
         )
 
     def note(self, message: str) -> None:
-        """Write it."""
+        """Write the note."""
         self.event("note", message=message)
 
     def decided(self, record: Mapping[str, JsonValue]) -> None:
-        """Write it as the history has it."""
+        """Write the decision as it is in the history."""
         self.event("decision", **record)
 
     def completed(self, record: Mapping[str, JsonValue]) -> None:
@@ -73,14 +73,15 @@ class JsonLines(Progress):
         self.event("completed", decision=record["completed"], goal=_number(record["goal"]))
 
     def changed(self, what: str) -> None:
-        """Write a step, candidates, evidence, a stage, a wait; of the progress of a stage each tenth."""
+        """Write steps, candidates, evidence, stages and waits, and each tenth of a stage."""
         status = self.status
         if what == "step":
             self.event("step", place=status.place, epoch=status.epoch, incumbent=_number(status.incumbent))
         elif what == "candidates":
             self.event("candidates", edits=[list(each) for each in status.edits])
         elif what == "seen":
-            self.event("evidence", candidates=[_seen(each) for each in status.seen])
+            candidates: list[JsonValue] = [{**asdict(each), "goal": _number(each.goal)} for each in status.seen]
+            self.event("evidence", candidates=candidates)
         elif what == "stage" and status.total:
             self._tenth = 0
             self.event("stage", stage=status.stage, total=status.total)
@@ -105,19 +106,8 @@ class JsonLines(Progress):
         )
 
 
-def _seen(seen: Seen) -> dict[str, JsonValue]:
-    return {
-        "candidate": seen.candidate,
-        "gains": seen.gains,
-        "losses": seen.losses,
-        "evaluated": seen.evaluated,
-        "of": seen.of,
-        "goal": _number(seen.goal),
-    }
-
-
 def _number(value: JsonValue) -> JsonValue:
-    """A mean as a number, an open one as its two ends."""
+    """Return a mean as a number, an interval as its two ends."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_number(end) for end in value]
     return float(value) if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""What a run shows while it goes on: a live area on a terminal, plain lines elsewhere, or nothing but errors."""
+"""Progress of a run: a live area on a terminal, plain lines elsewhere, or nothing but errors."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from pydantic import JsonValue
 from rich.console import Console, Group, RenderableType
@@ -24,20 +23,17 @@ from skillc.language.loop import BudgetPlan
 from skillc.optimize.observer import Seen
 from skillc.plan import figures
 from skillc.run.time_left import FINAL, ExpectedCalls, RunUsage, TimeLeft, describe_seconds_left
+from skillc.text import counted
 
 if TYPE_CHECKING:
     from skillc.optimize.engine import Place
 
-_STYLE = {
-    "accept": "green",
-    "reject": "red",
-    "beaten": "dim",
-    "undecided": "yellow",
-    "empty": "dim",
-    "rollback": "yellow",
-}
-_ASKED = ("draft", "reflect", "aggregate", "edit budget", "rewrite", "tidy", "meta skill")
-# Without a terminal a long stage shows how far it is at most this often, in seconds.
+Snapshot: TypeAlias = Callable[[], Mapping[str, JsonValue]]
+
+_STYLE = {"accept": "green", "reject": "red", "beaten": "dim", "undecided": "yellow", "rollback": "yellow"}
+# Stages that count calls of the optimizer, not rollouts.
+_CALLS = ("draft", "reflect", "aggregate", "edit budget", "rewrite", "tidy", "meta skill")
+# Minimum seconds between two lines on the progress of one stage.
 QUIET_FOR = 30.0
 _LIVE_LINES = 6
 _MINUTE = 60
@@ -45,11 +41,11 @@ _MINUTE = 60
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What is known of a run before it starts.
+    """Limits of a run, known before it starts.
 
     Attributes:
-        epochs: None where epochs are not capped.
-        expected: calls that the plan expects; None where it says nothing.
+        epochs: None if epochs are not capped.
+        expected: calls that the plan expects; None for no estimate of the time left.
     """
 
     epochs: int | None = None
@@ -59,7 +55,7 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Where a run is. Each field is what the observer heard last."""
+    """The last reports of a run."""
 
     place: str = ""
     epoch: int = 0
@@ -73,41 +69,32 @@ class Status:
 
 
 class Progress:
-    """Keeps the status of a run and shows nothing: with `--quiet`.
+    """Keeps the status of a run and displays nothing, for `--quiet`.
 
     Args:
         facts: of the run.
         spent: reads the ledger's snapshot.
-        clock: seconds, from anywhere; it is used for display only.
+        clock: a monotonic clock in seconds; for display only.
     """
 
-    def __init__(
-        self,
-        facts: RunFacts,
-        *,
-        spent: Callable[[], Mapping[str, JsonValue]],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, facts: RunFacts, *, spent: Snapshot, clock: Callable[[], float] = time.monotonic) -> None:
         self.facts = facts
         self.status = Status()
         self._snapshot = spent
         self._spent = RunUsage()
         self._clock = clock
         self._time = TimeLeft(facts.expected, facts.budget, clock)
-        self._open = False
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Nothing is left to show."""
+    def __exit__(self, *error: object) -> None:
+        """Stop displaying."""
 
     # ---- what the loop reports ----
 
     def step(self, place: Place, incumbent: JsonValue) -> None:
-        """Keep the place and the incumbent's goal; drop what was known of the last candidates."""
+        """Keep the place and the incumbent's goal; drop the last candidates."""
         if place.kind == "step":
             self._time.step(place.step, self.spent())
         fresh = replace(self.status, place=str(place), epoch=place.epoch, incumbent=incumbent)
@@ -123,57 +110,57 @@ class Progress:
         self.changed("candidates")
 
     def seen(self, candidates: Sequence[Seen]) -> None:
-        """Keep what is known of the candidates."""
+        """Keep the evidence on the candidates."""
         self.status = replace(self.status, seen=tuple(candidates))
         self.changed("seen")
 
     def stage(self, name: str, total: int) -> None:
-        """Keep the stage's name and its amount of work."""
+        """Keep the stage's name and amount of work."""
         self._time.stage(name, self.spent())
         place = "" if name in FINAL else self.status.place
         self.status = replace(self.status, place=place, stage=name, done=0, total=total)
         self.changed("stage")
 
     def advance(self, count: int = 1) -> None:
-        """Count work that is done; never more than there is."""
+        """Count finished work, up to the total."""
         if not self._time.started:
             self._time.elapsed(self.spent())
         self.status = replace(self.status, done=min(self.status.total, self.status.done + count))
         self.changed("advance")
 
     def waiting(self, text: str | None) -> None:
-        """Keep what the whole run waits for; None where it goes on."""
-        goes_on = text is not None and self.status.waiting is not None
+        """Keep what the whole run waits for; None when it continues."""
+        still = text is not None and self.status.waiting is not None
         self.status = replace(self.status, waiting=text)
-        self.changed("still waiting" if goes_on else "waiting")
+        self.changed("still waiting" if still else "waiting")
 
     def note(self, message: str) -> None:
-        """Drop it: a note stops nothing."""
+        """Ignore it."""
 
     def decided(self, record: Mapping[str, JsonValue]) -> None:
-        """Drop it: the history has it."""
+        """Ignore it: the history contains it."""
 
     def completed(self, record: Mapping[str, JsonValue]) -> None:
         """Keep the new incumbent's goal."""
         self.status = replace(self.status, incumbent=record["goal"], seen=())
 
     def stop_wanted(self) -> str | None:
-        """Never: a display only shows."""
+        """Never ask for a stop."""
         return None
 
     def changed(self, what: str) -> None:
-        """Show the status where it is shown; `what` names the method that changed it, or is `still waiting`."""
+        """Display the status; `what` is the method that changed it, or `still waiting`."""
 
     # ---- figures ----
 
     def spent(self) -> RunUsage:
-        """Read what was spent so far; the live area reads it from its own thread."""
-        with suppress(RuntimeError):  # a stage of the ledger was added meanwhile
-            self._spent = read_spent(self._snapshot())
+        """Read the spending so far; the live area calls this from its own thread."""
+        with suppress(RuntimeError):  # The ledger may be adding a stage.
+            self._spent = RunUsage.read(self._snapshot())
         return self._spent
 
     def spent_parts(self) -> list[str]:
-        """What was spent, against each cap: `1,204 of 3,000 calls`."""
+        """Return the spending against each cap: `1,204 of 3,000 calls`."""
         spent, caps = self.spent(), self.facts.budget
         cost = "an unknown price" if spent.cost is None else f"${spent.cost / 1e9:,.2f}"
         parts = [
@@ -187,49 +174,39 @@ class Progress:
         return parts
 
     def left(self) -> str | None:
-        """About how long the run still takes, None while that is not known."""
+        """Return the estimated time left in words, None without an estimate."""
         seconds = self.seconds_left()
         return None if seconds is None else describe_seconds_left(seconds)
 
     def seconds_left(self) -> float | None:
-        """As `left`, in seconds."""
+        """Return the estimated time left in seconds, None without an estimate."""
         return self._time.seconds(self.spent())
 
     def epoch_text(self) -> str:
-        """`epoch 2/4`; `epoch 2` where epochs are not capped."""
+        """Return `epoch 2/4`, or `epoch 2` if epochs are not capped."""
         of = f"/{self.facts.epochs}" if self.facts.epochs is not None else ""
         return f"epoch {self.status.epoch}{of}"
 
-    def closes(self, record: Mapping[str, JsonValue]) -> bool:
-        """Whether a completion says something new: the accept came before all of validation was known."""
-        if "result" in record:
-            goal = record.get("goal")
-            self._open = isinstance(goal, dict) and isinstance(goal.get("candidate"), list)
-        return self._open
-
 
 class LineProgress(Progress):
-    """Plain lines: one for each step, each stage, each decision and each note, and one now and then in a long stage."""
+    """Prints a line for each step, stage, decision and note, and from time to time in a long stage."""
 
     def __init__(
-        self,
-        console: Console,
-        facts: RunFacts,
-        *,
-        spent: Callable[[], Mapping[str, JsonValue]],
-        clock: Callable[[], float] = time.monotonic,
+        self, console: Console, facts: RunFacts, *, spent: Snapshot, clock: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__(facts, spent=spent, clock=clock)
         self._console = console
         self._printed = clock()
+        self._is_partial = False
 
     def note(self, message: str) -> None:
-        """Print it."""
+        """Print the note."""
         self.print(Text(f"note: {message}", style="yellow"))
 
     def decided(self, record: Mapping[str, JsonValue]) -> None:
-        """Print one line; on a terminal that is too narrow for it the reason goes below, wrapped."""
-        self.closes(record)
+        """Print one line; on a terminal that is too narrow the reason is wrapped below it."""
+        goal = record.get("goal")
+        self._is_partial = isinstance(goal, dict) and isinstance(goal.get("candidate"), list)
         line, why = decision_line(record), _why(record)
         if not (why and self._console.is_terminal and line.cell_len > self._console.width):
             self.print(line)
@@ -238,19 +215,19 @@ class LineProgress(Progress):
         self._console.print(Padding(Text(why, style="dim"), (0, 0, 0, 17 if self._console.width > 60 else 4)))
 
     def completed(self, record: Mapping[str, JsonValue]) -> None:
-        """Print one line where the decision came before all of validation was known."""
+        """Print the whole validation if the decision was made on a part of it."""
         super().completed(record)
-        if self.closes(record):
+        if self._is_partial:
             self.print(Text(" " * 27).append(f"= {percent(record['goal'])} on all of validation", style="dim"))
 
     def changed(self, what: str) -> None:
-        """Print a line for a step, a stage and a wait; for the rest one now and then."""
+        """Print a line for a step, a stage and a wait; for progress and evidence from time to time."""
         status = self.status
         if what == "step":
             self._line(self.epoch_text(), [f"incumbent {percent(status.incumbent).strip()}", *self._figures()])
         elif what == "stage" and status.total:
             edits = sum(map(len, status.edits)) if status.stage == "gate" else 0
-            more = [f"{edits} edit{'s' * (edits != 1)}"] if edits else []
+            more = [counted(edits, "edit")] if edits else []
             self._line(status.stage, [_work(status.stage, status.total), *more])
         elif status.waiting and (what == "waiting" or (what == "still waiting" and self._quiet_for_long())):
             self._line("waiting", [_one_line(status.waiting)])
@@ -259,7 +236,7 @@ class LineProgress(Progress):
             self._line(status.stage, [far, *(evidence_text(each, status) for each in status.seen), *self._figures()])
 
     def print(self, line: Text) -> None:
-        """Print a line as it is, however long."""
+        """Print a line without wrapping it."""
         self._printed = self._clock()
         self._console.print(line, soft_wrap=True)
 
@@ -276,26 +253,24 @@ class LineProgress(Progress):
 
 
 class LiveProgress(LineProgress):
-    """A live area of a few lines below what was printed: decisions and notes scroll above it."""
+    """Keeps a live area of a few lines below the printed decisions and notes."""
 
     @cached_property
     def _live(self) -> Live:
         return Live(get_renderable=self.area, console=self._console, refresh_per_second=4, transient=True)
 
-    def __enter__(self) -> LiveProgress:
+    def __enter__(self) -> Self:
         self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._live.stop()
 
     def changed(self, what: str) -> None:
         """Leave it to the next refresh."""
 
     def area(self) -> RenderableType:
-        """The live area, at most six lines."""
+        """Render the live area, at most six lines."""
         status, left = self.status, self.left()
         lines: list[RenderableType] = [self._head()]
         if status.incumbent is not None and not status.seen:
@@ -328,10 +303,8 @@ class LiveProgress(LineProgress):
         return head
 
 
-def display(
-    console: Console, facts: RunFacts, *, quiet: bool, spent: Callable[[], Mapping[str, JsonValue]]
-) -> Progress:
-    """The display for people: live on a terminal that can move its cursor, plain lines elsewhere."""
+def display(console: Console, facts: RunFacts, *, quiet: bool, spent: Snapshot) -> Progress:
+    """Return the display for people: live on a terminal that can move its cursor, plain lines elsewhere."""
     if quiet:
         return Progress(facts, spent=spent)
     live = console.is_terminal and not console.is_dumb_terminal
@@ -339,28 +312,6 @@ def display(
 
 
 # ---- texts ----------------------------------------------------------------------------------------
-
-
-def read_spent(snapshot: Mapping[str, JsonValue]) -> RunUsage:
-    """Read the totals of a ledger's snapshot."""
-    charged, paid = _total(snapshot, "charged"), _total(snapshot, "paid")
-    cost = charged.get("cost_nano", 0)
-    return RunUsage(
-        calls=_whole(charged.get("calls")),
-        tokens=_whole(charged.get("tokens")),
-        cost=cost if isinstance(cost, int) else None,
-        sent=_whole(paid.get("calls")),
-    )
-
-
-def _total(snapshot: Mapping[str, JsonValue], book: str) -> Mapping[str, JsonValue]:
-    lines = snapshot.get(book)
-    total = lines.get("total") if isinstance(lines, dict) else None
-    return total if isinstance(total, dict) else {}
-
-
-def _whole(value: JsonValue) -> int:
-    return value if isinstance(value, int) else 0
 
 
 def _of(cap: int | Fraction | None, shown: Callable[..., str]) -> str:
@@ -372,8 +323,8 @@ def _minutes(seconds: Fraction) -> str:
 
 
 def _work(stage: str, total: int) -> str:
-    asked = stage in _ASKED or (stage == "slow update" and total == 1)
-    return f"{total:,} {'call' if asked else 'rollout'}{'s' * (total != 1)}"
+    is_call = stage in _CALLS or (stage == "slow update" and total == 1)
+    return counted(total, "call" if is_call else "rollout")
 
 
 def _fact(name: str, text: str) -> Text:
@@ -381,7 +332,7 @@ def _fact(name: str, text: str) -> Text:
 
 
 def evidence_text(seen: Seen, status: Status) -> str:
-    """Partial evidence: gains, losses and the interval, never a mean."""
+    """Render partial evidence: gains, losses and the interval, never a mean."""
     many = f" {seen.candidate}" if len(status.edits) > 1 else ""
     known = f"incumbent {percent(status.incumbent).strip()}, candidate{many} +{seen.gains} −{seen.losses}"
     known += f" on {seen.evaluated} of {seen.of}"
@@ -392,9 +343,11 @@ def evidence_text(seen: Seen, status: Status) -> str:
 
 
 def decision_line(record: Mapping[str, JsonValue]) -> Text:
-    """One decision as a line: where, what, the goal before and after, the evidence, the reason."""
+    """Render a decision: place, result, the goal before and after, the evidence, the reason."""
     result = str(record["result"])
-    line = Text(f"  {_place(record):<14} ", no_wrap=True, overflow="ellipsis")
+    pool = record.get("pool")
+    place = f"{record['place']} #{pool.get('candidate')}" if isinstance(pool, dict) else record["place"]
+    line = Text(f"  {place:<14} ", no_wrap=True, overflow="ellipsis")
     line.append(f"{result:<10}", style=_STYLE.get(result, ""))
     goal = record.get("goal")
     if isinstance(goal, dict):
@@ -408,14 +361,8 @@ def decision_line(record: Mapping[str, JsonValue]) -> Text:
     return line
 
 
-def _place(record: Mapping[str, JsonValue]) -> str:
-    """`step 3/24`, of a pool with the candidate's number: `step 3/24 #2`."""
-    pool = record.get("pool")
-    return f"{record['place']}" + (f" #{pool.get('candidate')}" if isinstance(pool, dict) else "")
-
-
 def _why(record: Mapping[str, JsonValue]) -> str:
-    """The gate that failed with what it has and needs, or another reason."""
+    """Return the failed gate with its values, or another reason."""
     brief = f": {record['brief']}" if record.get("brief") else ""
     if record.get("blame"):
         return f"gate `{record['blame']}` failed{brief}"
@@ -430,7 +377,7 @@ def _one_line(text: str) -> str:
 
 
 def percent(value: JsonValue) -> str:
-    """A mean in percent; of one that is known in part the least that it can be."""
+    """Render a mean in percent; of an interval its lower end."""
     if isinstance(value, list):
         return f"{percent(value[0]).rstrip(' %')}+ %"
     return f"{float(value) * 100:5.1f} %" if isinstance(value, str | int | float) else "–"

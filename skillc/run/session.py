@@ -1,25 +1,34 @@
-"""One assembly of a run: client, stop request, record and observer, and the engine that works with them."""
+"""One assembly of a run: its record, its observer, the client, and the engine that the loop works with."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue
 
 from skillc.budget.call_sizes import dearest_rollout
 from skillc.budget.steps import decisions_of, wave_size
 from skillc.data.dataset import Dataset
 from skillc.document.skill import Document, digest
+from skillc.errors import SkillcError
 from skillc.frontend import Estimated
+from skillc.json_values import canonical
 from skillc.metrics.meter import Meter, metric_sources
 from skillc.models.backends.function import function_identities
-from skillc.models.client import Client
+from skillc.models.calls import Usage
+from skillc.models.client import Charge, Client
 from skillc.models.endpoint import Endpoint
+from skillc.models.ledger import Spending
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine, Reserve
 from skillc.optimize.observer import Observer, Passing
-from skillc.optimize.record import Record, Unrecorded
+from skillc.optimize.record import Record, Unrecorded, Value, Work
 from skillc.optimize.rollouts import Rollouts
 from skillc.plan.digest import DECISION_VERSION, run_parts
 from skillc.plan.initial import initial_document
@@ -27,9 +36,115 @@ from skillc.plan.models import TARGET
 from skillc.plan.schema import Plan
 from skillc.program.rollout import RolloutRunner
 from skillc.run.history import Decision, with_completion
-from skillc.run.record import RunRecord
 from skillc.run.stop import Stop
-from skillc.store.run_store import RunStore
+from skillc.store import RunStore
+
+
+class RunRecord:
+    """Recorded outcomes and decisions of a run: answers repeated work, and compares repeated decisions.
+
+    Args:
+        store: of the run.
+        client: what the recorded calls are charged to.
+
+    Raises:
+        SkillcError: the store cannot be read.
+    """
+
+    def __init__(self, store: RunStore, client: Client) -> None:
+        self._store = store
+        self._client = client
+        self._decisions = store.decisions()
+        self._decided = 0
+        self._step = RecordedWave(store, client)
+
+    def wave(self) -> RecordedWave:
+        """As `Record.wave`."""
+        return RecordedWave(self._store, self._client)
+
+    def step(self) -> RecordedWave:
+        """As `Record.step`; `decide` closes it."""
+        return self._step
+
+    def settle(self) -> None:
+        """Close the open step and sync the store."""
+        self._step.close()
+        self._store.sync()
+
+    def decide(self, decision: Decision) -> None:
+        """Record a decision and all that it is based on, or compare it with the recorded one.
+
+        Raises:
+            SkillcError: an earlier session of this run decided differently, or the store cannot be written.
+        """
+        self._step.close()
+        self._decided += 1
+        if self._decided > len(self._decisions):
+            self._store.add_decision(decision)
+        elif canonical(self._decisions[self._decided - 1]) != canonical(decision):
+            completed = decision.get("completed")
+            number = f"decision {decision.get('decision')}"
+            name = number if completed is None else f"the validation after decision {completed}"
+            raise SkillcError(
+                f"{name} differs from the one that this run recorded before in `{self._store.path}`",
+                hint="a model or its server gives other answers now; remove the run's folder to start anew",
+            )
+
+
+class RecordedWave:
+    """One wave of a run's work."""
+
+    def __init__(self, store: RunStore, client: Client) -> None:
+        self._store = store
+        self._client = client
+        self._failed: list[tuple[bytes, Value, Any]] = []
+
+    async def once(self, key: Sequence[JsonValue], work: Work) -> Value:
+        """As `Wave.once`; a recorded value is charged again as it was then."""
+        name = hashlib.sha256(json.dumps(key, separators=(",", ":")).encode()).digest()
+        known = self._store.recall(name)
+        if known is not None:
+            await self._client.charge([_charge(entry) for entry in known.charges])
+            value: Value = known.value
+            return value
+        with self._client.recorded() as charges:
+            value, whole = await work()
+        outcome = (name, value, [[*c.where, c.reserved, c.usage.counts, c.usage.bound, c.cost] for c in charges])
+        if whole:
+            self._store.add_outcome(*outcome)
+        else:
+            self._failed.append(outcome)
+        return value
+
+    def close(self) -> None:
+        """Record the failures: from here on they have been used."""
+        for outcome in self._failed:
+            self._store.add_outcome(*outcome)
+        self._failed.clear()
+
+
+def _charge(entry: Sequence[Any]) -> Charge:
+    role, stage, reserved, usage, bound, cost = entry
+    return Charge((role, stage), Spending(*reserved), Usage.of(usage, bound), cost)
+
+
+@contextmanager
+def open_record(store: RunStore, client: Client, salt: str) -> Iterator[RunRecord]:
+    """Record what a client does in the store of a run, and answer from it what is recorded there.
+
+    Args:
+        store: of the run; may be closed afterwards.
+        client: without calls so far.
+        salt: part of every cache key; a new salt asks for fresh replies.
+
+    Raises:
+        SkillcError: the store cannot be read.
+    """
+    client.bind_store(store, salt)
+    try:
+        yield RunRecord(store, client)
+    finally:
+        client.bind_store(None, salt)
 
 
 class RunObserver(Passing):
@@ -67,7 +182,7 @@ class RunObserver(Passing):
         super().completed(record)
 
     def stop_wanted(self) -> str | None:
-        """Return why the user, the clock or the observer wants the run to stop."""
+        """Return why the user, the deadline or the observer asks the run to stop."""
         return self._stop.reason or super().stop_wanted()
 
 
@@ -77,7 +192,7 @@ class Session:
     Args:
         plan: the program.
         client: answers the run's calls; its maker closes it.
-        observer: hears of the run.
+        observer: receives the reports of the run.
         stop: ends the run.
         record: answers what earlier sessions of the run have done; None keeps no record.
 
@@ -91,20 +206,20 @@ class Session:
         self.plan = plan
         self.client = client
         self.stop = stop or Stop()
-        self.record = record
         self.watch = RunObserver(observer, self.stop, record)
-        self._known: Record = record or Unrecorded()
+        self._record: Record = record or Unrecorded()
         client.report_to(observer.note)
         client.time_by(self.stop)
         client.preload()
 
     def rollouts(self, meter: Meter, role: str = TARGET) -> Rollouts:
         """Return rollouts of the program's task with a role's model, scored by a meter."""
-        return Rollouts(self.plan, RolloutRunner(self.plan, self.client, role=role), meter, self.watch, self._known)
+        runner = RolloutRunner(self.plan, self.client, role=role)
+        return Rollouts(self.plan, runner, meter, self.watch, self._record)
 
     def optimizer(self) -> Optimizer:
         """Return the optimizer model."""
-        return Optimizer(self.client, self.watch, self._known)
+        return Optimizer(self.client, self.watch, self._record)
 
     def engine(
         self,
@@ -115,14 +230,14 @@ class Session:
         optimizer: Optimizer | None = None,
         estimated: Estimated | None = None,
     ) -> Engine:
-        """Return what the loop works with.
+        """Return the engine of the loop.
 
         Args:
             dataset: the examples.
             rollouts: measure skills on them.
-            reserve: what the budget keeps back for the final test.
+            reserve: the part of the budget that is kept for the final test.
             optimizer: by default the optimizer model.
-            estimated: what calls are expected to cost, where a rollout makes the calls of the program's task.
+            estimated: the expected cost of calls, if a rollout makes the calls of the program's task.
         """
         return Engine(
             plan=self.plan,
@@ -134,11 +249,11 @@ class Session:
             planned=max(1, decisions_of(self.plan, len(dataset.train))),
             reserve=reserve,
             dearest=None if estimated is None else self._dearest(estimated),
-            admits=_always if estimated is None else self._admits,
+            admits=(lambda rollouts: True) if estimated is None else self._admits,
         )
 
     def _dearest(self, estimated: Estimated) -> int | None:
-        """Return the nano-dollars that one rollout may cost at most; None where the price is not known."""
+        """Return the highest cost of one rollout in nano-dollars; None if a price is unknown."""
         cost = dearest_rollout(self.plan, estimated.sizes, estimated.bounds.prices)
         return None if cost is None else math.ceil(cost * 10**9)
 
@@ -148,42 +263,17 @@ class Session:
         return self.client.ledger.charged.admits(rollouts * calls)
 
 
-def _always(rollouts: int) -> bool:
-    return True
-
-
-@contextmanager
-def recorded(store: RunStore, client: Client, salt: str) -> Iterator[RunRecord]:
-    """Record what a client does in the store of a run, and answer from it what is recorded there.
-
-    The client lets go of the store at the end, which may be closed then.
-
-    Args:
-        store: of the run.
-        client: as yet without calls.
-        salt: part of every cache key: another salt, fresh replies.
-
-    Raises:
-        SkillcError: the store cannot be read.
-    """
-    client.bind_store(store, salt)
-    try:
-        yield RunRecord(store, client)
-    finally:
-        client.bind_store(None, salt)
-
-
 def parts_of_run(
     plan: Plan, root: Path, dataset: Dataset, endpoints: Mapping[str, Endpoint], start: Document | None = None
 ) -> dict[str, str]:
-    """Return the digests of all that a run's decisions depend on, which name it.
+    """Return the digests of all that a run's decisions depend on; they identify the run.
 
     Args:
         plan: the program.
         root: its folder.
         dataset: its examples.
         endpoints: of the models, by role.
-        start: the skill that the run begins with, where that is not the program's.
+        start: the skill that the run begins with, unless it is the program's.
     """
     first = (initial_document(plan), start)
     return run_parts(

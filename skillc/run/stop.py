@@ -1,4 +1,4 @@
-"""Stop request: by the user, or by the clock."""
+"""Stop request: by the user or by the deadline."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 class Stop:
-    """Cancels the open work, so that only what was decided before counts.
+    """Cancels work in flight, so that only earlier decisions count.
 
     Args:
         seconds: until the deadline, counted from `begin`; None for no deadline.
@@ -41,7 +41,7 @@ class Stop:
             self._cut()
 
     def begin(self) -> None:
-        """Start the clock unless it runs; from any thread."""
+        """Start the clock unless it is running; from any thread."""
         if self._seconds is not None and self._end is None:
             self._end = time.monotonic() + self._seconds
             self._rearm()

@@ -1,20 +1,21 @@
-"""An estimate of the time that a run still takes: calls that the plan expects, at the rate measured so far.
+"""Estimated time left of a run: the calls that the plan expects, at the rate measured so far; for display only.
 
-It is for display only. It counts every planned step, so a run that ends by `patience` or with a perfect skill is done
-sooner; a cap that ends it sooner is counted.
+The estimate counts every planned step, and the caps. A run that ends by `patience` or with a perfect skill ends sooner.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+
+from pydantic import JsonValue
 
 from skillc.budget.bounds import Bounds
 from skillc.language.loop import BudgetPlan
 
-# There is no estimate before so many calls were answered over so many seconds.
+# Minimum evidence for an estimate.
 LEAST_CALLS = 20
 LEAST_SECONDS = 10.0
 FINAL = ("final test", "final test again", "no skill")
@@ -27,7 +28,7 @@ class ExpectedCalls:
     Attributes:
         before: before the first step.
         step: in one step, epoch ends included.
-        steps: number of steps; 0 where the run has none, and `before` is all of it.
+        steps: number of steps; 0 for a run without steps.
         after: final test and comparison with no skill.
     """
 
@@ -39,16 +40,35 @@ class ExpectedCalls:
 
 @dataclass(frozen=True, slots=True)
 class RunUsage:
-    """Calls, tokens and nano-dollars that were charged, and calls that were sent; `cost` is None if unknown."""
+    """Charged calls, tokens and nano-dollars (None if unknown), and sent calls."""
 
     calls: int = 0
     tokens: int = 0
     cost: int | None = 0
     sent: int = 0
 
+    @classmethod
+    def read(cls, snapshot: Mapping[str, JsonValue]) -> RunUsage:
+        """Read the totals of a ledger's snapshot."""
+        charged, paid = book_total(snapshot, "charged"), book_total(snapshot, "paid")
+        cost = charged.get("cost_nano", 0)
+        cost = cost if isinstance(cost, int) else None
+        return cls(_whole(charged.get("calls")), _whole(charged.get("tokens")), cost, _whole(paid.get("calls")))
+
+
+def book_total(snapshot: Mapping[str, JsonValue], book: str) -> Mapping[str, JsonValue]:
+    """Return the total of one book (`charged`, `paid`) of a ledger's snapshot."""
+    lines = snapshot.get(book)
+    total = lines.get("total") if isinstance(lines, dict) else None
+    return total if isinstance(total, dict) else {}
+
+
+def _whole(value: JsonValue) -> int:
+    return value if isinstance(value, int) else 0
+
 
 def expected_calls(bounds: Bounds, *, own_method: bool) -> ExpectedCalls:
-    """The calls of a compile as its plan estimates them."""
+    """Return the calls of a compile as its plan estimates them."""
     if not own_method:
         return ExpectedCalls(bounds.estimate.calls)
     steps = max(1, bounds.expected_steps)
@@ -62,9 +82,9 @@ class TimeLeft:
     """Measures the rate of calls and estimates what is left.
 
     Args:
-        expected: None where nothing is known of it.
-        budget: its caps.
-        clock: seconds, from anywhere.
+        expected: None for no estimate.
+        budget: the caps.
+        clock: a monotonic clock in seconds.
     """
 
     def __init__(
@@ -78,7 +98,7 @@ class TimeLeft:
         self._ending = False
 
     def step(self, number: int, spent: RunUsage) -> None:
-        """Step `number`, from 1, begins."""
+        """Note that step `number` begins, counted from 1."""
         self.elapsed(spent)
         if self._step == 0:
             self._at_first_step = spent
@@ -86,18 +106,18 @@ class TimeLeft:
             self._step, self._at_step = number, spent
 
     def stage(self, name: str, spent: RunUsage) -> None:
-        """A stage begins."""
+        """Note that a stage begins."""
         self.elapsed(spent)
         if name in FINAL and not self._ending:
             self._ending, self._at_end = True, spent
 
     @property
     def started(self) -> bool:
-        """Whether a call was sent."""
+        """Return whether a call was sent."""
         return self._start is not None
 
     def elapsed(self, spent: RunUsage) -> float | None:
-        """Seconds since the first call was sent; None before. What the cache answers takes no time."""
+        """Return the seconds since the first call was sent, None before; cached replies take no time."""
         if self._first_sent is None:
             self._first_sent = spent.sent
         if self._start is None and spent.sent > self._first_sent:
@@ -105,7 +125,7 @@ class TimeLeft:
         return None if self._start is None else self._clock() - self._start[0]
 
     def seconds(self, spent: RunUsage) -> float | None:
-        """About how many seconds are left; None while too little was measured."""
+        """Return the estimated seconds left, None while too little was measured."""
         elapsed = self.elapsed(spent)
         if self._expected is None or elapsed is None or self._start is None:
             return None
@@ -130,7 +150,7 @@ class TimeLeft:
         return open_ + each * max(0, expected.steps - self._step) + expected.after
 
     def _capped(self, calls: Fraction, spent: RunUsage) -> Fraction:
-        """No more calls than the caps admit, at what one has taken so far."""
+        """Limit calls to what the caps admit, at the measured usage per call."""
         budget = self._budget
         if budget.calls is not None:
             calls = min(calls, Fraction(max(0, budget.calls - spent.calls)))
@@ -143,7 +163,7 @@ class TimeLeft:
 
 
 def describe_seconds_left(seconds: float) -> str:
-    """`about 40 s left`, `about 12 min left`, `about 2.5 h left`."""
+    """Return a duration in words: `about 40 s left`, `about 12 min left`, `about 2.5 h left`."""
     if seconds < 90:
         return f"about {max(10, round(seconds, -1)):.0f} s left"
     minutes = seconds / 60

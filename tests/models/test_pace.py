@@ -44,7 +44,7 @@ from skillc.models.failures import BudgetReached, CallFailed, outcome_of
 from skillc.models.pace import START, Pace, Quota, RetryPolicy
 from skillc.models.pacing import prefetching
 from skillc.plan.schema import PacingPlan
-from skillc.store.run_store import RunStore
+from skillc.store import RunStore
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,7 @@ from skillc.models.ledger import Caps, Spending
 from skillc.models.preflight import QUESTION, TIMEOUT, PreflightFailed, try_model
 from skillc.models.roles import resolve_roles
 from skillc.plan.schema import PacingPlan, Plan, PricePlan
-from skillc.store.run_store import RunStore
+from skillc.store import RunStore
 
 ASKED = Call("target", "rollout", (Message("user", "hello"),))
 PRICE = PricePlan(input=Fraction(1), output=Fraction(4))

@@ -25,10 +25,10 @@ def test_a_folder_that_cannot_be_made_is_a_message(tmp_path):
 def test_what_an_earlier_version_kept_in_files_is_removed_and_said(tmp_path):
     folder = RunFolder(tmp_path / ".skillc", "a" * 64)
     with folder.open_store() as store:
-        assert not folder.forget_other_format(store)
+        assert not folder.remove_earlier_format(store)
         (folder.path / "outcomes.jsonl").write_text("{}")
-        assert folder.forget_other_format(store)
-        assert not folder.forget_other_format(store)
+        assert folder.remove_earlier_format(store)
+        assert not folder.remove_earlier_format(store)
 
 
 def full(path, text):

@@ -4,8 +4,8 @@ from contextlib import closing, nullcontext
 import pytest
 
 from skillc.errors import SkillcError
-from skillc.run.record import RunRecord
-from skillc.store.run_store import RunStore
+from skillc.run.session import RunRecord
+from skillc.store import RunStore
 
 DECISIONS = [{"decision": 1, "result": "accept"}, {"decision": 2, "result": "reject", "blame": "better"}]
 

@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 
 from skillc.errors import SkillcError
-from skillc.store.run_store import RunInUseError, RunStore
+from skillc.store import RunInUseError, RunStore
 
 
 @pytest.fixture
@@ -39,10 +39,10 @@ def test_values_come_back_in_order_each_once(path):
 
 
 def test_two_processes_never_have_it_open(path):
-    code = f"from pathlib import Path; from skillc.store.run_store import RunStore; RunStore(Path({str(path)!r}))"
+    code = f"from pathlib import Path; from skillc.store import RunStore; RunStore(Path({str(path)!r}))"
     with closing(RunStore(path)):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-        assert "another process is compiling this very run" in done.stderr
+        assert "another process is compiling this run" in done.stderr
         with pytest.raises(RunInUseError):
             RunStore(path)
     RunStore(path).close()
@@ -51,7 +51,7 @@ def test_two_processes_never_have_it_open(path):
 KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from skillc.store.run_store import RunStore
+from skillc.store import RunStore
 
 async def main():
     store = RunStore(Path(sys.argv[1]))
@@ -123,7 +123,7 @@ def test_a_full_disk_is_a_message_and_loses_nothing_that_was_written(path):
 import resource
 from pathlib import Path
 from skillc.errors import SkillcError
-from skillc.store.run_store import RunStore
+from skillc.store import RunStore
 store = RunStore(Path({str(path)!r}))
 for number in range(3):
     store.add_decision({{"decision": number}})

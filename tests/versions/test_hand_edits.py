@@ -248,7 +248,7 @@ def test_a_first_compile_that_was_killed_is_no_foreign_skill(shop):
 
 
 def editing_at_the_first_decision(monkeypatch, change):
-    from skillc.run.record import RunRecord
+    from skillc.run.session import RunRecord
 
     real = RunRecord.decide
 

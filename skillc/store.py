@@ -1,21 +1,25 @@
-"""What one run has to remember: outcomes, decisions, and what was paid."""
+"""The store of one run: a SQLite file with its outcomes, decisions and receipts, written in group commits."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from skillc.errors import SkillcError
-from skillc.store.writer import CommitWriter
 
 T = TypeVar("T")
+_Row: TypeAlias = tuple[str, tuple[Any, ...]]
 
 _FORMAT = 1
+# Seconds that a row waits for others to share its commit, unless it is awaited.
+_LINGER = 0.05
 _TABLES = """
 CREATE TABLE outcomes (id INTEGER PRIMARY KEY, key BLOB NOT NULL, value TEXT NOT NULL, charges TEXT NOT NULL);
 CREATE TABLE decisions (number INTEGER PRIMARY KEY, decision TEXT NOT NULL);
@@ -23,7 +27,6 @@ CREATE TABLE attempts (number INTEGER PRIMARY KEY, role TEXT NOT NULL, stage TEX
                        state TEXT NOT NULL, used TEXT NOT NULL);
 CREATE TABLE models (role TEXT PRIMARY KEY, model TEXT NOT NULL);
 """
-_NAMES = ("outcomes", "decisions", "attempts", "models")
 
 
 class RunInUseError(SkillcError):
@@ -31,7 +34,7 @@ class RunInUseError(SkillcError):
 
 
 class StoredOutcome(NamedTuple):
-    """A recorded value, with what was charged for it."""
+    """A recorded value and its charges."""
 
     value: Any
     charges: Any
@@ -42,7 +45,7 @@ class Attempt(NamedTuple):
 
     Attributes:
         state: `sent`, `ended` or `refused`.
-        used: what an ended one used.
+        used: usage of an ended attempt.
     """
 
     number: int
@@ -54,17 +57,17 @@ class Attempt(NamedTuple):
 
 
 class RunStore:
-    """The file of one run, which one process at a time can open.
+    """The file of one run, open in one process at a time.
 
-    The file is in WAL mode with full synchronisation: a commit is one sync, and a kill or a power cut leaves all
-    commits before it. Its exclusive lock, which ends with the process, needs no shared memory. Values are JSON.
+    WAL mode with full synchronisation: a commit is one sync, and survives a kill or a power cut. The exclusive lock
+    ends with the process and needs no shared memory. Values are JSON.
 
     Args:
         path: the file.
 
     Attributes:
         path: the file.
-        outdated: whether the file was of another format, so that the run begins anew.
+        outdated: whether the file had another format and was cleared.
 
     Raises:
         InUse: another process has it open.
@@ -85,10 +88,10 @@ class RunStore:
                 raise
         except sqlite3.Error as problem:
             raise self._trouble(problem) from problem
-        self._writer = CommitWriter(self._connection, self._lock, self._trouble)
+        self._writer = _CommitWriter(self._connection, self._lock, self._trouble)
 
     def recall(self, key: bytes) -> StoredOutcome | None:
-        """The next value that earlier sessions recorded under a key; each is given once."""
+        """Return the next value that earlier sessions recorded under a key, each once."""
         known = self._known.get(key)
         if not known:
             return None
@@ -102,17 +105,17 @@ class RunStore:
         )
 
     def decisions(self) -> list[Any]:
-        """All decisions, in order."""
+        """Return all decisions, in order."""
         rows = self._rows("SELECT decision FROM decisions ORDER BY number")
         return self._read(lambda: [json.loads(text) for (text,) in rows])
 
     def add_decision(self, decision: Mapping[str, Any]) -> None:
-        """Record the next decision; all that was recorded before is on the disk when this returns, and so is it."""
+        """Record the next decision, and wait until it and everything before it is on disk."""
         self._writer.write("INSERT INTO decisions (decision) VALUES (?)", _json(decision))
         self._writer.sync()
 
     def attempts(self) -> list[Attempt]:
-        """All attempts, by number."""
+        """Return all attempts, by number."""
         rows = self._rows("SELECT number, role, stage, reserved, state, used FROM attempts ORDER BY number")
         return self._read(
             lambda: [
@@ -122,7 +125,7 @@ class RunStore:
         )
 
     async def add_attempt(self, number: int, role: str, stage: str, reserved: Sequence[int]) -> None:
-        """Record an attempt that is about to be sent; it is on the disk when this returns."""
+        """Record an attempt before it is sent, and wait until it is on disk."""
         self._writer.write(
             "INSERT INTO attempts (number, role, stage, reserved, state, used) VALUES (?, ?, ?, ?, 'sent', 'null')",
             *(number, role, stage, _json(reserved)),
@@ -130,7 +133,7 @@ class RunStore:
         await self._writer.synced()
 
     def end_attempt(self, number: int, used: Any) -> None:
-        """Record what an attempt used."""
+        """Record the usage of an attempt."""
         self._writer.write("UPDATE attempts SET state = 'ended', used = ? WHERE number = ?", _json(used), number)
 
     def refuse_attempt(self, number: int) -> None:
@@ -138,7 +141,7 @@ class RunStore:
         self._writer.write("UPDATE attempts SET state = 'refused' WHERE number = ?", number)
 
     def models(self) -> dict[str, str]:
-        """The model that answered for each role."""
+        """Return the model that answered for each role."""
         rows = self._rows("SELECT role, model FROM models")
         return self._read(lambda: {role: json.loads(model) for role, model in rows})
 
@@ -147,18 +150,18 @@ class RunStore:
         self._writer.write("INSERT INTO models (role, model) VALUES (?, ?)", role, _json(model))
 
     def clear(self) -> None:
-        """Forget everything."""
-        for name in _NAMES:
+        """Delete everything."""
+        for name in ("outcomes", "decisions", "attempts", "models"):
             self._writer.write(f"DELETE FROM {name}")
         self._writer.sync()
         self._known.clear()
 
     def sync(self) -> None:
-        """Wait until all that was recorded is on the disk."""
+        """Wait until everything recorded is on disk."""
         self._writer.sync()
 
     def close(self) -> None:
-        """Commit what is open and close the file."""
+        """Commit queued rows and close the file."""
         try:
             self._writer.close()
         finally:
@@ -169,7 +172,7 @@ class RunStore:
         run("PRAGMA locking_mode = EXCLUSIVE")
         run("PRAGMA journal_mode = WAL")
         run("PRAGMA synchronous = FULL")
-        # Takes the lock, which is kept from now on.
+        # Takes the exclusive lock and keeps it.
         run("BEGIN IMMEDIATE")
         ((found,),) = run("PRAGMA user_version")
         if found != _FORMAT:
@@ -209,22 +212,141 @@ class RunStore:
         code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return RunInUseError(
-                "another process is compiling this very run",
-                hint=f"wait for it, or stop it; its folder is `{self.path.parent}`",
+                "another process is compiling this run",
+                hint=f"wait for it or stop it; the run's folder is `{self.path.parent}`",
             )
         if not isinstance(problem, sqlite3.OperationalError):
             return self._damaged(problem)
         return SkillcError(
             f"the record of the run `{self.path}` cannot be written: {problem}",
-            hint="nothing that was written is lost; mend it and run the same command, which goes on",
+            hint="nothing written is lost: fix the cause and run the same command, which resumes",
         )
 
     def _damaged(self, problem: Exception) -> SkillcError:
         return SkillcError(
             f"the record of the run `{self.path}` is damaged: {problem}",
-            hint="remove its folder to start anew; replies in the cache are not paid for again",
+            hint="remove its folder to start anew; cached replies are not paid for again",
         )
 
 
 def _json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+# ---- group commits --------------------------------------------------------------------------------
+
+
+class _Batch:
+    """Rows of one transaction."""
+
+    def __init__(self) -> None:
+        self.rows: list[_Row] = []
+        self.awaited = False
+        self.done: Future[None] = Future()
+
+
+class _CommitWriter:
+    """Commits queued rows in order on one thread, in as few transactions as possible.
+
+    The first failure is final: every later call raises it.
+
+    Args:
+        connection: in autocommit mode.
+        lock: held while the connection is used.
+        failed: converts an error of SQLite to the one to raise.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, lock: threading.Lock, failed: Callable[[sqlite3.Error], Exception]
+    ) -> None:
+        self._connection = connection
+        self._lock = lock
+        self._failed = failed
+        self._problem: Exception | None = None
+        self._changed = threading.Condition()
+        self._batch = _Batch()
+        self._last: Future[None] = Future()
+        self._last.set_result(None)
+        self._closing = False
+        self._thread = threading.Thread(target=self._work, name="skillc store", daemon=True)
+        self._thread.start()
+
+    def write(self, statement: str, *values: Any) -> None:
+        """Queue a row."""
+        with self._changed:
+            if self._problem is not None:
+                raise self._problem
+            self._batch.rows.append((statement, values))
+            if len(self._batch.rows) == 1:
+                self._changed.notify()
+
+    def sync(self) -> None:
+        """Wait until all queued rows are on disk."""
+        self._awaited().result()
+
+    async def synced(self) -> None:
+        """As `sync`, in an event loop."""
+        done = self._awaited()
+        if not done.done():
+            # Cancelling one waiter must not cancel the commit for the others.
+            await asyncio.shield(asyncio.wrap_future(done))
+        done.result()
+
+    def close(self) -> None:
+        """Commit queued rows and end the thread."""
+        try:
+            self.sync()
+        finally:
+            with self._changed:
+                self._closing = True
+                self._changed.notify()
+            self._thread.join()
+
+    def _awaited(self) -> Future[None]:
+        with self._changed:
+            if self._problem is not None:
+                raise self._problem
+            if not self._batch.rows:
+                return self._last
+            if not self._batch.awaited:
+                self._batch.awaited = True
+                self._changed.notify()
+            return self._batch.done
+
+    def _work(self) -> None:
+        while (batch := self._next()) is not None:
+            try:
+                # Rows queued after a failed commit may depend on it.
+                if self._problem is None:
+                    with self._lock:
+                        self._commit(batch.rows)
+            except Exception as problem:
+                # Any error: callers that wait for the commit must be woken.
+                with self._changed:
+                    self._problem = self._failed(problem) if isinstance(problem, sqlite3.Error) else problem
+            if self._problem is None:
+                batch.done.set_result(None)
+            else:
+                batch.done.set_exception(self._problem)
+
+    def _next(self) -> _Batch | None:
+        """Wait for rows to commit; None at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._batch.rows or self._closing)
+            if not self._batch.rows:
+                return None
+            self._changed.wait_for(lambda: self._batch.awaited or self._closing, _LINGER)
+            batch, self._batch = self._batch, _Batch()
+            self._last = batch.done
+            return batch
+
+    def _commit(self, rows: list[_Row]) -> None:
+        self._connection.execute("BEGIN")
+        try:
+            for statement, values in rows:
+                self._connection.execute(statement, values)
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise

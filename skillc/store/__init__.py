@@ -1,1 +1,0 @@
-"""One SQLite file for each run."""
