@@ -1,7 +1,23 @@
 """Settings of the whole suite."""
 
+from collections import Counter
+
+import pytest
 from hypothesis import settings
 
 # Machines are shared: how long one example takes says nothing about the code.
 settings.register_profile("skillc", deadline=None)
 settings.load_profile("skillc")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark all cases of a test but the number that its mark `quick_cases` names as thorough."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        limit = item.get_closest_marker("quick_cases")
+        if limit:
+            test = item.nodeid.split("[")[0]
+            seen[test] += 1
+            if seen[test] > limit.args[0]:
+                item.add_marker(pytest.mark.thorough)

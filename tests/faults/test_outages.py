@@ -119,6 +119,7 @@ def test_a_target_that_dies_in_the_baseline_stops_the_run_with_nothing_written(n
 
 
 @pytest.mark.parametrize("stage", ["rollout", "gate", "test"])
+@pytest.mark.quick_cases(1)
 def test_a_target_that_dies_later_leaves_a_prefix_that_is_unverified_and_goes_on(nursery, tmp_path, whole, stage):
     folder = shop(tmp_path / "things", program())
     with Loopback(0.002) as target, Loopback(0.002) as optimizer:

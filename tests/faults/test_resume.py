@@ -112,6 +112,7 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bytes(nursery, 
 
 
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.quick_cases(1)
 def test_one_kill_at_a_random_moment_sends_nothing_again_but_what_was_in_flight(nursery, server, whole, tmp_path, seed):
     _, bytes_of_whole, once = whole
     folder = shop(tmp_path / "things")
@@ -122,6 +123,7 @@ def test_one_kill_at_a_random_moment_sends_nothing_again_but_what_was_in_flight(
 
 
 @pytest.mark.parametrize("verb", ["compile", "tidy"])
+@pytest.mark.quick_cases(1)
 def test_a_tidying_that_is_killed_ends_with_the_same_bytes(nursery, tmp_path, verb):
     """At an epoch's end, and by the verb; of the verb's own skill one rule is never needed."""
     program = REMOTE.replace("edits = cosine(4, 2)", "edits = 8; screen = 0; tidy = on").replace(
@@ -253,6 +255,7 @@ def drop_a_row(folder):
     ],
     ids=["program", "data", "model"],
 )
+@pytest.mark.quick_cases(1)
 def test_a_change_under_an_unfinished_run_is_named_and_starts_another(nursery, server, tmp_path, change, named):
     folder = shop(tmp_path / "things", REMOTE.replace("epochs = 2", "steps = 2"))
     child = start(nursery, server, folder)

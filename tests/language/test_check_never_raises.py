@@ -159,6 +159,7 @@ IN_A_ROW = {
 
 @pytest.mark.parametrize("forwards", [True, False])
 @pytest.mark.parametrize("name", IN_A_ROW)
+@pytest.mark.quick_cases(8)
 def test_no_row_of_declarations_is_too_long(name: str, forwards: bool) -> None:
     found, last, wanted = IN_A_ROW[name]
     lines = [*found, last] if forwards else [last, *reversed(found)]

@@ -155,6 +155,7 @@ class BadGateway(Exception):  # noqa: N818
 @pytest.mark.parametrize(
     "problem", [TimeoutError("slow"), ConnectionResetError("gone"), RateLimitError(), BadGateway("x")]
 )
+@pytest.mark.quick_cases(1)
 def test_transient_exceptions_are_tried_again(problem: Exception) -> None:
     calls: list[int] = []
 

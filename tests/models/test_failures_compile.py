@@ -58,6 +58,7 @@ def nursery() -> Iterator[Nursery]:
 
 
 @pytest.mark.parametrize("protocol", ["openai", "anthropic"])
+@pytest.mark.quick_cases(1)
 def test_a_run_whose_failures_are_all_cured_leaves_the_bytes_of_one_without(tmp_path: Path, protocol: str) -> None:
     written = {}
     for name, script in {"calm": well, "stormy": Storm(WAYS, share=0.25)}.items():
@@ -82,6 +83,7 @@ LOST["cut"] = say("half of", "length")
 
 
 @pytest.mark.parametrize("way", LOST)
+@pytest.mark.quick_cases(2)
 def test_an_example_that_fails_for_good_is_set_aside_and_has_no_score(tmp_path: Path, way: str) -> None:
     folder = shop(tmp_path / "things")
     lost = estimate(plan_file(folder / "things.skill")).dataset.validation[3]

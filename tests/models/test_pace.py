@@ -84,6 +84,7 @@ TEN: dict[str, Callable[[], Admission]] = {
 @pytest.mark.parametrize("told", [nothing, whole_seconds, milliseconds])
 @pytest.mark.parametrize("at_once", [1, 32, 256])
 @pytest.mark.parametrize("admission", TEN)
+@pytest.mark.quick_cases(12)
 def test_a_server_of_ten_requests_a_second_measures_every_call(admission: str, at_once: int, told: Told) -> None:
     server = Server(TEN[admission](), told)
     with Client(plan_of(), transport=server) as client:

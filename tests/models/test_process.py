@@ -143,6 +143,7 @@ asyncio.run(run(["sh", "-c", script], folder=Path("/"), environment={{"PATH": {p
 
 @LINUX
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.quick_cases(1)
 def test_nothing_is_left_when_skillc_is_killed(number: signal.Signals) -> None:
     token = f"75.{os.getpid()}{int(number)}"
     code = KILLED.format(token=token, path=os.environ["PATH"])

@@ -23,6 +23,7 @@ def ran(*changes, seed=3):
 
 
 @pytest.mark.parametrize("change", ["update=rewrite_all", "update=rewrite_section", "edits=model", "rule_counts=on"])
+@pytest.mark.quick_cases(1)
 def test_a_run_with_the_mechanism_learns_and_repeats_itself(change):
     first = ran(change)
     assert first == ran(change)

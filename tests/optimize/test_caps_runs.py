@@ -96,6 +96,7 @@ def test_no_cap_is_passed_by_a_whole_compile(
 
 @pytest.mark.parametrize("cap", ["calls", "tokens", "cost"])
 @pytest.mark.parametrize(("where", "letters"), [(0.3, 4), (0.7, 4), (0.6, 2)])
+@pytest.mark.quick_cases(3)
 def test_a_run_that_a_cap_ends_after_an_accept_has_its_final_test(
     tmp_path: Path, cap: str, where: float, letters: int
 ) -> None:

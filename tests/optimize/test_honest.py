@@ -40,6 +40,7 @@ def coins() -> list[Result]:
     return compiles(World(), RUNS)
 
 
+@pytest.mark.thorough
 def test_a_world_without_signal_is_not_said_to_improve(coins: list[Result]) -> None:
     most = most_in(RUNS, LEVEL, DOUBT)
     assert improved(coins) <= most
@@ -72,6 +73,7 @@ def test_the_interval_and_the_verdict_say_the_same(coins: list[Result]) -> None:
             assert ends[0] <= Fraction(str(found.verdict.gain)) <= ends[1]
 
 
+@pytest.mark.thorough
 def test_customers_who_repeat_make_no_gain() -> None:
     """All tickets of a customer share a coin: sixty tickets are twelve, and the test has to know it."""
     world = World(per_group=True, per_customer=5)
@@ -80,6 +82,7 @@ def test_customers_who_repeat_make_no_gain() -> None:
     assert {each.verdict.groups for each in found if each.verdict.n} == {12}
 
 
+@pytest.mark.thorough
 def test_a_noisy_target_makes_no_gain() -> None:
     found = [
         compile_in(World(noisy=True), proposer(n), name=n, size=Size(36, 30, 60, 4), samples=2)
@@ -99,6 +102,7 @@ def test_ten_compiles_in_a_row_are_ten_looks() -> None:
     assert claims <= most_in(len(rows), LEVEL, DOUBT)
 
 
+@pytest.mark.thorough
 def test_ten_points_are_shown() -> None:
     runs = 12
     world = World(share=0.75, worth=0.1, stable=0.5)
@@ -110,6 +114,7 @@ def test_ten_points_are_shown() -> None:
 
 
 @pytest.mark.parametrize(("gate", "margin"), [(STRICT, 0.0), (CONFIDENT, 1.645)])
+@pytest.mark.thorough
 def test_worthless_candidates_pass_as_often_as_the_plan_expects(coins: list[Result], gate: str, margin: float) -> None:
     found = coins if gate == STRICT else compiles(World(), RUNS, gate=gate)
     expected, run = chance_of_accept(SMALL.steps, margin), null_run(SMALL.steps, margin)

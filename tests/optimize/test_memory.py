@@ -149,6 +149,7 @@ def greedy(call):
         ("optimize.successes=off", "optimize.accumulate=3", "optimize.edits=linear(2, 5)"),
     ],
 )
+@pytest.mark.quick_cases(2)
 def test_no_mechanism_calls_more_than_the_plan_says(tmp_path, settings):
     gates = SLOW.replace(
         "gate better = candidate.correct > incumbent.correct", "gate better = candidate.correct >= incumbent.correct"

@@ -269,6 +269,7 @@ def test_a_method_is_a_function_of_plan_data_and_responses(tmp_path, method):
 
 @every_method
 @pytest.mark.parametrize("cap", ["", "budget.calls=230"])
+@pytest.mark.quick_cases(2)
 def test_a_method_keeps_still_even_when_it_is_cut_off(tmp_path, method, cap, capfd):
     compiled(tmp_path, method, *[cap][: len(cap)])
     gc.collect()

@@ -322,6 +322,7 @@ def test_worlds_have_both_baselines():
 
 
 @pytest.mark.parametrize("arm", MIXED_ARMS.values(), ids=MIXED_ARMS)
+@pytest.mark.quick_cases(1)
 def test_a_run_in_the_mixed_world_repeats_itself_under_its_cap(arm):
     job = Job(replace(Mix(), train=60, validation=30), 3, arm, 300)
     first = run(job)

@@ -59,6 +59,7 @@ def sometimes(role: str, text: str, number: int) -> object:
         ("optimize.method=one_shot",),
     ],
 )
+@pytest.mark.quick_cases(3)
 def test_a_stage_never_does_more_than_it_announced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: tuple[str, ...]
 ) -> None:

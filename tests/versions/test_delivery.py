@@ -289,6 +289,7 @@ def killed_after(writes, *words):
 
 
 @pytest.mark.parametrize("survived", range(6))
+@pytest.mark.quick_cases(2)
 def test_a_kill_between_two_writes_leaves_what_is_delivered_whole(improved, survived):
     """Writes: the look in the lock, SKILL.md, module, history, attributes, lock of the candidate."""
     swap_test_labels(improved)
@@ -304,6 +305,7 @@ def test_a_kill_between_two_writes_leaves_what_is_delivered_whole(improved, surv
 
 
 @pytest.mark.parametrize("survived", [0, 3, 5, 8])
+@pytest.mark.quick_cases(1)
 def test_a_kill_while_a_candidate_gives_way_leaves_nothing_behind(shop, survived):
     """Writes: SKILL.md, module, history, attributes and lock, then four files of the candidate are removed."""
     compiled(status=1)

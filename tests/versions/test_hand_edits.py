@@ -197,6 +197,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("survived", range(4))
+@pytest.mark.quick_cases(2)
 def test_a_kill_between_two_writes_is_no_edit_by_hand(shop, made, monkeypatch, survived):
     """The second compile is of another program, so that all its files differ from the first one's."""
     edit(shop / "things.skill", "You sort texts.", "You sort all texts.")

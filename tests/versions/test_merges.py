@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from shops import edited, learnable, rows, write_rows, write_shop
-from skillc.versions.resolve_merge import resolve_merge
 
 import skillc as package
 from skillc.cli import skillc
@@ -21,6 +20,7 @@ from skillc.plan.lock import parse_lock, read_lock, write_lock
 from skillc.run.history import decisions_until, read_history
 from skillc.versions.hand_edits import HandEditedError
 from skillc.versions.locked import locked_findings
+from skillc.versions.resolve import resolve_merge
 
 SKILLS = Path("skills")
 SKILL = SKILLS / "sort-things"
@@ -173,7 +173,7 @@ def test_better_takes_the_higher_score(learnt, two):
 
 
 def test_a_merged_program_that_is_neither_s_asks_for_a_compile(merging):
-    from skillc.versions.resolve_merge import merge_text
+    from skillc.versions.resolve import merge_text
 
     merging.write("epochs = 1 => epochs = 3")
     found = resolve_merge(Path("things.skill"), "ours")
