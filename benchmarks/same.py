@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import random
+import re
 import shutil
 import sys
 import tempfile
@@ -25,6 +26,9 @@ from skillc.diagnostics.codes import CODES
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("benchmarks", "examples", "programs", "stdlib", "tests")
+# Their comments are messages, whose wording may change.
+GOLDEN = Path("tests/language/golden")
+MESSAGE = re.compile(r"^[ \t]*# [EWN] \d+: .*\n", re.MULTILINE)
 COMPILED = ("examples/tickets/tickets.skill", "examples/unicode/unicode.skill")
 # Damaged copies of each program: lines dropped, doubled and exchanged, characters lost.
 DAMAGED = 12
@@ -50,8 +54,9 @@ def without_wording(value: Any) -> Any:
 
 
 def programs() -> list[Path]:
-    """Every program of the repository, from its root."""
-    return sorted(path.relative_to(ROOT) for folder in FOLDERS for path in (ROOT / folder).rglob("*.skill"))
+    """Every program of the repository, from its root, except those whose comments are the expected messages."""
+    found = (path.relative_to(ROOT) for folder in FOLDERS for path in (ROOT / folder).rglob("*.skill"))
+    return sorted(path for path in found if not path.is_relative_to(GOLDEN))
 
 
 def texts() -> Iterator[tuple[str, str]]:
@@ -59,10 +64,15 @@ def texts() -> Iterator[tuple[str, str]]:
     for code, each in CODES.items():
         yield f"{code} triggers", each.bad
         yield f"{code} fixed", each.good
-    for path in programs():
-        lines = (ROOT / path).read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+    golden = {
+        f"{path.relative_to(ROOT)} without messages": MESSAGE.sub("", path.read_text(encoding="utf-8"))
+        for path in sorted((ROOT / GOLDEN).rglob("*.skill"))
+    }
+    yield from golden.items()
+    others = {str(path): (ROOT / path).read_text(encoding="utf-8", errors="replace") for path in programs()}
+    for name, text in {**others, **golden}.items():
         for i in range(DAMAGED):
-            yield f"{path} damaged {i}", damaged(lines, random.Random(f"{path} {i}"))
+            yield f"{name} damaged {i}", damaged(text.splitlines(keepends=True), random.Random(f"{name} {i}"))
 
 
 def damaged(lines: list[str], chance: random.Random) -> str:
