@@ -9,11 +9,11 @@ from enum import Enum
 from skillc.syntax.source import Source, Span
 
 LATER_VERSION = "SK605"
-"""The code of what only a later version can run. A program with such an error has a meaning all the same."""
+"""The code for features of a later version. A program with this error still has a meaning."""
 
 
 class Severity(Enum):
-    """How much a diagnostic weighs: an error stops a compile, a warning and a note do not."""
+    """An error stops a compile; a warning and a note do not."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -22,7 +22,7 @@ class Severity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A place that a message points at, and a text about it (may be empty)."""
+    """A location that a message points at, with an optional text."""
 
     source: Source
     span: Span
@@ -31,7 +31,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A replacement of `span` by `text`; `safe` when it cannot change what the program means to its author."""
+    """Replace `span` with `text`; `safe` if that can't change the meaning that the author intended."""
 
     span: Span
     text: str
@@ -45,9 +45,9 @@ class Diagnostic:
     Attributes:
         code: a code of the registry (`codes/`), such as `SK201`.
         message: lower case, no final stop, the user's words in backticks.
-        primary: the place; the other labels are related places.
-        secondary: at most a few further places.
-        hint: the fix, in one line.
+        primary: the location.
+        secondary: a few related locations.
+        hint: how to fix it, in one line.
     """
 
     code: str
@@ -61,7 +61,7 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Suppressed:
-    """A finding that a comment of the program ignores, with the reason and the comment."""
+    """A finding that a comment of the program suppresses."""
 
     diagnostic: Diagnostic
     reason: str
@@ -69,21 +69,21 @@ class Suppressed:
 
 
 _SEARCH_LIMIT = 2_000_000
-"""Letters compared in search of the words that were meant, a second or two; a program of people needs few of them."""
-_ALSO_SHOWN = 3
-"""Further places that are shown for an undeclared name."""
+"""Character comparisons for spelling suggestions in one program, about two seconds."""
+_REPEATS_SHOWN = 3
+"""Further locations of an unknown name in its diagnostic."""
 
 
 class Reporter:
-    """Collects diagnostics; the same finding at the same place is kept once.
+    """Collects diagnostics; duplicates at the same location are dropped.
 
     Attributes:
-        errors: how many errors were reported.
+        errors: the number of errors.
     """
 
     def __init__(self, found: Iterable[Diagnostic] = ()) -> None:
         self._found: dict[tuple[str, str, Span, str], Diagnostic] = {}
-        self._nowhere: dict[str, tuple[tuple[str, str, Span, str], bool]] = {}
+        self._unknown: dict[str, tuple[tuple[str, str, Span, str], bool]] = {}
         self._searched = 0
         self.errors = 0
         for each in found:
@@ -106,48 +106,48 @@ class Reporter:
         hint: str | None = None,
         secondary: tuple[Label, ...] = (),
         fix: Fix | None = None,
-        severity: Severity = Severity.ERROR,
     ) -> None:
-        """Report one finding."""
-        self._keep(Diagnostic(code, message, Label(source, span, label), severity, secondary, hint, fix))
+        """Report an error."""
+        self._keep(Diagnostic(code, message, Label(source, span, label), Severity.ERROR, secondary, hint, fix))
 
-    def places(self, code: str, source: Source) -> list[int]:
-        """Where a source has findings of a code."""
+    def offsets(self, code: str, source: Source) -> list[int]:
+        """Return the offsets in a source of the findings with a code."""
         return [
             found.primary.span.start
             for found in self._found.values()
             if found.code == code and found.primary.source is source
         ]
 
-    def again(self, code: str, source: Source, span: Span, name: str) -> bool:
-        """Whether a name that nothing declares was reported already; this place is then shown with the first."""
-        known = self._nowhere.get(name)
+    def repeats_unknown(self, source: Source, span: Span, name: str) -> bool:
+        """Return whether an unknown name was reported before; if so, add this location to that diagnostic."""
+        known = self._unknown.get(name)
         if known is None:
             return False
         found = self._found[known[0]]
-        if (found.primary.source, found.primary.span) != (source, span) and len(found.secondary) < _ALSO_SHOWN:
+        if (found.primary.source, found.primary.span) != (source, span) and len(found.secondary) < _REPEATS_SHOWN:
             self._found[known[0]] = replace(found, secondary=(*found.secondary, Label(source, span, "and here")))
         return True
 
-    def nowhere(self, source: Source, span: Span, message: str, name: str, hint: str | None, *, in_gate: bool) -> None:
-        """Report a name that nothing declares and that is like no other; each further place is shown with the first."""
+    def add_unknown(
+        self, source: Source, span: Span, message: str, name: str, hint: str | None, *, in_gate: bool
+    ) -> None:
+        """Report an unknown name that resembles no other; `repeats_unknown` adds its further locations."""
         self.add("SK204", source, span, message, hint=hint)
-        self._nowhere[name] = ("SK204", source.name, span, message), in_gate
+        self._unknown[name] = ("SK204", source.name, span, message), in_gate
 
-    def missing_metric(self) -> tuple[str, Label] | None:
-        """Take back the name that gates alone read most and nothing declares: it names the goal that is missing."""
-        read = {name: key for name, (key, in_gate) in self._nowhere.items() if in_gate and key in self._found}
+    def take_missing_metric(self) -> tuple[str, Label] | None:
+        """Remove and return the unknown name that gates read most often: the missing goal probably has this name."""
+        read = {name: key for name, (key, in_gate) in self._unknown.items() if in_gate and key in self._found}
         if not read:
             return None
         name = max(read, key=lambda each: len(self._found[read[each]].secondary))
         self.errors -= 1
         return name, self._found.pop(read[name]).primary
 
-    def searchable(self, word: str, known: Iterable[str], *, ordered: bool = False) -> list[str]:
-        """The known words among which the one that was meant is to be looked for, in the alphabet's order if asked.
+    def spelling_candidates(self, word: str, known: Iterable[str], *, ordered: bool = False) -> list[str]:
+        """Return the known words to search for suggestions, sorted if asked; none once the search limit is reached.
 
-        None of them once so many were compared that the search would take longer than it helps: names and mistakes in
-        their thousands are no program of people.
+        The limit keeps generated programs with thousands of names and errors from taking minutes.
         """
         if self._searched > _SEARCH_LIMIT:
             return []
@@ -156,5 +156,5 @@ class Reporter:
         return names
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """All findings, in the order in which they were made."""
+        """Return all findings in the order of their reports."""
         return tuple(self._found.values())

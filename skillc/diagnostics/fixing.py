@@ -1,4 +1,4 @@
-"""Apply the fixes of diagnostics to a text, round by round, until none is left that may be applied."""
+"""Apply the fixes of diagnostics to a text, round by round, until no applicable fix is left."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from skillc.diagnostics.diagnostic import Diagnostic, Fix, Severity
 from skillc.syntax.source import Source, Span
 
 ROUNDS = 20
-"""Fixes may uncover findings with further fixes; after so many rounds the rest is left."""
+"""Fixes may uncover findings with further fixes; after this many rounds the rest is left."""
 
-# What a statement or the program lacks is reported once all of it can be read, so no fix causes it.
+# What a statement or the program lacks is reported once all of it can be parsed, so no fix causes it.
 _MISSING = frozenset({"SK206", "SK207", "SK401", "SK405", "SK406", "SK407", "SK408", "SK508"})
 
 
-class Examined(Protocol):
+class HasDiagnostics(Protocol):
     """The result of checking a text."""
 
     @property
@@ -25,92 +25,89 @@ class Examined(Protocol):
         """Its findings."""
 
 
-E = TypeVar("E", bound=Examined)
+R = TypeVar("R", bound=HasDiagnostics)
 
 
 @dataclass(frozen=True, slots=True)
-class FixResult(Generic[E]):
+class FixResult(Generic[R]):
     """A text after its fixes.
 
     Attributes:
         source: the text.
         checked: the result of checking it.
         applied: the findings that were fixed, in that order.
-        refused: findings that are left, because their fix would have left a new error.
+        refused: findings that remain because their fix would have caused a new error.
     """
 
     source: Source
-    checked: E
+    checked: R
     applied: tuple[Diagnostic, ...] = ()
     refused: tuple[Diagnostic, ...] = ()
 
 
-def fix(source: Source, examine: Callable[[Source], E], *, unsafe: bool = False) -> FixResult[E]:
+def fix(source: Source, check: Callable[[Source], R], *, unsafe: bool = False) -> FixResult[R]:
     """Apply the safe fixes of a program, and with `unsafe` all others too.
 
     Args:
         source: the program. Fixes of findings in other files are not applied.
-        examine: checks a text, in each round the text of the round before.
-        unsafe: whether fixes that may change what the program means are applied.
+        check: checks a text; called again after each round.
+        unsafe: also apply fixes that may change the meaning of the program.
     """
-    checked, applied, refused = examine(source), list[Diagnostic](), list[Diagnostic]()
+    checked, applied, refused = check(source), list[Diagnostic](), list[Diagnostic]()
     for _ in range(ROUNDS):
-        found = [each for each in checked.diagnostics if _may_fix(each, source, unsafe=unsafe)]
-        chosen = _apart([each for each in found if each not in refused])
-        if not chosen:
+        fixable = [
+            each
+            for each in checked.diagnostics
+            if each.fix and (each.fix.safe or unsafe) and each.primary.source == source and each not in refused
+        ]
+        if not fixable:
             break
-        source, checked, done, not_done = _round(source, checked, chosen, examine)
+        source, checked, done, not_done = _round(source, checked, _disjoint(fixable), check)
         applied += done
         # In another text they may do no harm.
         refused = [*refused, *not_done] if not done else []
     return FixResult(source, checked, tuple(applied), tuple(refused))
 
 
-def _may_fix(found: Diagnostic, source: Source, *, unsafe: bool) -> bool:
-    return found.fix is not None and (found.fix.safe or unsafe) and found.primary.source == source
-
-
 def _round(
-    source: Source, checked: E, chosen: Sequence[Diagnostic], examine: Callable[[Source], E]
-) -> tuple[Source, E, list[Diagnostic], list[Diagnostic]]:
-    """Return the new text, the result of checking it, the findings that were fixed, and those whose fix was refused."""
-    fixes = list(dict.fromkeys(_fixes(chosen)))
-    after = apply_fixes(source, fixes)
-    result = examine(after)
-    if _sound(checked, result, source.name, _written(fixes, source)):
-        return after, result, list(chosen), []
+    source: Source, checked: R, chosen: Sequence[Diagnostic], check: Callable[[Source], R]
+) -> tuple[Source, R, list[Diagnostic], list[Diagnostic]]:
+    """Return the new text, its check result, the findings that were fixed, and those whose fix was refused."""
+
+    def attempt(edits: Sequence[Fix]) -> tuple[Source, R] | None:
+        after = apply_fixes(source, edits)
+        result = check(after)
+        return (after, result) if _is_harmless(checked, result, source.name, _inserted(edits, source)) else None
+
+    fixes = list(dict.fromkeys(each.fix for each in chosen if each.fix))
+    if passed := attempt(fixes):
+        return *passed, list(chosen), []
     done, refused = list[Diagnostic](), list[Diagnostic]()
-    # One by one, from the end, so that the places of those before stay as they are.
+    # One by one from the end, so that the offsets of the remaining ones stay valid.
     for edit in reversed(fixes):
-        mended = [each for each in chosen if each.fix == edit]
-        after = apply_fixes(source, [edit])
-        result = examine(after)
-        if _sound(checked, result, source.name, _written([edit], source)):
-            source, checked = after, result
-            done += mended
+        same = [each for each in chosen if each.fix == edit]
+        if passed := attempt([edit]):
+            source, checked = passed
+            done += same
         else:
-            refused += mended
+            refused += same
     return source, checked, done, refused
 
 
 def apply_fixes(source: Source, fixes: Iterable[Fix]) -> Source:
-    """A text after fixes that do not overlap, with the line ends that it has."""
+    """Return a text after fixes that do not overlap, with its own line endings."""
     text = source.text
     for each in sorted(set(fixes), key=lambda fix: fix.span, reverse=True):
-        text = text[: each.span.start] + _in_lines_of(source, each.text) + text[each.span.end :]
+        text = text[: each.span.start] + _with_line_ends_of(source, each.text) + text[each.span.end :]
     return Source(source.name, text)
 
 
-def _in_lines_of(source: Source, text: str) -> str:
+def _with_line_ends_of(source: Source, text: str) -> str:
     return text.replace("\n", "\r\n") if "\r\n" in source.text else text
 
 
-def _fixes(found: Iterable[Diagnostic]) -> list[Fix]:
-    return [each.fix for each in found if each.fix is not None]
-
-
-def _apart(found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Findings whose fixes do not touch, in the order of the text; findings with equal fixes are kept together."""
+def _disjoint(found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Return findings whose fixes do not touch, in the order of the text; findings with equal fixes stay together."""
     chosen: list[Diagnostic] = []
     last: Fix | None = None
     for each in sorted(found, key=lambda d: d.fix.span if d.fix is not None else Span(0, 0)):
@@ -121,45 +118,34 @@ def _apart(found: Sequence[Diagnostic]) -> list[Diagnostic]:
     return chosen
 
 
-def _written(fixes: Iterable[Fix], source: Source) -> list[Span]:
-    """The places of the new texts afterwards."""
-    spans, moved = [], 0
-    for each in dict.fromkeys(fixes):
-        start, length = each.span.start + moved, len(_in_lines_of(source, each.text))
+def _inserted(fixes: Iterable[Fix], source: Source) -> list[Span]:
+    """Return the spans of the new texts in the fixed text."""
+    spans, shift = [], 0
+    for each in fixes:
+        start, length = each.span.start + shift, len(_with_line_ends_of(source, each.text))
         spans.append(Span(start, start + length))
-        moved += length - (each.span.end - each.span.start)
+        shift += length - (each.span.end - each.span.start)
     return spans
 
 
-def _sound(before: Examined, after: Examined, name: str, written: Sequence[Span]) -> bool:
-    """Whether fixes in the file of this name did no harm.
+def _is_harmless(before: HasDiagnostics, after: HasDiagnostics, name: str, inserted: Sequence[Span]) -> bool:
+    """Whether the fixes in the file of this name caused no errors.
 
-    A fix may well bring errors to light, in a statement that could not be read before. But there must be no more
-    errors of syntax than there were, and no new error where a fix has written.
+    A fix may reveal errors in a statement that could not be parsed before. But there must be no more syntax errors
+    than before, and no new error in an inserted text.
     """
-    if _unread(after) > _unread(before):
+    old, new = _errors(before), _errors(after)
+    if sum(each.code.startswith("SK0") for each in new) > sum(each.code.startswith("SK0") for each in old):
         return False
-    new = Counter(_told(each) for each in _errors(after)) - Counter(_told(each) for each in _errors(before))
+    added = Counter((each.code, each.message) for each in new) - Counter((each.code, each.message) for each in old)
     return not any(
-        _told(each) in new
+        (each.code, each.message) in added
         and each.code not in _MISSING
         and each.primary.source.name == name
-        and any(_overlap(each.primary.span, place) for place in written)
-        for each in _errors(after)
+        and any(each.primary.span.start < span.end and span.start < each.primary.span.end for span in inserted)
+        for each in new
     )
 
 
-def _errors(checked: Examined) -> Iterable[Diagnostic]:
-    return (each for each in checked.diagnostics if each.severity is Severity.ERROR)
-
-
-def _unread(checked: Examined) -> int:
-    return sum(each.code.startswith("SK0") for each in _errors(checked))
-
-
-def _told(found: Diagnostic) -> tuple[str, str]:
-    return found.code, found.message
-
-
-def _overlap(a: Span, b: Span) -> bool:
-    return a.start < b.end and b.start < a.end
+def _errors(checked: HasDiagnostics) -> list[Diagnostic]:
+    return [each for each in checked.diagnostics if each.severity is Severity.ERROR]

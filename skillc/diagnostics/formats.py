@@ -11,15 +11,14 @@ from skillc.diagnostics.codes import CODES, Code
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity, Suppressed
 from skillc.syntax.source import Source, Span
 
-SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-
 FORMAT_VERSION = 1
+_SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _SARIF_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 _GITHUB_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
 def as_json(diagnostics: Sequence[Diagnostic], suppressed: Sequence[Suppressed] = ()) -> dict[str, Any]:
-    """All diagnostics for a program to read: lines and columns from 1, offsets in characters from 0."""
+    """Return all diagnostics as JSON: lines and columns from 1, offsets in characters from 0."""
     return {
         "format_version": FORMAT_VERSION,
         "diagnostics": [_json_object(each) for each in diagnostics],
@@ -28,24 +27,21 @@ def as_json(diagnostics: Sequence[Diagnostic], suppressed: Sequence[Suppressed] 
 
 
 def _json_object(diagnostic: Diagnostic) -> dict[str, Any]:
+    fix = diagnostic.fix
     return {
         "code": diagnostic.code,
         "page": f"docs/errors/{diagnostic.code}.md",
         "severity": diagnostic.severity.value,
         "message": diagnostic.message,
         "hint": diagnostic.hint,
-        **_json_place(diagnostic.primary.source, diagnostic.primary.span),
+        **_json_location(diagnostic.primary.source, diagnostic.primary.span),
         "label": diagnostic.primary.text,
-        "related": [{**_json_place(each.source, each.span), "label": each.text} for each in diagnostic.secondary],
-        "fix": _json_fix(diagnostic.primary.source, diagnostic.fix) if diagnostic.fix else None,
+        "related": [{**_json_location(each.source, each.span), "label": each.text} for each in diagnostic.secondary],
+        "fix": fix and {**_json_location(diagnostic.primary.source, fix.span), "text": fix.text, "safe": fix.safe},
     }
 
 
-def _json_fix(source: Source, fix: Fix) -> dict[str, Any]:
-    return {**_json_place(source, fix.span), "text": fix.text, "safe": fix.safe}
-
-
-def _json_place(source: Source, span: Span) -> dict[str, Any]:
+def _json_location(source: Source, span: Span) -> dict[str, Any]:
     line, column = source.position(span.start)
     end_line, end_column = source.position(span.end)
     return {
@@ -65,13 +61,13 @@ def _json_place(source: Source, span: Span) -> dict[str, Any]:
 def log(
     diagnostics: Sequence[Diagnostic], suppressed: Sequence[Suppressed] = (), *, version: str, root: Path | None = None
 ) -> dict[str, Any]:
-    """One run of skillc. Columns count UTF-16 code units from 1, and an end column is that behind the last character.
+    """Return the SARIF log of a run. Columns count UTF-16 code units from 1; an end column is after the last character.
 
     Args:
-        diagnostics: what is left to say.
-        suppressed: findings that comments keep out of it; they are results too, with the reason.
+        diagnostics: the findings.
+        suppressed: suppressed findings, which are results too, with the reason.
         version: of skillc.
-        root: files below it are named relative to it, others by a whole address; the working folder if None.
+        root: files below it get relative URIs, others absolute ones; the working folder if None.
     """
     root = (root or Path.cwd()).resolve()
     known = sorted({each.code for each in diagnostics} | {each.diagnostic.code for each in suppressed})
@@ -81,37 +77,37 @@ def log(
         place = _physical(each.comment.source, each.comment.span, root)
         suppression = {"kind": "inSource", "justification": each.reason, "location": {"physicalLocation": place}}
         results.append({**_result(each.diagnostic, rules, root), "suppressions": [suppression]})
-    # A log that holds any suppression says of each result whether it has one.
+    # If one result has suppressions, every result must have the property.
     if suppressed:
         results = [{"suppressions": [], **result} for result in results]
     driver = {"name": "skillc", "semanticVersion": version, "rules": [_rule(code, CODES.get(code)) for code in known]}
     run = {"tool": {"driver": driver}, "columnKind": "utf16CodeUnits", "results": results}
-    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return {"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
 def _rule(code: str, entry: Code | None) -> dict[str, Any]:
-    # No `helpUri`: it must be absolute, and the pages have no host. The whole page is in `help`.
+    # No `helpUri`: it must be absolute, and the pages have no host. `help` contains the whole page.
     if entry is None:
         return {"id": code}
-    words = entry.explanation.strip()
-    examples = f"```\n{entry.bad.strip()}\n```\n\nmended:\n\n```\n{entry.good.strip()}\n```"
-    whole = f"{words}\n\n{examples}" if entry.bad else words
+    words = markdown = entry.explanation
+    if entry.bad:
+        markdown += f"\n\n```\n{entry.bad.strip()}\n```\n\nFixed:\n\n```\n{entry.good.strip()}\n```"
     return {
         "id": code,
         "shortDescription": {"text": entry.title},
         "fullDescription": {"text": words},
-        "help": {"text": words, "markdown": whole},
+        "help": {"text": words, "markdown": markdown},
         "properties": {"tags": [entry.stage]},
     }
 
 
 def _result(found: Diagnostic, rules: dict[str, int], root: Path) -> dict[str, Any]:
-    said = found.message if found.hint is None else f"{found.message}; {found.hint}"
+    message = found.message if found.hint is None else f"{found.message}; {found.hint}"
     result: dict[str, Any] = {
         "ruleId": found.code,
         "ruleIndex": rules[found.code],
         "level": _SARIF_LEVELS[found.severity],
-        "message": {"text": said},
+        "message": {"text": message},
         "locations": [_location(found.primary, root)],
     }
     if found.secondary:
@@ -147,26 +143,22 @@ def _region(source: Source, span: Span) -> dict[str, Any]:
 def _position(source: Source, offset: int) -> tuple[int, int]:
     line, column = source.position(offset)
     start = source.line_starts[line - 1]
-    return line, column + _surrogates(source.text[start:offset])
-
-
-def _surrogates(text: str) -> int:
-    """How many more UTF-16 code units a text has than characters."""
-    return sum(character > "\uffff" for character in text)
+    surrogates = sum(character > "\uffff" for character in source.text[start:offset])
+    return line, column + surrogates
 
 
 def _fix(found: Diagnostic, fix: Fix, root: Path) -> dict[str, Any]:
     source = found.primary.source
     replacement = {"deletedRegion": _region(source, fix.span), "insertedContent": {"text": fix.text}}
     change = {"artifactLocation": {"uri": _uri(source.name, root)}, "replacements": [replacement]}
-    words = found.hint or "mend it"
+    words = found.hint or "apply the fix"
     if not fix.safe:
-        words += " (to be confirmed: it may change what the program means)"
+        words += " (unsafe: it may change the meaning of the program)"
     return {"description": {"text": words}, "artifactChanges": [change]}
 
 
 def _uri(name: str, root: Path) -> str:
-    """The address of a file: relative where it lies below the root, for that is what code scanning resolves."""
+    """Return the URI of a file, relative if it is below the root, because code scanning resolves only these."""
     path = Path(name)
     absolute = path if path.is_absolute() else root / path
     for place in (absolute, absolute.resolve()):
@@ -179,9 +171,9 @@ def _uri(name: str, root: Path) -> str:
 
 
 def annotation(diagnostic: Diagnostic) -> str:
-    """One line: `::error file=a.skill,line=6,col=34,endLine=6,endColumn=41,title=SK204 unknown name::message`.
+    """Return a workflow command, such as `::error file=a.skill,line=6,endLine=7,title=SK204 unknown name::message`.
 
-    Columns are left out where a finding goes over several lines, which GitHub refuses otherwise.
+    Findings over several lines have no columns, because GitHub rejects those.
     """
     source, span = diagnostic.primary.source, diagnostic.primary.span
     length = len(source.text)
@@ -194,9 +186,9 @@ def annotation(diagnostic: Diagnostic) -> str:
         places |= {"endLine": str(end_line)}
     code = CODES.get(diagnostic.code)
     places["title"] = f"{diagnostic.code} {code.title}" if code is not None else diagnostic.code
-    said = diagnostic.message if diagnostic.hint is None else f"{diagnostic.message}\n{diagnostic.hint}"
-    listed = ",".join(f"{name}={_property(value)}" for name, value in places.items())
-    return f"::{_GITHUB_LEVELS[diagnostic.severity]} {listed}::{_data(said)}"
+    message = diagnostic.message if diagnostic.hint is None else f"{diagnostic.message}\n{diagnostic.hint}"
+    properties = ",".join(f"{name}={_property(value)}" for name, value in places.items())
+    return f"::{_GITHUB_LEVELS[diagnostic.severity]} {properties}::{_data(message)}"
 
 
 def _data(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Suggestions: the known name that was probably meant."""
+"""Suggest the known name that a misspelled one probably means."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _KEBAB = re.compile(r"[^\W\d]\w*(?:-\w+)+")
 
 
 def suggest(word: str, known: Iterable[str]) -> str | None:
-    """The nearest of the known words, None where none is near: at most a third of the letters may differ, or one.
+    """Return the closest known word, or None if more than a third of the letters (at least one) differ.
 
-    Case, and `-` for `_`, make no difference. Of words that are equally near the first in the alphabet is taken.
+    Case, and `-` instead of `_`, are ignored. Ties are broken alphabetically.
 
     >>> suggest("acuracy", ["accuracy", "cost"])
     'accuracy'
@@ -33,7 +33,7 @@ def suggest(word: str, known: Iterable[str]) -> str | None:
         if each == word or abs(len(each) - len(word)) > limit:
             continue
         distance = _distance(plain, _plain(each))
-        # Otherwise any letter is near any other.
+        # Without the second condition every word of one letter would match every other.
         if distance <= limit and distance < max(len(word), len(each)) and (best is None or (distance, each) < best):
             best = distance, each
     return best[1] if best else None
@@ -44,7 +44,7 @@ def _plain(word: str) -> str:
 
 
 def _distance(a: str, b: str) -> int:
-    """The edit distance; two neighbours that changed places are one step."""
+    """Return the edit distance; a transposition is one step."""
     before: list[int] = []
     last: list[int] = []
     row = list(range(len(b) + 1))
@@ -58,48 +58,37 @@ def _distance(a: str, b: str) -> int:
 
 
 def spelling_fix(word: str, span: Span, known: Iterable[str]) -> Fix | None:
-    """The edit that writes the one of the known words that was probably meant."""
+    """Return the fix that replaces a misspelled word; None if no known word is close."""
     near = suggest(word, known)
     return Fix(span, near, safe=False) if near else None
 
 
 def spelling_hint(word: str, known: Iterable[str]) -> str | None:
-    """The one of the known words that was probably meant, in the form of a hint."""
+    """Return the hint `did you mean ...?`; None if no known word is close."""
     near = suggest(word, known)
     return f"did you mean `{near}`?" if near else None
 
 
 @dataclass(frozen=True, slots=True)
 class HyphenatedName:
-    """What was written with hyphens, and the name that it stands for."""
+    """The diagnostic for a known name that is written with hyphens."""
 
     span: Span
-    written: str
-    meant: str
-
-    @property
-    def message(self) -> str:
-        """What is wrong with it."""
-        return f"`{self.written}` is not a name: `-` means minus"
-
-    @property
-    def hint(self) -> str:
-        """How it is written."""
-        return f"write `{self.meant}`"
-
-    @property
-    def fix(self) -> Fix:
-        """The edit that writes it so."""
-        return Fix(self.span, self.meant, safe=False)
+    message: str
+    hint: str
+    fix: Fix
 
 
 def hyphenated_name(source: Source, span: Span, known: Iterable[str]) -> HyphenatedName | None:
-    """The known name that the text around a place is with hyphens; None where there is none."""
+    """Return the diagnostic if the text around a span is a known name, written with hyphens."""
     text, start, end = source.text, span.start, span.end
     while start > 0 and _PART.match(text[start - 1]):
         start -= 1
     while end < len(text) and _PART.match(text[end]):
         end += 1
-    written = text[start:end]
+    written, place = text[start:end], Span(start, end)
     name = written.replace("-", "_")
-    return HyphenatedName(Span(start, end), written, name) if _KEBAB.fullmatch(written) and name in set(known) else None
+    if not _KEBAB.fullmatch(written) or name not in set(known):
+        return None
+    message = f"`{written}` is not a name: `-` means minus"
+    return HyphenatedName(place, message, f"write `{name}`", Fix(place, name, safe=False))

@@ -336,7 +336,7 @@ class Entities:
         self._fail("SK105", module, name.span, f"the skill has no section `{name.text}`", hint)
 
     def _meant(self, word: str, known: Iterable[str]) -> str | None:
-        return spelling_hint(word, self._report.searchable(word, known))
+        return spelling_hint(word, self._report.spelling_candidates(word, known))
 
     def _fail(self, code: str, module: Module, span: Span, message: str, hint: str | None) -> NoReturn:
         self._report.add(code, module.source, span, message, hint=hint)

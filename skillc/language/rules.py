@@ -158,12 +158,12 @@ def _check_about(report: Reporter, skill: Entity) -> None:
 
 def _ends_open(report: Reporter, setting: Setting) -> bool:
     """Whether the text of a setting has no end, which has been reported."""
-    return any(setting.span.start <= start < setting.span.end for start in report.places("SK006", setting.source))
+    return any(setting.span.start <= start < setting.span.end for start in report.offsets("SK006", setting.source))
 
 
 def _open_text(report: Reporter, declared: Entity) -> bool:
     """Whether the text of a declaration is one without an end, which has been reported."""
-    starts = report.places("SK006", declared.source)
+    starts = report.offsets("SK006", declared.source)
     return any(not declared.source.text[declared.span.end : start].strip(" =\t\r\n") for start in starts)
 
 
@@ -323,7 +323,7 @@ def check_missing(report: Reporter, module: Module, lost: Collection[str]) -> No
             hint = f"remove its name, or add `{kind} = {named.name.text}`"
             report.add("SK206", module.source, named.span, message, hint=hint)
         else:
-            read = report.missing_metric() if kind == "goal" else None
+            read = report.take_missing_metric() if kind == "goal" else None
             secondary: tuple[Label, ...] = ()
             if read is not None:
                 name, label = read

@@ -214,7 +214,7 @@ class Scope:
         message = f"`{owner}` has no {what} `{name}`" if owner is not None else f"unknown {what} `{name}`"
         if instead is not None:
             return self.fail(code, span, message, instead)
-        names = self.report.searchable(name, known, ordered=ordered)
+        names = self.report.spelling_candidates(name, known, ordered=ordered)
         written = self.hyphenated_name(span, names)
         if written is not None:
             return self.fail("SK022", written.span, written.message, written.hint, written.fix)
@@ -222,14 +222,14 @@ class Scope:
         if code == "SK403" and "data" in self.facts.without:
             return Broken()
         nowhere = code == "SK204" and what in ("metric", "name") and hint is None and self.site is None
-        if nowhere and self.report.again(code, self.source, span, name):
+        if nowhere and self.report.repeats_unknown(self.source, span, name):
             return Broken()
         if hint is None and otherwise is not None:
             hint = otherwise
         elif hint is None and names:
             hint = f"there is {listed(names, most=8)}"
         if nowhere:
-            self.report.nowhere(self.source, span, message, name, hint, in_gate=self.level is Level.RUN)
+            self.report.add_unknown(self.source, span, message, name, hint, in_gate=self.level is Level.RUN)
             return Broken()
         return self.fail(code, span, message, hint, spelling_fix(name, span, names))
 

@@ -81,12 +81,12 @@ def test_summary() -> None:
 def shown_fix(text: str, fix: Fix) -> str | None:
     source = Source("a.skill", text)
     lines = render.text(Diagnostic("SK001", "m", Label(source, fix.span), fix=fix)).split("\n")
-    return next((line.strip() for line in lines if "= fix" in line), None)
+    return next((line.strip() for line in lines if "fix" in line), None)
 
 
 def test_the_line_as_a_fix_leaves_it() -> None:
     assert shown_fix("a = 1\n  b : 2  \n", Fix(Span(10, 11), "=")) == "= fix: b = 2"
-    assert shown_fix("a = b\n", Fix(Span(2, 3), "==", safe=False)) == "= fix, to be confirmed: a == b"
+    assert shown_fix("a = b\n", Fix(Span(2, 3), "==", safe=False)) == "= suggested fix (unsafe): a == b"
     assert shown_fix("a\nb\n", Fix(Span(0, 2), "")) is None
     assert shown_fix("a\n", Fix(Span(0, 0), "language 1\n")) is None
     long = shown_fix("x " * 200, Fix(Span(200, 201), "Y"))
