@@ -80,7 +80,7 @@ def test_an_adapter_is_a_model_of_its_own_beside_the_base(shop, undisturbed):
     messages = tuple(Message(each["role"], each["content"]) for each in PROMPTS[0])
     with Client(plan_file(shop.folder / "poet.skill").plan, root=shop.folder) as client:
         reply = asyncio.run(client.complete(Call("target", "rollout", messages)))
-        assert client.servers.served()[0].how == "reused"
+        assert client.servers.summaries()[0].how == "reused"
     assert reply.model == "poet"
     assert reply.text
     assert processes(shop.folder) == ran
@@ -94,11 +94,11 @@ def test_a_server_that_is_killed_comes_back_and_a_skillc_that_is_killed_leaves_n
         before = shop.measured
         wait(lambda: shop.measured > before + ROLLOUTS or compiling.poll() is not None)
         os.kill(next(iter(processes(tmp_path, "VLLM::EngineCore"))), signal.SIGKILL)
-        wait(lambda: "vLLM answers" in shop.said.partition("in mid-run")[2] or compiling.poll() is not None)
+        wait(lambda: "vLLM answers" in shop.said.partition("during the run")[2] or compiling.poll() is not None)
         before = shop.measured
         wait(lambda: shop.measured > before + ROLLOUTS or compiling.poll() is not None)
         assert compiling.poll() is None, shop.said
-        assert "starting it again, 1 of 3" in shop.said
+        assert "restarting it, 1 of 3" in shop.said
     finally:
         compiling.kill()
         compiling.wait()

@@ -29,7 +29,7 @@ from skillc.frontend import Estimated, Planned, ProgramError, estimate, plan_fil
 from skillc.models.backends.registry import connect
 from skillc.models.client import Client
 from skillc.models.roles import servers_of
-from skillc.models.serving.published import all_published, stop_published
+from skillc.models.serving.records import running_servers, stop_server
 from skillc.models.serving.server import Server
 from skillc.pipeline.compile import Compiled, Job, compile_job
 from skillc.pipeline.sanity import SanityResult, check_sanity, plan_for_sanity
@@ -183,7 +183,7 @@ def _open_run(
             progress: Progress = lines
         else:
             progress = display(status_console(), facts, quiet=options.quiet, spent=spent)
-        client.servers.watched(progress)
+        client.servers.watch(progress)
         stop = Stop(None if plan.budget.time is None else float(plan.budget.time))
         with progress, _interruptible(stop, progress, on_interrupt), _warnings_as_notes(progress):
             yield progress, client, stop
@@ -268,31 +268,31 @@ def run_servers(planned: Planned, status: ServerStatus, report: Callable[[list[d
             f"`{planned.path}` declares no server", hint="write `serve = vllm {}` in the block of a model"
         )
     with closing(servers_of(endpoints, models, planned.root, foreground=True)) as servers, _stop_signals() as ended:
-        servers.watched(status)
-        for server in servers.each:
+        servers.watch(status)
+        for server in servers.all:
             _wait_for(server, ended)
-        report([_describe(server) for server in servers.each])
-        owned = [server for server in servers.each if server.owned]
+        report([_describe(server) for server in servers.all])
+        owned = [server for server in servers.all if server.is_owned]
         while owned and not ended.wait(_POLL_SECONDS):
             for server in owned:
-                if server.stopped:
+                if server.is_stopped:
                     return
-                server.look()
-                future = server.begin()
-                if future.done() and future.exception() is not None and not server.stopped:
+                server.check()
+                future = server.start()
+                if future.done() and future.exception() is not None and not server.is_stopped:
                     future.result()
 
 
 def stop_servers(root: Path) -> list[str]:
     """Stop the servers that a program left running; return their names."""
-    running = all_published(root / ".skillc" / "serve")
-    for state, published in running:
-        stop_published(state, published)
-    return [f"{', '.join(published.names)} at {published.address.url}" for _, published in running]
+    running = running_servers(root / ".skillc" / "serve")
+    for path, record in running:
+        stop_server(path, record)
+    return [f"{', '.join(record.names)} at {record.address.url}" for _, record in running]
 
 
 def _wait_for(server: Server, ended: threading.Event) -> None:
-    future = server.begin()
+    future = server.start()
     while not future.done():
         if ended.wait(_POLL_SECONDS / 5):
             raise KeyboardInterrupt
@@ -300,8 +300,8 @@ def _wait_for(server: Server, ended: threading.Event) -> None:
 
 
 def _describe(server: Server) -> dict[str, Any]:
-    address = server.begin().result()
-    served = server.served()
+    address = server.start().result()
+    served = server.summary()
     key = f"in `{server.state}`, readable by this user only" if server.state.exists() else "as declared"
     return {
         **(served.to_json() if served is not None else {}),

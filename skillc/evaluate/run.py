@@ -16,7 +16,7 @@ from skillc.metrics.meter import Meter, model_free_means
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, EndpointUnreachable
 from skillc.models.ledger import Tally
-from skillc.models.serving.published import Served
+from skillc.models.serving.records import ServerSummary
 from skillc.optimize.final import RETRIES, Compared, measure_side_by_side, unmeasured
 from skillc.optimize.gate.decide import DOWN
 from skillc.optimize.observer import Observer, cut_by
@@ -49,7 +49,7 @@ class Evaluation:
     stopped: str | None
     made_with: ModelLock | None
     spent: dict[str, JsonValue]
-    served: tuple[Served, ...]
+    served: tuple[ServerSummary, ...]
     lost: EndpointUnreachable | None = None
 
 
@@ -70,7 +70,7 @@ def evaluate(job: EvalJob, observer: Observer, client: Client, stop: Stop | None
         stopped=stopped,
         made_with=_made_with(job),
         spent=client.ledger.snapshot(),
-        served=client.servers.served(),
+        served=client.servers.summaries(),
         lost=client.lost,
     )
 

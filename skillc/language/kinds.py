@@ -138,7 +138,7 @@ _COMMAND = Form(
     ),
 )
 
-_DTYPES = ("auto", "half", "float16", "bfloat16", "float", "float32")
+DTYPES = ("auto", "half", "float16", "bfloat16", "float", "float32")
 _NAMED = Form("block", block=(), passes=True)
 _SERVE = (
     SettingKind("model", (TEXT,), "a folder of weights, or a name on the hub", unset="the name behind `hosted_vllm/`"),
@@ -153,7 +153,7 @@ _SERVE = (
     SettingKind(
         "max_len", (count("tokens"),), "the most tokens of prompt and reply together", unset="what the model allows"
     ),
-    SettingKind("dtype", (words(*_DTYPES), TEXT), "the type of weights and activations", unset="the model's own"),
+    SettingKind("dtype", (words(*DTYPES), TEXT), "the type of weights and activations", unset="the model's own"),
     SettingKind("quantization", (TEXT,), "how weights are quantized", unset="what the model's folder says"),
     SettingKind(
         "gpu_share", (number(0, 1),), "the share of each GPU's memory that the server takes", unset="vLLM's own"

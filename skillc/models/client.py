@@ -138,7 +138,7 @@ class Client:
         self._readying: float | None = None
         self._ready = False
         self._loop = CallLoop(self._moved)
-        self.servers.holds(self.hold, self.free)
+        self.servers.on_restart(self.hold, self.free)
 
     def report_to(self, hear: Callable[[str], None]) -> None:
         """Report endpoints that go out of reach and come back, from any thread."""
@@ -337,7 +337,7 @@ class Client:
         if not role.backend.embedded:
             await self._preflight.passed()
         if self._all_first:
-            await self.servers.all_ready()
+            await self.servers.ready_all()
         if not self._ready:
             self._ready = True
             self._clock.excuse(time.monotonic() - self._readying)

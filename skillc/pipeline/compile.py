@@ -22,7 +22,7 @@ from skillc.metrics.meter import Meter, model_free_means
 from skillc.models.client import Client
 from skillc.models.failures import EndpointUnreachable
 from skillc.models.ledger import ClosingReserve
-from skillc.models.serving.published import Served
+from skillc.models.serving.records import ServerSummary
 from skillc.optimize.engine import Engine
 from skillc.optimize.final import Tested, final_test
 from skillc.optimize.loop.train import Trained, train
@@ -85,7 +85,7 @@ class Compiled:
     spent: dict[str, JsonValue]
     baselines: dict[str, Fraction]
     kept: tuple[Path, ...] = ()
-    served: tuple[Served, ...] = ()
+    served: tuple[ServerSummary, ...] = ()
     interrupted: bool = False
     lost: EndpointUnreachable | None = None
     withheld: Withheld | None = None
@@ -279,5 +279,5 @@ def _write(run: CompileRun, trained: Trained, tested: Tested) -> Compiled:
         for note in candidate.remove(written):
             watch.note(note)
     baselines = model_free_means(plan, dataset, dataset.test, run.meter)
-    served = run.session.client.servers.served()
+    served = run.session.client.servers.summaries()
     return Compiled(trained, tested, lock, paths.skill, spent, baselines, kept, served, withheld=withheld)

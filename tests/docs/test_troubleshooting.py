@@ -7,7 +7,7 @@ from page_session import ROOT
 
 PAGE = ROOT / "docs" / "guides" / "troubleshooting.md"
 # Put together from two texts.
-WORDS = {"ended at its start", "ended in mid-run"}
+WORDS = {"ended at its start", "ended during the run"}
 
 
 def texts_of(tree):

@@ -15,7 +15,6 @@ from skillc.errors import SkillcError
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.models.roles import call_key, resolve_roles, seed_of
-from skillc.models.serving.interpreter import cpu_build
 
 
 def sent(*samples: Any, call_seed: int | None = None, **parameters: Any) -> list[Any]:
@@ -66,7 +65,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / "config.json").write_text("{}")
-    cpu_build.cache_clear()
     return tmp_path
 
 
@@ -96,7 +94,7 @@ def test_a_seed_that_ends_the_server_is_refused_before_anything_is_sent(place: P
     with pytest.raises(SkillcError) as refused:
         Client(plan, root=place)
     assert refused.value.message == (
-        f"model `target` has a `seed`, and vLLM {version} on a CPU ends at the first seeded call that it samples"
+        f"model `target` has a `seed`, and vLLM {version} on a CPU crashes at the first seeded call that samples"
     )
     assert "`temperature = 0`" in str(refused.value.hint)
     (finding,) = _seeds(servers_of(plan)[0], place, {})

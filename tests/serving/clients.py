@@ -12,7 +12,7 @@ from model_plans import model, plan_of
 
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
-from skillc.models.serving.published import all_published, stop_published
+from skillc.models.serving.records import running_servers, stop_server
 
 NAME = "hosted_vllm/./models/tiny"
 
@@ -35,7 +35,7 @@ def client(place, name=NAME, base_url=None, key_env=None, **serve):
     plan = plan_of(model(name=name, base_url=base_url, key_env=key_env, serve=serve), model("optimizer"))
     with Client(plan, root=place.folder) as made:
         made.notes = Notes()
-        made.servers.watched(made.notes)
+        made.servers.watch(made.notes)
         yield made
 
 
@@ -48,8 +48,8 @@ def state(place):
 
 
 def stop_all(place):
-    for path, told in all_published(place.folder / ".skillc" / "serve"):
-        stop_published(path, told)
+    for path, told in running_servers(place.folder / ".skillc" / "serve"):
+        stop_server(path, told)
 
 
 @contextlib.contextmanager
@@ -108,7 +108,7 @@ async def ask(made, text):
     return await made.complete(Call("target", "rollout", (Message("user", text),)))
 with Client(plan) as made:
     for line in sys.stdin:
-        print(bool(asyncio.run(ask(made, line)).text), made.servers.served()[0].how, flush=True)
+        print(bool(asyncio.run(ask(made, line)).text), made.servers.summaries()[0].how, flush=True)
 """
 
 

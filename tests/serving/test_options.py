@@ -87,18 +87,15 @@ def test_the_server_gets_its_own_key_and_nobody_elses(place):
 @pytest.mark.parametrize(
     ("serve", "message", "hint"),
     [
-        ({"max_length": 9}, "knows no setting `max_length`", "did you mean `max_len`"),
-        ({"max_len": "long"}, "a whole number of at least 1 for `max_len`", None),
-        ({"dtype": "bflot16"}, "knows no `dtype` `bflot16`", "did you mean `bfloat16`"),
-        ({"gpu_share": 90}, "a share of at most 1", "0.9"),
+        ({"dtype": "bflot16"}, "unknown `dtype` `bflot16`", "did you mean `bfloat16`"),
+        ({"gpu_share": 90}, "a share above 0 and at most 1", "0.9"),
         ({"port": 70000}, "from 1 to 65535", None),
-        ({"keep": "yes"}, "`on` or `off`", None),
-        ({"lora": ["poet"]}, "takes adapters", "name"),
-        ({"lora": {"poet": "nowhere"}}, "there is no `adapter_config.json`", "PEFT"),
-        ({"args": ["--port=1"]}, "skillc says it itself", "`port = ...`"),
+        ({"lora": ["poet"]}, "needs adapters", "name"),
+        ({"lora": {"poet": "nowhere"}}, "`adapter_config.json` is missing", "PEFT"),
+        ({"args": ["--port=1"]}, "skillc sets itself", "`port = ...`"),
         ({"env": {"VLLM_API_KEY": "k"}}, "VLLM_API_KEY", 'env("NAME")'),
-        ({"chat_template": "nowhere.jinja"}, "there is no file", None),
-        ({"model": "./models/none"}, "no folder", None),
+        ({"chat_template": "nowhere.jinja"}, "does not exist", None),
+        ({"model": "./models/none"}, "does not exist", None),
         ({"model": "models"}, "neither a folder with a model nor a name on the hub", "organization/name"),
     ],
 )
@@ -212,7 +209,7 @@ def test_the_interpreter_is_the_declared_one_else_the_variables_else_one_that_is
 
 def test_without_an_interpreter_the_commands_that_make_one_are_told(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SkillcError, match="no vLLM to serve") as failed:
+    with pytest.raises(SkillcError, match="no interpreter with vLLM") as failed:
         find_interpreter(None, tmp_path, {})
     assert f"python3 -m venv {tmp_path}/.venv-vllm" in failed.value.hint
     assert "pip install" in failed.value.hint
@@ -220,7 +217,7 @@ def test_without_an_interpreter_the_commands_that_make_one_are_told(tmp_path, mo
     bare.symlink_to("/bin/sh")
     with pytest.raises(SkillcError, match="which has no vLLM"):
         find_interpreter(str(bare), tmp_path, {})
-    with pytest.raises(SkillcError, match="is no interpreter"):
+    with pytest.raises(SkillcError, match="is not an interpreter"):
         find_interpreter(None, tmp_path, {"SKILLC_VLLM_PYTHON": "/nowhere/python"})
 
 

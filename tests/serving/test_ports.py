@@ -15,7 +15,7 @@ from places import wait
 
 from skillc.models.failures import PermanentFailure
 from skillc.models.serving import server
-from skillc.models.serving.probe import Address, Listener, is_free, is_shared, listeners, verdict
+from skillc.models.serving.probe import Address, Listener, classify_server, is_free, is_shared, listeners
 
 NAMES = ["./models/tiny"]
 
@@ -93,7 +93,7 @@ def test_a_socket_that_does_not_listen_yet_takes_the_port_too(place, free):
 def test_a_port_that_is_taken_while_the_server_starts_is_an_error(place, monkeypatch, free, key):
     monkeypatch.setenv("FAKE_SLOW", "60")
     with client(place, port=free) as made, contextlib.ExitStack() as stack:
-        future = made.servers.each[0].begin()
+        future = made.servers.all[0].start()
         place.wait_for_starts(1)
         stack.enter_context(foreign(free, key))
         problem = future.exception(60)
@@ -114,10 +114,10 @@ def test_a_foreign_server_with_the_same_declared_key_is_not_ours(place, monkeypa
     monkeypatch.setenv("TEAM_KEY", "shared")
     monkeypatch.setenv("FAKE_SLOW", "60")
     with client(place, port=free, key_env="TEAM_KEY") as made, contextlib.ExitStack() as stack:
-        future = made.servers.each[0].begin()
+        future = made.servers.all[0].start()
         place.wait_for_starts(1)
         stack.enter_context(foreign(free, "shared"))
-        assert verdict(Address(f"http://127.0.0.1:{free}/v1", "shared"), NAMES) == "ours"
+        assert classify_server(Address(f"http://127.0.0.1:{free}/v1", "shared"), NAMES) == "ours"
         assert f"port {free} for" in future.exception(60).message
 
 
@@ -150,7 +150,7 @@ def test_a_server_of_the_run_before_that_is_still_ending_is_waited_for(place, mo
         made.wait(60)
         with client(place, port=free) as again:
             ask(again)
-            assert again.servers.served()[0].how == "started"
+            assert again.servers.summaries()[0].how == "started"
     assert len(place.starts) == 2
 
 
@@ -178,7 +178,7 @@ def test_a_published_address_where_a_foreign_server_answers_is_not_believed(plac
         path.write_text(json.dumps({**told, "url": f"http://127.0.0.1:{port}/v1"}))
         with client(place, keep=True) as made:
             ask(made)
-            assert made.servers.served()[0].how == "started"
+            assert made.servers.summaries()[0].how == "started"
     path.write_text(json.dumps(told))
     stop_all(place)
 

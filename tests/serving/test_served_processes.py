@@ -19,8 +19,8 @@ from skillc.errors import SkillcError
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed, PermanentFailure
-from skillc.models.serving.process import Identity, identify
-from skillc.models.serving.published import all_published
+from skillc.models.serving.process import ProcessIdentity, identify
+from skillc.models.serving.records import running_servers
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ def test_a_server_is_started_by_the_first_call_and_ends_with_the_client(place):
         assert ask(made).text
         ask(made, "again")
         assert len(place.starts) == 1
-        served = made.servers.served()[0]
+        served = made.servers.summaries()[0]
         assert (served.how, served.source, served.restarts) == ("started", "./models/tiny", 0)
         assert served.cache.hits > 0 and served.cache.queries > served.cache.hits
         assert place.running()
@@ -109,7 +109,7 @@ def test_all_servers_answer_before_the_first_call_where_a_run_asks_for_that(plac
     plan = plan_of(model(name=NAME, base_url=None, serve={}), other)
     with Client(plan, root=place.folder, preflight=True) as made:
         ask(made)
-        assert [served.roles for served in made.servers.served()] == [("target",), ("optimizer",)]
+        assert [served.roles for served in made.servers.summaries()] == [("target",), ("optimizer",)]
     assert len(place.starts) == 2
     monkeypatch.setenv("FAKE_DIES_AT_START", "9")
     with Client(plan, root=place.folder, preflight=True) as made, pytest.raises(PermanentFailure):
@@ -134,7 +134,7 @@ def test_a_death_at_the_start_shows_the_end_of_the_log_without_the_key(place, mo
 
 def test_a_start_that_takes_too_long_is_given_up(place, monkeypatch):
     monkeypatch.setenv("FAKE_SLOW", "60")
-    with client(place, timeout=1.5) as made, pytest.raises(PermanentFailure, match="gave no answer") as failed:
+    with client(place, timeout=1.5) as made, pytest.raises(PermanentFailure, match="did not answer within") as failed:
         ask(made)
     assert "timeout = 60 min" in failed.value.hint
     assert not place.running()
@@ -191,7 +191,7 @@ def test_nothing_runs_on_when_skillc_is_killed_while_its_server_starts(place, mo
 def test_a_client_that_is_closed_while_its_server_starts_ends_it(place, monkeypatch):
     monkeypatch.setenv("FAKE_SLOW", "60")
     with client(place) as made:
-        future = made.servers.each[0].begin()
+        future = made.servers.all[0].start()
         place.wait_for_starts(1)
     assert not place.running()
     assert isinstance(future.exception(), SkillcError)
@@ -209,12 +209,12 @@ def test_a_kept_server_is_used_by_the_next_run_and_stopped_when_asked(place):
     for keep in (True, False):
         with client(place, keep=keep) as made:
             ask(made)
-            assert made.servers.served()[0].how == "reused"
+            assert made.servers.summaries()[0].how == "reused"
         assert place.running()
     assert len(place.starts) == 1
     stop_all(place)
     assert not place.running()
-    assert not all_published(place.folder / ".skillc" / "serve")
+    assert not running_servers(place.folder / ".skillc" / "serve")
 
 
 def test_a_kept_server_outlives_a_skillc_that_is_killed(place):
@@ -230,7 +230,7 @@ def test_a_kept_server_outlives_a_skillc_that_is_killed(place):
 def test_a_file_that_tells_of_another_process_is_not_believed(place):
     with client(place, keep=True) as made:
         ask(made)
-    path, told = all_published(place.folder / ".skillc" / "serve")[0]
+    path, told = running_servers(place.folder / ".skillc" / "serve")[0]
     os.killpg(told.server.pid, signal.SIGKILL)
     wait(lambda: not place.running())
     lie = json.loads(path.read_text())
@@ -238,7 +238,7 @@ def test_a_file_that_tells_of_another_process_is_not_believed(place):
     path.write_text(json.dumps(lie))
     with client(place, keep=True) as made:
         ask(made)
-        assert made.servers.served()[0].how == "started"
+        assert made.servers.summaries()[0].how == "started"
     assert len(place.starts) == 2
     stop_all(place)
     assert not place.running()
@@ -264,7 +264,7 @@ def test_two_that_start_at_once_share_one_server(place, monkeypatch):
         for thread in threads:
             thread.join()
         assert len(told) == 2
-        assert sorted(each.servers.served()[0].how for each in (one, other)) == ["reused", "started"]
+        assert sorted(each.servers.summaries()[0].how for each in (one, other)) == ["reused", "started"]
     assert len(place.starts) == 1
     stop_all(place)
     assert not place.running()
@@ -292,7 +292,7 @@ def test_an_address_that_answers_is_used_as_it_is(place, monkeypatch):
         at = f"http://127.0.0.1:{place.starts[0]['port']}/v1"
         with client(place, base_url=at, key_env="TEAM_KEY") as made:
             ask(made)
-            assert made.servers.served()[0].how == "found"
+            assert made.servers.summaries()[0].how == "found"
             assert made.roles["target"].endpoint.id != first.roles["target"].endpoint.id
         assert place.running()
         with (
@@ -313,14 +313,14 @@ def test_an_address_here_where_nobody_answers_is_where_it_starts(place):
         pass
     with client(place, base_url=f"http://localhost:{free}/v1") as made:
         ask(made)
-        assert made.servers.served()[0].how == "started"
+        assert made.servers.summaries()[0].how == "started"
     assert place.starts[0]["port"] == free
 
 
 def test_an_address_elsewhere_where_nobody_answers_is_told(place):
     with (
         client(place, base_url="http://127.0.0.2:9/v1") as made,
-        pytest.raises(PermanentFailure, match="nobody answers"),
+        pytest.raises(PermanentFailure, match="no server answers"),
     ):
         ask(made)
     assert not place.starts
@@ -334,10 +334,10 @@ def test_a_server_that_dies_is_started_again_on_its_port(place, monkeypatch):
     with client(place) as made:
         texts = [ask(made, f"number {i}").text for i in range(5)]
         assert all(texts)
-        assert made.servers.served()[0].restarts == 1
+        assert made.servers.summaries()[0].restarts == 1
     first, second = place.starts
     assert first["port"] == second["port"]
-    death = next(note for note in made.notes.notes if "in mid-run" in note)
+    death = next(note for note in made.notes.notes if "during the run" in note)
     assert "by signal 9" in death and "illegal memory access" in death and "1 of 3" in death
     assert not place.running()
 
@@ -349,7 +349,7 @@ def test_a_death_of_a_kept_server_in_mid_run_is_no_end_either(place):
         ask(made, "one")
         os.killpg(place.running()[0], signal.SIGKILL)
         ask(made, "two")
-        assert (made.servers.served()[0].how, made.servers.served()[0].restarts) == ("started", 1)
+        assert (made.servers.summaries()[0].how, made.servers.summaries()[0].restarts) == ("started", 1)
     assert len(place.running()) == 1
     stop_all(place)
 
@@ -357,15 +357,15 @@ def test_a_death_of_a_kept_server_in_mid_run_is_no_end_either(place):
 def test_a_server_that_cannot_come_back_stops_the_run_with_its_log(place, monkeypatch):
     with client(place) as made:
         ask(made)
-        server = made.servers.each[0]
+        server = made.servers.all[0]
         server._environ["FAKE_DIES_AT_START"] = "99"
         os.killpg(place.running()[0], signal.SIGKILL)
-        with pytest.raises(PermanentFailure, match="again and again") as failed:
+        with pytest.raises(PermanentFailure, match="repeatedly") as failed:
             for i in range(9):
                 with contextlib.suppress(CallFailed):
                     ask(made, f"number {i}")
         assert "CUDA out of memory" in failed.value.message
-        assert "the same command goes on" in failed.value.hint
+        assert "the same command resumes" in failed.value.hint
     assert len(place.starts) == 4
     assert not place.running()
 
@@ -375,10 +375,10 @@ def test_a_server_that_cannot_come_back_stops_the_run_with_its_log(place, monkey
 
 def test_a_process_is_known_by_when_it_began():
     here = identify(os.getpid())
-    assert here.lives
-    assert not Identity(here.pid, "another time").lives
+    assert here.is_alive
+    assert not ProcessIdentity(here.pid, "another time").is_alive
     child = subprocess.Popen([sys.executable, "-c", ""])
     was = identify(child.pid)
-    wait(lambda: not was.lives)
+    wait(lambda: not was.is_alive)
     child.wait(60)
-    assert not was.lives
+    assert not was.is_alive

@@ -11,7 +11,7 @@ import pytest
 from nursery import Nursery
 from places import SERVED, Place, laid_out, wait
 
-from skillc.models.serving.published import all_published, stop_published
+from skillc.models.serving.records import running_servers, stop_server
 
 FILES = ("sort-things/SKILL.md", "sort-things.lock", "sort-things.history.jsonl", "sort_things.py")
 
@@ -60,7 +60,7 @@ def test_a_server_that_dies_in_mid_run_changes_nothing(nursery, undisturbed, pla
     summary = finish(nursery, place, FAKE_DIES_AFTER="60")
     assert summary["served"][0]["restarts"] == 1
     assert compiled(place) == undisturbed[0]
-    assert "starting it again, 1 of 3" in said(place)
+    assert "restarting it, 1 of 3" in said(place)
     assert not place.running()
 
 
@@ -158,8 +158,8 @@ def test_serve_stop_ends_what_was_kept_and_what_stays_in_the_foreground(nursery,
     assert not place.running()
     with serving(place) as made:
         made.stdout.readline()
-        for path, told in all_published(place.folder / ".skillc" / "serve"):
-            stop_published(path, told)
+        for path, told in running_servers(place.folder / ".skillc" / "serve"):
+            stop_server(path, told)
         assert made.wait() == 0
     assert nursery.run(place.folder, "serve", "things.skill", "--stop", **place.variables) == 0
     assert "no server runs" in said(place)

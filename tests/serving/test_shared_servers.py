@@ -159,8 +159,8 @@ def test_the_death_of_a_shared_server_is_told_with_the_end_of_its_own_log(place)
             log.write("RuntimeError: the first one's end\n")
         kill_server(place)
         ask(made, "two")
-        assert made.servers.each[0].log == place.log()
-        death = next(note for note in made.notes.notes if "in mid-run" in note)
+        assert made.servers.all[0].log == place.log()
+        death = next(note for note in made.notes.notes if "during the run" in note)
         assert "the first one's end" in death
     stop_all(place)
 

@@ -1,4 +1,4 @@
-"""Finds the Python interpreter that has vLLM, in a separate environment, and its limits on seeds."""
+"""Find the Python interpreter that has vLLM, usually in a separate environment, and its limits on seeds."""
 
 from __future__ import annotations
 
@@ -16,86 +16,10 @@ from skillc.plan.schema import ModelPlan
 VARIABLE = "SKILLC_VLLM_PYTHON"
 ENVIRONMENT = ".venv-vllm"
 CPU_LOCK = Path(__file__).with_name("vllm-cpu.txt")
-"""Versions with which vLLM runs on a CPU, whole: to be installed with `--no-deps`."""
+"""All packages with which vLLM runs on a CPU, pinned: to be installed with `--no-deps`."""
 
 # A plain folder of the name, as in the working folder, is not a package: it has no origin.
-_LOOK = "import importlib.util as u, sys; s = u.find_spec('vllm'); sys.exit(0 if s and s.origin else 9)"
-_GPUS = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
-
-
-def find_interpreter(declared: str | None, root: Path, environ: Mapping[str, str] | None = None) -> Path:
-    """The interpreter that starts servers: as declared, else by the environment, else one that is found.
-
-    Found are the running one, and `.venv-vllm` beside the program or in the working folder.
-
-    Args:
-        declared: `python = "..."` of a `serve` block; None without one.
-        root: the program's folder, from which a declared path starts.
-        environ: the process's variables by default.
-
-    Raises:
-        SkillcError: the declared one does not run or has no vLLM, or none is found; the hint has the commands.
-    """
-    known = os.environ if environ is None else environ
-    said = (declared, '`serve = vllm { python = "..." }`') if declared else (known.get(VARIABLE), f"`{VARIABLE}`")
-    if said[0]:
-        chosen = _path(said[0], root)
-        if not os.access(chosen, os.X_OK) or chosen.is_dir():
-            raise SkillcError(f"{said[1]} names `{said[0]}`, and `{chosen}` is no interpreter", hint=commands(root))
-        if not has_vllm(chosen):
-            raise SkillcError(f"{said[1]} names `{chosen}`, which has no vLLM", hint=commands(root))
-        return chosen
-    for candidate in candidates(root):
-        if has_vllm(candidate):
-            return candidate
-    raise SkillcError("there is no vLLM to serve the model with", hint=commands(root))
-
-
-def candidates(root: Path) -> Iterator[Path]:
-    """The interpreters to search for vLLM when none is declared."""
-    yield Path(sys.executable)
-    for folder in dict.fromkeys((root.resolve(), Path.cwd())):
-        python = folder / ENVIRONMENT / "bin" / "python"
-        if os.access(python, os.X_OK):
-            yield python
-
-
-def has_vllm(python: Path) -> bool:
-    """Whether an interpreter has a package `vllm`; it is not imported, which takes seconds."""
-    if str(python) == sys.executable:
-        found = find_spec("vllm")
-        return found is not None and found.origin is not None
-    return _has_vllm(str(python))
-
-
-def commands(root: Path) -> str:
-    """The commands that make an environment with vLLM beside the program."""
-    home = root.resolve() / ENVIRONMENT
-    pip = f"{home / 'bin' / 'pip'} install"
-    what = f"{pip} vllm" if has_gpu() else f"{pip} --no-deps -r {CPU_LOCK}"
-    return f"make one: `python3 -m venv {home} && {what}`; or say where it is: `export {VARIABLE}=.../bin/python`"
-
-
-def has_gpu() -> bool:
-    """Whether the machine shows a GPU that vLLM could use."""
-    return any(Path(device).exists() for device in _GPUS)
-
-
-def _path(text: str, root: Path) -> Path:
-    """A virtual environment's `python` is a link that must not be followed: it is where its packages are found."""
-    path = Path(text).expanduser()
-    return path if path.is_absolute() else Path(os.path.abspath(root / path))  # noqa: PTH100
-
-
-@cache
-def _has_vllm(python: str) -> bool:
-    try:
-        done = subprocess.run([python, "-c", _LOOK], stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0
-
-
+_FIND_VLLM = "import importlib.util as u; s = u.find_spec('vllm'); print('found' if s and s.origin else '')"
 # `vllm-cpu` is a community build; vLLM's own builds for a CPU carry `+cpu` in their version.
 _CPU_BUILD = """
 import importlib.metadata as m
@@ -103,13 +27,70 @@ found = {(d.metadata["Name"] or "").lower(): d.version for d in m.distributions(
 plain = found.get("vllm", "")
 print(found.get("vllm-cpu") or (plain if "cpu" in plain.partition("+")[2] else ""))
 """
+_GPUS = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
+
+
+def find_interpreter(declared: str | None, root: Path, environ: Mapping[str, str] | None = None) -> Path:
+    """Find the interpreter that starts servers: the declared one, else by the environment, else by a search.
+
+    The search tries the running interpreter, and `.venv-vllm` beside the program and in the working folder.
+
+    Args:
+        declared: `python = "..."` of a `serve` block; None without one.
+        root: the program's folder, to which a declared path is relative.
+        environ: the process's variables by default.
+
+    Raises:
+        SkillcError: the declared one does not run or has no vLLM, or none is found; the hint has the commands.
+    """
+    variables = os.environ if environ is None else environ
+    text, source = (
+        declared or variables.get(VARIABLE),
+        '`serve = vllm { python = "..." }`' if declared else f"`{VARIABLE}`",
+    )
+    if not text:
+        found = next(filter(_has_vllm, _candidates(root)), None)
+        if found is None:
+            raise SkillcError("no interpreter with vLLM found to serve the model", hint=_install_hint(root))
+        return found
+    # A virtual environment's `python` is a link that must not be followed: its place decides where packages are found.
+    path = Path(text).expanduser()
+    path = path if path.is_absolute() else Path(os.path.abspath(root / path))  # noqa: PTH100
+    if not os.access(path, os.X_OK) or path.is_dir():
+        raise SkillcError(f"{source} names `{text}`, and `{path}` is not an interpreter", hint=_install_hint(root))
+    if not _has_vllm(path):
+        raise SkillcError(f"{source} names `{path}`, which has no vLLM", hint=_install_hint(root))
+    return path
+
+
+def _candidates(root: Path) -> Iterator[Path]:
+    yield Path(sys.executable)
+    for folder in dict.fromkeys((root.resolve(), Path.cwd())):
+        python = folder / ENVIRONMENT / "bin" / "python"
+        if os.access(python, os.X_OK):
+            yield python
+
+
+def _has_vllm(python: Path) -> bool:
+    """Whether an interpreter has vLLM; importing it would take seconds."""
+    if str(python) == sys.executable:
+        found = find_spec("vllm")
+        return found is not None and found.origin is not None
+    return _output(str(python), _FIND_VLLM) == "found"
+
+
+def _install_hint(root: Path) -> str:
+    home = root.resolve() / ENVIRONMENT
+    pip = f"{home / 'bin' / 'pip'} install"
+    install = f"{pip} vllm" if any(Path(gpu).exists() for gpu in _GPUS) else f"{pip} --no-deps -r {CPU_LOCK}"
+    return f"create one: `python3 -m venv {home} && {install}`; or set its path: `export {VARIABLE}=.../bin/python`"
 
 
 def refused_seed(model: ModelPlan, root: Path, environ: Mapping[str, str] | None = None) -> SkillcError | None:
-    """The error of a model whose seeded calls would end its server, None where they would not.
+    """Return the error of a model whose seeded calls would crash its server; None if they would not.
 
-    vLLM's engine for CPUs ends where a seeded request is sampled ("CPU Generator does not use offset"). A temperature
-    of 0 samples nothing. Of a server at a declared address nothing is known.
+    vLLM's engine for CPUs crashes when it samples a seeded request ("CPU Generator does not use offset"). A temperature
+    of 0 samples nothing. For a server at a declared address the build is unknown.
 
     Args:
         model: the role's plan.
@@ -125,18 +106,18 @@ def refused_seed(model: ModelPlan, root: Path, environ: Mapping[str, str] | None
     try:
         python = find_interpreter(declared if isinstance(declared, str) else None, root, environ)
     except SkillcError:
-        return None  # which is said where the server is started
+        return None  # reported when the server starts
     version = cpu_build(str(python))
     if version is None:
         return None
     return SkillcError(
-        f"model `{model.role}` has a `seed`, and vLLM {version} on a CPU ends at the first seeded call that it samples",
-        hint="remove `seed` from its block, or set `temperature = 0`, with which nothing is drawn",
+        f"model `{model.role}` has a `seed`, and vLLM {version} on a CPU crashes at the first seeded call that samples",
+        hint="remove `seed` from its block, or set `temperature = 0`, which samples nothing",
     )
 
 
 def check_seeds(models: Iterable[ModelPlan], root: Path) -> None:
-    """Check that no seeded call would end a server that skillc starts.
+    """Check that no seeded call would crash a server that skillc starts.
 
     Raises:
         SkillcError: one would; the message names the role and the fix.
@@ -147,18 +128,18 @@ def check_seeds(models: Iterable[ModelPlan], root: Path) -> None:
             raise problem
 
 
-@cache
 def cpu_build(python: str) -> str | None:
-    """The version of an interpreter's vLLM where it is a build for CPUs."""
+    """Return the version of an interpreter's vLLM if it is a build for CPUs, else None."""
+    return _output(python, _CPU_BUILD) or None
+
+
+@cache
+def _output(python: str, code: str) -> str:
+    """Run code in an interpreter and return what it prints; nothing if that fails."""
     try:
         done = subprocess.run(
-            [python, "-c", _CPU_BUILD],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
+            [python, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True
         )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() or None
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import JsonValue
 
+from skillc.diagnostics.suggest import spelling_hint
 from skillc.errors import SkillcError
+from skillc.language.kinds import DTYPES
 from skillc.plan.schema import ModelPlan
 from skillc.text import listed
 
 PROVIDER = "hosted_vllm"
-DTYPES = ("auto", "half", "float16", "bfloat16", "float", "float32")
-# Flags that skillc sets itself, so that a program may not.
-_OURS = ("--model", "--host", "--port", "--served-model-name", "--api-key", "--lora-modules", "--uds", "--root-path")
+# Flags that skillc sets, each with the setting that a program uses in its place.
+_RESERVED_FLAGS: Mapping[str, str | None] = {
+    "--model": "model",
+    "--port": "port",
+    "--lora-modules": "lora",
+    "--host": None,
+    "--served-model-name": None,
+    "--api-key": None,
+    "--uds": None,
+    "--root-path": None,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +33,14 @@ class Options:
     """The settings of a `serve` block; paths as written, times in seconds.
 
     Attributes:
-        model: a folder, or a name on the hub; None means the name behind `hosted_vllm/`.
+        model: a folder, or a name on the hub; None is the name after `hosted_vllm/`.
         revision: commit or branch of a name on the hub.
         lora: folders of adapters by the name that each is served under.
-        max_len: tokens of prompt and reply together.
+        max_len: maximum tokens of prompt and reply together.
         gpu_share: share of each GPU's memory.
-        keep: whether the server runs on after the run.
-        timeout: seconds that a start may take.
-        args: further arguments, as vLLM reads them.
+        keep: whether the server outlives the run.
+        timeout: limit of a start.
+        args: further arguments of vLLM.
         env: variables of the server's environment.
     """
 
@@ -55,132 +64,97 @@ class Options:
 
 
 def options_of(model: ModelPlan) -> Options:
-    """The options of a role whose plan has a `serve` block.
+    """Read the options of a role whose plan has a `serve` block. The checker has checked names and simple types.
 
     Raises:
-        SkillcError: a name or a value that there is not; the message names the role and what was meant.
+        SkillcError: an invalid value; the message names the role and the fix.
     """
-    given = model.serve or {}
     provider, slash, name = model.model.partition("/")
     if provider != PROVIDER or not slash or not name:
         raise SkillcError(
             f"model `{model.role}` is `{model.model}`, and `serve = vllm` serves models of `{PROVIDER}`",
             hint=f'write `"{PROVIDER}/{name or model.model}"`',
         )
-    for key in given:
-        if key not in _READERS:
-            raise _wrong(model, f"knows no setting `{key}`", _meant(key, _READERS))
-    read = {key: _READERS[key](model, key, value) for key, value in given.items() if value is not None}
-    return Options(**read)
+    values: dict[str, Any] = {}
+    for key, value in (model.serve or {}).items():
+        if isinstance(value, str) and not value.strip():
+            raise _invalid(model, f"has an empty `{key}`", f'write `{key} = "..."`')
+        if value is not None:
+            values[key] = _READERS[key](model, value) if key in _READERS else value
+    return Options(**values)
 
 
-def _meant(word: str, known: Iterable[str]) -> str:
-    names = list(known)
-    near = get_close_matches(word, names, 1)
-    return f"did you mean `{near[0]}`?" if near else f"there are {listed(names)}"
+def _invalid(model: ModelPlan, problem: str, hint: str | None = None) -> SkillcError:
+    return SkillcError(f"`serve` of model `{model.role}` {problem}", hint=hint)
 
 
-def _wrong(model: ModelPlan, what: str, hint: str | None = None) -> SkillcError:
-    return SkillcError(f"`serve` of model `{model.role}` {what}", hint=hint)
-
-
-def _text(model: ModelPlan, key: str, value: JsonValue) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise _wrong(model, f"takes a text for `{key}`, not `{value}`", f'write `{key} = "..."`')
-    return value
-
-
-def _whole(least: int, most: int | None = None) -> Callable[[ModelPlan, str, JsonValue], int]:
-    def read(model: ModelPlan, key: str, value: JsonValue) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or value < least or (most and value > most):
-            bounds = f"from {least} to {most}" if most else f"of at least {least}"
-            raise _wrong(model, f"takes a whole number {bounds} for `{key}`, not `{value}`")
-        return value
-
-    return read
-
-
-def _number(model: ModelPlan, key: str, value: JsonValue) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
-        raise _wrong(model, f"takes a number above 0 for `{key}`, not `{value}`")
+def _share(model: ModelPlan, value: JsonValue) -> float:
+    if not isinstance(value, int | float) or not 0 < value <= 1:
+        raise _invalid(
+            model, f"needs a share above 0 and at most 1 for `gpu_share`, not `{value}`", "`gpu_share = 0.9`"
+        )
     return float(value)
 
 
-def _share(model: ModelPlan, key: str, value: JsonValue) -> float:
-    share = _number(model, key, value)
-    if share > 1:
-        raise _wrong(model, f"takes a share of at most 1 for `{key}`, not `{value}`", f"write `{key} = 0.9`")
-    return share
-
-
-def _switch(model: ModelPlan, key: str, value: JsonValue) -> bool:
-    if not isinstance(value, bool):
-        raise _wrong(model, f"takes `on` or `off` for `{key}`, not `{value}`")
+def _port(model: ModelPlan, value: JsonValue) -> int:
+    if not isinstance(value, int) or not 1 <= value <= 65535:
+        raise _invalid(model, f"needs a whole number from 1 to 65535 for `port`, not `{value}`")
     return value
 
 
-def _dtype(model: ModelPlan, key: str, value: JsonValue) -> str:
+def _timeout(model: ModelPlan, value: JsonValue) -> float:
+    if not isinstance(value, int | float) or value <= 0:
+        raise _invalid(model, f"needs a time above 0 for `timeout`, not `{value}`", "write `timeout = 60 min`")
+    return float(value)
+
+
+def _dtype(model: ModelPlan, value: JsonValue) -> str:
     if value not in DTYPES:
-        raise _wrong(model, f"knows no `{key}` `{value}`", _meant(str(value), DTYPES))
+        hint = spelling_hint(str(value), DTYPES) or f"valid types: {listed(DTYPES)}"
+        raise _invalid(model, f"has an unknown `dtype` `{value}`", hint)
     return str(value)
 
 
-def _adapters(model: ModelPlan, key: str, value: JsonValue) -> dict[str, str]:
+def _adapters(model: ModelPlan, value: JsonValue) -> dict[str, str]:
+    hint = 'write `lora { name = "folder" }`'
     if isinstance(value, dict):
-        found = {name: _text(model, f"{key}.{name}", folder) for name, folder in value.items()}
+        pairs = list(value.items())
     else:
-        split = [str(item).partition("=") for item in value] if isinstance(value, list) else []
-        if not split or any(not (name and equals and folder) for name, equals, folder in split):
-            raise _wrong(model, f"takes adapters for `{key}`, not `{value}`", f'write `{key} {{ name = "folder" }}`')
-        found = {name: folder for name, _, folder in split}
-        if len(found) < len(split):
-            raise _wrong(model, f"names an adapter twice in `{key}`")
-    if not found:
-        raise _wrong(model, f"names no adapter in `{key}`", f'write `{key} {{ name = "folder" }}`')
-    return dict(sorted(found.items()))
+        parts = [str(item).partition("=") for item in value] if isinstance(value, list) else []
+        pairs = [(name, folder) for name, _, folder in parts]
+    if not pairs or not all(name and isinstance(folder, str) and folder.strip() for name, folder in pairs):
+        raise _invalid(model, f"needs adapters with their folders for `lora`, not `{value}`", hint)
+    if len(dict(pairs)) < len(pairs):
+        raise _invalid(model, "names an adapter twice in `lora`", hint)
+    return {name: str(folder) for name, folder in sorted(pairs)}
 
 
-def _arguments(model: ModelPlan, key: str, value: JsonValue) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise _wrong(model, f"takes a list of texts for `{key}`", f'write `{key} = ["--block-size", "32"]`')
-    found = tuple(str(item) for item in value)
-    for argument in found:
-        name = argument.partition("=")[0]
-        if name in _OURS:
-            raise _wrong(model, f"takes no `{name}` in `{key}`, because skillc says it itself", _instead(name))
-    return found
+def _arguments(model: ModelPlan, value: JsonValue) -> tuple[str, ...]:
+    arguments = tuple(map(str, value)) if isinstance(value, list) else ()
+    for argument in arguments:
+        flag = argument.partition("=")[0]
+        if flag in _RESERVED_FLAGS:
+            setting = _RESERVED_FLAGS[flag]
+            hint = f"write `{setting} = ...` in the block" if setting else None
+            raise _invalid(model, f"has `{flag}` in `args`, which skillc sets itself", hint)
+    return arguments
 
 
-def _instead(name: str) -> str | None:
-    own = {"--model": "model", "--port": "port", "--lora-modules": "lora"}.get(name)
-    return f"write `{own} = ...` in the block" if own else None
-
-
-def _environment(model: ModelPlan, key: str, value: JsonValue) -> dict[str, str]:
+def _environment(model: ModelPlan, value: JsonValue) -> dict[str, str]:
     if not isinstance(value, dict) or not all(isinstance(item, str | int | float) for item in value.values()):
-        raise _wrong(model, f"takes names with texts or numbers for `{key}`", f'write `{key} {{ NAME = "value" }}`')
+        raise _invalid(model, "needs names with texts or numbers for `env`", 'write `env { NAME = "value" }`')
     if "VLLM_API_KEY" in value:
-        raise _wrong(model, f"takes no `VLLM_API_KEY` in `{key}`", 'declare the key of the model: `key = env("NAME")`')
+        raise _invalid(model, "has `VLLM_API_KEY` in `env`", 'declare the key of the model: `key = env("NAME")`')
     return {name: str(item) for name, item in sorted(value.items())}
 
 
-_READERS: Mapping[str, Callable[[ModelPlan, str, JsonValue], Any]] = {
-    "model": _text,
-    "revision": _text,
-    "tokenizer": _text,
-    "chat_template": _text,
-    "lora": _adapters,
-    "max_len": _whole(1),
-    "dtype": _dtype,
-    "quantization": _text,
+# The settings whose values the checker does not check in full.
+_READERS: Mapping[str, Callable[[ModelPlan, JsonValue], Any]] = {
     "gpu_share": _share,
-    "tensor_parallel": _whole(1),
-    "data_parallel": _whole(1),
-    "port": _whole(1, 65535),
-    "python": _text,
-    "keep": _switch,
-    "timeout": _number,
+    "port": _port,
+    "timeout": _timeout,
+    "dtype": _dtype,
+    "lora": _adapters,
     "args": _arguments,
     "env": _environment,
 }
-assert set(_READERS) == {each.name for each in fields(Options)}

@@ -22,9 +22,9 @@ class Listener:
     """A process that listens on a port.
 
     Attributes:
-        pid: its number.
-        group: its process group.
-        command: its command line.
+        pid: process id.
+        group: process group.
+        command: command line.
     """
 
     pid: int
@@ -32,14 +32,14 @@ class Listener:
     command: tuple[str, ...]
 
     @property
-    def shown(self) -> str:
-        """Its program and number; the arguments may hold secrets."""
+    def label(self) -> str:
+        """Its program and number, without the arguments, which may contain secrets."""
         program = Path(self.command[0]).name if self.command else "a process"
         return f"`{program}` (process {self.pid})"
 
 
 def free_port(host: str) -> int:
-    """A port that no socket is bound to."""
+    """Return a port that no socket is bound to."""
     with socket.socket() as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
@@ -48,11 +48,11 @@ def free_port(host: str) -> int:
 def is_free(host: str, port: int) -> bool:
     """Whether a server can bind the port.
 
-    A plain bind also fails where a server is bound and does not listen yet, and where it would share the port by
-    `SO_REUSEPORT`, as vLLM does. Connections of a server that has ended make it fail too, and don't count.
+    A plain bind also fails if a server is bound and does not listen yet, and if it would share the port by
+    `SO_REUSEPORT`, as vLLM does. It also fails on remaining connections of an ended server, which do not count.
 
     Raises:
-        OSError: the port cannot be used for another reason, such as missing permission.
+        OSError: the port cannot be used for another reason, such as a missing permission.
     """
     if _binds(host, port, reuse=False):
         return True
@@ -61,7 +61,7 @@ def is_free(host: str, port: int) -> bool:
 
 
 def listeners(port: int) -> list[Listener]:
-    """The processes that listen on a port, as far as this user may see them; none where there is no `/proc`."""
+    """List the processes that listen on a port, as far as this user may see them; none without `/proc`."""
     inodes = {f"socket:[{inode}]" for inode, state in _sockets(port) if state == _LISTENING}
     return [found for found in map(_listener, _owners(inodes)) if found is not None] if inodes else []
 
@@ -84,7 +84,7 @@ def _binds(host: str, port: int, *, reuse: bool) -> bool:
 
 
 def _sockets(port: int) -> Iterator[tuple[str, str]]:
-    """Inode and state of each TCP socket with this local port."""
+    """Yield inode and state of each TCP socket with this local port."""
     for table in ("tcp", "tcp6"):
         try:
             lines = Path(f"/proc/net/{table}").read_text(encoding="ascii").splitlines()[1:]
@@ -101,7 +101,7 @@ def _owners(links: set[str]) -> Iterator[int]:
         try:
             files = list((process / "fd").iterdir())
         except OSError:
-            # It has ended, or belongs to another user.
+            # It ended, or belongs to another user.
             continue
         if any(_link(file) in links for file in files):
             yield int(process.name)
@@ -138,44 +138,34 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class PrefixCache:
-    """Tokens of prompts that were looked up in a server's prefix cache, and those that were found."""
+    """Prompt tokens that were looked up in a server's prefix cache, and those that were found."""
 
     queries: int = 0
     hits: int = 0
 
     def since(self, before: PrefixCache) -> PrefixCache:
-        """The counts since an earlier reading; all of them if the server has restarted its counters."""
+        """Return the counts since an earlier reading; all of them if the server reset its counters."""
         if self.queries < before.queries:
             return self
         return PrefixCache(self.queries - before.queries, self.hits - before.hits)
 
-    def plus(self, other: PrefixCache) -> PrefixCache:
-        """Both together."""
-        return PrefixCache(self.queries + other.queries, self.hits + other.hits)
 
+def classify_server(address: Address, names: Iterable[str]) -> Literal["silent", "ours", "foreign"]:
+    """Classify the server at an address: the one that was started with this key, another one, or none that is ready.
 
-def is_healthy(address: Address) -> bool:
-    """Whether `/health` answers with status 200."""
-    status, _ = _get(address, "/health", beside=True)
-    return status == 200
-
-
-def verdict(address: Address, names: Iterable[str]) -> Literal["silent", "ours", "foreign"]:
-    """Whether the server that answers is the one that was started with this key.
-
-    Ours refuses a caller without the key and shows the models to one with it. A server that is not ready is `silent`.
+    Ours refuses callers without the key, and lists its models to callers with it.
     """
-    refused, _ = _get(Address(address.url, ""), "/models")
+    without_key, _ = _get(Address(address.url, ""), "/models")
     status, known = served_names(address)
-    if refused is None or status is None or max(refused, status) >= 500:
+    if without_key is None or status is None or max(without_key, status) >= 500:
         return "silent"
-    if refused not in _REFUSED or status != 200:
+    if without_key not in _REFUSED or status != 200:
         return "foreign"
-    return "ours" if set(names) <= set(known) and is_healthy(address) else "silent"
+    return "ours" if set(names) <= set(known) and _get(address, "/health", beside=True)[0] == 200 else "silent"
 
 
 def served_names(address: Address) -> tuple[int | None, tuple[str, ...]]:
-    """The status of `/v1/models`, None without an answer, and the names of the models there."""
+    """Return the status of `/v1/models`, None without an answer, and the names of its models."""
     status, body = _get(address, "/models")
     try:
         names = tuple(str(model["id"]) for model in json.loads(body)["data"]) if status == 200 else ()
@@ -185,31 +175,31 @@ def served_names(address: Address) -> tuple[int | None, tuple[str, ...]]:
 
 
 def prefix_cache(address: Address) -> PrefixCache | None:
-    """The counters of `/metrics` over all engines; None where it has none, as for a server other than vLLM."""
+    """Return the counters of `/metrics` over all engines; None without them, as for a server other than vLLM."""
     status, body = _get(address, "/metrics", beside=True)
     if status != 200:
         return None
-    found = {"queries": 0.0, "hits": 0.0}
+    totals = {"queries": 0.0, "hits": 0.0}
     counters = _COUNTER.findall(body.decode("utf-8", "replace"))
     for name, value in counters:
-        found[name] += float(value)
-    return PrefixCache(int(found["queries"]), int(found["hits"])) if counters else None
+        totals[name] += float(value)
+    return PrefixCache(int(totals["queries"]), int(totals["hits"])) if counters else None
 
 
 def is_loopback(url: str) -> bool:
-    """Whether an address is on this machine, and plain HTTP, so that a server can be started there."""
+    """Whether an address is plain HTTP on this machine, so that a server can be started there."""
     parts = urlsplit(url)
     return parts.scheme == "http" and (parts.hostname or "") in _LOOPBACK
 
 
 def port_of(url: str) -> int:
-    """The port of an address."""
+    """Return the port of a URL, by default that of its scheme."""
     parts = urlsplit(url)
     return parts.port or (443 if parts.scheme == "https" else 80)
 
 
 def _get(address: Address, path: str, *, beside: bool = False) -> tuple[int | None, bytes]:
-    """Status and body; `beside` asks for a path beside `/v1`, not under it."""
+    """Return status and body; `beside` requests a path beside `/v1`, not under it."""
     parts = urlsplit(address.url)
     base = parts.path.rstrip("/")
     base = base.removesuffix("/v1") if beside else base

@@ -18,35 +18,38 @@ from skillc.errors import SkillcError
 from skillc.models.failures import scrub
 from skillc.models.guard import guard_command, is_dead, stat_of
 
+if sys.platform != "win32":
+    import fcntl
+
 GRACE = 15.0
 """Seconds between SIGTERM and SIGKILL."""
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
-    """A process as no other is, its number used again or not. `born` is the system's own word for when it began."""
+class ProcessIdentity:
+    """A process, even after its number is reused. `born` is its start time as the system reports it."""
 
     pid: int
     born: str
 
     @property
-    def lives(self) -> bool:
-        """Whether this very process is still there."""
-        return born(self.pid) == self.born
+    def is_alive(self) -> bool:
+        """Whether this very process still runs."""
+        return _start_time(self.pid) == self.born
 
 
 class ServerProcess:
-    """One server under its guard. It ends with this process until it is released.
+    """One server under its guard, which ends it with this process until it is released.
 
     Args:
         command: its command line.
         environment: all of its variables.
         folder: its working directory.
         home: the folder of logs.
-        name: the beginning of its log's name.
+        name: the prefix of its log's name.
 
     Attributes:
-        log: the file that takes its output.
+        log: the file with its output.
     """
 
     def __init__(
@@ -65,16 +68,16 @@ class ServerProcess:
                 start_new_session=True,
             )
         assert self._guard.stdout is not None
-        with self._guard.stdout as told:
-            first = told.readline().strip()
-        if not first:
+        with self._guard.stdout as output_of_guard:
+            pid = output_of_guard.readline().strip()
+        if not pid:
             self._guard.wait()
             raise SkillcError(f"`{command[0]}` cannot be started", hint=f"its log is `{self.log}`")
-        self.server = identify(int(first))
+        self.server = identify(int(pid))
         self.guard = identify(self._guard.pid)
 
     def ended(self) -> int | None:
-        """The status it ended with, None while it runs."""
+        """Return its exit status; None while it runs."""
         return self._guard.poll()
 
     def release(self) -> None:
@@ -85,7 +88,7 @@ class ServerProcess:
             self._guard.stdin.close()
 
     def stop(self) -> None:
-        """End it and wait until nothing of it runs."""
+        """End it and wait until none of it runs."""
         assert self._guard.stdin is not None
         with contextlib.suppress(OSError):
             self._guard.stdin.close()
@@ -96,52 +99,48 @@ class ServerProcess:
             self._guard.kill()
             self._guard.wait()
         # A guard that was killed could not end its server.
-        kill_group(self.server)
+        _kill_group(self.server)
 
 
-def stop_by_identity(server: Identity, guard: Identity) -> None:
+def stop_process(server: ProcessIdentity, guard: ProcessIdentity) -> None:
     """End a server that another process started, and wait until it is gone."""
-    if guard.lives:
+    if guard.is_alive:
         with contextlib.suppress(ProcessLookupError):
             os.kill(guard.pid, signal.SIGTERM)
-        last = time.monotonic() + GRACE + 10
-        while guard.lives and time.monotonic() < last:
+        deadline = time.monotonic() + GRACE + 10
+        while guard.is_alive and time.monotonic() < deadline:
             time.sleep(0.05)
-    kill_group(server)
+    _kill_group(server)
 
 
-def kill_group(server: Identity) -> None:
-    """Kill a server and its children, if it is still there."""
-    if server.lives:
+def _kill_group(server: ProcessIdentity) -> None:
+    if server.is_alive:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(server.pid, signal.SIGKILL)
 
 
-def identify(pid: int) -> Identity:
-    """A running process; one that is gone already is like no other."""
-    return Identity(pid, born(pid) or "gone")
+def identify(pid: int) -> ProcessIdentity:
+    """Return the identity of a running process; that of an ended one equals no other."""
+    return ProcessIdentity(pid, _start_time(pid) or "gone")
 
 
-def born(pid: int) -> str | None:
-    """The start time of a process as the system counts; None for one that is gone or a zombie."""
+def _start_time(pid: int) -> str | None:
+    """Return the start time of a process as the system reports it; None for an ended one or a zombie."""
     fields = stat_of(pid)
     if fields is None:
-        return None if Path("/proc/self/stat").exists() else _born_by_ps(pid)
+        return None if Path("/proc/self/stat").exists() else _start_time_by_ps(pid)
     return None if is_dead(fields) else fields[19]
 
 
-def _born_by_ps(pid: int) -> str | None:
+def _start_time_by_ps(pid: int) -> str | None:
     done = subprocess.run(["ps", "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True)
-    state, _, began = done.stdout.strip().partition(" ")
-    return began.strip() or None if done.returncode == 0 and not state.startswith("Z") else None
+    state, _, start = done.stdout.strip().partition(" ")
+    return start.strip() or None if done.returncode == 0 and not state.startswith("Z") else None
 
 
-if sys.platform != "win32":
-    import fcntl
-
-_SHOWN = 12
-_KEPT = 8
-_READ = 256 * 1024
+_TAIL_LINES = 12
+_LOGS_KEPT = 8
+_TAIL_BYTES = 256 * 1024
 _WIDTH = 160
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 # `(EngineCore pid=7) INFO 11-21 11:15:16 [core.py:133] Initializing ...`
@@ -152,13 +151,13 @@ _CAUSE = re.compile(r"(?:^|\s)\w*(?:Error|Exception|error):\s+\S")
 
 
 def new_log(home: Path, name: str) -> tuple[Path, IO[bytes]]:
-    """Create the log of one server process, readable by this user alone, and remove old ones.
+    """Create the log of one server process, readable by this user alone, and remove old logs.
 
-    The file is locked while a process holds it open, the server included, so that no log in use is removed.
+    The file is locked while a process has it open, the server included, so that no log in use is removed.
 
     Args:
         home: the folder of logs.
-        name: the server's name; the log is `NAME.1.log`, or the next number that is free.
+        name: the server's name; the log is `NAME.1.log`, or has the next free number.
 
     Raises:
         OSError: it cannot be written.
@@ -169,14 +168,14 @@ def new_log(home: Path, name: str) -> tuple[Path, IO[bytes]]:
     while True:
         path = home / f"{name}.{number}.log"
         try:
-            made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
             break
         except FileExistsError:
             number += 1
-    fcntl.flock(made, fcntl.LOCK_SH)
-    for _, old in logs[:-_KEPT]:
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    for _, old in logs[:-_LOGS_KEPT]:
         _remove_unused(old)
-    return path, os.fdopen(made, "wb")
+    return path, os.fdopen(descriptor, "wb")
 
 
 def _number(path: Path) -> int | None:
@@ -190,33 +189,33 @@ def _remove_unused(path: Path) -> None:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             path.unlink()
     except OSError:
-        # A server writes to it, or another process has removed it.
+        # A server writes to it, or another process removed it.
         return
 
 
 def tail(path: Path, secrets: Sequence[str]) -> str:
-    """The end of a log, indented, without secrets; in front of it the last named error, where that is further up."""
+    """Return the end of a log, indented and redacted, after the last error if that is further up."""
     lines = _lines(path)
-    shown = lines[-_SHOWN:]
-    causes = [line for line in lines[:-_SHOWN] if _CAUSE.search(line)]
-    if causes and not any(_CAUSE.search(line) for line in shown):
-        shown = [causes[-1], "...", *shown]
-    return "\n".join(f"    {scrub(line, secrets)[:_WIDTH]}" for line in shown) or "    (the log is empty)"
+    end = lines[-_TAIL_LINES:]
+    causes = [line for line in lines[:-_TAIL_LINES] if _CAUSE.search(line)]
+    if causes and not any(_CAUSE.search(line) for line in end):
+        end = [causes[-1], "...", *end]
+    return "\n".join(f"    {scrub(line, secrets)[:_WIDTH]}" for line in end) or "    (the log is empty)"
 
 
-def latest(path: Path) -> str:
-    """The last line with words, for a line of progress."""
+def last_line(path: Path) -> str:
+    """Return the last line with words, for a progress line."""
     for line in reversed(_lines(path)):
-        told = _HEAD.sub("", line).strip()
-        if sum(letter.isalpha() for letter in told) > 3:
-            return scrub(told, [])[:80]
+        text = _HEAD.sub("", line).strip()
+        if sum(letter.isalpha() for letter in text) > 3:
+            return scrub(text, [])[:80]
     return ""
 
 
 def _lines(path: Path) -> list[str]:
     try:
         with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _READ))
+            file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
             text = file.read().decode("utf-8", "replace")
     except OSError:
         return []

@@ -1,4 +1,4 @@
-"""One server during a run: found or started when it is first needed, started again when it dies, stopped at the end."""
+"""One server during a run: found or started when first needed, restarted when it dies, stopped at the end."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from skillc.models.serving.launch import HOST, Launch, command, environment
 from skillc.models.serving.probe import (
     Address,
     PrefixCache,
+    classify_server,
     free_port,
     is_free,
     is_loopback,
@@ -27,42 +28,41 @@ from skillc.models.serving.probe import (
     port_of,
     prefix_cache,
     served_names,
-    verdict,
 )
-from skillc.models.serving.process import GRACE, Identity, ServerProcess, identify, latest, tail
-from skillc.models.serving.published import (
-    Published,
-    Served,
-    Silent,
+from skillc.models.serving.process import GRACE, ProcessIdentity, ServerProcess, identify, last_line, tail
+from skillc.models.serving.records import (
+    NullWatcher,
+    ServerRecord,
+    ServerSummary,
+    StartCancelled,
     StartLock,
-    Stopped,
     Watcher,
-    all_published,
     find_keeper,
-    find_running,
+    find_server,
     publish,
+    running_servers,
     withdraw,
 )
 from skillc.text import listed
 
 RESTARTS = 3
-"""How often a server that dies in mid-run is started again."""
+"""Limit of restarts in a run."""
 _PORTS_TRIED = 3
 _POLL = 0.2
 _LINGERS = 2.0
 _IN_USE = "address already in use"
 
 
-class _Died(Exception):  # noqa: N818
+class _ServerExited(Exception):  # noqa: N818
     """A server ended before it answered."""
 
-    def __init__(self, status: int, told: str) -> None:
-        super().__init__(told)
+    def __init__(self, status: int, log_tail: str) -> None:
+        super().__init__(log_tail)
         self.status = status
-        self.told = told
+        self.log_tail = log_tail
 
 
-class _Taken(Exception):  # noqa: N818
+class _PortInUse(Exception):  # noqa: N818
     """Another process uses the port."""
 
     def __init__(self, port: int) -> None:
@@ -76,13 +76,17 @@ class Server:
     Args:
         launch: what is served.
         roles: whose models it serves, for messages.
-        names: what callers call the base model; empty where they want its adapters alone.
-        key: what callers have to show; None makes a random one.
+        names: names that callers use for the base model; empty if they only use its adapters.
+        key: key that callers must send; None generates one.
         secret_names: variables that the server's environment does not get.
-        home: the folder of logs and of the files of running servers.
+        home: the folder of logs and of the records of running servers.
         foreground: `skillc serve` runs it: other runs may use it, this process restarts it for all of them, and it ends
-            with this process even where `keep` is on.
-        environ: the process's variables by default.
+            with this process even if `keep` is on.
+
+    Attributes:
+        watcher: receives its reports.
+        on_lost, on_back: called before and after a restart.
+        log: the log of the process that serves now or ended last; None if there was none.
     """
 
     def __init__(
@@ -94,71 +98,66 @@ class Server:
         key: str | None,
         secret_names: Sequence[str],
         home: Path,
-        foreground: bool = False,
-        environ: dict[str, str] | None = None,
+        foreground: bool,
     ) -> None:
         self.launch = launch
         self.roles = tuple(roles)
         self.names = tuple(names)
-        self.watcher: Watcher = Silent()
-        self.lost: Callable[[], None] = lambda: None
-        self.back: Callable[[], None] = lambda: None
+        self.watcher: Watcher = NullWatcher()
+        self.on_lost: Callable[[], None] = lambda: None
+        self.on_back: Callable[[], None] = lambda: None
+        self.log: Path | None = None
         self._key = key
         self._secret_names = tuple(secret_names)
         self._home = home
-        self.tied = foreground or not launch.options.keep
         self._foreground = foreground
-        # A server that was shared once stays shared: a restart is for all of its users.
+        self._outlives_run = launch.options.keep and not foreground
+        # A server that was shared once stays shared: a restart serves all of its users.
         self._shared = foreground or launch.options.keep
-        self._environ = dict(os.environ) if environ is None else environ
+        self._environ = dict(os.environ)
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._future: Future[Address] | None = None
         self._thread: threading.Thread | None = None
         self._process: ServerProcess | None = None
-        self._reused: Identity | None = None
-        self._log: Path | None = None
+        self._reused: ProcessIdentity | None = None
         self._found = False
         self._given_up = False
         self._restarts = 0
         self._port: int | None = None
         self._seconds: float | None = None
         self._secret = ""
-        self._before = PrefixCache()
-        self._counted: PrefixCache | None = None
-
-    @property
-    def log(self) -> Path | None:
-        """The log of the process that serves now, or that ended last; None where there was none."""
-        return self._log
+        self._counters_before = PrefixCache()
 
     @property
     def state(self) -> Path:
-        """The file that publishes it to other runs."""
+        """The record by which other runs find it."""
         return self._home / f"{self._name}.json"
 
     @property
-    def _alike(self) -> str:
-        """The common prefix of the names of servers with equal options."""
-        short = "".join(each if each.isalnum() else "-" for each in Path(self.launch.source).name)[:32]
-        return f"{short}-{self.launch.server[:12]}"
+    def is_owned(self) -> bool:
+        """Whether this process started it."""
+        return self._process is not None
 
     @property
-    def _name(self) -> str:
-        return f"{self._alike}-{digest(self._base_names)[:6]}"
+    def is_stopped(self) -> bool:
+        """Whether it was stopped from outside, which removes its record first."""
+        return self._shared and (self.is_owned or self._foreground) and not self.state.exists()
 
-    def begin(self) -> Future[Address]:
-        """Start it where it does not run yet, or no more; the address when it answers.
+    @property
+    def served_names(self) -> tuple[str, ...]:
+        """The names that it serves: the base model's, then the adapters'."""
+        return (*self._base_names, *(name for name, _ in self.launch.lora))
 
-        The future's error is a `PermanentFailure` where it cannot be started.
-        """
+    def start(self) -> Future[Address]:
+        """Start it unless it runs; the future has its address once it answers, or a `PermanentFailure`."""
         with self._lock:
             future = self._future
             if future is not None and (not future.done() or self._given_up or self._runs()):
                 return future
             again = future is not None
             self._future = future = Future()
-            # So that a caller who gives up cancels nothing that others wait for.
+            # A caller that gives up must not cancel it for the others.
             future.set_running_or_notify_cancel()
             self._thread = threading.Thread(
                 target=self._run, args=(future, again), name=f"skillc serve {self._name}", daemon=True
@@ -166,139 +165,124 @@ class Server:
             self._thread.start()
             return future
 
-    def look(self) -> None:
-        """Start it again at once where it died; to be called when a call failed."""
+    def check(self) -> None:
+        """Restart it at once if it died; to be called after a failed call."""
         with self._lock:
-            began = self._future is not None and self._future.done()
-        if began and not self._closed.is_set():
-            self.begin()
+            started = self._future is not None and self._future.done()
+        if started and not self._closed.is_set():
+            self.start()
 
-    def served(self) -> Served | None:
-        """Its summary; None where it was not used."""
+    def summary(self) -> ServerSummary | None:
+        """Return its summary; None if it was not used."""
         future = self._future
         if future is None or not future.done() or future.exception() is not None:
             return None
-        now = prefix_cache(future.result())
-        counted = self._counted
-        if now is not None:
-            counted = now.since(self._before).plus(counted or PrefixCache())
+        counters = prefix_cache(future.result())
         how: Literal["started", "reused", "found"] = "started"
         if self._process is None:
             how = "found" if self._found else "reused"
-        return Served(self.roles, self.launch.shown, how, self._seconds, self._restarts, counted)
-
-    @property
-    def owned(self) -> bool:
-        """Whether this process started it."""
-        return self._process is not None
-
-    @property
-    def stopped(self) -> bool:
-        """Whether it was stopped from outside, by removing its file first."""
-        return self._shared and (self.owned or self._foreground) and not self.state.exists()
+        cache = None if counters is None else counters.since(self._counters_before)
+        return ServerSummary(self.roles, self.launch.model_name, how, self._seconds, self._restarts, cache)
 
     def close(self) -> None:
-        """Stop what was started here, unless it is kept. Waits until nothing of it runs."""
+        """Stop the process that was started here, unless it is kept; wait until none of it runs."""
         self._closed.set()
         if self._thread is not None:
             self._thread.join()
         process = self._process
-        if process is None or (not self.tied and process.ended() is None and self.state.exists()):
+        if process is None or (self._outlives_run and process.ended() is None and self.state.exists()):
             return
         process.stop()
         withdraw(self.state, process.server)
 
-    # ---- on the thread that starts it ----
+    # ---- on its starting thread ----
 
     def _run(self, future: Future[Address], again: bool) -> None:
         try:
             address = self._restart() if again else self._open()
-        except Stopped:
+            self._counters_before = prefix_cache(address) or PrefixCache()
+        except StartCancelled:
             future.set_exception(PermanentFailure("the run ended while its server was starting"))
-        except _Died as died:
-            self._give_up(future, PermanentFailure(self._ended("at its start", died), hint=self._log_hint()))
+        except _ServerExited as exited:
+            self._give_up(future, PermanentFailure(self._describe_exit("at its start", exited), hint=self._log_hint()))
         except SkillcError as problem:
             self._give_up(future, problem)
-        except _Taken as taken:
-            self._give_up(future, self._in_use(taken.port))
+        except _PortInUse as in_use:
+            self._give_up(future, self._port_error(in_use.port))
         except OSError as problem:
-            self._give_up(future, PermanentFailure(f"{self._what()} cannot be started: {problem}"))
+            self._give_up(future, PermanentFailure(f"{self._label} cannot be started: {problem}"))
         else:
             future.set_result(address)
         finally:
             if not future.done():
-                self._give_up(future, PermanentFailure(f"{self._what()} cannot be started"))
+                self._give_up(future, PermanentFailure(f"{self._label} cannot be started"))
             self.watcher.waiting(None)
             if again:
-                self.back()
+                self.on_back()
 
     def _give_up(self, future: Future[Address], problem: SkillcError) -> None:
         self._given_up = True
         future.set_exception(problem)
 
     def _restart(self) -> Address:
-        """Start it again, a bounded number of times in a run."""
-        self.lost()
+        self.on_lost()
         status = self._process.ended() if self._process is not None else None
-        died = _Died(status if status is not None else -1, self._tail())
-        if self.stopped:
-            raise PermanentFailure(f"vLLM for {self._what()} was stopped", hint="`skillc serve` starts it again")
+        exited = _ServerExited(status if status is not None else -1, self._tail())
+        if self.is_stopped:
+            raise PermanentFailure(f"vLLM for {self._label} was stopped", hint="`skillc serve` starts it again")
         while self._restarts < RESTARTS:
             self._restarts += 1
-            which = f"starting it again, {self._restarts} of {RESTARTS}"
-            self.watcher.note(f"{self._ended('in mid-run', died)}\n{which}")
+            self.watcher.note(
+                f"{self._describe_exit('during the run', exited)}\nrestarting it, {self._restarts} of {RESTARTS}"
+            )
             if self._process is not None:
                 self._process.stop()
             try:
                 return self._open()
-            except _Died as problem:
-                died = problem
+            except _ServerExited as problem:
+                exited = problem
         raise PermanentFailure(
-            f"{self._ended('again and again', died)}",
-            hint=f"the same command goes on when the server can run; {self._log_hint()}",
+            self._describe_exit("repeatedly", exited),
+            hint=f"the same command resumes once the server can run; {self._log_hint()}",
         )
 
     def _open(self) -> Address:
-        """A server that answers: at the declared address, one that another run left, or a new one."""
+        """Return the address of a server at the declared address, of one that another run left, or of a new one."""
         address = self._declared()
         if address is not None:
             self._found = True
-            self.watcher.note(f"{self._what()} is served at {address.url} already")
-            return self._entered(address)
-        last = time.monotonic() + self.launch.options.timeout
+            self.watcher.note(f"{self._label} is already served at {address.url}")
+            return address
+        deadline = time.monotonic() + self.launch.options.timeout
         waits = False
         while True:
             with self._start_lock():
-                running = find_running(self._home, self._alike, self._wanted, self._key)
+                running = find_server(self._home, self._prefix, self._required, self._key)
                 if running is not None:
                     return self._reuse(running)
-                keeper = find_keeper(self._home, self._alike, self._wanted)
+                keeper = find_keeper(self._home, self._prefix, self._required)
                 if keeper is None:
                     self._reused = None
-                    return self._entered(self._start())
+                    return self._start()
             if not waits:
-                self.watcher.note(f"waiting for `skillc serve` (process {keeper.pid}) to restart {self._what()}")
+                self.watcher.note(f"waiting for `skillc serve` (process {keeper.pid}) to restart {self._label}")
                 waits = True
-            if time.monotonic() > last:
+            if time.monotonic() > deadline:
                 raise PermanentFailure(
-                    f"`skillc serve` (process {keeper.pid}) did not restart {self._what()}",
+                    f"`skillc serve` (process {keeper.pid}) did not restart {self._label}",
                     hint="restart that command; the same compile then resumes",
                 )
             if self._closed.wait(_POLL):
-                raise Stopped
+                raise StartCancelled
 
-    def _reuse(self, running: Published) -> Address:
-        self._reused, self._process, self._log = running.server, None, running.log
+    def _reuse(self, running: ServerRecord) -> Address:
+        self._reused, self._process, self.log = running.server, None, running.log
         self._secret, self._shared = running.address.key, True
-        self.watcher.note(f"{self._what()} is served at {running.address.url} already, by an earlier start")
-        return self._entered(running.address)
-
-    def _entered(self, address: Address) -> Address:
-        self._before = prefix_cache(address) or PrefixCache()
-        return address
+        self.watcher.note(f"{self._label} is already served at {running.address.url} by an earlier start")
+        return running.address
 
     def _declared(self) -> Address | None:
-        """The declared address, if a server answers there with the right models."""
+        """Return the declared address if a server answers there with the right models."""
         url = self.launch.address
         if url is None or self._process is not None:
             return None
@@ -308,30 +292,30 @@ class Server:
             if is_loopback(url):
                 return None
             raise PermanentFailure(
-                f"{self._what()} is declared to be at {url}, where nobody answers",
-                hint="start the server there, or leave `base_url` out, so that skillc starts one here",
+                f"{self._label} is declared at {url}, where no server answers",
+                hint="start the server there, or remove `base_url`, and skillc starts one here",
             )
-        if set(self._wanted) <= set(names):
+        if set(self._required) <= set(names):
             return address
         if status != 200:
             raise PermanentFailure(
-                f"{self._what()} is declared to be at {url}, which answers with status {status}",
+                f"{self._label} is declared at {url}, which answers with status {status}",
                 hint='declare its key: `key = env("NAME")`' if status in (401, 403) else "check `base_url`",
             )
-        shown = listed(names) or "nothing"
         raise PermanentFailure(
-            f"{self._what()} is declared to be at {url}, which serves {shown}",
-            hint="name one of those, or leave `base_url` out, so that skillc starts a server of its own",
+            f"{self._label} is declared at {url}, which serves {listed(names) or 'no model'}",
+            hint="name one of its models, or remove `base_url`, and skillc starts a server",
         )
 
     def _start(self) -> Address:
         python = find_interpreter(self.launch.options.python, self.launch.root, self._environ)
-        for tried in range(_PORTS_TRIED):
-            port = self._choose_port()
+        for attempt in range(_PORTS_TRIED):
+            # The declared port, else the one of the last start, else a free one.
+            self._port = self._port or self._declared_port or free_port(HOST)
             try:
-                return self._start_at(python, port)
-            except _Taken:
-                if self._declared_port is not None or tried + 1 == _PORTS_TRIED:
+                return self._start_at(python, self._port)
+            except _PortInUse:
+                if self._declared_port is not None or attempt + 1 == _PORTS_TRIED:
                     raise
                 self._port = None
         raise AssertionError("unreachable")
@@ -345,17 +329,17 @@ class Server:
         variables = environment(self.launch, key, self._secret_names, self._environ)
         began = time.monotonic()
         self._process = process = ServerProcess(line, variables, self.launch.root, self._home, self._name)
-        self._log = process.log
-        self.watcher.note(f"starting vLLM for {self._what()}; its log is `{process.log}`")
+        self.log = process.log
+        self.watcher.note(f"starting vLLM for {self._label}; its log is `{process.log}`")
         try:
-            self._wait(process, address, began)
+            self._await_answer(process, address, began)
             self._seconds = time.monotonic() - began
             if self._shared:
                 keeper = identify(os.getpid()) if self._foreground else None
-                told = Published(process.server, process.guard, address, self.served_names, process.log, keeper)
-                publish(self.state, told, with_key=self._key is None)
-            if not self.tied:
-                # Only now: a server that no file names could not be stopped.
+                record = ServerRecord(process.server, process.guard, address, self.served_names, process.log, keeper)
+                publish(self.state, record, with_key=self._key is None)
+            if self._outlives_run:
+                # Only after publishing: a server without a record could not be stopped.
                 process.release()
         except BaseException:
             process.stop()
@@ -368,108 +352,102 @@ class Server:
         began = seen = time.monotonic()
         while not is_free(HOST, port):
             now = time.monotonic()
-            # A process that is just ending has no command line any more, and its port takes a moment to become free.
+            # A process that is just ending has lost its command line, and its port is freed a moment later.
             others = [each for each in listeners(port) if any(each.command)]
             if others:
                 seen = now
             ending = all(each.command[1:] == tuple(line[1:]) for each in others)
             if not ending or now - began > GRACE + 5 or now - seen > _LINGERS:
-                raise _Taken(port)
+                raise _PortInUse(port)
             self.watcher.waiting(f"port {port} is still in use by an earlier server")
             if self._closed.wait(_POLL):
-                raise Stopped
+                raise StartCancelled
 
-    def _wait(self, process: ServerProcess, address: Address, began: float) -> None:
-        """Until it is well and serves its models."""
-        last = began + self.launch.options.timeout
+    def _await_answer(self, process: ServerProcess, address: Address, began: float) -> None:
+        """Return once it is healthy and serves its models."""
+        deadline = began + self.launch.options.timeout
         while True:
             status = process.ended()
             if status is not None:
-                died = _Died(status, self._tail())
-                if _IN_USE in died.told.lower():
-                    raise _Taken(port_of(address.url)) from died
-                raise died
-            who = verdict(address, self.served_names)
+                exited = _ServerExited(status, self._tail())
+                if _IN_USE in exited.log_tail.lower():
+                    raise _PortInUse(port_of(address.url)) from exited
+                raise exited
+            who = classify_server(address, self.served_names)
             if who == "foreign" or (who == "ours" and is_shared(port_of(address.url), process.server.pid)):
-                raise _Taken(port_of(address.url))
+                raise _PortInUse(port_of(address.url))
             if who == "ours" and process.ended() is None:
                 return
-            passed = time.monotonic() - began
-            if time.monotonic() > last:
+            seconds = time.monotonic() - began
+            if time.monotonic() > deadline:
+                problem = f"vLLM for {self._label} did not answer within {seconds:.0f} s"
                 raise PermanentFailure(
-                    f"vLLM for {self._what()} gave no answer in {passed:.0f} s; the end of its log:\n{self._tail()}",
-                    hint="allow more: `timeout = 60 min` in its `serve` block",
+                    f"{problem}; the end of its log:\n{self._tail()}",
+                    hint="raise the limit: `timeout = 60 min` in its `serve` block",
                 )
-            self.watcher.waiting(f"vLLM starts, {passed:.0f} s: {latest(process.log)}")
+            self.watcher.waiting(f"vLLM starts, {seconds:.0f} s: {last_line(process.log)}")
             if self._closed.wait(_POLL):
-                raise Stopped
+                raise StartCancelled
 
     def _start_lock(self) -> StartLock:
         self._home.mkdir(parents=True, exist_ok=True)
-        return StartLock(self._home / f"{self._alike}.lock", self._closed, self.launch.options.timeout)
+        return StartLock(self._home / f"{self._prefix}.lock", self._closed, self.launch.options.timeout)
 
-    # ---- small things ----
-
-    @property
-    def served_names(self) -> tuple[str, ...]:
-        """The names that it serves: the base model's, then the adapters'."""
-        return (*self._base_names, *(name for name, _ in self.launch.lora))
+    # ---- names, state and messages ----
 
     @property
-    def _wanted(self) -> tuple[str, ...]:
+    def _prefix(self) -> str:
+        """The common prefix of the names of servers with equal options."""
+        short = "".join(each if each.isalnum() else "-" for each in Path(self.launch.source).name)[:32]
+        return f"{short}-{self.launch.server_id[:12]}"
+
+    @property
+    def _name(self) -> str:
+        return f"{self._prefix}-{digest(self._base_names)[:6]}"
+
+    @property
+    def _label(self) -> str:
+        return f"`{self.launch.model_name}` ({listed(self.roles, 'and')})"
+
+    @property
+    def _required(self) -> tuple[str, ...]:
         """The names that its callers need."""
         return (*self.names, *(name for name, _ in self.launch.lora))
 
     @property
     def _base_names(self) -> tuple[str, ...]:
-        return self.names or (self.launch.shown,)
-
-    def _runs(self) -> bool:
-        if self._process is not None:
-            return self._process.ended() is None
-        return self._reused is None or self._reused.lives
+        return self.names or (self.launch.model_name,)
 
     @property
     def _declared_port(self) -> int | None:
         return port_of(self.launch.address) if self.launch.address is not None else self.launch.options.port
 
-    def _choose_port(self) -> int:
-        """The declared one, else the one of the last start, else a free one."""
-        if self._port is None:
-            self._port = self._declared_port or free_port(HOST)
-        return self._port
+    def _runs(self) -> bool:
+        if self._process is not None:
+            return self._process.ended() is None
+        return self._reused is None or self._reused.is_alive
 
-    def _in_use(self, port: int) -> PermanentFailure:
-        """The error for a port that another process uses."""
+    def _port_error(self, port: int) -> PermanentFailure:
         found = listeners(port)
-        who = f"by {found[0].shown}" if found else "by another process"
-        hint = "stop that process" if found else f"stop what listens there (`ss -ltnp 'sport = :{port}'` shows it)"
-        ours = [told for _, told in all_published(self._home) if port_of(told.address.url) == port]
-        if ours:
+        user = f"by {found[0].label}" if found else "by another process"
+        hint = "stop that process" if found else f"stop the process that listens there: `ss -ltnp 'sport = :{port}'`"
+        if any(port_of(record.address.url) == port for _, record in running_servers(self._home)):
             hint = "stop that server with `skillc serve PROGRAM --stop`"
         where = "`base_url`" if self.launch.address is not None else "`port` in its `serve` block"
         return PermanentFailure(
-            f"port {port} for {self._what()} is in use {who}",
+            f"port {port} for {self._label} is in use {user}",
             hint=f"{hint}, or change {where}; without it skillc chooses a free port",
         )
 
     def _tail(self) -> str:
-        if self._log is None:
-            return "    (there is no log)"
-        return tail(self._log, [self._secret, *(self._environ.get(n, "") for n in self._secret_names)])
+        if self.log is None:
+            return "    (no log)"
+        return tail(self.log, [self._secret, *(self._environ.get(n, "") for n in self._secret_names)])
 
-    def _what(self) -> str:
-        roles = listed(self.roles, "and")
-        return f"`{self.launch.shown}` ({roles})"
-
-    def _ended(self, when: str, died: _Died) -> str:
-        if died.status < 0:
-            how = ""
-        elif died.status > 128:
-            how = f" by signal {died.status - 128}"
-        else:
-            how = f" with status {died.status}"
-        return f"vLLM for {self._what()} ended {when}{how}; the end of its log:\n{died.told}"
+    def _describe_exit(self, when: str, exited: _ServerExited) -> str:
+        status = exited.status
+        how = "" if status < 0 else f" by signal {status - 128}" if status > 128 else f" with status {status}"
+        return f"vLLM for {self._label} ended {when}{how}; the end of its log:\n{exited.log_tail}"
 
     def _log_hint(self) -> str:
-        return f"its whole log is `{self._log}`"
+        return f"its whole log is `{self.log}`"

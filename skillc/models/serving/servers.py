@@ -11,7 +11,7 @@ from skillc.errors import SkillcError
 from skillc.models.endpoint import Transport
 from skillc.models.serving.launch import Launch
 from skillc.models.serving.probe import Address
-from skillc.models.serving.published import Served, Watcher
+from skillc.models.serving.records import ServerSummary, Watcher
 from skillc.models.serving.server import Server
 
 
@@ -19,89 +19,84 @@ class Servers:
     """All servers that skillc starts for a plan. None is started before it is needed.
 
     Args:
-        launches: what each role asks for, with the key that its calls show; None where skillc makes one.
+        launches: one for each role, with the key that its calls send; None if skillc generates one.
         secret_names: variables that hold keys of providers.
-        home: the folder of logs and of the files of running servers.
+        home: the folder of logs and of the records of running servers.
         foreground: other runs may use them while they run, and none outlives this process.
+
+    Attributes:
+        all: by their first roles.
     """
 
     def __init__(
         self,
         launches: Iterable[tuple[Launch, str | None]],
         *,
-        secret_names: Iterable[str] = (),
+        secret_names: Iterable[str],
         home: Path,
-        foreground: bool = False,
+        foreground: bool,
     ) -> None:
-        together: dict[str, list[tuple[Launch, str | None]]] = {}
+        by_endpoint: dict[str, list[tuple[Launch, str | None]]] = {}
         for launch, key in launches:
-            together.setdefault(launch.endpoint_id, []).append((launch, key))
+            by_endpoint.setdefault(launch.endpoint_id, []).append((launch, key))
         hidden = sorted(set(secret_names))
-        self.all: dict[str, Server] = {}
-        for endpoint, same in together.items():
-            first, key = same[0]
-            for other, _ in same:
-                if other.server != first.server:
+        self._by_endpoint: dict[str, Server] = {}
+        for endpoint, group in by_endpoint.items():
+            first, key = group[0]
+            for other, _ in group:
+                if other.server_id != first.server_id:
                     raise SkillcError(
-                        f"models `{first.role}` and `{other.role}` want one server with two `serve` blocks",
-                        hint=f"say it once: `model {other.role} = {first.role}`, or make the blocks equal",
+                        f"models `{first.role}` and `{other.role}` configure one server in two `serve` blocks",
+                        hint=f"write `model {other.role} = {first.role}`, or make the blocks equal",
                     )
-            server = Server(
+            self._by_endpoint[endpoint] = Server(
                 first,
-                roles=[launch.role for launch, _ in same],
-                names=sorted({name for launch, _ in same for name in launch.base_names}),
+                roles=[launch.role for launch, _ in group],
+                names=sorted({name for launch, _ in group for name in launch.base_names}),
                 key=key,
                 secret_names=hidden,
                 home=home,
                 foreground=foreground,
             )
-            self.all[endpoint] = server
+        self.all = tuple(self._by_endpoint.values())
 
-    def __bool__(self) -> bool:
-        return bool(self.all)
-
-    @property
-    def each(self) -> tuple[Server, ...]:
-        """The servers, by their first roles."""
-        return tuple(self.all.values())
-
-    def watched(self, watcher: Watcher) -> None:
-        """Report what the servers do to a watcher."""
-        for server in self.each:
+    def watch(self, watcher: Watcher) -> None:
+        """Send the servers' reports to a watcher."""
+        for server in self.all:
             server.watcher = watcher
 
-    def holds(self, hold: Callable[[str], None], free: Callable[[str], None]) -> None:
-        """Set how a role's calls are held while its server restarts, and freed after."""
-        for server in self.each:
-            server.lost = lambda server=server: _for_all(hold, server.roles)  # type: ignore[misc]
-            server.back = lambda server=server: _for_all(free, server.roles)  # type: ignore[misc]
+    def on_restart(self, hold: Callable[[str], None], free: Callable[[str], None]) -> None:
+        """Set the callbacks that hold a role's calls while its server restarts, and free them afterwards."""
+        for server in self.all:
+            server.on_lost = lambda server=server: _for_each(hold, server.roles)  # type: ignore[misc]
+            server.on_back = lambda server=server: _for_each(free, server.roles)  # type: ignore[misc]
 
     async def ready(self, endpoint: str) -> Address | None:
-        """The address of an endpoint's server when it answers; None where the endpoint is no server of ours.
+        """Return the address of an endpoint's server once it answers; None if skillc serves no such endpoint.
 
         Raises:
-            SkillcError: it cannot be started, or not again.
+            SkillcError: it cannot be started or restarted.
         """
-        server = self.all.get(endpoint)
+        server = self._by_endpoint.get(endpoint)
         if server is None:
             return None
-        return await asyncio.wrap_future(server.begin())
+        return await asyncio.wrap_future(server.start())
 
-    async def all_ready(self) -> None:
-        """Return once all servers answer. They start one after the other, because each looks for memory that is free.
+    async def ready_all(self) -> None:
+        """Return once all servers answer. They start one after the other, because each measures the free memory.
 
         Raises:
-            SkillcError: one cannot be started, or not again.
+            SkillcError: one cannot be started or restarted.
         """
-        for endpoint in self.all:
+        for endpoint in self._by_endpoint:
             await self.ready(endpoint)
 
     def transport(self, send: Transport) -> Transport:
-        """The transport that waits for the server, fills in its address and key, and sees when it dies."""
+        """Wrap a transport: wait for the server, fill in its address and key, and check on it after a failure."""
         if not self.all:
             return send
 
-        async def sending(arguments: Mapping[str, Any]) -> Any:
+        async def send_to_server(arguments: Mapping[str, Any]) -> Any:
             endpoint = str(arguments.get("api_base"))
             address = await self.ready(endpoint)
             if address is None:
@@ -109,21 +104,21 @@ class Servers:
             try:
                 return await send({**arguments, "api_base": address.url, "api_key": address.key})
             except Exception:
-                self.all[endpoint].look()
+                self._by_endpoint[endpoint].check()
                 raise
 
-        return sending
+        return send_to_server
 
-    def served(self) -> tuple[Served, ...]:
-        """The summaries of the servers that were used."""
-        return tuple(told for server in self.each if (told := server.served()) is not None)
+    def summaries(self) -> tuple[ServerSummary, ...]:
+        """Return the summaries of the servers that were used."""
+        return tuple(found for server in self.all if (found := server.summary()) is not None)
 
     def close(self) -> None:
-        """Stop what was started and is not kept."""
-        for server in self.each:
+        """Stop the servers that were started here and are not kept."""
+        for server in self.all:
             server.close()
 
 
-def _for_all(act: Callable[[str], None], roles: Iterable[str]) -> None:
+def _for_each(act: Callable[[str], None], roles: Iterable[str]) -> None:
     for role in roles:
         act(role)
