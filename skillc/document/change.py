@@ -1,4 +1,4 @@
-"""How a candidate differs from the incumbent: the quantity `change(candidate)`, and rules that turned around."""
+"""Differences of a candidate from the incumbent: the quantity `change(candidate)`, and rules turned into opposites."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from skillc.tokens import count_tokens, split_tokens
 def change(incumbent: Document, candidate: Document) -> Fraction:
     """Return tokens deleted plus inserted, divided by max(tokens(incumbent), sum of section limits).
 
-    What is inserted into a section counts by the share of the section's limit that the incumbent uses: nothing where it
-    is empty, for there is nothing yet to stay close to, all where it is full or has no limit.
+    An insertion counts by the share of the section's limit that the incumbent uses: nothing in an empty section, all in
+    one that is full or has no limit.
 
-    Rules are matched by id, then by equal text; a changed one counts the tokens that a shortest edit script deletes
-    and inserts, a new or a missing one all of its own. Moving a rule costs nothing; a topic that comes or goes counts
-    its words. Other sections and `about` count by shortest edit script.
+    Rules are matched by id, then by equal text. A changed rule counts the tokens that a shortest edit script deletes
+    and inserts, a new or removed one all its tokens. Moving a rule costs nothing; a new or removed topic counts its
+    words. Other sections and `about` count by shortest edit script.
     """
     moved = Fraction(sum(_text_change(incumbent.about, candidate.about)))
     gone = Counter(rule.text for rule in incumbent.rules if candidate.rule(rule.id) is None)
@@ -42,12 +42,12 @@ def change(incumbent: Document, candidate: Document) -> Fraction:
 
 
 def base_of_change(incumbent: Document) -> int:
-    """Return the tokens that `change` is a share of: max(tokens(incumbent), sum of section limits), at least 1."""
+    """Return the denominator of `change`, at least 1."""
     return max(tokens(incumbent), sum(section.limit or 0 for section in incumbent.sections), 1)
 
 
 def _filled(section: Section) -> Fraction:
-    """Return the share of its limit that a section uses; without a limit, one that has a text is full."""
+    """Return the share of its limit that a section uses; without a limit, a section with a text is full."""
     used = section.tokens
     return min(Fraction(used, section.limit or max(used, 1)), Fraction(1))
 
@@ -84,12 +84,12 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _NEGATIONS = frozenset(
     ["not", "no", "never", "except", "unless", "without", "cannot", "neither", "nor", "none", "nothing", "nobody"]
 )
-# Share of the other words that both texts have in common; below it the rule is another one.
+# Texts with a smaller share of common words, negations aside, are different rules.
 _SAME = 0.8
 
 
 def describe_opposite(before: str, after: str, labels: Collection[str] = ()) -> str | None:
-    """Point out what may turn a rule into its opposite; None if nothing does.
+    """Describe the change that may turn a rule into its opposite; None if there is none.
 
     Args:
         before: the text of a rule.
@@ -103,12 +103,12 @@ def describe_opposite(before: str, after: str, labels: Collection[str] = ()) -> 
         return swapped
     gone, come = _changed([w for w in old if _negates(w)], [w for w in new if _negates(w)])
     notes = [f"`{word}` was {what}" for words, what in ((gone, "dropped"), (come, "added")) for word in words]
-    # One negation for another, `not` for `never`, is no opposite.
+    # Replacing a negation by another, `not` by `never`, is no opposite.
     return joined(notes) if len(gone) != len(come) else None
 
 
 def annotate_opposites(lines: Sequence[str], labels: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the lines of a diff, `- old` before `+ new`, with a line behind each pair that may be opposites."""
+    """Return the lines of a diff, `- old` before `+ new`, with a note after each pair that may be opposites."""
     found, gone = list[str](), list[str]()
     for line in lines:
         found.append(line)
@@ -123,7 +123,7 @@ def annotate_opposites(lines: Sequence[str], labels: Collection[str] = ()) -> tu
 
 
 def _swapped(old: Sequence[str], new: Sequence[str], labels: Collection[str]) -> str | None:
-    """Return whether the texts differ in labels alone."""
+    """Describe a difference in labels alone."""
     pairs = [(one, other) for one, other in zip(old, new, strict=False) if one != other]
     if len(old) != len(new) or not pairs or not all(word in labels for pair in pairs for word in pair):
         return None

@@ -1,7 +1,7 @@
 """Edits on rules: `add`, `replace`, `delete`, `move`, by id, in trainable sections.
 
-Only rules of trainable sections have ids, so no edit can name anything else. An edit is applied whole or refused with
-a reason; it is never applied in part, elsewhere, or silently not at all.
+Only rules of trainable sections have ids, so no edit can name anything else. An edit is applied completely or refused
+with a reason.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ START = "start"
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """A new rule at the end of its topic, behind the rule `after`, or first of all (`after="start"`).
+    """Add a rule at the end of its topic, behind the rule `after`, or first of all (`after="start"`).
 
-    Without a topic of its own a rule takes that of the rule it is put behind. A text that begins with `1. ` is a step
-    of a numbered list, as is one that is put between two steps; `mark` overrules both.
+    Without a topic the rule takes that of the rule `after`. A text that begins with `1. ` is a step of a numbered list,
+    as is one between two steps; `mark` overrides both.
     """
 
     section: str
@@ -46,8 +46,8 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """A new text for a rule. It keeps its id, its topic and its place, its rationale where none is given, and its mark
-    where neither `mark` nor the text has one.
+    """Replace the text of a rule. The rule keeps its id, topic and place, its rationale if none is given, and its mark
+    if neither `mark` nor the text has one.
     """
 
     rule: str
@@ -66,8 +66,8 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A rule elsewhere: behind the rule `after`, whose section and topic it takes; first or last of its own section
-    with `after="start"` and `after=None`, where it keeps its topic.
+    """Move a rule behind the rule `after`, whose section and topic it takes, or to the start (`after="start"`) or the
+    end (`after=None`) of its section, where it keeps its topic.
     """
 
     rule: str
@@ -81,11 +81,12 @@ _KINDS: dict[str, type[Edit]] = {"add": Add, "replace": Replace, "delete": Delet
 
 @dataclass(frozen=True, slots=True)
 class EditResult:
-    """The result of one edit: `added 3fa2c1 to rules`, or why it was refused.
+    """The result of one edit.
 
     Attributes:
-        rule: the rule that it touched.
-        repeats: whether it was refused because the document has it already.
+        message: `added 3fa2c1 to rules`, or why the edit was refused.
+        rule: the rule that it changed.
+        repeats: whether it was refused because the document already has it.
     """
 
     applied: bool
@@ -96,169 +97,145 @@ class EditResult:
 
 @dataclass(frozen=True, slots=True)
 class EditedDocument:
-    """A document after edits, and one result for each of them, in order."""
+    """A document after edits, and the result of each of them, in order."""
 
     document: Document
     results: tuple[EditResult, ...]
 
 
-_Outcome = tuple[Document, str, str]  # document, rule id, message
+_Outcome = tuple[Document, str, str]
+"""The document after an edit, the id of the changed rule, and the message."""
 
 
 def apply_edits(document: Document, edits: Sequence[Edit]) -> EditedDocument:
-    """Apply edits in order, each to what those before it left. Never raises; refused edits change nothing."""
-    gone: set[str] = set()
+    """Apply edits in order, each to the result of those before it. Never raises; refused edits change nothing."""
+    deleted: set[str] = set()
     results: list[EditResult] = []
     for edit in edits:
-        outcome = _apply(document, edit, gone)
-        if isinstance(outcome, Refusal):
-            results.append(EditResult(False, outcome.reason, repeats=outcome.repeats))
+        try:
+            after, rule, message = _apply(document, edit, deleted)
+            _check_limits(document, after)
+        except Refusal as refusal:
+            results.append(EditResult(False, refusal.reason, repeats=refusal.repeats))
             continue
-        document, rule, message = outcome
+        document = after
         if isinstance(edit, Delete):
-            gone.add(rule)
+            deleted.add(rule)
         results.append(EditResult(True, message, rule))
     return EditedDocument(document, tuple(results))
 
 
-def _apply(document: Document, edit: Edit, gone: set[str]) -> _Outcome | Refusal:
+def _apply(document: Document, edit: Edit, deleted: set[str]) -> _Outcome:
     if isinstance(edit, Add):
-        outcome = _add(document, edit, gone)
-    elif isinstance(edit, Replace):
-        outcome = _replace(document, edit, gone)
-    elif isinstance(edit, Delete):
-        outcome = _delete(document, edit, gone)
-    else:
-        outcome = _move(document, edit, gone)
-    if isinstance(outcome, Refusal):
-        return outcome
-    return _over_limit(document, outcome[0]) or outcome
+        return _add(document, edit, deleted)
+    section, rule = _find(document, edit.rule, deleted)
+    if isinstance(edit, Replace):
+        return _replace(document, edit, section, rule)
+    if isinstance(edit, Delete):
+        after = document.with_section(_without(section, rule))
+        return after, rule.id, f"deleted {rule.id} from {section.name}"
+    return _move(document, edit, section, rule, deleted)
 
 
-def _add(document: Document, edit: Add, gone: set[str]) -> _Outcome | Refusal:
+def _add(document: Document, edit: Add, deleted: set[str]) -> _Outcome:
     section = trainable_section(document, edit.section)
-    if isinstance(section, Refusal):
-        return section
-    topic = topic_text(edit.topic)
-    if isinstance(topic, Refusal):
-        return topic
-    topic = _known_topic(section, topic)
+    topic = _known_topic(section, topic_text(edit.topic))
     text = rule_text(edit.text, edit.mark if edit.mark is not None else "-")
-    if isinstance(text, Refusal):
-        return text
-    twin = _twin(document, text)
-    if twin:
-        return Refusal(f"rule `{twin.id}` says the same", repeats=True)
-    anchor = None if edit.after in (None, "", START) else _place(document, edit.after or "", gone)
-    if isinstance(anchor, Refusal):
-        return anchor
-    if anchor and anchor[0].name != section.name:
-        return Refusal(f"rule `{anchor[1].id}` stands in section `{anchor[0].name}`, not in `{section.name}`")
-    if anchor and topic is None:
-        topic = anchor[1].topic
+    _check_new(document, text)
+    anchor = None
+    if edit.after not in (None, "", START):
+        home, anchor = _find(document, edit.after or "", deleted)
+        if home.name != section.name:
+            raise Refusal(f"rule `{anchor.id}` stands in section `{home.name}`, not in `{section.name}`")
+        topic = topic if topic is not None else anchor.topic
     mark = mark_of(edit.text) if edit.mark is None else edit.mark
     if mark is None:
-        mark = "1." if anchor and anchor[1].topic == topic and _between_steps(section.rules, anchor[1]) else "-"
+        mark = "1." if anchor and anchor.topic == topic and _between_steps(section.rules, anchor) else "-"
     rule = Rule(new_id(section.name, text, document.ids), text, topic, edit.rationale, mark)
     message = f"added {rule.id} to {section.name}"
-    if anchor and anchor[1].topic != topic:
-        message += f", at the end of its topic: {anchor[1].id} stands under another one"
-    rules = _inserted(section.rules, rule, anchor[1] if anchor else None, first=edit.after == START)
+    if anchor and anchor.topic != topic:
+        message += f", at the end of its topic: {anchor.id} stands under another one"
+    rules = _inserted(section.rules, rule, anchor, first=edit.after == START)
     return document.with_section(replace(section, rules=rules)), rule.id, message
 
 
-def _replace(document: Document, edit: Replace, gone: set[str]) -> _Outcome | Refusal:
-    place = _place(document, edit.rule, gone)
-    if isinstance(place, Refusal):
-        return place
-    section, rule = place
+def _replace(document: Document, edit: Replace, section: Section, rule: Rule) -> _Outcome:
     mark = edit.mark if edit.mark is not None else mark_of(edit.text) or rule.mark
     text = rule_text(edit.text, mark)
-    if isinstance(text, Refusal):
-        return text
     if (text, mark) == (rule.text, rule.mark):
-        return Refusal(f"rule `{rule.id}` has this text already", repeats=True)
-    twin = _twin(document, text)
-    if twin and twin.id != rule.id:
-        return Refusal(f"rule `{twin.id}` says the same", repeats=True)
+        raise Refusal(f"rule `{rule.id}` has this text already", repeats=True)
+    _check_new(document, text, instead_of=rule)
     new = replace(rule, text=text, rationale=edit.rationale or rule.rationale, mark=mark)
     rules = tuple(new if r.id == rule.id else r for r in section.rules)
     return document.with_section(replace(section, rules=rules)), rule.id, f"replaced {rule.id} in {section.name}"
 
 
-def _delete(document: Document, edit: Delete, gone: set[str]) -> _Outcome | Refusal:
-    place = _place(document, edit.rule, gone)
-    if isinstance(place, Refusal):
-        return place
-    section, rule = place
-    return document.with_section(_without(section, rule)), rule.id, f"deleted {rule.id} from {section.name}"
-
-
-def _move(document: Document, edit: Move, gone: set[str]) -> _Outcome | Refusal:
-    place = _place(document, edit.rule, gone)
-    if isinstance(place, Refusal):
-        return place
-    section, rule = place
-    to, anchor = section, None
+def _move(document: Document, edit: Move, section: Section, rule: Rule, deleted: set[str]) -> _Outcome:
+    to, anchor, moved = section, None, rule
     if edit.after not in (None, "", START):
-        found = _place(document, edit.after or "", gone)
-        if isinstance(found, Refusal):
-            return found
-        to, anchor = found
+        to, anchor = _find(document, edit.after or "", deleted)
         if anchor.id == rule.id:
-            return Refusal(f"rule `{rule.id}` cannot stand behind itself")
-    moved = replace(rule, topic=anchor.topic) if anchor else rule
+            raise Refusal(f"rule `{rule.id}` cannot stand behind itself")
+        moved = replace(rule, topic=anchor.topic)
     without = document.with_section(_without(section, rule))
     home = without.section(to.name) or to
     rules = _inserted(home.rules, moved, anchor, first=edit.after == START)
     after = without.with_section(replace(home, rules=rules))
     if after == document:
-        return Refusal(f"rule `{rule.id}` stands there already", repeats=True)
+        raise Refusal(f"rule `{rule.id}` stands there already", repeats=True)
     where = f"behind {anchor.id}" if anchor else "to the start" if edit.after == START else "to the end"
     return after, rule.id, f"moved {rule.id} {where} in {to.name}"
 
 
-# ---- what the edits share -------------------------------------------------------------------------
+# ---- shared by the edits --------------------------------------------------------------------------
 
 
-def _place(document: Document, id: str, gone: set[str]) -> tuple[Section, Rule] | Refusal:  # noqa: A002
+def _find(document: Document, id: str, deleted: set[str]) -> tuple[Section, Rule]:  # noqa: A002
+    """Return a rule and its section."""
     name = id.strip().strip("[]#` ").lower()
     rule, section = document.rule(name), document.section_of(name)
     if rule and section:
         return section, rule
-    if name in gone:
-        return Refusal(f"rule `{name}` was deleted by an edit before this one")
-    return Refusal(f"there is no rule `{id}`")
+    if name in deleted:
+        raise Refusal(f"rule `{name}` was deleted by an edit before this one")
+    raise Refusal(f"there is no rule `{id}`")
 
 
-def trainable_section(document: Document, name: str) -> Section | Refusal:
-    """Return the trainable section of a name, or why there is none that may be edited."""
+def trainable_section(document: Document, name: str) -> Section:
+    """Return the trainable section of a name.
+
+    Raises:
+        Refusal: it does not exist or may not be edited.
+    """
     section = document.section(name.strip())
     if section is None:
-        there = listed(s.name for s in document.sections if s.mode == "trainable")
-        return Refusal(f"there is no section `{name}`; trainable is {there or 'none'}")
+        trainable = listed(s.name for s in document.sections if s.mode == "trainable")
+        raise Refusal(f"there is no section `{name}`; trainable is {trainable or 'none'}")
     if section.mode == "slow":
-        return Refusal(f"section `{section.name}` is slow: it is rewritten at the end of an epoch, not edited")
+        raise Refusal(f"section `{section.name}` is slow: it is rewritten at the end of an epoch, not edited")
     if section.mode == "frozen":
-        return Refusal(f"section `{section.name}` is frozen")
+        raise Refusal(f"section `{section.name}` is frozen")
     return section
 
 
 def _known_topic(section: Section, topic: str | None) -> str | None:
-    """Return the spelling that the section has for a topic already."""
+    """Return a topic in the spelling that the section already has for it."""
     if topic is None:
         return None
     known = (rule.topic for rule in section.rules if rule.topic and same_words(rule.topic) == same_words(topic))
     return next(known, topic)
 
 
-def _twin(document: Document, text: str) -> Rule | None:
+def _check_new(document: Document, text: str, *, instead_of: Rule | None = None) -> None:
+    """Refuse a text that another rule already has."""
     words = same_words(text)
-    return next((rule for rule in document.rules if same_words(rule.text) == words), None)
+    twin = next((rule for rule in document.rules if same_words(rule.text) == words), None)
+    if twin and (instead_of is None or twin.id != instead_of.id):
+        raise Refusal(f"rule `{twin.id}` says the same", repeats=True)
 
 
 def _inserted(rules: tuple[Rule, ...], rule: Rule, anchor: Rule | None, *, first: bool) -> tuple[Rule, ...]:
-    """Return the rules with one more; the section then groups them by topic."""
+    """Insert a rule; the section then groups its rules by topic."""
     if first:
         return (rule, *rules)
     if anchor is None or anchor.topic != rule.topic:
@@ -277,75 +254,65 @@ def _without(section: Section, rule: Rule) -> Section:
     return replace(section, rules=tuple(r for r in section.rules if r.id != rule.id))
 
 
-def _over_limit(before: Document, after: Document) -> Refusal | None:
-    """Return a section over its limit may still shrink, never grow."""
+def _check_limits(before: Document, after: Document) -> None:
+    """Refuse a section that grows over its limit. One that is over its limit may shrink."""
     for old, new in zip(before.sections, after.sections, strict=True):
         if old is new or new.limit is None:
             continue
         if new.tokens > new.limit and new.tokens > old.tokens:
-            return Refusal(f"section `{new.name}` would have {new.tokens} tokens, its limit is {new.limit}")
-    return None
+            raise Refusal(f"section `{new.name}` would have {new.tokens} tokens, its limit is {new.limit}")
 
 
 # ---- rewriting ------------------------------------------------------------------------------------
 
 
 def rewrite(document: Document, section: str, text: str, rationale: str = "") -> EditedDocument:
-    """Return a whole new text for a trainable or slow section.
+    """Replace the whole text of a trainable or slow section.
 
-    In a trainable section rules whose words stay keep their id and rationale, the others are born anew, and those that
-    say the same become one. In a slow section headings become `###`, below the section's own, and an empty text
-    empties it. Refused as edits are, and whole.
+    In a trainable section rules whose words do not change keep their id and rationale, and rules with the same words
+    become one. In a slow section headings become `###`, and an empty text empties it. Refused as edits are.
     """
     old = document.section(section.strip())
-    outcome = _rewritten(document, old, text, rationale) if old else Refusal(f"there is no section `{section}`")
-    if isinstance(outcome, Refusal):
-        return EditedDocument(document, (EditResult(False, outcome.reason),))
-    after = document.with_section(outcome)
-    if after == document:
-        return EditedDocument(
-            document, (EditResult(False, f"section `{outcome.name}` has this text already", repeats=True),)
-        )
-    refused = _over_limit(document, after)
-    if refused:
-        return EditedDocument(document, (EditResult(False, refused.reason),))
-    return EditedDocument(after, (EditResult(True, f"rewrote {outcome.name}"),))
+    try:
+        if old is None:
+            raise Refusal(f"there is no section `{section}`")
+        new = _rewritten(document, old, text, rationale)
+        after = document.with_section(new)
+        if after == document:
+            raise Refusal(f"section `{new.name}` has this text already", repeats=True)
+        _check_limits(document, after)
+    except Refusal as refusal:
+        return EditedDocument(document, (EditResult(False, refusal.reason, repeats=refusal.repeats),))
+    return EditedDocument(after, (EditResult(True, f"rewrote {new.name}"),))
 
 
-def _rewritten(document: Document, old: Section, text: str, rationale: str) -> Section | Refusal:
+def _rewritten(document: Document, old: Section, text: str, rationale: str) -> Section:
     if old.mode == "frozen":
-        return Refusal(f"section `{old.name}` is frozen")
+        raise Refusal(f"section `{old.name}` is frozen")
     reason = hidden_character(text) or describe_unclosed(text)
     if reason:
-        return Refusal(reason)
+        raise Refusal(reason)
     if old.mode == "slow":
         return replace(old, text=below_section(text))
     known = {same_words(rule.text): rule for rule in old.rules}
     seen = {same_words(rule.text) for s in document.sections if s.name != old.name for rule in s.rules}
-    kept_ids = set(document.ids)
+    taken = set(document.ids)
     rules: list[Rule] = []
     for block in blocks_of(text):
-        clean, heading_text = rule_text(block.text, block.mark), topic_text(block.topic)
-        if isinstance(clean, Refusal):
-            return clean
-        if isinstance(heading_text, Refusal):
-            return heading_text
+        clean, topic = rule_text(block.text, block.mark), topic_text(block.topic)
         words = same_words(clean)
         if words in seen:
             continue
         seen.add(words)
-        rule = known.get(words) or Rule(new_id(old.name, clean, kept_ids), clean, None, rationale)
-        kept_ids.add(rule.id)
-        rules.append(replace(rule, text=clean, topic=heading_text, mark=block.mark))
+        rule = known.get(words) or Rule(new_id(old.name, clean, taken), clean, None, rationale)
+        taken.add(rule.id)
+        rules.append(replace(rule, text=clean, topic=topic, mark=block.mark))
     if not rules:
-        return Refusal("the text holds no rule")
+        raise Refusal("the text holds no rule")
     return replace(old, rules=tuple(rules))
 
 
-# ---- JSON -----------------------------------------------------------------------------------------
-
-
 def edit_to_json(edit: Edit) -> dict[str, Any]:
-    """Return an edit as plain values: `op` and its fields, `mark` where it has one."""
+    """Return an edit as plain values: `op` and its fields, `mark` if it has one."""
     op = next(name for name, kind in _KINDS.items() if isinstance(edit, kind))
     return {"op": op, **{name: value for name, value in asdict(edit).items() if name != "mark" or value is not None}}

@@ -18,7 +18,7 @@ _BREAK = re.compile(r"[ \t]*(?:(?:-[ \t]*){3,}|(?:_[ \t]*){3,}|(?:\*[ \t]*){3,})
 _INDENT = 2
 
 Mark = Literal["-", "1.", ""]
-"""How a block begins: as a bullet, as a step of a numbered list, or as plain text such as a paragraph or a table."""
+"""A bullet, a step of a numbered list, or plain text such as a paragraph or a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,17 @@ class MarkdownBlock:
     mark: Mark
 
 
+class Refusal(Exception):  # noqa: N818
+    """Why an edit or a rewrite is refused. `repeats` if the document already has it, so that nothing is lost."""
+
+    def __init__(self, reason: str, repeats: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.repeats = repeats
+
+
 def lines_of(text: str) -> list[str]:
-    """Return the lines of a text, whatever its newlines are, with tabs in front of a line as four spaces."""
+    """Return the lines of a text with any newlines; each tab before a line's text becomes four spaces."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return [_untab(line) if line[:1] in " \t" else line for line in lines]
 
@@ -51,21 +60,25 @@ def _untab(line: str) -> str:
 
 def trim(lines: list[str]) -> list[str]:
     """Return the lines without the blank ones at both ends."""
-    start, end = 0, len(lines)
-    while start < end and not lines[start].strip():
-        start += 1
-    while end > start and not lines[end - 1].strip():
+    start = next((at for at, line in enumerate(lines) if line.strip()), len(lines))
+    return trim_end(lines[start:])
+
+
+def trim_end(lines: list[str]) -> list[str]:
+    """Return the lines without the blank ones at the end."""
+    end = len(lines)
+    while end and not lines[end - 1].strip():
         end -= 1
-    return lines[start:end]
+    return lines[:end]
 
 
 def trim_text(text: str) -> str:
-    """Return the text with plain newlines and without blank lines at its ends."""
+    """Return the text with plain newlines and without blank lines at both ends."""
     return "\n".join(trim(lines_of(text)))
 
 
 def prose(lines: list[str]) -> Iterator[tuple[str, bool]]:
-    """Yield each line, and whether it is prose and not code."""
+    """Yield each line, and whether it is prose rather than code."""
     fences = Fences()
     for line in lines:
         yield line, not fences.code(line)
@@ -81,7 +94,7 @@ def heading(line: str) -> Heading | None:
 
 
 def item_mark(line: str) -> Mark:
-    """Return how a line begins a list item, "" if it does not."""
+    """Return the kind of list item that a line begins, "" for none."""
     found = _BULLET.fullmatch(line)
     return "" if found is None else "-" if found[2] in "-*+" else "1."
 
@@ -89,7 +102,7 @@ def item_mark(line: str) -> Mark:
 def tidy(text: str) -> str:
     """Return the text with one blank line on both sides of every `#` and `##` heading, and one newline at its end.
 
-    Reading a document and writing it again then gives the same bytes. Code stays as it is.
+    Reading a document and writing it again then yields the same bytes. Code is not changed.
     """
     done: list[str] = []
     after_heading = False
@@ -106,10 +119,7 @@ def tidy(text: str) -> str:
 
 
 def below_section(text: str) -> str:
-    """Return the text of a section with its `#` and `##` headings as `###`, below the heading of the section.
-
-    The headings of the sections are `##`, so one of them within a text would begin another section.
-    """
+    """Return the text of a section with its `#` and `##` headings as `###`, because `##` begins another section."""
     lines = []
     for line, is_prose in prose(lines_of(text)):
         found = heading(line) if is_prose else None
@@ -117,16 +127,8 @@ def below_section(text: str) -> str:
     return trim_text("\n".join(lines))
 
 
-def trim_end(lines: list[str]) -> list[str]:
-    """Return the lines without the blank ones at the end."""
-    end = len(lines)
-    while end and not lines[end - 1].strip():
-        end -= 1
-    return lines[:end]
-
-
 def block(text: str, marker: str = "- ") -> str:
-    """Return a rule behind its marker: continuation lines are indented by its width."""
+    """Return a rule after its list marker; continuation lines are indented by the marker's width."""
     first, *rest = text.split("\n")
     return "\n".join([f"{marker}{first}", *(" " * len(marker) + line if line else "" for line in rest)])
 
@@ -135,7 +137,7 @@ def block(text: str, marker: str = "- ") -> str:
 
 
 class _Items:
-    """Collects blocks while the lines of a section go by."""
+    """A parser that collects the blocks of a section line by line."""
 
     def __init__(self) -> None:
         self.done: list[MarkdownBlock] = []
@@ -160,7 +162,7 @@ class _Items:
         self._item, self._kind, self._mark, self._fences = [], "none", "", Fences()
 
     def enter(self, level: int, title: str) -> None:
-        """Open a topic; those that it ends and that held no rule become rules, so that no word is lost."""
+        """Open a topic. Topics that it ends become rules if they have none, so that no text is lost."""
         self.close()
         while self._topics and self._topics[-1][0] >= level:
             _, old, begun = self._topics.pop()
@@ -175,7 +177,7 @@ class _Items:
         return self.done
 
     def line(self, line: str) -> None:
-        """Take the next line."""
+        """Parse the next line."""
         if self._fences.open:
             self._fences.code(line)
             self._item.append(self._cut(line))
@@ -245,8 +247,8 @@ def blocks_of(text: str) -> list[MarkdownBlock]:
     """Return the rules in a section's text.
 
     A list item is a rule, with its nested items and further paragraphs; so is a plain paragraph. Headings of any level
-    become topics, a sub-heading `Top / Sub`; one without any rule below it becomes a rule itself. A code block goes
-    with what stands before it. Which bullets and numbers there were, and thematic breaks, go; nothing else does.
+    become topics, a sub-heading `Top / Sub`; one without rules becomes a rule. A code block belongs to the block before
+    it. Only the characters of bullets and numbers, and thematic breaks, are dropped.
     """
     items = _Items()
     lines = trim(lines_of(text))
@@ -262,87 +264,84 @@ _BREAKS_RULE = re.compile(r"[ \t]*(?:-+|=+|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})[ \t
 _DIRECTION = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why something is refused. `repeats` if the document has it already, so that nothing is lost."""
-
-    reason: str
-    repeats: bool = False
-
-
 def mark_of(text: str) -> Mark | None:
-    """Return the mark that a rule's own text shows: a step where it begins with `1. `, else None."""
+    """Return the mark of a rule's text: `1.` if it begins with a number, else None."""
     return "1." if item_mark(text.lstrip().split("\n")[0]) == "1." else None
 
 
-def rule_text(text: str, mark: Mark = "-") -> str | Refusal:
-    """Return the text of one rule without its list marker, or why it cannot be one.
+def rule_text(text: str, mark: Mark = "-") -> str:
+    """Return the text of one rule without its list marker.
 
     Args:
         text: as it was written, with or without a marker.
-        mark: what the rule is; a paragraph may hold other texts than a list item.
+        mark: the kind of the rule; a paragraph may contain other texts than a list item.
+
+    Raises:
+        Refusal: the text cannot be one rule.
     """
     hidden = hidden_character(text)
     if hidden:
-        return Refusal(hidden)
+        raise Refusal(hidden)
     if len(text) > RULE_CHARACTERS:
-        return Refusal(f"the text is longer than {RULE_CHARACTERS:,} characters")
-    # A rule may be given as the item it was shown as: `- text`.
+        raise Refusal(f"the text is longer than {RULE_CHARACTERS:,} characters")
+    # The text may have the marker with which prompts show a rule: `- text`.
     items = [item.text for item in blocks_of(text)]
     if not items or not any(c.isalnum() for c in text):
-        return Refusal("the text is empty")
+        raise Refusal("the text is empty")
     lines = trim(lines_of(text))
-    broken = _broken(lines)
-    if broken:
-        return Refusal(broken)
+    _check_lines(lines)
     if len(items) == 1:
         lines = items[0].split("\n")
     elif item_mark(lines[0]):
-        return Refusal(f"the text holds {len(items)} rules; an edit speaks of one")
+        raise Refusal(f"the text holds {len(items)} rules; an edit speaks of one")
     clean = "\n".join([lines[0].strip(), *(line.rstrip() for line in lines[1:])])
     blank, marker = ("", f"{mark} ") if mark else ("\n", "")
     around = [MarkdownBlock(None, word, mark or "-") for word in ("before", "after")]
     first, last = (block(each.text, marker or "- ") for each in around)
-    if blocks_of(f"{first}\n{blank}{block(clean, marker)}\n{blank}{last}") != [
-        around[0],
-        MarkdownBlock(None, clean, mark),
-        around[1],
-    ]:
-        return Refusal(f"the text does not stay one {'list item' if mark else 'paragraph'} in markdown")
+    expected = [around[0], MarkdownBlock(None, clean, mark), around[1]]
+    if blocks_of(f"{first}\n{blank}{block(clean, marker)}\n{blank}{last}") != expected:
+        raise Refusal(f"the text does not stay one {'list item' if mark else 'paragraph'} in markdown")
     return clean
 
 
-def _broken(lines: list[str]) -> str | None:
+def _check_lines(lines: list[str]) -> None:
+    """Refuse headings, breaks and unclosed code in a rule."""
     for line, is_prose in prose(lines):
         if is_prose and heading(line.strip()):
-            return f"a rule cannot hold the heading `{line.strip()}`; give a topic instead"
+            raise Refusal(f"a rule cannot hold the heading `{line.strip()}`; give a topic instead")
         if is_prose and _BREAKS_RULE.fullmatch(line):
-            return f"a rule cannot hold the line `{line.strip()}`, which markdown reads as a heading or a break"
-    return describe_unclosed("\n".join(lines))
+            raise Refusal(f"a rule cannot hold the line `{line.strip()}`, which markdown reads as a heading or a break")
+    unclosed = describe_unclosed("\n".join(lines))
+    if unclosed:
+        raise Refusal(unclosed)
 
 
-def topic_text(topic: str | None) -> str | Refusal | None:
-    """Return a topic on one line without heading marks, None for none, or why it cannot be one."""
+def topic_text(topic: str | None) -> str | None:
+    """Return a topic on one line without heading marks, None for none.
+
+    Raises:
+        Refusal: the text cannot be a heading.
+    """
     if topic is None:
         return None
     hidden = hidden_character(topic)
     if hidden:
-        return Refusal(f"in the topic: {hidden}")
+        raise Refusal(f"in the topic: {hidden}")
     words = " ".join(topic.split())
     found = heading(words)
     clean = found.title if found else words
     if not clean:
         return None
     if len(clean) > TOPIC_CHARACTERS:
-        return Refusal(f"the topic is longer than {TOPIC_CHARACTERS} characters")
+        raise Refusal(f"the topic is longer than {TOPIC_CHARACTERS} characters")
     again = heading(f"### {clean}")
     if again is None or again.title != clean or describe_unclosed(clean):
-        return Refusal(f"the topic `{clean}` is not a heading in markdown")
+        raise Refusal(f"the topic `{clean}` is not a heading in markdown")
     return clean
 
 
 def hidden_character(text: str) -> str | None:
-    """Name the first character that a reader could not see: controls, lone surrogates, marks of writing direction."""
+    """Describe the first invisible character: control, lone surrogate, bidirectional mark."""
     for character in text:
         kind = unicodedata.category(character)
         if character in "\n\r\t":
@@ -353,5 +352,5 @@ def hidden_character(text: str) -> str | None:
 
 
 def same_words(text: str) -> str:
-    """Normalize a text to compare its words: case, spaces and the final stop do not count."""
+    """Normalize a text for comparison: ignore case, spaces and the final stop."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).rstrip(".!;, ")

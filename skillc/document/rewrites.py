@@ -1,4 +1,4 @@
-"""A section written anew, as edits: what stays keeps its id, so that history, rejected edits and merging still work."""
+"""A rewritten section as edits. Rules that do not change keep their ids, for history, rejected edits and merging."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from skillc.document.skill import Document, Rule, Section
 
 @dataclass(frozen=True, slots=True)
 class WantedRule:
-    """A rule as the rewritten section must have it.
+    """A rule of the rewritten section.
 
     Attributes:
-        text: "" keeps the words of the rule that is named.
-        topic: the sub-heading; "" for none, None keeps that of the rule that is named.
-        rule: id of the old rule that this one keeps or replaces; None where it is new, or where its words say it.
-        rationale: why, for a rule whose words are new.
-        mark: what it is; None takes it from the text, then from the rule whose words or name it has.
+        text: "" keeps the text of the old rule.
+        topic: the sub-heading; "" for none, None keeps that of the old rule.
+        rule: id of the old rule that this one keeps or replaces; None for a new rule, or one with an old text.
+        rationale: why, for a new text.
+        mark: None takes it from the text, then from the old rule.
     """
 
     text: str = ""
@@ -32,19 +32,18 @@ class WantedRule:
 def edits_to(document: Document, name: str, wanted: Sequence[WantedRule]) -> tuple[Edit, ...] | Refusal:
     """Return the edits that turn a trainable section into the wanted rules, in their order and under their topics.
 
-    A rule is kept where its words stay or where its id is named. What says the same as a rule before it, or as one of
-    another section, is left out. Applied to the document, every edit succeeds, and the section holds what was wanted.
+    A rule is kept if its text does not change or its id is named. A text that an earlier rule or another section
+    already has is left out. Every edit succeeds on the document, and the section then has the wanted rules.
 
     Returns:
-        The edits, none where nothing changes; or why the section cannot be so: it is frozen, over its limit or empty,
-        a text is no rule, an id is not there.
+        The edits, none if nothing changes; or why it is impossible: the section is frozen, over its limit or empty, a
+        text is no rule, an id is unknown.
     """
-    section = trainable_section(document, name)
-    if isinstance(section, Refusal):
-        return section
-    target = _target(document, section, wanted)
-    if isinstance(target, Refusal):
-        return target
+    try:
+        section = trainable_section(document, name)
+        target = _target(document, section, wanted)
+    except Refusal as refusal:
+        return refusal
     if not target:
         return Refusal(f"section `{section.name}` would be empty")
     after = replace(section, rules=tuple(target))
@@ -53,34 +52,28 @@ def edits_to(document: Document, name: str, wanted: Sequence[WantedRule]) -> tup
     return _edits(document, section, target)
 
 
-# ---- what the section shall hold ------------------------------------------------------------------
+# ---- the target -----------------------------------------------------------------------------------
 
 
-def _target(document: Document, section: Section, wanted: Sequence[WantedRule]) -> list[Rule] | Refusal:
-    """Return the wanted rules in reading order; one that is new has no id."""
+def _target(document: Document, section: Section, wanted: Sequence[WantedRule]) -> list[Rule]:
+    """Return the wanted rules in reading order; a new one has no id."""
     old = {rule.id: rule for rule in section.rules}
     by_words = {same_words(rule.text): rule.id for rule in section.rules}
     seen = {same_words(rule.text) for rule in document.rules if rule.id not in old}
     topics = {same_words(rule.topic): rule.topic for rule in section.rules if rule.topic}
-    named = [_named(section, old, want) for want in wanted]
     cleaned: list[tuple[str, str | None, str | None, str, Mark | None]] = []
-    for want, known in zip(wanted, named, strict=True):
-        if isinstance(known, Refusal):
-            return known
+    for want in wanted:
+        known = _named(section, old, want)
         mark = mark_of(want.text) if want.mark is None else want.mark
         like = mark if mark is not None else known.mark if known else "-"
         text = rule_text(want.text or (known.text if known else ""), like)
         topic = topic_text(known.topic if known and want.topic is None else want.topic)
-        if isinstance(text, Refusal):
-            return text
-        if isinstance(topic, Refusal):
-            return topic
         if same_words(text) in seen:
             continue
         seen.add(same_words(text))
         spelled = topics.setdefault(same_words(topic), topic) if topic else None
         cleaned.append((text, spelled, known.id if known else None, want.rationale, mark))
-    # Words count before names: two rules that swap their texts are two rules that move.
+    # Texts are matched before ids: two rules that swap their texts are two rules that move.
     taken = {by_words[same_words(text)] for text, *_ in cleaned if same_words(text) in by_words}
     rules: list[Rule] = []
     for text, topic, claimed, rationale, mark in cleaned:
@@ -94,19 +87,19 @@ def _target(document: Document, section: Section, wanted: Sequence[WantedRule]) 
     return list(Section(section.name, "trainable", rules=tuple(rules)).rules) if rules else []
 
 
-def _named(section: Section, old: dict[str, Rule], want: WantedRule) -> Rule | Refusal | None:
-    """Return the old rule that a wanted one names; an id that is not there is an error only where there is no text."""
+def _named(section: Section, old: dict[str, Rule], want: WantedRule) -> Rule | None:
+    """Return the old rule that a wanted one names. An unknown id is refused only if there is no text."""
     name = (want.rule or "").strip().strip("[]#` ").lower()
-    if name in old:
-        return old[name]
-    return None if want.text.strip() else Refusal(f"there is no rule `{want.rule or ''}` in section `{section.name}`")
+    if name not in old and not want.text.strip():
+        raise Refusal(f"there is no rule `{want.rule or ''}` in section `{section.name}`")
+    return old.get(name)
 
 
-# ---- how to get there -----------------------------------------------------------------------------
+# ---- the edits ------------------------------------------------------------------------------------
 
 
 class _Walk:
-    """A document on its way to the target, and the edits so far."""
+    """The document after the edits so far."""
 
     def __init__(self, document: Document, section: str) -> None:
         self.edits: list[Edit] = []
@@ -119,9 +112,9 @@ class _Walk:
         return section.rules if section else ()
 
     def do(self, *edits: Edit) -> bool:
-        """Apply edits together, or not at all where one is refused."""
+        """Apply edits together, or none if one is refused."""
         applied = apply_edits(self._document, edits)
-        if not all(report.applied for report in applied.results):
+        if not all(result.applied for result in applied.results):
             return False
         self._document = applied.document
         self.edits += edits
@@ -129,7 +122,7 @@ class _Walk:
 
 
 def _edits(document: Document, section: Section, target: Sequence[Rule]) -> tuple[Edit, ...]:
-    """Yield the edits: deletions first, then shorter texts before longer ones, then place by place from the top."""
+    """Return the edits: deletions, then new texts, those that shrink first, then moves and additions from the top."""
     walk = _Walk(document, section.name)
     kept = {rule.id: rule for rule in target if rule.id}
     for rule in section.rules:
@@ -148,7 +141,7 @@ def _edits(document: Document, section: Section, target: Sequence[Rule]) -> tupl
 
 
 def _as_wanted(rules: Sequence[Rule], target: Sequence[Rule], count: int) -> bool:
-    """Return whether the first rules are as wanted."""
+    """Return whether the first rules are those of the target."""
     return [(*_words(r), r.topic) for r in rules[:count]] == [(*_words(r), r.topic) for r in target[:count]]
 
 
@@ -157,7 +150,7 @@ def _words(rule: Rule) -> tuple[str, Mark]:
 
 
 def _placed(walk: _Walk, section: str, target: Sequence[Rule], at: int, want: Rule) -> bool:
-    """Bring the rule of one place there; all before it are in place. False where no move can do it."""
+    """Put the rule of one place there, after all before it are in place; return False if no move can."""
     rules = walk.rules
     if _as_wanted(rules, target, at + 1):
         return True
@@ -178,7 +171,7 @@ def _put(section: str, want: Rule, after: str | None) -> Edit:
 
 
 def _put_first_of_topic(walk: _Walk, section: str, want: Rule, head: str | None) -> bool:
-    """Put a rule first in its topic. No edit inserts before a first rule, so that one is moved behind the new first."""
+    """Put a rule first in its topic: no edit inserts before the first rule, so that one moves behind the new first."""
     if head is None or next(rule.topic for rule in walk.rules if rule.id == head) != want.topic:
         return not want.id and walk.do(_put(section, want, None))
     here = next((rule for rule in walk.rules if rule.id == want.id), None)
@@ -197,13 +190,9 @@ def _before(walk: _Walk, head: str, own: str) -> tuple[Edit, ...]:
 
 def _add_rest(walk: _Walk, section: str, target: Sequence[Rule], at: int) -> None:
     """Delete and add again all rules from one place on, in their order."""
-    for rule in _behind(walk, target, at):
-        walk.do(Delete(rule.id, "the rewrite puts it elsewhere"))
+    placed = {rule.text for rule in target[:at]}
+    for rule in walk.rules:
+        if rule.text not in placed:
+            walk.do(Delete(rule.id, "the rewrite puts it elsewhere"))
     for rule in target[at:]:
         walk.do(_put(section, replace(rule, id=""), None))
-
-
-def _behind(walk: _Walk, target: Sequence[Rule], at: int) -> list[Rule]:
-    """Return the rules that are not in the first places of the target."""
-    done = {rule.text for rule in target[:at]}
-    return [rule for rule in walk.rules if rule.text not in done]

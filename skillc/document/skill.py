@@ -19,14 +19,14 @@ _ID_DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One block of a trainable section: a list item, or a paragraph or a table that its author wrote between them.
+    """One block of a trainable section: a list item, or a paragraph or table between list items.
 
     Attributes:
-        id: stable name, hex digits; it outlives replacements of the text. The target never sees it.
-        text: what the target reads, without the list marker; further lines are part of the same item.
-        topic: the sub-heading it stands under.
+        id: stable hex name, kept when the text is replaced. The target never sees it.
+        text: without the list marker; further lines belong to the same item.
+        topic: the sub-heading above it.
         rationale: why it was added, on what evidence. The target never sees it.
-        mark: what it is; steps of a numbered list are counted where they stand, so that none is wrong after an edit.
+        mark: the kind of block. Steps are numbered when they are written, so that an edit renumbers them.
     """
 
     id: str
@@ -40,12 +40,12 @@ class Rule:
 class Section:
     """A section of the skill.
 
-    A trainable section holds rules, the others a text; a trainable section made from a text splits it. Rules stand in
-    the order in which the target reads them: those without a topic, then topic by topic.
+    A trainable section has rules, made from its text if none are given; the others have a text. Rules are in reading
+    order: those without a topic, then topic by topic.
 
     Attributes:
         limit: the most tokens that the section's body may have.
-        title: the heading that the target reads; None makes it from the name, "" leaves it out.
+        title: the heading; None makes it from the name, "" leaves it out.
     """
 
     name: str
@@ -69,12 +69,14 @@ class Section:
 
     @property
     def body(self) -> str:
-        """What the target reads below the heading."""
-        return body(self)
+        """The text below the heading, without a newline at its end."""
+        if self.mode != "trainable":
+            return self.text
+        return _grouped(self, lambda rule, number: block(rule.text, _marker(rule, number)))
 
     @property
     def tokens(self) -> int:
-        """Tokens of the body, which the limit is about."""
+        """Tokens of the body, which `limit` bounds."""
         return count_tokens(self.body)
 
 
@@ -84,14 +86,14 @@ class Document:
 
     Attributes:
         name: by Agent Skills rules: `route-tickets`.
-        about: what it is for and when to use it; the `description` of the artifact.
+        about: purpose and use; the `description` of the artifact.
         title: the first heading; None makes it from the name, "" leaves it out.
-        task: what is given and what to answer, below the title; no edit can change it.
-        lead: how to take the rules, below the task; shown while there is a rule.
+        task: the task in words, below the title; no edit can change it.
+        lead: how to apply the rules, below the task; left out if the skill has no rule.
         frontmatter: further lines of the artifact's frontmatter, which the target does not see.
 
     Raises:
-        ValueError: two sections or two rules of one name.
+        ValueError: two sections have one name, or two rules one id.
     """
 
     name: str
@@ -125,7 +127,7 @@ class Document:
         return self._places.keys()
 
     def rule(self, id: str) -> Rule | None:  # noqa: A002
-        """Return the rule of an id. Text of frozen and slow sections has no ids, so it cannot be named."""
+        """Return the rule of an id, None if no trainable section has it."""
         place = self._places.get(id)
         return place[1] if place else None
 
@@ -161,11 +163,11 @@ def new_id(section: str, text: str, taken: Collection[str]) -> str:
 
 
 def split_rules(text: str, section: str, taken: Collection[str] = ()) -> tuple[Rule, ...]:
-    """Return the rules in a markdown text. See `markdown.blocks_of` for what becomes a rule.
+    """Return the rules of a markdown text, as `markdown.blocks_of` splits it.
 
     Args:
         text: list items, paragraphs, headings as topics.
-        section: name of the section, part of the ids.
+        section: name of the section, from which ids are made.
         taken: ids that other sections of the document use.
     """
     ids = set(taken)
@@ -180,14 +182,14 @@ def split_rules(text: str, section: str, taken: Collection[str] = ()) -> tuple[R
 def document_of(
     name: str, about: str, parts: Iterable[tuple[str, Mode, str, int | None]], *, task: str = "", lead: str = ""
 ) -> Document:
-    """Return a document from its declaration. Headings in a text become `###`: the sections' own are `##`.
+    """Return a document from its declaration. Headings in a text become `###`, below those of the sections.
 
     Args:
         name: the artifact's name, `route-tickets`.
         about: the description.
         parts: name, mode, initial text and limit in tokens of each section, in order.
-        task: what is given and what to answer.
-        lead: how to take the rules.
+        task: the task in words.
+        lead: how to apply the rules.
     """
     taken: set[str] = set()
     sections: list[Section] = []
@@ -199,23 +201,23 @@ def document_of(
 
 
 def tokens(document: Document) -> int:
-    """Count the tokens of what the target sees."""
+    """Count the tokens that the target sees."""
     return count_tokens(for_target(document))
 
 
 def digest(document: Document) -> str:
-    """Return the sha256 of what the target sees and of `about`, without ids, rationales and limits."""
-    seen = json.dumps([document.about, for_target(document)], ensure_ascii=True)
-    return hashlib.sha256(seen.encode()).hexdigest()
+    """Return the sha256 of `about` and the text that the target sees, without ids, rationales and limits."""
+    text = json.dumps([document.about, for_target(document)], ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def for_target(document: Document) -> str:
     """Return the markdown that the target reads, without ids, rationales and empty sections."""
     title = title_of(document.name) if document.title is None else document.title
     blocks = [f"# {title}"] if title else []
-    blocks += [text for text in _told(document) if text]
+    blocks += _introduction(document)
     for section in document.sections:
-        text = body(section)
+        text = section.body
         if not text.strip():
             continue
         heading = section_title(section)
@@ -224,25 +226,27 @@ def for_target(document: Document) -> str:
 
 
 def for_optimizer(document: Document, notes: Mapping[str, str] | None = None) -> str:
-    """Return the same with rule ids, rationales, each section's mode, its limit and the tokens it uses.
+    """Return the skill with rule ids, rationales, and each section's mode, limit and used tokens.
 
     Args:
         document: the skill.
-        notes: a line more below a rule, by its id.
+        notes: a further line below a rule, by its id.
     """
     blocks = [f"# {document.name}", f"about: {document.about}" if document.about else ""]
-    told = "\n\n".join(text for text in _told(document) if text)
-    blocks += [f"below the title (frozen, {count_tokens(told)} tokens):", told] if told else []
+    introduction = "\n\n".join(_introduction(document))
+    if introduction:
+        blocks += [f"below the title (frozen, {count_tokens(introduction)} tokens):", introduction]
     for section in document.sections:
-        heading = f"## {section.name} ({section.mode}, {_used(section)})"
+        used = f"{section.tokens}" if section.limit is None else f"{section.tokens} of {section.limit}"
+        heading = f"## {section.name} ({section.mode}, {used} tokens)"
         text = _with_ids(section, notes or {}) if section.mode == "trainable" else section.text
         blocks += [heading, text or "(empty)"]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def _told(document: Document) -> tuple[str, str]:
-    """Return the text before the sections: the task and, if there are rules, how to take them."""
-    return document.task, document.lead if document.rules else ""
+def _introduction(document: Document) -> list[str]:
+    """Return the texts before the sections: the task and, if there are rules, how to apply them."""
+    return [text for text in (document.task, document.lead if document.rules else "") if text]
 
 
 def title_of(name: str) -> str:
@@ -254,18 +258,6 @@ def title_of(name: str) -> str:
 def section_title(section: Section) -> str:
     """Return the heading of a section, "" for none."""
     return title_of(section.name) if section.title is None else section.title
-
-
-def body(section: Section) -> str:
-    """Return what the target reads below a section's heading, without a newline at its end."""
-    if section.mode != "trainable":
-        return section.text
-    return _grouped(section, lambda rule, number: block(rule.text, _marker(rule, number)))
-
-
-def _used(section: Section) -> str:
-    used = count_tokens(body(section))
-    return f"{used} tokens" if section.limit is None else f"{used} of {section.limit} tokens"
 
 
 def _with_ids(section: Section, notes: Mapping[str, str]) -> str:
@@ -283,10 +275,9 @@ def _marker(rule: Rule, number: int) -> str:
 
 
 def _grouped(section: Section, line: Callable[[Rule, int], str]) -> str:
-    """Return the rules under their topics; the section keeps them in that order.
+    """Return the rules under their topics, with a blank line between paragraphs and between lists of different kinds.
 
-    `line` is given the rule and its number in its list, counted anew in each, 0 where it is no step. A blank line parts
-    paragraphs, and lists of different kinds.
+    `line` formats a rule and its number in its list, 0 for a rule that is no step.
     """
     blocks: list[str] = []
     before: Rule | None = None

@@ -1,4 +1,4 @@
-"""SKILL.md: the document as a file that any agent can load, and such files as documents."""
+"""Write a document as SKILL.md, which any agent can load, and read such files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 def to_skill_md(document: Document) -> str:
-    """Return the file: frontmatter with `name`, `description` and further keys, then what the target reads."""
+    """Return the file: frontmatter with `name`, `description` and further keys, then the text that the target reads."""
     keys = [f"name: {to_yaml(document.name)}", f"description: {to_yaml(document.about)}"]
     if document.frontmatter:
         keys.append(document.frontmatter)
@@ -29,8 +29,8 @@ def from_skill_md(text: str) -> Document:
     """Return a SKILL.md, or a plain markdown file, as a document of frozen sections.
 
     A section begins at each `## ` heading; the text before the first is the section `preamble`, without a heading.
-    What the target reads is the file's body, with one blank line around `#` and `##` headings. Frontmatter keys other
-    than `name` and `description` are kept as they are; without a name the first heading gives one.
+    The target reads the file's body, with one blank line around `#` and `##` headings. Frontmatter keys other than
+    `name` and `description` are kept. Without a name, the first heading becomes the name.
 
     Raises:
         SkillcError: the frontmatter is not closed.
@@ -45,8 +45,8 @@ def from_skill_md(text: str) -> Document:
     for head, content in sections:
         section = free_name(_slug(head) if head is not None else PREAMBLE, names)
         names.add(section)
-        shown = None if head == title_of(section) else head or ""
-        frozen.append(Section(section, "frozen", content, title=shown))
+        heading_text = None if head == title_of(section) else head or ""
+        frozen.append(Section(section, "frozen", content, title=heading_text))
     further = "\n".join(other_lines(front, ("name", "description")))
     return Document(name, keys.get("description", ""), tuple(frozen), own_title, frontmatter=further)
 
@@ -55,15 +55,15 @@ def as_declared(text: str, declared: Document, *, own: bool) -> Document:
     """Fill the sections of a declared skill with the rules and slow texts of a SKILL.md.
 
     Args:
-        text: of the file.
+        text: the file's text.
         declared: the skill as its program declares it.
-        own: whether skillc wrote the file; then what is frozen in it needs no second look.
+        own: whether skillc wrote the file; its frozen texts are then not compared.
 
     Raises:
-        SkillcError: the file has a text that would be lost.
+        SkillcError: a text of the file would be lost.
     """
     sections = {section_title(section): section for section in declared.sections}
-    told = {
+    introductions = {
         tidy("\n\n".join(part for part in parts if part))
         for parts in ((declared.task, declared.lead), (declared.task,))
     }
@@ -76,7 +76,7 @@ def as_declared(text: str, declared: Document, *, own: bool) -> Document:
             texts[known.name] = section.text
         elif known is None and title:
             lost.append(f"the section `{title}`, which the program does not declare")
-        elif not own and tidy(section.text) not in ({tidy(known.text)} if known else told):
+        elif not own and tidy(section.text) not in ({tidy(known.text)} if known else introductions):
             lost.append(f"the frozen text of `{title}`" if title else "the text above the first `## ` heading")
     if lost:
         raise SkillcError(
@@ -105,14 +105,14 @@ def sections_of(text: str) -> Mapping[str, str]:
 
 
 def validate(name: str, description: str) -> list[str]:
-    """Return how a name and a description break the rules of Agent Skills, empty if they do not."""
+    """Return the rules of Agent Skills that a name and a description break."""
     problems = []
     if not 1 <= len(name) <= NAME_CHARACTERS:
         problems.append(f"the name has {len(name)} characters; 1 to {NAME_CHARACTERS} are allowed")
     if name and not _NAME.fullmatch(name):
         problems.append(
-            f"the name `{name}` may hold only a-z, 0-9 and single hyphens between them; "
-            f"`{_slug(name).replace('_', '-')[:NAME_CHARACTERS].strip('-')}` would do"
+            f"the name `{name}` may contain only a-z, 0-9 and single hyphens between them; "
+            f"`{_slug(name).replace('_', '-')[:NAME_CHARACTERS].strip('-')}` is valid"
         )
     if not description.strip():
         problems.append("the description is empty")
@@ -150,7 +150,7 @@ def _outline(body: str) -> tuple[str | None, list[tuple[str | None, str]]]:
             sections.append((found.title, []))
         else:
             sections[-1][1].append(line)
-    # A heading without text below it would be left out as an empty section: it stays part of the section before.
+    # An empty section would be left out, so a heading without text belongs to the section before.
     whole: list[tuple[str | None, list[str]]] = []
     for head, content in sections:
         if trim(content) or not whole:
@@ -183,9 +183,9 @@ _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0", '"': '\\"', "\\": 
 
 
 def to_yaml(text: str) -> str:
-    """Return a text as one YAML scalar on one line: plain where nothing can go wrong, else double-quoted.
+    """Return a text as one YAML scalar on one line: plain if that is safe, else double-quoted.
 
-    Three hyphens are escaped: the reference validator, like many readers, ends the frontmatter at any `---`.
+    Three hyphens are escaped, because the reference validator ends the frontmatter at any `---`.
     """
     if _PLAIN.fullmatch(text) and text.lower() not in _WORDS and "---" not in text:
         return text
@@ -204,8 +204,7 @@ def _escaped_character(character: str) -> str:
 def read_frontmatter(lines: list[str]) -> Mapping[str, str]:
     """Return the top-level keys of a YAML mapping with their values as text; never raise.
 
-    A list or a mapping below a key comes as its text on one line, and so does what is no valid YAML, such as the common
-    plain value that contains `: `.
+    A list, a mapping and invalid YAML, such as a plain value that contains `: `, become their text on one line.
     """
     found: dict[str, str] = {}
     key, value = "", list[str]()
@@ -238,7 +237,7 @@ def other_lines(lines: list[str], known: Collection[str]) -> list[str]:
 
 
 def further_keys(text: str) -> set[str] | None:
-    """Return the top-level keys of a YAML mapping, None where the text is none or would end the frontmatter."""
+    """Return the top-level keys of a YAML mapping, None if the text is none or would end the frontmatter."""
     lines = text.strip("\n").split("\n")
     if "---" in text or not is_mapping(lines):
         return None
@@ -246,7 +245,7 @@ def further_keys(text: str) -> set[str] | None:
 
 
 def is_mapping(lines: list[str]) -> bool:
-    """Return whether lines between two `---` can be a YAML mapping, and are not text between thematic breaks."""
+    """Return whether lines between two `---` can be a YAML mapping rather than text between thematic breaks."""
     outer = [line for line in lines if line.strip() and line[0] not in " \t#" and not line.startswith("- ")]
     keys = [line for line in outer if _KEY.fullmatch(line.rstrip())]
     return not outer or (bool(keys) and outer[0] is keys[0])

@@ -18,7 +18,7 @@ from skillc.diagnostics.diagnostic import Fix
 from skillc.diagnostics.fixing import apply_fixes
 from skillc.diagnostics.render import difference
 from skillc.document.markdown import below_section
-from skillc.document.skill import Section, body, section_title, title_of
+from skillc.document.skill import Section, section_title, title_of
 from skillc.document.skill_md import from_skill_md, further_keys, read_frontmatter, section_name, to_skill_md
 from skillc.errors import SkillcError
 from skillc.fences import describe_unclosed
@@ -222,7 +222,7 @@ def _lead_with(plan: Plan, texts: Mapping[str, str], names: Mapping[str, str]) -
 
 def _reads_alike(section: Section, text: str) -> bool:
     """Return whether a section of the program already has this text."""
-    return body(Section(section.name, section.mode, below_section(text))) == body(section)
+    return Section(section.name, section.mode, below_section(text)).body == section.body
 
 
 def _parts(text: str, names: Mapping[str, str], inner: Collection[str] = ()) -> _Parts:

@@ -11,7 +11,7 @@ from thorough import example_count
 from skillc.document.edits import Add, Delete, Move, Replace, apply_edits, edit_to_json, rewrite
 from skillc.document.markdown import Mark
 from skillc.document.rewrites import WantedRule, edits_to
-from skillc.document.skill import Document, Rule, body, document_of, for_optimizer, new_id
+from skillc.document.skill import Document, Rule, document_of, for_optimizer, new_id
 from skillc.document.skill_md import from_skill_md, to_skill_md
 from skillc.plan.existing import existing_skill
 
@@ -61,7 +61,7 @@ def test_a_procedure_keeps_its_text_and_each_block_has_an_id() -> None:
     # A code block goes with the item before it, so it is within that item.
     code = "```text\na request -> a code\n```"
     expected = expected.replace(code, "\n".join(f"  {line}" for line in code.split("\n")))
-    assert body(document.sections[0]) == expected
+    assert document.sections[0].body == expected
     assert [rule.mark for rule in document.rules] == ["", "1.", "1.", "1.", "", "-", "-", "1.", "1."]
     assert len({rule.id for rule in document.rules}) == 9
     again = with_rules(expected.replace("### Terms / Numbers", "#### Numbers"))
@@ -75,7 +75,7 @@ def test_real_skills_become_rules_to_the_letter(path: Path) -> None:
     rules = next(section for section in existing_skill(path).sections if section.name == "rules")
     assert rules.mode == "trainable"
     document = with_rules(rules.text)
-    assert body(document.sections[0]) == rules.text
+    assert document.sections[0].body == rules.text
     for rule in document.rules:
         rest = apply_edits(document, [Delete(rule.id)])
         assert rest.results[0].applied
@@ -83,7 +83,7 @@ def test_real_skills_become_rules_to_the_letter(path: Path) -> None:
         changed = apply_edits(document, [Replace(rule.id, f"{rule.text} Always.")])
         assert changed.results[0].applied
         assert [(r.id, r.mark) for r in changed.document.rules] == [(r.id, r.mark) for r in document.rules]
-        lines = zip(body(document.sections[0]).split("\n"), body(changed.document.sections[0]).split("\n"), strict=True)
+        lines = zip(document.sections[0].body.split("\n"), changed.document.sections[0].body.split("\n"), strict=True)
         assert sum(before != after for before, after in lines) == 1
 
 
@@ -94,7 +94,7 @@ def test_steps_are_counted_anew_after_an_edit() -> None:
     def after(*edits: Add | Delete | Move | Replace) -> str:
         applied = apply_edits(document, edits)
         assert all(report.applied for report in applied.results)
-        return body(applied.document.sections[0])
+        return applied.document.sections[0].body
 
     assert after(Delete(one)) == "1. Two.\n   - deeper\n2. Three."
     assert after(Move(two, "start")) == "1. Two.\n   - deeper\n2. One.\n3. Three."
@@ -104,8 +104,8 @@ def test_steps_are_counted_anew_after_an_edit() -> None:
     assert after(Replace(two, "Both.")) == "1. One.\n2. Both.\n3. Three."
     assert after(Replace(two, "Both.", mark="-")) == "1. One.\n\n- Both.\n\n1. Three."
     ten = with_rules("\n".join(f"{i}. step {'abcdefghijk'[i]}" + "\n" + " " * 3 + "more" for i in range(1, 11)))
-    assert body(ten.sections[0]).endswith("10. step k\n    more")
-    assert with_rules(body(ten.sections[0])) == ten
+    assert ten.sections[0].body.endswith("10. step k\n    more")
+    assert with_rules(ten.sections[0].body) == ten
 
 
 def test_the_optimizer_sees_the_numbers() -> None:
@@ -123,7 +123,7 @@ def test_a_whole_new_text_keeps_its_steps() -> None:
     document = with_rules("- One.\n- Two.")
     text = "Do this:\n\n1. Two.\n2. Three."
     applied = rewrite(document, "rules", text)
-    assert body(applied.document.sections[0]) == text
+    assert applied.document.sections[0].body == text
     assert applied.document.rules[1].id == document.rules[1].id
 
 
@@ -150,7 +150,7 @@ def document_with(blocks: list[tuple[str, Mark, str | None]]) -> Document:
 def test_any_blocks_are_read_back_and_reached_by_edits(before, after, named) -> None:
     old, new = document_with(before), document_with(after)
     target = new.sections[0].rules
-    assert [(r.text, r.mark, r.topic) for r in with_rules(body(new.sections[0])).rules] == [
+    assert [(r.text, r.mark, r.topic) for r in with_rules(new.sections[0].body).rules] == [
         (r.text, r.mark, r.topic) for r in target
     ]
     wanted = [WantedRule(r.text, r.topic or "", r.id if named else None, mark=r.mark) for r in target]

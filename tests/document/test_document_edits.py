@@ -17,7 +17,7 @@ from skillc.document.edits import (
     rewrite,
 )
 from skillc.document.markdown import MarkdownBlock, blocks_of
-from skillc.document.skill import Document, Rule, Section, body, document_of, for_target, new_id
+from skillc.document.skill import Document, Rule, Section, document_of, for_target, new_id
 from skillc.document.skill_md import from_skill_md, to_skill_md
 
 FROZEN = "You route tickets.\n\n- If it is a frozen rule: keep it."
@@ -263,7 +263,7 @@ def test_an_edit_never_touches_a_frozen_section_and_never_misses_silently(edits:
     assert FROZEN in for_target(after)
     for section in after.sections:
         if section.mode == "trainable":
-            assert blocks_of(body(section)) == [
+            assert blocks_of(section.body) == [
                 MarkdownBlock(rule.topic, rule.text, rule.mark) for rule in section.rules
             ]
     again = from_skill_md(to_skill_md(after))

@@ -21,7 +21,6 @@ from skillc.document.skill import (
     Document,
     Rule,
     Section,
-    body,
     digest,
     document_of,
     for_optimizer,
@@ -357,8 +356,8 @@ def test_the_artifact_holds_no_id_and_no_rationale() -> None:
         ("", "x", ["0 characters"]),
         ("-a", "x", ["hyphens"]),
         ("a-", "x", ["hyphens"]),
-        ("a--b", "x", ["`a-b` would do"]),
-        ("Route_Tickets", "x", ["`route-tickets` would do"]),
+        ("a--b", "x", ["`a-b` is valid"]),
+        ("Route_Tickets", "x", ["`route-tickets` is valid"]),
         ("a", "", ["empty"]),
         ("a", "x" * 1025, ["1025"]),
     ],
@@ -456,5 +455,5 @@ def test_document_imports_no_dspy_no_litellm_no_sockets() -> None:
 
 def test_body_is_what_the_limit_speaks_of() -> None:
     document = small()
-    assert body(document.sections[0]) == "- one two three\n- four five"
+    assert document.sections[0].body == "- one two three\n- four five"
     assert document.sections[0].tokens == 7
