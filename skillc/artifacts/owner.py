@@ -1,4 +1,4 @@
-"""Which program a compiled skill belongs to, so that no two programs write one folder and count one lock's looks."""
+"""The program that a compiled skill belongs to: two programs never share a folder or the looks of a lock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from pathlib import Path
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.errors import SkillcError
+from skillc.gates.terms import TextConstant, calls
 from skillc.plan.lock import Lock
+from skillc.plan.schema import Plan
+from skillc.user_code import code_digest
 
 _DIGEST = "sha256:"
 
@@ -16,9 +19,10 @@ _DIGEST = "sha256:"
 def path_to(program: Path, base: Path) -> str:
     """Return how a lock in `base` names a program: by the path from `base`, with `/`.
 
-    A path that leaves the user's projects would name folders of one machine. Its digest replaces it.
+    A path that leaves the user's projects would name folders of one machine, so its digest replaces it.
     """
-    whole, start = _place(program), base.resolve()
+    # A program that is a link keeps its own name.
+    whole, start = program.parent.resolve() / program.name, base.resolve()
     try:
         between = Path(os.path.relpath(whole, start)).as_posix()
         meeting = Path(os.path.commonpath((whole, start)))
@@ -38,15 +42,15 @@ def check_owner(program: Path, paths: ArtifactPaths, lock: Lock | None) -> None:
     owner = other_owner(program, paths, lock)
     if owner is not None:
         raise SkillcError(
-            f"`{paths.folder}` is the compiled skill of {owner}, and `{program}` has a skill of that name too",
-            hint="rename one of the two skills, or compile one with `--output` into another folder",
+            f"`{paths.folder}` is the compiled skill of {owner}, and `{program}` has a skill of the same name",
+            hint="rename one of the two skills, or compile one into another folder with `--output`",
         )
 
 
 def other_owner(program: Path, paths: ArtifactPaths, lock: Lock | None) -> str | None:
-    """Return how a message names the other program that a lock belongs to, None if it belongs to this one.
+    """Return the name in messages of the other program that owns a lock, None if this program owns it.
 
-    A program that is gone, or that has no skill of this name any more, was renamed or moved: its skill is free.
+    A program that is gone, or has no skill of this name any more, was renamed or moved, and owns nothing.
     """
     if lock is None or lock.program.path == path_to(program, paths.base):
         return None
@@ -56,20 +60,20 @@ def other_owner(program: Path, paths: ArtifactPaths, lock: Lock | None) -> str |
     place = _named(paths, lock)
     if not place.is_file() or _same(place, program) or paths.name not in _skills_in(place):
         return None
-    return f"`{_shown(place)}`"
+    return f"`{_relative(place)}`"
 
 
 def is_of(program: Path, paths: ArtifactPaths, lock: Lock) -> bool:
-    """Return whether a lock may belong to a program; in locks without a path, by the name of the file alone."""
+    """Return whether a lock may belong to a program; locks without a path are matched by the file's name."""
     if lock.program.path is None:
         return lock.program.file == program.name
     return other_owner(program, paths, lock) is None
 
 
 def program_of(paths: ArtifactPaths, lock: Lock) -> Path | None:
-    """Return the program that a lock names, None if it is not there."""
+    """Return the program that a lock names, None if it is missing."""
     place = _named(paths, lock)
-    return Path(_shown(place)) if place.is_file() else None
+    return _relative(place) if place.is_file() else None
 
 
 def _named(paths: ArtifactPaths, lock: Lock) -> Path:
@@ -79,17 +83,12 @@ def _named(paths: ArtifactPaths, lock: Lock) -> Path:
     return Path(os.path.normpath(base / path))
 
 
-def _place(program: Path) -> Path:
-    """Return the place of a program without links in its folders; a program that is a link keeps its own name."""
-    return program.parent.resolve() / program.name
-
-
 def _digest(place: Path) -> str:
     return _DIGEST + hashlib.sha256(place.as_posix().encode()).hexdigest()[:16]
 
 
 def _is_above_projects(folder: Path) -> bool:
-    """Return whether a folder holds whole machines' or users' trees: a root, or a folder above the user's own."""
+    """Return whether a folder is a root, or above the home folder."""
     try:
         home = Path.home().resolve()
     except RuntimeError:
@@ -98,7 +97,7 @@ def _is_above_projects(folder: Path) -> bool:
 
 
 def _skills_in(program: Path) -> set[str]:
-    """Artifact names of the skills of a program, even of one with errors."""
+    """Return the artifact names of the skills of a program, even of one with errors."""
     from skillc.frontend import check_file
     from skillc.plan.resolve import artifact_name
 
@@ -116,8 +115,22 @@ def _same(one: Path, other: Path) -> bool:
         return False
 
 
-def _shown(place: Path) -> str:
-    try:
-        return str(place.relative_to(Path.cwd()))
-    except ValueError:
-        return str(place)
+def _relative(path: Path) -> Path:
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def own_code_digest(plan: Plan, root: Path) -> str | None:
+    """Return the digest of the Python files that a plan names, without running them; None if it names none."""
+    found = {
+        function.value
+        for metric in plan.metrics
+        for call in calls(metric.term)
+        if call.function == "python" and isinstance(function := call.arguments[0], TextConstant)
+    }
+    names = sorted(found | {model.backend for model in plan.models.values() if model.backend is not None})
+
+    def read(path: str) -> bytes | None:
+        place = root / path
+        return place.read_bytes() if place.is_file() else None
+
+    return hashlib.sha256("\n".join(code_digest(read, name) for name in names).encode()).hexdigest() if names else None

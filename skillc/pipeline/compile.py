@@ -1,20 +1,21 @@
-"""`skillc compile`, whole: plan → data → loop → test → artifact, in the order of events."""
+"""`skillc compile`: plan → data → loop → test → artifact, in the order of events."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import TypedDict
 
 from pydantic import JsonValue
 
 from skillc.artifact_paths import ArtifactPaths
-from skillc.artifacts.locking import check_starts, lock_of, program_lock
-from skillc.artifacts.written import WrittenCopies
-from skillc.data.split import split_digest
+from skillc.artifacts.owner import own_code_digest, path_to
+from skillc.data.dataset import Dataset
+from skillc.data.split import check_unused, marks, split_digest
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned
@@ -24,20 +25,37 @@ from skillc.models.failures import EndpointUnreachable
 from skillc.models.ledger import ClosingReserve
 from skillc.models.serving.records import ServerSummary
 from skillc.optimize.engine import Engine
-from skillc.optimize.final import Tested, final_test
+from skillc.optimize.final import Arm, Tested, final_test
 from skillc.optimize.loop.train import Trained, train
 from skillc.optimize.methods.run import train_by_method
 from skillc.optimize.observer import Observer, cut_by
-from skillc.plan.digest import run_id
+from skillc.plan.digest import DECISION_VERSION, plan_digest, run_id
 from skillc.plan.initial import initial_document
-from skillc.plan.lock import Lock, LookLock, add_look, merge_looks, write_lock
+from skillc.plan.lock import (
+    ArmLock,
+    ChargedLock,
+    DataLock,
+    Lock,
+    LookLock,
+    ModelLock,
+    ProgramLock,
+    SkillLock,
+    TestLock,
+    ValidationLock,
+    add_look,
+    merge_looks,
+    read_lock,
+    write_lock,
+)
 from skillc.program.artifact import artifact_texts, write_artifact, write_attributes
 from skillc.run.folder import RunFolder, RunInfo, begin_run, changed_since_unfinished, finish_run
 from skillc.run.history import head_of, history_text, read_history, union, write_history
 from skillc.run.session import RunRecord, Session, open_record, parts_of_run
 from skillc.run.stop import Stop
+from skillc.run.time_left import book_total
+from skillc.syntax.nodes import Use
 from skillc.versions.candidate import Withheld, find_candidate, looks_of, withhold
-from skillc.versions.hand_edits import ArtifactSnapshot, changed_since, free_paths, protect
+from skillc.versions.hand_edits import ArtifactSnapshot, WrittenCopies, changed_since, free_paths, protect
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +63,10 @@ class Job:
     """What to compile and where to write.
 
     Attributes:
-        output: the folder that gets the skill's folder and the files beside it.
+        output: the folder of the skill's folder and the files beside it.
         home: the `.skillc` folder.
-        force: overwrite a skill that was edited by hand, that skillc did not write or that another program owns.
-        fresh: ask the models anew, whatever this or another run was answered.
+        force: overwrite a skill that was edited by hand, that another tool wrote or that another program owns.
+        fresh: ignore recorded outcomes and cached replies.
     """
 
     planned: Planned
@@ -60,7 +78,7 @@ class Job:
 
     @property
     def paths(self) -> ArtifactPaths:
-        """Where the skill is written."""
+        """The files that the compile writes."""
         return ArtifactPaths(self.output, self.planned.plan.skill.artifact)
 
 
@@ -69,12 +87,12 @@ class Compiled:
     """The result of a compile.
 
     Attributes:
-        baselines: the goal's mean of simple classifiers on test, by name.
+        baselines: mean goal of simple classifiers on test, by name.
         artifact: SKILL.md as this compile wrote it, delivered or not.
-        kept: files that were edited while the compile ran; the skill was written to another folder because of them.
+        kept: files that were edited during the compile, so that the skill was written to another folder.
         served: reports of the servers that skillc ran.
-        interrupted: whether the user ended it, in the loop or in the final test.
-        lost: the error of a model that stayed out of reach, in the loop or in the final test; None where none did.
+        interrupted: whether the user stopped the loop or the final test.
+        lost: the error of a model that became unreachable in the loop or the final test.
         withheld: why the skill was not delivered; None if it was.
     """
 
@@ -92,31 +110,29 @@ class Compiled:
 
 
 class StoppedEarly(SkillcError):  # noqa: N818
-    """The user or the clock ended the run before there was anything to write."""
+    """The user or the deadline ended the run before there was anything to write."""
 
     def __init__(self, reason: str) -> None:
         why = "interrupted" if reason == "interrupted" else "the budget's `time` was reached"
         super().__init__(
             f"{why} before the initial skill was measured, so there is nothing to write",
-            hint="the same command goes on from here",
+            hint="run the same command to resume",
         )
         self.status = 130 if reason == "interrupted" else 3
 
 
-_OTHER_FORMAT = (
-    "an earlier version of skillc recorded this run in another format, so it begins anew; cached replies are used again"
-)
+_OTHER_FORMAT = "an earlier version of skillc recorded this run in another format, so it starts anew"
 
 
 @dataclass(frozen=True, slots=True)
 class CompileRun:
-    """A run in its folder, ready to search.
+    """An open run, ready to search.
 
     Attributes:
-        name: of the run.
+        name: id of the run.
         initial: the program's own skill.
-        looks: at the test split, before this run's own.
-        before: the compiled skill as the run finds it.
+        looks: earlier looks at the test split.
+        before: the compiled skill at the start of the run.
     """
 
     job: Job
@@ -129,27 +145,27 @@ class CompileRun:
     looks: tuple[LookLock, ...]
     before: ArtifactSnapshot
     folder: RunFolder
-    about: RunInfo
+    info: RunInfo
 
     def finish(self, trained: Trained, tested: Tested) -> Compiled:
-        """Write the skill, and note that the run came to its end."""
+        """Write the skill, and mark the run as finished unless it was cut short."""
         self.record.settle()
         compiled = _write(self, trained, tested)
         if self.session.client.lost is not None:
             return replace(compiled, lost=self.session.client.lost)
         if self.session.stop.reason == "interrupted":
             return replace(compiled, interrupted=True)
-        finish_run(self.folder, self.about)
+        finish_run(self.folder, self.info)
         return compiled
 
 
 def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None = None) -> Compiled:
-    """Compile a job under a client's budget until it is finished or `stop` is asked.
+    """Compile a job under a client's budget, until the loop ends or a stop is requested.
 
     Raises:
         SkillcError: models, data, metrics or files cannot be used.
-        BudgetReached: the caps do not even admit the baseline.
-        EndpointUnreachable: a model stayed out of reach before the initial skill was measured.
+        BudgetReached: the caps do not admit the baseline.
+        EndpointUnreachable: a model was unreachable before the initial skill was measured.
     """
     own = job.planned.plan.optimize.method == "skillc"
 
@@ -166,7 +182,7 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
 def open_run(
     job: Job, observer: Observer, client: Client, stop: Stop | None, start: Document | None = None
 ) -> Iterator[CompileRun]:
-    """Open the run of a job in its folder; `start` is the skill that it begins with, by default the program's.
+    """Open the run of a job; `start` is the skill that it begins with, by default the program's.
 
     Raises:
         SkillcError: data, metrics or files cannot be used.
@@ -176,7 +192,7 @@ def open_run(
     candidate = find_candidate(job.planned, job.paths, force=job.force)
     for note in before.notes:
         observer.note(note)
-    check_starts(job.planned, dataset)
+    _check_start(job.planned, dataset)
     endpoints = {name: role.endpoint for name, role in client.roles.items()}
     parts = parts_of_run(plan, job.planned.root, dataset, endpoints, start)
     name = run_id(parts)
@@ -188,29 +204,28 @@ def open_run(
         changed = changed_since_unfinished(folder, job.planned.path.name, parts)
         if changed:
             observer.note(_left_unfinished(changed))
-        about = begin_run(folder, store, job.planned.path.name, parts, fresh=job.fresh)
-        with open_record(store, client, about.salt) as record:
+        info = begin_run(folder, store, job.planned.path.name, parts, fresh=job.fresh)
+        with open_record(store, client, info.salt) as record:
             session = Session(plan, client, observer, stop, record)
             reserve = ClosingReserve(client.ledger, job.estimated.bounds)
             engine = session.engine(dataset, session.rollouts(meter), reserve, estimated=job.estimated)
             looks = looks_of(before.lock, candidate.lock)
-            yield CompileRun(
-                job, name, session, record, engine, initial_document(plan), meter, looks, before, folder, about
-            )
+            initial = initial_document(plan)
+            yield CompileRun(job, name, session, record, engine, initial, meter, looks, before, folder, info)
 
 
 def _left_unfinished(changed: Sequence[str]) -> str:
     what = ", ".join(f"the {part}" if part != "skillc" else "skillc itself" for part in changed)
-    return f"an earlier run of this program was not finished; since then these changed: {what}. a new run begins"
+    return f"an earlier run of this program is unfinished; changed since: {what}. a new run starts"
 
 
 async def search_and_test(
     run: CompileRun, search: Callable[[Engine, Document], Awaitable[Trained]], *, unless: Document | None = None
 ) -> tuple[Trained, Tested | None]:
-    """Search and run the final test; no test where the search found no other skill than `unless`.
+    """Search, then run the final test unless the best skill is still `unless`.
 
     Raises:
-        StoppedEarly: the user or the clock ended the run before the initial skill was measured.
+        StoppedEarly: the user or the deadline ended the run before the initial skill was measured.
     """
     async with run.session.client.connected():
         try:
@@ -233,17 +248,18 @@ def _look(trained: Trained, name: str) -> LookLock:
 def _write(run: CompileRun, trained: Trained, tested: Tested) -> Compiled:
     """Write the skill, its lock last.
 
-    A skill without the required verdict goes to the candidate folder. Where somebody edited files while the compile
-    ran, the skill goes to another folder beside them. In both cases the files in place stay as they are, except that
-    their lock counts this look at the test split.
+    A skill without the required verdict goes to the candidate folder. If files were edited while the compile ran, the
+    skill goes to another folder beside them. In both cases the present files stay, and their lock counts this look at
+    the test split.
     """
-    job, name, before, watch = run.job, run.name, run.before, run.session.watch
-    plan, dataset, decisions = job.planned.plan, job.estimated.dataset, watch.decisions
-    now, kept = changed_since(before, job.planned.path, job.paths)
+    job, watch = run.job, run.session.watch
+    plan, decisions = job.planned.plan, watch.decisions
+    now, kept = changed_since(run.before, job.planned.path, job.paths)
     candidate, written = find_candidate(job.planned, job.paths, force=job.force), WrittenCopies(job.home)
     withheld = withhold(plan, tested.verdict.verdict, job.paths)
-    known = merge_looks(looks_of(before.lock, now), looks_of(candidate.lock))
-    looks = add_look(known, _look(trained, name))[0] if tested.verdict.n else known
+    looks = merge_looks(looks_of(run.before.lock, now), looks_of(candidate.lock))
+    if tested.verdict.n:
+        looks, _ = add_look(looks, _look(trained, run.name))
     if withheld is not None:
         paths, kept = candidate.paths, ()
         for note in candidate.save_edits(written):
@@ -258,26 +274,126 @@ def _write(run: CompileRun, trained: Trained, tested: Tested) -> Compiled:
     earlier = read_history(paths.history)
     if withheld is None:
         earlier = union([*earlier, *candidate.history()])
-    write_history(paths.history, history_text(earlier, name, decisions))
+    write_history(paths.history, history_text(earlier, run.name, decisions))
     write_attributes(paths)
     spent = run.session.client.ledger.snapshot()
-    lock = lock_of(
-        program_lock(job.planned, paths.base),
-        plan,
-        dataset,
-        trained,
-        tested,
-        spent,
-        name,
-        looks,
-        digests,
-        history=head_of(name, decisions),
-    )
+    lock = _lock(run, trained, tested, spent, paths, looks, digests)
     write_lock(paths.lock, lock)
     written.end(paths)
     if paths == job.paths:
         for note in candidate.remove(written):
             watch.note(note)
+    dataset = job.estimated.dataset
     baselines = model_free_means(plan, dataset, dataset.test, run.meter)
     served = run.session.client.servers.summaries()
     return Compiled(trained, tested, lock, paths.skill, spent, baselines, kept, served, withheld=withheld)
+
+
+# ---- the lock -------------------------------------------------------------------------------------
+
+
+def _lock(
+    run: CompileRun,
+    trained: Trained,
+    tested: Tested,
+    spent: dict[str, JsonValue],
+    paths: ArtifactPaths,
+    looks: tuple[LookLock, ...],
+    digests: Mapping[str, str],
+) -> Lock:
+    """Return the lock of a finished compile.
+
+    Args:
+        run: the run.
+        trained: the result of the loop.
+        tested: the final test.
+        spent: the ledger's snapshot.
+        paths: where the skill was written.
+        looks: at the test split, this one included.
+        digests: of the written files, by their paths from the lock.
+    """
+    plan, dataset, verdict = run.job.planned.plan, run.job.estimated.dataset, tested.verdict
+    return Lock(
+        decision_version=DECISION_VERSION,
+        run=run.name,
+        program=_program_lock(run.job.planned, paths.base),
+        data=DataLock(
+            digest=dataset.digest,
+            train=len(dataset.train),
+            validation=len(dataset.validation),
+            test=len(dataset.test),
+            used=marks((*dataset.train, *dataset.validation)),
+        ),
+        skill=SkillLock(initial=digest(trained.state.initial), best=digest(trained.state.best)),
+        files=dict(digests),
+        models={role: ModelLock(model=m.model, parameters=m.parameters) for role, m in plan.models.items()},
+        verdict=verdict.verdict,
+        reason=verdict.reason,
+        test=TestLock(
+            **_arms(tested.test),
+            gain=verdict.gain,
+            interval=verdict.interval,
+            p=verdict.p,
+            n=verdict.n,
+            groups=verdict.groups,
+            look=verdict.look,
+            alpha=verdict.alpha,
+            smallest_detectable=None if verdict.detectable is None else Fraction(verdict.detectable),
+        ),
+        validation=ValidationLock(**_arms(tested.validation)),
+        charged=_charged(book_total(spent, "charged")),
+        stopped=f"{trained.stopped} after decision {trained.state.decisions}",
+        looks=looks,
+        quarantined=trained.quarantined,
+        history=head_of(run.name, run.session.watch.decisions),
+    )
+
+
+def _program_lock(planned: Planned, base: Path) -> ProgramLock:
+    """Return the program, the options that changed its plan, and the digest of its Python code."""
+    plan = planned.plan
+    return ProgramLock(
+        file=planned.path.name,
+        path=path_to(planned.path, base),
+        plan=plan_digest(plan),
+        options=planned.options,
+        code=own_code_digest(plan, planned.root),
+    )
+
+
+class _Arms(TypedDict):
+    none: ArmLock
+    initial: ArmLock
+    best: ArmLock
+
+
+def _arms(arms: Mapping[str, Arm]) -> _Arms:
+    none, initial, best = (ArmLock(mean=arms[name].mean, n=arms[name].n) for name in ("none", "initial", "best"))
+    return _Arms(none=none, initial=initial, best=best)
+
+
+def _charged(total: Mapping[str, JsonValue]) -> ChargedLock:
+    bounds = total["bounds"]
+    assert isinstance(bounds, dict)
+    return ChargedLock.model_validate(
+        {
+            "calls": total["calls"],
+            "prompt_tokens": total["prompt"],
+            "reply_tokens": total["completion"],
+            "cost": Fraction(str(total["cost_nano"] or 0)) / 10**9,
+            "bound_tokens": bounds["tokens"],
+        }
+    )
+
+
+def _check_start(planned: Planned, dataset: Dataset) -> None:
+    """Refuse to start from a compiled skill that was trained on examples of the present test split.
+
+    Raises:
+        SkillcError: as `check_unused`, or the lock beside such a skill is damaged.
+    """
+    for statement in planned.checked.program.statements:
+        if isinstance(statement, Use) and statement.file is not None and statement.file.value.lower().endswith(".md"):
+            paths = ArtifactPaths.of_skill_file(planned.root / statement.file.value)
+            if paths is not None and paths.lock.exists():
+                check_unused(read_lock(paths.lock).data.used, dataset.test, skill=statement.file.value)

@@ -1,7 +1,8 @@
-"""What a compile says at its end: the summary that `--json` prints, and the short table."""
+"""The reports of `compile` and `compile --sanity`: JSON and tables."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from rich.text import Text
 from skillc.document.skill import for_target
 from skillc.gates.units import format_amount, unit_of_metric
 from skillc.optimize.final import Arm
+from skillc.run.time_left import book_total
 from skillc.stats.verdict import Verdict
 from skillc.text import joined
 
@@ -26,7 +28,7 @@ _NAMES = {"none": "no skill", "initial": "initial skill", "best": "compiled skil
 
 
 def compile_json(compiled: Compiled) -> dict[str, JsonValue]:
-    """The object that `compile --json` prints; verdict, test and validation are those of the lock."""
+    """Return the object that `compile --json` prints; verdict, test and validation are those of the lock."""
     lock = compiled.lock.model_dump(mode="json")
     return {
         "format_version": 1,
@@ -51,7 +53,7 @@ def compile_json(compiled: Compiled) -> dict[str, JsonValue]:
 
 
 def _parts_json(tables: tuple[dict[str, Arm], dict[str, Arm]]) -> JsonValue:
-    """Means and numbers of examples of one part of the goal, as the lock has them for the goal."""
+    """Return the means of one part of the goal, as the lock has them for the goal."""
     return {
         split: {
             name: {"mean": None if arm.mean is None else round(float(arm.mean), 6), "n": arm.n}
@@ -62,8 +64,8 @@ def _parts_json(tables: tuple[dict[str, Arm], dict[str, Arm]]) -> JsonValue:
 
 
 def compile_table(compiled: Compiled, goal: str) -> RenderableType:
-    """The end of a compile on a terminal."""
-    tested = compiled.tested
+    """Return the report of a compile for a terminal."""
+    tested, gain = compiled.tested, compiled.tested.over_none
     rows = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
     rows.add_column(goal)
     rows.add_column("validation (selected on)", justify="right")
@@ -82,48 +84,40 @@ def compile_table(compiled: Compiled, goal: str) -> RenderableType:
         rows,
         Text(),
         _verdict(tested.verdict, _unbeaten(compiled)),
-        *_over_none(compiled),
+        *([] if gain is None else [Text(f"compared  {points(gain)} points against no skill on test (not tested)")]),
         _facts(compiled),
     )
 
 
 def _headline(compiled: Compiled) -> list[Text]:
-    """What the user must not miss: the skill was not delivered, or a delivered one did worse on test."""
+    """Return the warning that the skill was not delivered, or was delivered and did worse on test."""
     verdict, withheld = compiled.tested.verdict, compiled.withheld
     arms = compiled.tested.test
-    below = f"{percent(arms['best'].mean)} on test, and the initial skill has {percent(arms['initial'].mean)}"
+    scores = f"{percent(arms['best'].mean)} on test, the initial skill {percent(arms['initial'].mean)}"
     if withheld is not None:
         text = f"not delivered: the verdict is `{withheld.verdict}`, and `{withheld.required}` is required"
         if _is_below(verdict):
-            text += f"; the candidate has {below}"
+            text += f"; the candidate has {scores}"
     elif _is_below(verdict):
-        text = f"below the initial skill: the compiled skill has {below}; it was delivered all the same"
-        text += ", `require improved` in the program prevents that"
+        text = f"below the initial skill: the compiled skill has {scores}, and was delivered; "
+        text += "`require improved` in the program prevents that"
     else:
         return []
     return [Text(text, style="bold red" if _is_below(verdict) else "bold yellow"), Text()]
 
 
 def _is_below(verdict: Verdict) -> bool:
-    """Whether the skill did worse than the initial one on test, significantly or not."""
+    """Return whether the skill did worse than the initial one on test, significantly or not."""
     return verdict.gain is not None and verdict.gain < 0
 
 
 def _part(arm: Arm, compiled: Compiled, metric: str) -> str:
-    """The mean of a part of the goal in its own unit."""
+    """Render the mean of a part of the goal in its unit."""
     if arm.mean is None:
         return "–"
     plan = compiled.trained.engine.plan.metric(metric)
     unit = unit_of_metric(plan.unit, plan.low, plan.high)
     return percent(arm.mean) if unit.name == "%" else format_amount(arm.mean, unit, 2)
-
-
-def _over_none(compiled: Compiled) -> list[Text]:
-    """The gain over no skill, which nothing is claimed by."""
-    gain = compiled.tested.over_none
-    if gain is None:
-        return []
-    return [Text(f"compared  {points(gain)} points against no skill on test, which the verdict does not judge")]
 
 
 def sanity_json(found: SanityResult) -> dict[str, JsonValue]:
@@ -146,14 +140,14 @@ def sanity_json(found: SanityResult) -> dict[str, JsonValue]:
 
 
 def sanity_text(found: SanityResult, goal: str) -> Text:
-    """The end of a sanity check: what came through each stage, what is broken, and the skill where it changed."""
+    """Return the report of a sanity check: counts of each stage, the broken one, and the skill if it changed."""
     funnel = found.funnel
     stages = (
         f"{funnel.failures} of {found.examples} failed, {funnel.answered} of {funnel.asked} reflections read, "
         f"{funnel.edits} edits proposed, {funnel.fitting} fit the skill, {funnel.curing} passed the screen, "
         f"{funnel.accepted} of {funnel.candidates} candidates accepted"
     )
-    text = Text(f"sanity    {found.examples} training examples, trained and validated on alike; nothing is written\n")
+    text = Text(f"sanity    {found.examples} training examples, also used as validation; nothing is written\n")
     text.append(f"{goal:<9} {percent(found.before)} before, {percent(found.after)} after\n")
     text.append(f"stages    {stages}\n")
     text.append("verdict   ")
@@ -173,17 +167,17 @@ def _score(arm: Arm) -> str:
 
 
 def percent(value: Fraction | None) -> str:
-    """A mean of the goal: `61.9 %`."""
+    """Render a mean of the goal: `61.9 %`."""
     return "–" if value is None else f"{float(value) * 100:.1f} %"
 
 
 def points(value: Fraction) -> str:
-    """A difference of two means: `+12.1`."""
+    """Render a difference of two means: `+12.1`."""
     return f"{float(value) * 100:+.1f}"
 
 
 def _unbeaten(compiled: Compiled) -> str:
-    """The best baseline without a model, where the compiled skill does not beat it on test."""
+    """Name the best model-free baseline if the compiled skill does not beat it on test."""
     name, mean = max(compiled.baselines.items(), key=lambda item: item[1], default=("", Fraction(0)))
     best = compiled.tested.test["best"].mean
     return f"not above `{name}` (no model): {percent(mean)}" if best is not None and name and best <= mean else ""
@@ -207,48 +201,36 @@ def _verdict(verdict: Verdict, unbeaten: str = "") -> Text:
 def _facts(compiled: Compiled) -> Text:
     stopped, ahead = compiled.trained.stopped, compiled.trained.engine.ahead
     lines = spent_lines(compiled.spent)
-    if _total(compiled.spent, "paid").get("calls") != _total(compiled.spent, "charged").get("calls"):
-        lines.append(f"paid      {spent_line(compiled.spent, 'paid')}: what the network took, over all sessions")
+    if book_total(compiled.spent, "paid").get("calls") != book_total(compiled.spent, "charged").get("calls"):
+        lines.append(
+            f"paid      {spent_line(compiled.spent, 'paid')}: sent over all sessions, the rest came from the cache"
+        )
     lines += [f"served    {served.line}" for served in compiled.served]
     if ahead.sent:
-        lines.append(
-            f"ahead     {ahead.sent:,} of the rollouts were sent before their step, {ahead.wasted:,} for nothing"
-        )
+        lines.append(f"ahead     prefetched {ahead.sent:,} rollouts, {ahead.wasted:,} wasted")
     on = ""
     if compiled.interrupted or stopped == "time":
-        on = "; the same command goes on"
+        on = "; the same command resumes"
     elif stopped in ("calls", "tokens", "cost"):
-        on = f"; with a larger `{stopped}` the same command goes on"
-    lines += [
-        f"stopped   {compiled.lock.stopped}, {compiled.trained.state.accepted} accepted{on}",
-    ]
+        on = f"; the same command with a larger `{stopped}` resumes"
+    lines.append(f"stopped   {compiled.lock.stopped}, {compiled.trained.state.accepted} accepted{on}")
     if compiled.lost is not None:
         lines += [f"lost      {compiled.lost.message}", f"          {compiled.lost.hint}"]
-    lines += _places(compiled)
+    withheld = compiled.withheld
+    if withheld is None:
+        lines.append(f"skill     {compiled.artifact}")
+    else:
+        lines.append(f"skill     {withheld.path} is {'unchanged' if withheld.delivered else 'not written yet'}")
+        lines.append(f"candidate {compiled.artifact}; `--require none` delivers it")
     if compiled.kept:
         names = joined([str(path) for path in compiled.kept])
-        lines.append(f"kept      {names}: edited while the compile ran, so the new skill is in another folder")
+        lines.append(f"kept      {names}: edited during the compile, so the new skill is in another folder")
     return Text("\n".join(lines))
 
 
-def _places(compiled: Compiled) -> list[str]:
-    """Where the skill is, delivered or not."""
-    withheld = compiled.withheld
-    if withheld is None:
-        return [f"skill     {compiled.artifact}"]
-    skill = f"{withheld.place} is unchanged" if withheld.delivered else f"there is no {withheld.place} yet"
-    return [f"skill     {skill}", f"candidate {compiled.artifact}; `--require none` delivers it"]
-
-
-def _total(spent: dict[str, JsonValue], book: str) -> dict[str, JsonValue]:
-    lines = spent.get(book)
-    total = lines.get("total") if isinstance(lines, dict) else None
-    return total if isinstance(total, dict) else {}
-
-
 def spent_line(spent: dict[str, JsonValue], book: str = "charged") -> str:
-    """Calls, tokens and dollars of the whole run in one book."""
-    total = _total(spent, book)
+    """Render calls, tokens and dollars of the whole run in one book."""
+    total = book_total(spent, book)
     if not total:
         return "nothing"
     nano = total.get("cost_nano")
@@ -258,14 +240,14 @@ def spent_line(spent: dict[str, JsonValue], book: str = "charged") -> str:
 
 
 def spent_lines(spent: dict[str, JsonValue]) -> list[str]:
-    """What was charged, and how much of it is a bound."""
+    """Render the charges, and which part of them is a bound."""
     bounds = bounds_line(spent)
     return [f"spent     {spent_line(spent)}", *([f"          {bounds}"] if bounds else [])]
 
 
 def bounds_line(spent: dict[str, JsonValue], book: str = "charged") -> str | None:
-    """How much of one book is a bound, None where nothing is."""
-    total = _total(spent, book)
+    """Render the part of one book that is a bound, None if there is none."""
+    total = book_total(spent, book)
     found = _bounds(total)
     if found is None:
         return None
@@ -274,8 +256,8 @@ def bounds_line(spent: dict[str, JsonValue], book: str = "charged") -> str | Non
     return f"{of} usage was not reported: {tokens:,} tokens are reserved bounds"
 
 
-def _bounds(total: dict[str, JsonValue]) -> tuple[int, int] | None:
-    """Calls without a reported usage, and the tokens that were reserved for them; None where there are none."""
+def _bounds(total: Mapping[str, JsonValue]) -> tuple[int, int] | None:
+    """Return the number of calls without reported usage and their reserved tokens, None without such calls."""
     found = total.get("bounds")
     calls, tokens = (found.get("calls"), found.get("tokens")) if isinstance(found, dict) else (0, 0)
     return (calls, tokens) if isinstance(calls, int) and isinstance(tokens, int) and calls else None

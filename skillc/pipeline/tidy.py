@@ -114,7 +114,7 @@ def tidy_job(job: Job, skill: Document, observer: Observer, client: Client, stop
         run.record.settle()
         compiled = None if tested is None else run.finish(trained, tested)
         if compiled is None and trained.stopped == TIDIED:
-            finish_run(run.folder, run.about)
+            finish_run(run.folder, run.info)
         examples, goal = trained.engine.dataset.validation, job.planned.plan.goal.name
         before, after = (arm(trained.engine, each, examples, goal) for each in (skill, trained.state.best))
         lines = [

@@ -1,7 +1,7 @@
-"""The candidate: a compiled skill that misses the required verdict, in a folder beside the delivered skills.
+"""The candidate: a compiled skill without the required verdict, in a folder beside the delivered skills.
 
-`skills.candidate/route-tickets/SKILL.md`, with module, lock and history beside it as for a delivered skill. Agents load
-`skills`, so they never see it. Its lock keeps the looks at the test split where no delivered lock exists yet. The next
+`skills.candidate/route-tickets/SKILL.md` has module, lock and history beside it like a delivered skill. Agents load
+`skills`, so they never see it. Its lock keeps the looks at the test split until a delivered lock exists. The next
 compile that delivers takes over its history and removes it.
 """
 
@@ -15,7 +15,6 @@ from pydantic import JsonValue
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.artifacts.owner import check_owner, other_owner
-from skillc.artifacts.written import WrittenCopies
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
 from skillc.frontend import Planned
@@ -23,7 +22,7 @@ from skillc.plan.lock import Lock, LookLock, merge_looks, read_lock
 from skillc.plan.schema import Plan
 from skillc.program.artifact import attributes_of, check_folder
 from skillc.run.history import read_history
-from skillc.versions.hand_edits import HandEdit, hand_edits
+from skillc.versions.hand_edits import HandEdit, WrittenCopies, hand_edits, overwrite_note
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +30,15 @@ class Withheld:
     """A skill that was not delivered.
 
     Attributes:
-        required: the verdict that delivers.
-        verdict: the one that the final test gave.
-        place: SKILL.md of the delivered skill.
-        delivered: whether an earlier skill is there.
+        required: the verdict that the program requires.
+        verdict: of the final test.
+        path: SKILL.md of the delivered skill.
+        delivered: whether an earlier skill was delivered.
     """
 
     required: str
     verdict: str
-    place: Path
+    path: Path
     delivered: bool
 
 
@@ -56,7 +55,7 @@ class Candidate:
     """The candidate of one program.
 
     Attributes:
-        lock: None if there is no candidate, or if it is another program's.
+        lock: None without a candidate, or if it is another program's.
     """
 
     paths: ArtifactPaths
@@ -71,19 +70,19 @@ class Candidate:
         return read_history(self.paths.history) if self.lock is not None else []
 
     def save_edits(self, written: WrittenCopies) -> Iterator[str]:
-        """Copy files that were edited by hand into `.skillc`, and return a note on each.
+        """Copy files that were edited by hand into `.skillc`, and yield a note on each.
 
         Raises:
             SkillcError: a file cannot be read, or the copy cannot be written.
         """
         for edit in self._edits(written):
-            yield f"`{edit.path}` was edited by hand and is overwritten; a copy is `{written.keep(edit.content)}`"
+            yield overwrite_note(edit, written)
 
     def remove(self, written: WrittenCopies) -> Iterator[str]:
-        """Remove the candidate because a later skill was delivered, and return a note on each file that stays.
+        """Remove the candidate because a later skill was delivered; yield a note on each file that stays.
 
-        The lock goes last, so that a compile that was killed here goes on removing. A file that was edited by hand
-        stays, and so does the lock that tells it from skillc's own.
+        The lock goes last, so that a resumed compile continues the removal. A file that was edited by hand stays, and
+        with it the whole candidate.
 
         Raises:
             SkillcError: a file cannot be removed.
@@ -92,7 +91,7 @@ class Candidate:
             return
         edited = [edit.path for edit in self._edits(written)]
         for path in edited:
-            yield f"`{path}` was edited by hand, so the candidate stays there; remove it if it is not needed"
+            yield f"`{path}` was edited by hand, so the candidate is kept; remove it if it is not needed"
         if edited:
             return
         try:
@@ -111,7 +110,7 @@ class Candidate:
 
 
 def find_candidate(planned: Planned, paths: ArtifactPaths, *, force: bool = False) -> Candidate:
-    """Return the candidate of a program, whether there is one or not.
+    """Return the candidate of a program, which need not exist.
 
     Args:
         planned: the program.
@@ -119,8 +118,8 @@ def find_candidate(planned: Planned, paths: ArtifactPaths, *, force: bool = Fals
         force: take over the candidate of another program.
 
     Raises:
-        SkillcError: the program may need the folder and cannot have it: another program's candidate or a file is there,
-            a merge left it open, or its lock is damaged.
+        SkillcError: the program may need the folder but cannot use it: it contains a file or another program's
+            candidate, has unresolved conflicts, or its lock is damaged.
     """
     found = paths.candidate
     needed = planned.plan.required_verdict is not None

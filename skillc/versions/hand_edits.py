@@ -1,23 +1,30 @@
-"""Files of a compiled skill that were edited by hand: found by the lock's digests, shown, never overwritten unasked."""
+"""Hand edits of a compiled skill: find them by the lock's digests, show them, and refuse to overwrite them.
+
+Before a skill is written, copies of its texts are kept in `.skillc/written` under their digests, with a note on the
+files to be replaced. The note is removed once the lock is written. After a kill in between, new files are beside an old
+lock: the note tells them from hand edits.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
+import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
 from skillc.artifacts.owner import check_owner, path_to
-from skillc.artifacts.written import WrittenCopies
 from skillc.conflict import check_merged
 from skillc.diagnostics.render import difference
 from skillc.errors import SkillcError
+from skillc.files import write_atomically
 from skillc.frontend import Planned
 from skillc.plan.lock import Lock, has_digest, read_lock
 from skillc.program.artifact import check_folder
-from skillc.run.folder import HOME
+from skillc.run.folder import HOME, make_home
 from skillc.text import joined, listed
 from skillc.versions.git import repository_of
 from skillc.versions.taking import is_taken
@@ -25,12 +32,12 @@ from skillc.versions.taking import is_taken
 
 @dataclass(frozen=True, slots=True)
 class HandEdit:
-    """A file that is not as skillc wrote it.
+    """A file that differs from what skillc wrote.
 
     Attributes:
-        content: the file now.
-        written: what skillc wrote; None where neither `.skillc` nor git has it.
-        foreign: whether skillc never wrote a file there.
+        content: the present content.
+        written: the content that skillc wrote; None if neither `.skillc` nor git has it.
+        foreign: whether skillc never wrote the file.
     """
 
     path: Path
@@ -40,7 +47,7 @@ class HandEdit:
 
     @property
     def difference(self) -> str:
-        """A unified diff from what was written, line ends aside; empty where that is not known."""
+        """A unified diff from the written content, ignoring line ends; empty if that is unknown."""
         if self.written is None:
             return ""
         return difference(str(self.path), _text(self.written), _text(self.content))
@@ -50,32 +57,31 @@ class HandEditedError(SkillcError):
     """Files that were edited by hand would be overwritten.
 
     Attributes:
-        difference: what the edits changed, as unified diffs.
+        difference: the edits as unified diffs.
     """
 
     def __init__(self, edits: Sequence[HandEdit], program: Path, *, hint: str | None = None) -> None:
         names = listed([edit.path for edit in edits], "and")
-        was = "was" if len(edits) == 1 else "were"
+        was, them = ("was", "it") if len(edits) == 1 else ("were", "them")
+        force = f"overwrite {them} with `--force`"
         if all(edit.foreign for edit in edits):
             message = f"{names} {was} not written by skillc and would be overwritten"
-            hint = hint or "write elsewhere with `--output`, or overwrite it with `--force`"
+            fix = f"write elsewhere with `--output`, or {force}"
         else:
             message = f"{names} {was} edited by hand and would be overwritten"
             unknown = [f"`{edit.path}`" for edit in edits if edit.written is None and not edit.foreign]
             if unknown:
-                message += f"; no difference is shown for {joined(unknown)}: neither `.skillc` nor git has the "
-                message += "compiled text"
-            force = f"`--force` overwrites {'it' if len(edits) == 1 else 'them'}"
-            if any(edit.path.name == SKILL_FILE for edit in edits):
-                take = f"`skillc compile {program} --take-edits` writes the edits of SKILL.md into the program"
-                force = f"{take}; {force}"
-            hint = hint or force
+                message += f"; cannot show the difference of {joined(unknown)}: the compiled text is neither in "
+                message += "`.skillc` nor in git"
+            take = f"take the edits of SKILL.md into the program with `skillc compile {program} --take-edits`"
+            fix = f"{take}, or {force}" if any(edit.path.name == SKILL_FILE for edit in edits) else force
+        hint = hint or fix
         super().__init__(message, hint=hint)
         self.difference = "".join(edit.difference for edit in edits)
 
 
 def hand_edits(paths: ArtifactPaths, lock: Lock | None, written: WrittenCopies) -> tuple[HandEdit, ...]:
-    """Return the files of a compiled skill that are neither as its lock says nor left by a killed compile.
+    """Return the files of a compiled skill that differ from its lock and from what a killed compile wrote.
 
     Raises:
         SkillcError: a file cannot be read.
@@ -93,10 +99,10 @@ def hand_edits(paths: ArtifactPaths, lock: Lock | None, written: WrittenCopies) 
 
 
 def edit_of_skill(program: Path, paths: ArtifactPaths) -> HandEdit | None:
-    """Return the hand edit of a program's SKILL.md, None if it is as skillc wrote it or is not there.
+    """Return the hand edit of a program's SKILL.md, None if it is unedited or missing.
 
     Raises:
-        SkillcError: skillc never wrote it, another program owns it, or a merge left it open.
+        SkillcError: skillc never wrote the file, another program owns it, or it has unresolved conflicts.
     """
     check_folder(paths)
     lock = read_lock(paths.lock) if paths.lock.exists() else None
@@ -106,19 +112,19 @@ def edit_of_skill(program: Path, paths: ArtifactPaths) -> HandEdit | None:
     if found is not None and found.foreign:
         raise SkillcError(
             f"`{paths.skill}` was not written by skillc, so it has no edits to take",
-            hint='start from it: `use "./SKILL.md" as mine` takes over the sections of a skill',
+            hint='start from it instead: `use "./SKILL.md" as mine` imports the sections of a skill',
         )
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class ArtifactSnapshot:
-    """A compiled skill as a compile finds it.
+    """A compiled skill at the start of a compile.
 
     Attributes:
         lock: None before the first compile.
-        digests: of the files that the compile will write, None for one that is not there.
-        notes: what the user should know before anything is spent.
+        digests: of the files that the compile will write, None for a missing one.
+        notes: for the user, before anything is spent.
     """
 
     lock: Lock | None
@@ -127,19 +133,19 @@ class ArtifactSnapshot:
 
 
 def protect(planned: Planned, paths: ArtifactPaths, home: Path, *, force: bool = False) -> ArtifactSnapshot:
-    """Refuse to compile over what another program, an editor or another tool wrote.
+    """Refuse to overwrite what another program, an editor or another tool wrote.
 
-    Edits that the program holds already are no loss: `--take-edits` may have put them there.
+    Edits that the program already contains are no loss: `--take-edits` may have put them there.
 
     Args:
         planned: the program.
         paths: where its skill goes.
-        home: the `.skillc` folder with copies of what was written.
-        force: overwrite it; edited files are copied into `home` first.
+        home: the `.skillc` folder with copies of written files.
+        force: overwrite; edited files are copied into `home` first.
 
     Raises:
-        HandEditedError: a file was edited by hand, or skillc did not write it.
-        SkillcError: another program owns the skill, or no skill can be written there.
+        HandEditedError: a file was edited by hand or not written by skillc.
+        SkillcError: another program owns the skill, or the folder cannot be used.
     """
     check_folder(paths)
     lock = read_lock(paths.lock) if paths.lock.exists() else None
@@ -150,18 +156,31 @@ def protect(planned: Planned, paths: ArtifactPaths, home: Path, *, force: bool =
     if edits and not force:
         raise HandEditedError(edits, planned.path)
     for edit in edits:
-        notes.append(f"`{edit.path}` was edited by hand and is overwritten; a copy is `{written.keep(edit.content)}`")
+        notes.append(overwrite_note(edit, written))
     if lock is not None and not force and lock.program.path not in (None, path_to(planned.path, paths.base)):
-        notes.append(f"`{paths.folder}` was compiled from `{lock.program.file}`, which is gone: taken for this program")
-    return ArtifactSnapshot(lock, digests_of(paths), tuple(notes))
+        notes.append(
+            f"`{paths.folder}` was compiled from `{lock.program.file}`, which is gone: this program takes it over"
+        )
+    contents = {path: content_of(path) for path in paths.files.values()}
+    digests = {path: None if each is None else hashlib.sha256(each).hexdigest() for path, each in contents.items()}
+    return ArtifactSnapshot(lock, digests, tuple(notes))
+
+
+def overwrite_note(edit: HandEdit, written: WrittenCopies) -> str:
+    """Keep a copy of an edited file; return the note that it is overwritten.
+
+    Raises:
+        SkillcError: the copy cannot be written.
+    """
+    return f"`{edit.path}` was edited by hand and is overwritten; a copy is in `{written.keep(edit.content)}`"
 
 
 def changed_since(
     before: ArtifactSnapshot, program: Path, paths: ArtifactPaths
 ) -> tuple[Lock | None, tuple[Path, ...]]:
-    """Return the lock as it is now, and the files that somebody else changed since the compile began.
+    """Return the present lock, and the files that were edited since the compile began.
 
-    A file that another compile of this program wrote fits the lock of now, and is no such file.
+    A file that another compile of this program wrote matches the present lock, and does not count.
 
     Raises:
         SkillcError: a file cannot be read.
@@ -185,7 +204,7 @@ def changed_since(
 
 
 def free_paths(paths: ArtifactPaths) -> ArtifactPaths:
-    """Return paths beside a skill where nothing is: `skills.new`, `skills.new-2` and so on."""
+    """Return unused paths beside a skill: `skills.new`, `skills.new-2` and so on."""
     whole = paths.base.resolve() if paths.base.name in ("", "..") else paths.base
     numbers = itertools.count(2)
     name = f"{whole.name}.new"
@@ -195,10 +214,10 @@ def free_paths(paths: ArtifactPaths) -> ArtifactPaths:
 
 
 def content_of(path: Path) -> bytes | None:
-    """Return the content of a file, None where there is none.
+    """Return the content of a file, None if it is missing.
 
     Raises:
-        SkillcError: it cannot be read.
+        SkillcError: the file cannot be read.
     """
     try:
         return path.read_bytes()
@@ -208,18 +227,8 @@ def content_of(path: Path) -> bytes | None:
         raise SkillcError(f"`{path}` cannot be read: {problem.strerror}") from problem
 
 
-def digests_of(paths: ArtifactPaths) -> Mapping[Path, str | None]:
-    """Return the digest of each file that a compile writes, None for one that is not there.
-
-    Raises:
-        SkillcError: a file cannot be read.
-    """
-    contents = {path: content_of(path) for path in paths.files.values()}
-    return {path: None if each is None else hashlib.sha256(each).hexdigest() for path, each in contents.items()}
-
-
 def _originals(paths: ArtifactPaths, path: Path, digest: str, written: WrittenCopies) -> Iterator[bytes]:
-    """Yield the content of a digest, from `.skillc` or from git."""
+    """Yield the content with a digest, from `.skillc` or from git."""
     kept = written.content(digest)
     if kept is not None:
         yield kept
@@ -239,3 +248,79 @@ def _originals(paths: ArtifactPaths, path: Path, digest: str, written: WrittenCo
 
 def _text(content: bytes) -> str:
     return content.decode("utf-8", errors="replace").replace("\r\n", "\n")
+
+
+# ---- copies of written files ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenCopies:
+    """Copies of written files in one `.skillc` folder.
+
+    Attributes:
+        home: the `.skillc` folder, which need not exist.
+    """
+
+    home: Path
+
+    @property
+    def folder(self) -> Path:
+        """The folder of copies and notes."""
+        return self.home / "written"
+
+    def keep(self, content: bytes) -> Path:
+        """Keep a content under its digest and return its path.
+
+        Raises:
+            SkillcError: it cannot be written.
+        """
+        path = self.folder / hashlib.sha256(content).hexdigest()
+        if not path.exists():
+            self._write(path, content)
+        return path
+
+    def content(self, digest: str) -> bytes | None:
+        """Return the content with a digest, None if there is no copy or it is damaged."""
+        try:
+            content = (self.folder / digest).read_bytes()
+        except OSError:
+            return None
+        return content if has_digest(content, digest) else None
+
+    def begin(self, paths: ArtifactPaths, texts: Mapping[Path, str]) -> dict[str, str]:
+        """Keep the texts of a skill and note that they are about to be written.
+
+        Returns:
+            Their digests, by their paths from the lock.
+
+        Raises:
+            SkillcError: a copy cannot be written.
+        """
+        digests = {paths.key(path): self.keep(text.encode()).name for path, text in texts.items()}
+        self._write(self._note(paths), json.dumps(digests, indent=2, sort_keys=True).encode() + b"\n")
+        return digests
+
+    def unfinished(self, paths: ArtifactPaths) -> Mapping[str, str]:
+        """Return the digests of files that a killed compile wrote or was about to write, by their paths."""
+        try:
+            noted = json.loads(self._note(paths).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return {str(name): str(digest) for name, digest in noted.items()} if isinstance(noted, dict) else {}
+
+    def end(self, paths: ArtifactPaths) -> None:
+        """Remove the note: the lock lists the files now."""
+        self._note(paths).unlink(missing_ok=True)
+
+    def _note(self, paths: ArtifactPaths) -> Path:
+        """Return the note of one skill, different for each `--output` folder, also after the project was moved."""
+        base = os.path.relpath(paths.base.resolve(), self.home.resolve())
+        return self.folder / f"{paths.name}-{hashlib.sha256(base.encode()).hexdigest()[:8]}.json"
+
+    def _write(self, path: Path, content: bytes) -> None:
+        try:
+            make_home(self.home)
+            self.folder.mkdir(exist_ok=True)
+            write_atomically(path, content)
+        except OSError as problem:
+            raise SkillcError(f"`{path}` cannot be written: {problem.strerror}") from problem

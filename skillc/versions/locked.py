@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from skillc.artifact_paths import CANDIDATE_SUFFIX, LOCK_SUFFIX, SKILL_FILE, ArtifactPaths
-from skillc.artifacts.locking import own_code_digest
-from skillc.artifacts.owner import check_owner, is_of
+from skillc.artifacts.owner import check_owner, is_of, own_code_digest
 from skillc.checking import CheckedFile
 from skillc.conflict import UnmergedError, is_mark
 from skillc.data.dataset import Dataset, load

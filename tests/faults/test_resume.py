@@ -202,7 +202,7 @@ def test_a_run_that_an_earlier_version_recorded_begins_anew_with_the_cached_repl
     (store.parent / "outcomes.jsonl").write_text("{}\n")
     finish(nursery, server, folder)
     told = " ".join((folder / "stderr.txt").read_text().split())
-    assert "an earlier version of skillc recorded this run in another format, so it begins anew" in told
+    assert "an earlier version of skillc recorded this run in another format, so it starts anew" in told
     assert server.total == once
     assert compiled(folder) == written
     assert list(store.parent.glob("*.jsonl")) == []
@@ -265,7 +265,7 @@ def test_a_change_under_an_unfinished_run_is_named_and_starts_another(nursery, s
     change(folder)
     finish(nursery, server, folder)
     told = " ".join((folder / "stderr.txt").read_text().split())
-    assert f"was not finished; since then these changed: {named}. a new run begins" in told
+    assert f"is unfinished; changed since: {named}. a new run starts" in told
     assert len(list((folder / ".skillc" / "runs").iterdir())) == 2
 
 
@@ -297,7 +297,7 @@ def test_ctrl_c_writes_the_best_skill_so_far_at_once_and_says_how_to_go_on(nurse
     assert server.total - before <= 2 * IN_FLIGHT
     said = (folder / "stdout.txt").read_text()
     assert "interrupted after decision" in said
-    assert "the same command goes on" in said
+    assert "the same command" in said
     written = compiled(folder)
     assert written["sort-things/SKILL.md"]
     assert is_prefix(written, bytes_of_whole)

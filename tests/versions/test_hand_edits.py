@@ -10,12 +10,11 @@ from click.testing import CliRunner
 from shops import edited, learnable, write_shop
 
 from skillc.artifact_paths import ArtifactPaths
-from skillc.artifacts.written import WrittenCopies
 from skillc.cli import skillc
 from skillc.errors import SkillcError
 from skillc.frontend import plan_file
 from skillc.plan.lock import read_lock
-from skillc.versions.hand_edits import HandEditedError, free_paths, protect
+from skillc.versions.hand_edits import HandEditedError, WrittenCopies, free_paths, protect
 from skillc.versions.locked import locked_findings
 
 PROGRAM = edited(
@@ -150,7 +149,7 @@ def test_with_force_a_copy_of_the_edit_is_kept(shop):
     edit(PATHS.skill, "One answer", "One short answer")
     before = PATHS.skill.read_bytes()
     (note,) = guarded(force=True).notes
-    assert "is overwritten; a copy is" in note
+    assert "is overwritten; a copy is in" in note
     assert Path(note.rpartition("`")[0].rpartition("`")[2]).read_bytes() == before
 
 
@@ -163,7 +162,7 @@ def test_without_copy_and_git_no_difference_is_invented(shop):
     with pytest.raises(HandEditedError) as refused:
         guarded()
     assert refused.value.difference == ""
-    assert "neither `.skillc` nor git has the compiled text" in refused.value.message
+    assert "the compiled text is neither in `.skillc` nor in git" in refused.value.message
 
 
 def test_a_damaged_copy_is_not_shown(shop):
