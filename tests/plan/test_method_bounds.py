@@ -74,11 +74,11 @@ def test_the_numbers_are_those_of_the_installed_optimizers():
     import dspy
     from dspy.teleprompt import mipro_optimizer_v2
 
-    from skillc.budget import methods
+    from skillc.budget import steps
 
-    assert max(mode["n"] for mode in mipro_optimizer_v2.AUTO_RUN_SETTINGS.values()) == methods._MOST_CANDIDATES
-    assert mipro_optimizer_v2.MIN_MINIBATCH_SIZE == methods._WHOLE_VALIDATION
+    assert max(mode["n"] for mode in mipro_optimizer_v2.AUTO_RUN_SETTINGS.values()) == steps._MOST_CANDIDATES
+    assert mipro_optimizer_v2.MIN_MINIBATCH_SIZE == steps._WHOLE_VALIDATION
     compile_ = inspect.signature(dspy.MIPROv2.compile).parameters
-    assert compile_["minibatch_size"].default == methods.MINIBATCH
-    assert compile_["minibatch_full_eval_steps"].default == methods.FULL_EVERY
+    assert compile_["minibatch_size"].default == steps.MINIBATCH
+    assert compile_["minibatch_full_eval_steps"].default == steps.FULL_EVERY
     assert inspect.signature(dspy.GEPA.__init__).parameters["reflection_minibatch_size"].default == 3
