@@ -12,7 +12,7 @@ from skillc.budget.bounds import Bounds
 from skillc.budget.spend import Spend, SpendBound
 from skillc.budget.steps import most_questions, most_rollouts, right_cases, scheduled_steps
 from skillc.diagnostics.diagnostic import Diagnostic, Severity
-from skillc.gates.stages import grouped_by
+from skillc.gates.stages import group_fields
 from skillc.gates.units import format_duration, format_quantity
 from skillc.language.loop import OptimizePlan, SchedulePlan
 from skillc.plan import figures
@@ -193,7 +193,7 @@ def _data(plan: Plan, bounds: Bounds) -> list[Row]:
         *_shown_gain(plan, bounds),
         ("group", data.group or "each input by itself"),
     ]
-    for field in grouped_by(plan.gates):
+    for field in group_fields(*(gate.term for gate in plan.gates)):
         smallest = sizes.smallest_group(field)
         if smallest is not None:
             rows.append(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from skillc.gates.stages import OTHER, SMALLEST_GROUP
 from skillc.plan.schema import ModelPlan, PricePlan
 
 _MILLION = 1_000_000
@@ -123,10 +124,6 @@ class Least:
         return self.preflight + self.baseline + self.once + self.decision * self.decisions + self.test
 
 
-POOLED_BELOW = 20
-OTHER = "other"
-
-
 @dataclass(frozen=True, slots=True)
 class Extent:
     """Tokens of one kind of text over the examples, by the counter of the language: rounded-up mean, and the most."""
@@ -171,8 +168,8 @@ class Sizes:
         counts = self.values.get(field)
         if not counts:
             return None
-        groups = [(size, name) for name, size in counts.items() if size >= POOLED_BELOW]
-        pooled = sum(size for size in counts.values() if size < POOLED_BELOW)
+        groups = [(size, name) for name, size in counts.items() if size >= SMALLEST_GROUP]
+        pooled = sum(size for size in counts.values() if size < SMALLEST_GROUP)
         if pooled:
             groups.append((pooled, OTHER))
         size, name = min(groups)

@@ -1,7 +1,7 @@
 """Decide gates on partial evidence: the answer is definite as soon as no further result can change it.
 
-Every number is an interval that holds its value under any completion of what is not measured yet, so a definite answer
-is the one that full evidence gives.
+Every number is an interval that contains its value under any completion of the missing measurements, so a definite
+answer equals the answer on full evidence.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from skillc.errors import SkillcError
 from skillc.gates.evidence import Evidence
-from skillc.gates.functions import interval_of, is_on_batch, multiplicity
+from skillc.gates.functions import RUN_FUNCTIONS, interval_of, is_on_batch, multiplicity
 from skillc.gates.intervals import EVERYTHING, POSITIVE, UNIT, Interval, Truth, maximum, minimum
 from skillc.gates.stages import Gate, reads_batch, without_batch
 from skillc.gates.terms import (
@@ -29,6 +29,7 @@ from skillc.gates.terms import (
     SkillState,
     StateTerm,
     Term,
+    sides,
 )
 
 
@@ -37,9 +38,9 @@ class GateDecision:
     """The answer of several gates together.
 
     Attributes:
-        truth: their AND.
+        truth: their conjunction.
         blame: the first gate in declared order that is FALSE.
-        truths: each gate's own answer.
+        truths: the answer of each gate.
     """
 
     truth: Truth
@@ -47,16 +48,15 @@ class GateDecision:
     truths: tuple[tuple[str, Truth], ...]
 
 
-_NOTHING: Mapping[str, Truth] = MappingProxyType({})
-
-
-def decide_all(gates: Sequence[Gate], evidence: Evidence, before: Mapping[str, Truth] = _NOTHING) -> GateDecision:
-    """Decide all gates on what is known.
+def decide_all(
+    gates: Sequence[Gate], evidence: Evidence, before: Mapping[str, Truth] = MappingProxyType({})
+) -> GateDecision:
+    """Decide gates, in declared order.
 
     Args:
         gates: in declared order.
-        evidence: what is known.
-        before: the definite answers on less evidence, which stay whatever else becomes known.
+        evidence: the measurements so far.
+        before: definite answers on less evidence, which more evidence cannot change.
     """
     truths = tuple(
         (gate.name, before[gate.name] if gate.name in before else _decide_applicable(gate.term, evidence))
@@ -67,10 +67,9 @@ def decide_all(gates: Sequence[Gate], evidence: Evidence, before: Mapping[str, T
 
 
 def _decide_applicable(term: Term, evidence: Evidence) -> Truth:
-    """As `decide`; where there is no batch, the rest of the gate may still hold, and nothing fails for the lack of it.
+    """Decide a gate; without a batch, decide it without the comparisons that read the batch, and never reject it.
 
-    The rest is the gate with each comparison that reads the batch taken for what its `and` or `or` does not depend on,
-    so it never holds where the gate fails whatever a batch would say.
+    The remaining condition never holds where the gate would fail for every batch.
     """
     truth = decide(term, evidence)
     if truth is not Truth.UNKNOWN or evidence.batch.examples:
@@ -80,10 +79,10 @@ def _decide_applicable(term: Term, evidence: Evidence) -> Truth:
 
 
 def decide(term: Term, evidence: Evidence) -> Truth:
-    """Decide one gate on what is known.
+    """Decide one condition.
 
     Raises:
-        TypeError: the term is no condition; the checker lets none such through.
+        TypeError: the term is no condition, which the checker rules out.
     """
     if not isinstance(term, Operation):
         raise TypeError(f"not a condition: {term}")
@@ -99,10 +98,10 @@ def decide(term: Term, evidence: Evidence) -> Truth:
 
 
 def value(term: Term, evidence: Evidence) -> Interval:
-    """The interval that a number of run level is known to be in.
+    """The interval that contains a number of run level.
 
     Raises:
-        SkillcError: it calls a function that this version cannot measure.
+        SkillcError: the term calls a function that this version cannot measure.
         TypeError: the term is no number of run level.
     """
     return interval_of(term, lambda part: _quantity(part, evidence))
@@ -122,25 +121,27 @@ def _quantity(term: Term, evidence: Evidence) -> Interval:
 
 # ---- functions ------------------------------------------------------------------------------------
 
+_Evaluator = Callable[[CallTerm, Evidence], Interval]
 
-def _moved(call: CallTerm, evidence: Evidence) -> Interval:
-    """Mean gain, or mean loss, of the candidate over the incumbent, example by example; with `by` the worst group's."""
+
+def _gain_or_loss(call: CallTerm, evidence: Evidence) -> Interval:
+    """Mean gain or loss of the candidate over the incumbent, example by example; with `by` that of the worst group."""
     metric = call.arguments[0]
     assert isinstance(metric, MetricTerm)
     split = evidence.batch if is_on_batch(call) else evidence.validation
     after, before = split.column("candidate", metric.name), split.column("incumbent", metric.name)
-    if call.function == "regressed":
+    loss = RUN_FUNCTIONS[call.function].direction < 0
+    if loss:
         after, before = before, after
     low, high = np.maximum(0, after.low - before.high), np.maximum(0, after.high - before.low)
     by = call.option("by")
     if not isinstance(by, FieldTerm):
         return split.mean(low, high)
     groups = split.means(low, high, by.name) or [EVERYTHING]
-    return maximum(groups) if call.function == "regressed" else minimum(groups)
+    return maximum(groups) if loss else minimum(groups)
 
 
 def _worst(call: CallTerm, evidence: Evidence) -> Interval:
-    """The mean of the group where it is lowest."""
     mean, by = call.arguments[0], call.option("by")
     assert isinstance(mean, MeanTerm)
     assert isinstance(by, FieldTerm)
@@ -148,29 +149,27 @@ def _worst(call: CallTerm, evidence: Evidence) -> Interval:
     return minimum(evidence.validation.means(column.low, column.high, by.name) or [EVERYTHING])
 
 
-def _claimed(call: CallTerm, evidence: Evidence) -> Interval:
-    """The confidence in a claim, or the e-value for it."""
-    claim = call.arguments[0]
-    assert isinstance(claim, Operation)
-    left, right = claim.operands
-    if claim.operator in ("<", "<="):
-        left, right = right, left
-    assert isinstance(left, MeanTerm)
-    assert isinstance(right, MeanTerm)
-    measured = evidence.confidence if call.function == "confidence" else evidence.e_value
-    return measured(left.state, right.state, left.metric, tries=multiplicity(call, evidence.planned))
+def _of_claim(measure: Callable[..., Interval]) -> _Evaluator:
+    """The evaluator of a function that tests a claim, that one mean is above another."""
 
+    def evaluator(call: CallTerm, evidence: Evidence) -> Interval:
+        compared = sides(call.arguments[0])
+        assert compared is not None
+        above, below = compared
+        assert isinstance(above, MeanTerm)
+        assert isinstance(below, MeanTerm)
+        shared = multiplicity(call, evidence.planned)
+        return measure(evidence, above.state, below.state, above.metric, multiplicity=shared)
 
-def _change(call: CallTerm, evidence: Evidence) -> Interval:
-    return _exactly(evidence.texts.change, EVERYTHING)
+    return evaluator
 
 
 def _exactly(known: Fraction | int | None, otherwise: Interval) -> Interval:
     return otherwise if known is None else Interval.point(known)
 
 
-def _of_skill(measure: Callable[[Evidence, SkillState], Interval]) -> Callable[[CallTerm, Evidence], Interval]:
-    """The evaluator of a function whose one argument is a skill."""
+def _of_skill(measure: Callable[[Evidence, SkillState], Interval]) -> _Evaluator:
+    """The evaluator of a function whose only argument is a skill."""
 
     def evaluator(call: CallTerm, evidence: Evidence) -> Interval:
         (argument,) = call.arguments
@@ -180,18 +179,17 @@ def _of_skill(measure: Callable[[Evidence, SkillState], Interval]) -> Callable[[
     return evaluator
 
 
-EVALUATORS: Mapping[str, Callable[[CallTerm, Evidence], Interval]] = MappingProxyType(
+EVALUATORS: Mapping[str, _Evaluator] = MappingProxyType(
     {
-        "improved": _moved,
-        "regressed": _moved,
+        "improved": _gain_or_loss,
+        "regressed": _gain_or_loss,
         "worst": _worst,
-        "confidence": _claimed,
-        "e_value": _claimed,
-        "change": _change,
+        "confidence": _of_claim(Evidence.confidence),
+        "e_value": _of_claim(Evidence.e_value),
+        "change": lambda call, evidence: _exactly(evidence.texts.change, EVERYTHING),
         "tokens": _of_skill(lambda evidence, state: _exactly(evidence.texts.tokens.get(state), POSITIVE)),
         "overlap": _of_skill(lambda evidence, state: _exactly(evidence.texts.overlap.get(state), UNIT)),
         "cost": _of_skill(lambda evidence, state: evidence.validation.cost(state)),
-        "latency": _of_skill(lambda evidence, state: evidence.validation.latency(state)),
     }
 )
-"""By function of `gates/functions.py`; one without an evaluator is checked, but not run by this version."""
+"""Evaluators by function of `gates/functions.py`; a function without one is checked, but this version cannot run it."""

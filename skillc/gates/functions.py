@@ -84,7 +84,8 @@ class Builtin:
         about_candidate: whether it compares the candidate with the incumbent without naming either.
         lowered_by: options that never raise the result.
         raised_by: options that never lower it.
-        percent: whether it is shown in per cent, as a share between 0 and 1 always is.
+        share_of_tokens: whether it is a share of a number of tokens, which reports show with it.
+        direction: 1 for the mean gain of the candidate over the incumbent, -1 for the mean loss, else 0.
         since: the version of skillc that runs it; it is checked in all versions.
     """
 
@@ -102,7 +103,8 @@ class Builtin:
     about_candidate: bool = False
     lowered_by: tuple[str, ...] = ()
     raised_by: tuple[str, ...] = ()
-    percent: bool = False
+    share_of_tokens: bool = False
+    direction: Literal[-1, 0, 1] = 0
     since: str = _THIS
 
     def range_of(self, quantities: Sequence[Interval]) -> Interval:
@@ -273,6 +275,7 @@ _RUN = (
         _MOVED,
         "mean gain where the candidate is better",
         None,
+        direction=1,
         result=_width,
         about_candidate=True,
         lowered_by=("by",),
@@ -283,6 +286,7 @@ _RUN = (
         _MOVED,
         "mean loss where the candidate is worse",
         None,
+        direction=-1,
         result=_width,
         about_candidate=True,
         raised_by=("by",),
@@ -308,7 +312,7 @@ _RUN = (
         limit="change",
         reads="text",
         about_candidate=True,
-        percent=True,
+        share_of_tokens=True,
     ),
     Builtin(
         "overlap",

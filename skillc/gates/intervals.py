@@ -1,4 +1,4 @@
-"""Exact interval arithmetic, for values of which only bounds are known, and comparisons with three outcomes."""
+"""Exact interval arithmetic, and comparisons with three outcomes."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from fractions import Fraction
 from skillc.gates.terms import Comparison
 
 Endpoint = Fraction | float
-"""A bound; a float is only ever plus or minus infinity, where no bound is known."""
+"""A bound; a float is plus or minus infinity."""
 
 _ZERO = Fraction(0)
 
 
 class Truth(IntEnum):
-    """Kleene's three values; `and` is the least, `or` the greatest."""
+    """Kleene's three values; `and` is the minimum, `or` the maximum."""
 
     FALSE = 0
     UNKNOWN = 1
     TRUE = 2
 
     def negated(self) -> Truth:
-        """TRUE and FALSE exchanged."""
+        """Kleene's negation."""
         return Truth(2 - self)
 
     @property
     def definite(self) -> bool | None:
-        """True or False; None where it is unknown."""
+        """True or False; None if unknown."""
         return None if self is Truth.UNKNOWN else self is Truth.TRUE
 
 
@@ -42,7 +42,7 @@ class Interval:
 
     @classmethod
     def of(cls, low: Fraction | None, high: Fraction | None) -> Interval:
-        """The interval between two bounds; None where there is none."""
+        """The interval between two bounds; None is unbounded."""
         return cls(-math.inf if low is None else low, math.inf if high is None else high)
 
     @classmethod
@@ -52,21 +52,20 @@ class Interval:
 
     @property
     def bounds(self) -> tuple[Fraction | None, Fraction | None]:
-        """Both ends; None where one is infinite."""
+        """Both ends; None for an infinite one."""
         return _finite(self.low), _finite(self.high)
 
     @property
     def finite(self) -> bool:
-        """Whether both ends are known."""
+        """Whether both ends are finite."""
         return None not in self.bounds
 
     @property
     def known(self) -> bool:
-        """Whether it is one value."""
+        """Whether it is a single value."""
         return self.low == self.high
 
-    def holds(self, value: Fraction) -> bool:
-        """Whether a value is in it."""
+    def __contains__(self, value: Fraction) -> bool:
         return self.low <= value <= self.high
 
     def __neg__(self) -> Interval:
@@ -83,13 +82,13 @@ class Interval:
         return Interval(min(ends), max(ends))
 
     def __truediv__(self, other: Interval) -> Interval:
-        """The quotient; everything where the divisor may be 0."""
-        if other.holds(_ZERO):
+        """The quotient; unbounded if the divisor may be 0."""
+        if _ZERO in other:
             return EVERYTHING
         return self * Interval(_inverse(other.high), _inverse(other.low))
 
     def compared(self, operator: Comparison, other: Interval) -> Truth:
-        """Whether a comparison holds for all values of both sides, or for none."""
+        """TRUE if a comparison holds for all values of both intervals, FALSE if for none."""
         match operator:
             case ">":
                 return other.compared("<", self)
@@ -113,19 +112,19 @@ POSITIVE = Interval(_ZERO, math.inf)
 
 
 def minimum(intervals: Iterable[Interval]) -> Interval:
-    """The smallest of several values."""
+    """The interval of the smallest value."""
     parts = list(intervals)
     return Interval(min(i.low for i in parts), min(i.high for i in parts))
 
 
 def maximum(intervals: Iterable[Interval]) -> Interval:
-    """The largest of several values."""
+    """The interval of the largest value."""
     parts = list(intervals)
     return Interval(max(i.low for i in parts), max(i.high for i in parts))
 
 
 def clamp(value: Interval, low: Interval, high: Interval) -> Interval:
-    """`clamp(value, low, high)`: where the bounds are crossed, the lower one wins."""
+    """`clamp(value, low, high)`; if the bounds cross, the lower one wins."""
     return maximum([low, minimum([value, high])])
 
 

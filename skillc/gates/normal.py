@@ -1,7 +1,7 @@
-"""One normal form of terms: numbers as weighted sums, conditions without `not`, and alternatives of linear demands.
+"""The normal form of terms: numbers as weighted sums, conditions without `not`, alternatives of linear constraints.
 
-Whatever is no sum is an atom: a mean, a call, a product of two quantities. Atoms are terms in normal form, so two that
-are written differently and mean the same are one.
+What is no sum is an atom: a mean, a call, a product of two quantities. Atoms are terms in normal form, so equal atoms
+that are written differently are one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _Alternative = TypeVar("_Alternative")
 
 
 class TooMany(Exception):  # noqa: N818
-    """There are more alternatives than the limit."""
+    """A condition has more alternatives than the limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Sum:
 
     @property
     def term(self) -> Term:
-        """The sum as a term, the same for equal sums."""
+        """The sum as a term; equal sums are equal terms."""
         ordered = sorted(self.weights.items(), key=lambda pair: repr(pair[0]))
         terms = [atom if weight == 1 else Operation("*", (Constant(weight), atom)) for atom, weight in ordered]
         if self.constant or not terms:
@@ -75,7 +75,7 @@ class Sum:
 
 
 def arithmetic(operator: str, parts: Sequence[Sum]) -> Sum | None:
-    """Apply `+`, `-`, `negate`, `*` or `/` to sums; None for a product or quotient that is no sum."""
+    """Apply an arithmetic operator to sums; None for a product or quotient that is no sum."""
     if operator == "negate":
         return -parts[0]
     if operator == "+":
@@ -92,7 +92,7 @@ def arithmetic(operator: str, parts: Sequence[Sum]) -> Sum | None:
 
 
 def normal_form(term: Term) -> Term:
-    """The term in normal form: the same for terms that differ only in how they are written."""
+    """The normal form of a term, equal for terms that differ only in notation."""
     if isinstance(term, Operation) and term.operator not in _ARITHMETIC:
         return _condition(term, holds=True)
     return linear(term).term
@@ -127,7 +127,7 @@ def _joined(operator: Operator, operands: list[Term]) -> Term:
 
 
 def _extreme(function: str, arguments: Sequence[Term]) -> Sum:
-    """The smallest or the greatest; one within another of its kind is part of it."""
+    """`min` or `max`, with nested ones of the same kind flattened."""
     flat: set[Term] = set()
     for each in arguments:
         flat |= set(each.arguments) if isinstance(each, CallTerm) and each.function == function else {each}
@@ -135,17 +135,17 @@ def _extreme(function: str, arguments: Sequence[Term]) -> Sum:
 
 
 def _call(term: CallTerm) -> CallTerm:
-    """A call without options that are `none`, the others in one order."""
+    """A call without options that are `none`, its other options sorted."""
     options = tuple(sorted((name, normal_form(value)) for name, value in term.options if value != _NONE))
     if is_claim_test(term) and isinstance(claim := term.arguments[0], Operation):
-        # The test is of which mean is above; `>` and `>=` are one question to it.
+        # The test asks which mean is higher, so `>` and `>=` are the same.
         pair = claim.operands[::-1] if claim.operator in ("<", "<=") else claim.operands
         return CallTerm(term.function, (Operation(">", pair),), options)
     return CallTerm(term.function, tuple(normal_form(each) for each in term.arguments), options)
 
 
 def _condition(term: Term, *, holds: bool) -> Term:
-    """A condition, or its contrary, with every `not` carried into the comparisons."""
+    """A condition, or its negation, with every `not` moved into the comparisons."""
     match term:
         case Operation("not", (inner,)):
             return _condition(inner, holds=not holds)
@@ -166,7 +166,7 @@ def _condition(term: Term, *, holds: bool) -> Term:
 
 
 def _compared(operator: Comparison, difference: Sum) -> Term:
-    """A comparison with 0, scaled so that the first weight is 1 or, where the sign matters, -1."""
+    """A comparison with 0, scaled so that the first weight is 1, or -1 if the sign matters."""
     if operator in ("<", "<="):
         operator, difference = (">" if operator == "<" else ">="), -difference
     lead = min(difference.weights.items(), key=lambda pair: repr(pair[0]), default=(None, _ONE))[1]
@@ -178,25 +178,25 @@ def _compared(operator: Comparison, difference: Sum) -> Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
-    """`sum >= 0`, or `sum > 0` where it is strict; `leaf` is the comparison that was written, or its `not`."""
+class Constraint:
+    """`sum >= 0`, or `sum > 0` if strict; `leaf` is the comparison as written, or its `not`."""
 
     sum: Sum
     strict: bool
     leaf: Term
 
 
-Clause = tuple[Demand, ...]
-"""Demands that hold together."""
+Clause = tuple[Constraint, ...]
+"""Constraints that hold together."""
 
 
 def clauses(term: Term, *, holds: bool = True) -> list[Clause]:
-    """The alternatives of which at least one holds exactly if the condition does (does not, for `holds=False`).
+    """Alternatives of which at least one holds exactly if the condition does (does not, for `holds=False`).
 
-    `min`, `max` and `clamp` are one of their arguments each time, so each makes alternatives.
+    `min`, `max` and `clamp` equal one of their arguments, so each makes alternatives.
 
     Raises:
-        TooMany: there are too many of them.
+        TooMany: there are more than the limit.
     """
     match term:
         case Operation("not", (inner,)):
@@ -231,20 +231,20 @@ def _comparison(leaf: Operation, *, holds: bool) -> list[Clause]:
     for difference, guards in _sums(Operation("-", leaf.operands), written):
         up, down = difference, -difference
         if operator == "==":
-            found.append((*guards, Demand(up, False, written), Demand(down, False, written)))
+            found.append((*guards, Constraint(up, False, written), Constraint(down, False, written)))
         elif operator == "!=":
-            found += [(*guards, Demand(up, True, written)), (*guards, Demand(down, True, written))]
+            found += [(*guards, Constraint(up, True, written)), (*guards, Constraint(down, True, written))]
         else:
             sign = up if operator in (">", ">=") else down
-            found.append((*guards, Demand(sign, operator in (">", "<"), written)))
+            found.append((*guards, Constraint(sign, operator in (">", "<"), written)))
     return _few(found)
 
 
 def _sums(term: Term, leaf: Term) -> list[tuple[Sum, Clause]]:
-    """The sums that a quantity may be, each with what decides that it is."""
+    """The sums that a quantity may equal, each with the constraints under which it does."""
     if not is_arithmetic(term):
         return [(linear(term), ())]
-    # A product of two quantities is an atom as a whole, so that it is the same one wherever it occurs.
+    # A product of two quantities is one atom, so that it is the same wherever it occurs.
     if isinstance(term, Operation) and arithmetic(term.operator, [linear(part) for part in term.operands]) is None:
         return [(linear(term), ())]
     inner = [_sums(part, leaf) for part in parts(term)]
@@ -273,5 +273,5 @@ def _extremes(inner: list[list[tuple[Sum, Clause]]], leaf: Term, *, smallest: bo
             beyond = [other - one if smallest else one - other for other in others]
             if any(not each.weights and each.constant < 0 for each in beyond):
                 continue
-            found.append((one, (*guards, *(Demand(each, False, leaf) for each in beyond if each.weights))))
+            found.append((one, (*guards, *(Constraint(each, False, leaf) for each in beyond if each.weights))))
     return _few(found)

@@ -1,8 +1,8 @@
-"""Which evidence the gates of a plan read, and which of them apply."""
+"""Which evidence the gates of a plan read, and which gates apply to a candidate."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal, Protocol, TypeVar
 
 from skillc.gates.functions import RUN_FUNCTIONS, is_arithmetic, is_on_batch
@@ -10,30 +10,33 @@ from skillc.gates.terms import CallTerm, FieldTerm, MeanTerm, Operation, Term, c
 
 GateStage = Literal["text", "batch", "validation"]
 _STAGES: tuple[GateStage, ...] = ("text", "batch", "validation")
-"""From the cheapest evidence to the dearest."""
+"""From the cheapest evidence to the most expensive."""
+SMALLEST_GROUP = 20
+"""Groups of `by = field` with fewer examples are pooled as `OTHER`."""
+OTHER = "other"
 
 
 class Gate(Protocol):
-    """A gate of a plan, as far as gates are read here."""
+    """A gate of a plan."""
 
     @property
     def name(self) -> str:
-        """How it is reported."""
+        """Its name in reports."""
 
     @property
     def term(self) -> Term:
-        """The condition."""
+        """Its condition."""
 
     @property
     def for_(self) -> str | None:
-        """`slow` for one that only slow updates must pass."""
+        """`slow` if only slow updates must pass it."""
 
 
 _Gate = TypeVar("_Gate", bound=Gate)
 
 
 def stage_of(term: Term) -> GateStage:
-    """The cheapest evidence that can decide a term; one of several parts takes the dearest of theirs."""
+    """The cheapest evidence that can decide a term: the most expensive that one of its parts needs."""
     if isinstance(term, MeanTerm):
         return "validation"
     if isinstance(term, CallTerm) and not is_arithmetic(term):
@@ -44,12 +47,12 @@ def stage_of(term: Term) -> GateStage:
 
 
 def reads_batch(term: Term) -> bool:
-    """Whether a term reads the training batch anywhere; a gate that reads validation too is decided there."""
+    """Whether any part of a term reads the training batch."""
     return any(map(is_on_batch, calls(term)))
 
 
 def without_batch(term: Term) -> Term | None:
-    """A condition without the comparisons that read the batch; None where nothing is left."""
+    """Remove the comparisons that read the batch from a condition; None if nothing remains."""
     if isinstance(term, Operation) and term.operator in ("and", "or", "not"):
         rest = [part for operand in term.operands if (part := without_batch(operand)) is not None]
         if len(rest) > 1 or (rest and term.operator == "not"):
@@ -58,17 +61,13 @@ def without_batch(term: Term) -> Term | None:
     return None if reads_batch(term) else term
 
 
-def group_fields(term: Term) -> tuple[str, ...]:
-    """The fields that `by = field` names in a term."""
-    return tuple(dict.fromkeys(by.name for call in calls(term) if isinstance(by := call.option("by"), FieldTerm)))
+def group_fields(*terms: Term) -> tuple[str, ...]:
+    """The fields that `by = field` names in some terms."""
+    every = (call.option("by") for term in terms for call in calls(term))
+    return tuple(dict.fromkeys(by.name for by in every if isinstance(by, FieldTerm)))
 
 
 def gates_for(gates: Sequence[_Gate], *, slow: bool) -> tuple[_Gate, ...]:
-    """The gates that a candidate must pass: for a slow update those marked `for slow`, where there are any."""
+    """The gates that a candidate must pass: for a slow update those marked `for slow`, if any."""
     own = tuple(gate for gate in gates if gate.for_ == "slow")
     return own if slow and own else tuple(gate for gate in gates if gate.for_ is None)
-
-
-def grouped_by(gates: Iterable[Gate]) -> tuple[str, ...]:
-    """The fields that gates look at group by group."""
-    return tuple(dict.fromkeys(field for gate in gates for field in group_fields(gate.term)))

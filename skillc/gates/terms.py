@@ -1,6 +1,6 @@
-"""Terms: what an expression means, with every function of the program expanded, without places and comments.
+"""Terms: the meaning of an expression, with the program's own functions expanded, without positions and comments.
 
-The checker makes terms, the plan stores them, metrics evaluate those of one rollout and gates those of a run.
+The checker makes terms, the plan stores them, metrics evaluate those of one rollout, gates those of a run.
 Constants are exact and in base units: `5%` is 1/20, `90 min` is 5400 s, `2k tokens` is 2000 tokens, `$3` is 3 `$`.
 """
 
@@ -27,12 +27,12 @@ MIRRORED: Mapping[str, Comparison] = MappingProxyType(
 OPPOSITE: Mapping[str, Comparison] = MappingProxyType(
     {">": "<=", "<": ">=", ">=": "<", "<=": ">", "==": "!=", "!=": "=="}
 )
-"""The comparison that holds exactly where another does not."""
+"""The comparison that holds exactly if another does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """An exact number in a base unit; the unit is empty for a plain number and for a share."""
+    """An exact number in a base unit; a plain number and a share have the empty unit."""
 
     value: Fraction
     unit: str = ""
@@ -57,7 +57,7 @@ class WordTerm:
 
 @dataclass(frozen=True, slots=True)
 class FieldTerm:
-    """A field of task or data: the model's answer for an output, the value in the example for any other."""
+    """A field of task or data: the answer of the model for an output, else the value in the example."""
 
     name: str
     kind: Literal["field"] = "field"
@@ -90,7 +90,7 @@ class MeanTerm:
 
 @dataclass(frozen=True, slots=True)
 class CallTerm:
-    """A builtin or registered function: positional arguments, then the named ones that were given or defaulted."""
+    """A call of a builtin: positional arguments, then named ones as written or by default."""
 
     function: str
     arguments: tuple[Term, ...] = ()
@@ -98,7 +98,7 @@ class CallTerm:
     kind: Literal["call"] = "call"
 
     def option(self, name: str) -> Term | None:
-        """A named argument, or None where it was not given."""
+        """A named argument; None if it was not given."""
         return dict(self.options).get(name)
 
 
@@ -133,26 +133,25 @@ _INVERSES: dict[Operator, tuple[Operator, Operator]] = {
 
 
 def balance(term: Term) -> Term:
-    """An equal term for a long chain such as `a + b - c`, with operands joined in pairs: 3,000 nest 12 deep, not 3,000.
+    """Rebuild a long chain such as `a + b - c` as a balanced tree: 3,000 operands nest 12 deep, not 3,000.
 
-    Numbers are exact, so the order of additions, or of multiplications, changes no result. What is subtracted is added
-    up before it is subtracted, and divisors are multiplied: no divisor occurs that was none before.
+    Numbers are exact, so the order of additions, or of multiplications, changes no result. Subtrahends are added and
+    divisors multiplied first: no new divisor occurs.
     """
     chain: list[Operation] = []
     while isinstance(term, Operation) and term.operator in _INVERSES:
         chain.append(term)
         term = term.operands[0]
-    made = term
+    balanced = term
     for (forward, back), group in groupby(reversed(chain), key=lambda each: _INVERSES[each.operator]):
         same = list(group)
-        made = _joined(forward, [made, *(each.operands[1] for each in same if each.operator == forward)])
+        balanced = _join(forward, [balanced, *(each.operands[1] for each in same if each.operator == forward)])
         if taken := [each.operands[1] for each in same if each.operator == back]:
-            made = Operation(back, (made, _joined(forward, taken)))
-    return made
+            balanced = Operation(back, (balanced, _join(forward, taken)))
+    return balanced
 
 
-def _joined(operator: Operator, operands: Sequence[Term]) -> Term:
-    """Join operands in a balanced tree."""
+def _join(operator: Operator, operands: Sequence[Term]) -> Term:
     joined = list(operands)
     while len(joined) > 1:
         pairs = [Operation(operator, (a, b)) for a, b in zip(joined[::2], joined[1::2], strict=False)]
@@ -176,7 +175,7 @@ def parts(term: Term) -> tuple[Term, ...]:
 
 
 def with_parts(term: Term, new: Sequence[Term]) -> Term:
-    """The same term over other parts, in the order of `parts`."""
+    """Replace the parts of a term, in the order of `parts`."""
     match term:
         case Operation(operator):
             return Operation(operator, tuple(new))
@@ -189,7 +188,7 @@ def with_parts(term: Term, new: Sequence[Term]) -> Term:
 
 
 def fold(term: Term, combine: Callable[[Term, list[Result]], Result]) -> Result:
-    """Combine each part with the results of its own parts, innermost first; a part that is shared is combined once."""
+    """Combine each part with the results of its parts, innermost first; a shared part is combined once."""
     known: dict[int, Result] = {}
     waiting = [term]
     while waiting:
@@ -204,12 +203,12 @@ def fold(term: Term, combine: Callable[[Term, list[Result]], Result]) -> Result:
 
 
 def rebuild(term: Term, change: Callable[[Term], Term]) -> Term:
-    """A term with each part of it changed, innermost first."""
+    """Change each part of a term, innermost first."""
     return fold(term, lambda part, inner: change(with_parts(part, inner)))
 
 
 def walk(term: Term) -> Iterator[Term]:
-    """A term and all that it is made of, in the order of the text."""
+    """A term and all its parts, in the order of the text."""
     waiting = [term]
     while waiting:
         each = waiting.pop()
@@ -229,7 +228,7 @@ def metrics_read(term: Term) -> frozenset[str]:
 
 
 def conjuncts(term: Term) -> Iterator[Term]:
-    """The conditions that all have to hold for a condition to hold."""
+    """The operands of a conjunction, nested ones flattened; any other condition is its only conjunct."""
     if isinstance(term, Operation) and term.operator == "and":
         for part in term.operands:
             yield from conjuncts(part)
@@ -238,7 +237,7 @@ def conjuncts(term: Term) -> Iterator[Term]:
 
 
 def sides(term: Term) -> tuple[Term, Term] | None:
-    """The greater and the lesser side that an inequality asks for; None for any other term."""
+    """The side of an inequality that has to be greater, and the other; None for any other term."""
     match term:
         case Operation(">" | ">=", (above, below)) | Operation("<" | "<=", (below, above)):
             return above, below
@@ -246,7 +245,7 @@ def sides(term: Term) -> tuple[Term, Term] | None:
 
 
 def points_above(above: Term, below: Term) -> Fraction | None:
-    """`c` where a comparison is `candidate.m > incumbent.m + c`; None where it is another one."""
+    """`c` if a comparison is `candidate.m > incumbent.m + c`; None for any other."""
     if not (isinstance(above, MeanTerm) and above.state == "candidate"):
         return None
     match below:
@@ -258,7 +257,7 @@ def points_above(above: Term, below: Term) -> Fraction | None:
 
 
 def size_and_depth(term: Term) -> tuple[int, int]:
-    """The number of terms in a term, with shared ones counted each time, and its depth (1 without parts)."""
+    """The number of parts, shared ones counted each time, and the depth (1 without parts)."""
     return fold(
         term,
         lambda _, inner: (1 + sum(count for count, _ in inner), 1 + max((depth for _, depth in inner), default=0)),

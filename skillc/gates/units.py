@@ -1,12 +1,11 @@
-"""Units: how a program writes them, and how quantities are shown (`66.95 %`, `1.3 points`, `2,013 tokens`, `$0.012`).
+"""Units: how a program writes quantities, and how they are shown (`66.95 %`, `1.3 points`, `2,013 tokens`, `$0.012`).
 
-Every quantity is kept in a base unit; a plain number and a share have the empty one.
+Quantities are kept in base units; a plain number and a share have the empty unit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 
@@ -42,7 +41,7 @@ SYNONYMS: Mapping[str, str] = MappingProxyType(
     | {"kb": "KB", "mb": "MB", "gb": "GB", "kB": "KB", "tok": "tokens", "toks": "tokens", "b": "bytes"}
     | {"K": "k", "m": "M"}
 )
-"""Other words for units, with the spelling of the language."""
+"""Other spellings of units, each with the spelling of the language."""
 
 
 def describe_unit(unit: str | None) -> str:
@@ -60,7 +59,7 @@ def format_quantity(value: Fraction, unit: str) -> str:
 
 
 def format_duration(seconds: Fraction) -> str:
-    """Seconds in the largest unit that leaves a whole number: `90 min`."""
+    """Format seconds in the largest unit that leaves a whole number: `90 min`."""
     for unit in ("h", "min"):
         size = UNITS[unit][1]
         if seconds and seconds % size == 0:
@@ -69,7 +68,7 @@ def format_duration(seconds: Fraction) -> str:
 
 
 def decimal(value: Fraction) -> str:
-    """The shortest decimal of an exact number; a quotient without one stays a fraction, `1 / 3`."""
+    """The shortest exact decimal; a number without a finite one stays a fraction, `1 / 3`."""
     if value.denominator == 1:
         return str(value.numerator)
     twos, fives, rest = 0, 0, value.denominator
@@ -84,44 +83,38 @@ def decimal(value: Fraction) -> str:
     return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"
 
 
-# ---- for people -----------------------------------------------------------------------------------
+# ---- display ----------------------------------------------------------------------------------------
 
 SHARE, POINTS = "%", "points"
+"""Units in which a value is shown a hundredfold."""
 _PLACES = {SHARE: 2, POINTS: 2, TOKENS: 0, DOLLARS: 6, SECONDS: 3}
 _MOST_PLACES = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """How a quantity is shown: `%` and `points` are a hundred times the value, any other unit follows it as it is."""
-
-    name: str
+def unit_of_metric(unit: str, low: Fraction | int, high: Fraction | int) -> str:
+    """The unit that a metric's mean is shown in: per cent for a plain number between 0 and 1, else its own unit."""
+    return SHARE if not unit and low >= 0 and high <= 1 else unit
 
 
-def unit_of_metric(unit: str, low: Fraction | int, high: Fraction | int) -> Unit:
-    """The unit of a metric's mean: per cent for a plain number between 0 and 1, else its own unit."""
-    return Unit(SHARE) if not unit and low >= 0 and high <= 1 else Unit(unit)
-
-
-def places_for(values: Sequence[Fraction], unit: Unit) -> int:
-    """The number of decimal places that tells apart all values that differ, at least the usual one of the unit."""
-    places, distinct = _PLACES.get(unit.name, 4), len(set(values))
+def places_for(values: Sequence[Fraction], unit: str) -> int:
+    """The fewest decimal places that keep different values distinct, at least the usual number of the unit."""
+    places, distinct = _PLACES.get(unit, 4), len(set(values))
     scaled = [value * _scale(unit) for value in values]
     while places < _MOST_PLACES and len({round(value * 10**places) for value in scaled}) < distinct:
         places += 1
     return places
 
 
-def format_amount(value: Fraction, unit: Unit, places: int) -> str:
-    """A value in its unit, rounded to so many places, without trailing zeros."""
+def format_amount(value: Fraction, unit: str, places: int) -> str:
+    """Format a value in its unit with at most `places` decimals: `66.95 %`, `2,013 tokens`."""
     ticks = round(value * _scale(unit) * 10**places)
     whole, rest = divmod(abs(ticks), 10**places)
     digits = f"{whole:,}" + (f".{rest:0{places}d}".rstrip("0").rstrip(".") if places else "")
     sign = "-" if ticks < 0 else ""
-    if unit.name == DOLLARS:
+    if unit == DOLLARS:
         return f"{sign}${digits}"
-    return f"{sign}{digits} {unit.name}" if unit.name else sign + digits
+    return f"{sign}{digits} {unit}" if unit else sign + digits
 
 
-def _scale(unit: Unit) -> int:
-    return 100 if unit.name in (SHARE, POINTS) else 1
+def _scale(unit: str) -> int:
+    return 100 if unit in (SHARE, POINTS) else 1

@@ -249,7 +249,7 @@ class Lowering:
             message = f"{describe_unit(a.unit)} can't be divided by {describe_unit(b.unit)}"
             raise self.scope.fail("SK318", node.span, message, "divide by the same unit, or by a plain number")
         unit = None if a.unit is None or b.unit is None else "" if a.unit == b.unit else a.unit
-        if b.range.holds(Fraction(0)):
+        if Fraction(0) in b.range:
             if self.scope.generic:
                 return NumberType(unit, EVERYTHING, level)
             shown = self.scope.shown(node.right.span)
@@ -412,7 +412,7 @@ def _percent(
         if (
             not written_out
             or sides[0].compared(operator, sides[1]).definite is not None
-            or not other.range.holds(term.value / 100)
+            or term.value / 100 not in other.range
         ):
             continue
         fix = None

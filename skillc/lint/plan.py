@@ -7,11 +7,11 @@ from fractions import Fraction
 from math import sqrt
 from statistics import NormalDist
 
-from skillc.budget.spend import POOLED_BELOW, Least, Spend, price_hint
+from skillc.budget.spend import Least, Spend, price_hint
 from skillc.budget.steps import candidates_of, step_size
 from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.gates.functions import multiplicity
-from skillc.gates.stages import Gate, group_fields
+from skillc.gates.stages import SMALLEST_GROUP, Gate, group_fields
 from skillc.gates.terms import CallTerm, Constant, MeanTerm, Term, conjuncts, points_above, sides, walk
 from skillc.gates.units import format_quantity
 from skillc.lint.rules import PlanFacts, error, note, rule, warning
@@ -145,7 +145,7 @@ def small_groups(facts: PlanFacts) -> Iterator[Diagnostic]:
     for gate in facts.plan.gates:
         for field in group_fields(gate.term):
             smallest = facts.sizes.smallest_group(field)
-            if smallest is None or smallest[1] >= POOLED_BELOW:
+            if smallest is None or smallest[1] >= SMALLEST_GROUP:
                 continue
             name, size = smallest
             message = f"the smallest group of `{field}`, `{name}`, has {size} examples on validation"

@@ -117,7 +117,7 @@ def _part(arm: Arm, compiled: Compiled, metric: str) -> str:
         return "–"
     plan = compiled.trained.engine.plan.metric(metric)
     unit = unit_of_metric(plan.unit, plan.low, plan.high)
-    return percent(arm.mean) if unit.name == "%" else format_amount(arm.mean, unit, 2)
+    return percent(arm.mean) if unit == "%" else format_amount(arm.mean, unit, 2)
 
 
 def sanity_json(found: SanityResult) -> dict[str, JsonValue]:

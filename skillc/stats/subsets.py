@@ -185,13 +185,13 @@ class Confidence:
         drawn = hashlib.sha256(f"confidence {seed}".encode()).digest()
         self._sums = RunningSums(2, groups, SUBSETS, drawn) if groups else None
 
-    def bounds(self, low: Ints, high: Ints, *, tries: int = 1) -> tuple[Fraction, Fraction]:
+    def bounds(self, low: Ints, high: Ints, *, multiplicity: int = 1) -> tuple[Fraction, Fraction]:
         """The least and the greatest confidence by what is known.
 
         Args:
             low: the least difference that each split group can have, in millionths.
             high: the greatest.
-            tries: decisions that share the error: p is multiplied by it (Bonferroni).
+            multiplicity: the number of decisions that share the error; p is multiplied by it (Bonferroni).
         """
         least, most = _p_values(self._sums.at((low, high))) if self._sums else (Fraction(1), Fraction(1))
-        return 1 - min(Fraction(1), least * tries), 1 - min(Fraction(1), most * tries)
+        return 1 - min(Fraction(1), least * multiplicity), 1 - min(Fraction(1), most * multiplicity)

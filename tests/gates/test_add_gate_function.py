@@ -81,7 +81,7 @@ def test_a_gate_function_is_an_entry_and_an_evaluator(tmp_path: Path) -> None:
     copy_package(tmp_path)
     insert(tmp_path / "skillc/gates/functions.py", ENTRY, '    Builtin(\n        "improved",')
     insert(tmp_path / "skillc/gates/evaluate.py", EVALUATOR, "EVALUATORS: ")
-    insert(tmp_path / "skillc/gates/evaluate.py", '        "errors": _errors,\n', '        "improved": _moved,')
+    insert(tmp_path / "skillc/gates/evaluate.py", '        "errors": _errors,\n', '        "improved": _gain_or_loss,')
     for name, limit in (("strict", "10%"), ("loose", "20%")):
         (tmp_path / f"{name}.skill").write_text(PROGRAM.replace("LIMIT", limit), "utf-8")
     found = run_copy(tmp_path, LOOKS)

@@ -16,7 +16,7 @@ _NUMBERS = st.integers(-12, 12).map(lambda quarters: Fraction(quarters, 4))
 
 def inequality(weights: dict[int, int], constant: int, source: int = 0, *, strict: bool = False) -> Inequality:
     found = {variable: Fraction(weight) for variable, weight in weights.items() if weight}
-    return Inequality(found, Fraction(constant), strict, frozenset([source]))
+    return Inequality.of(found, Fraction(constant), strict, frozenset([source]))
 
 
 @st.composite
@@ -25,7 +25,7 @@ def systems(draw: st.DrawFn, variables: int = 4, most: int = 9) -> list[Inequali
     for source in range(draw(st.integers(1, most))):
         weights = {v: draw(_NUMBERS) for v in draw(st.sets(st.integers(0, variables - 1), min_size=1, max_size=3))}
         kept = {v: w for v, w in weights.items() if w}
-        found.append(Inequality(kept, draw(_NUMBERS), draw(st.booleans()), frozenset([source])))
+        found.append(Inequality.of(kept, draw(_NUMBERS), draw(st.booleans()), frozenset([source])))
     return found
 
 

@@ -46,8 +46,10 @@ def test_a_lazily_decided_gate_equals_the_fully_evaluated_one(gate, world):
         assert early.truth in (Truth.UNKNOWN, full)
         arrived = order[start : start + wave]
         sent.update(arrived)
-        running.learn("candidate", [by_id[name] for name, _ in arrived])
-        running.batch.learn("candidate", [by_id[n] for n, _ in arrived if n in {i.id for i in running.batch.examples}])
+        running.refresh("candidate", [by_id[name] for name, _ in arrived])
+        running.batch.refresh(
+            "candidate", [by_id[n] for n, _ in arrived if n in {i.id for i in running.batch.examples}]
+        )
     assert early.truth is full
 
 
@@ -180,17 +182,16 @@ def test_sums_past_64_bits_stay_exact():
     assert value(MeanTerm("candidate", "m"), known) == Interval.point(Fraction(1, 3 * MICRO))
 
 
-# ---- money and time -------------------------------------------------------------------------------
+# ---- cost ----------------------------------------------------------------------------------------
 
 
-def priced(prices, dearest, times=None):
+def priced(prices, dearest):
     examples = tuple(example(i, [0] * 4) for i in range(4))
 
     def price(state, item, sample):
         return prices.get(item.id)
 
-    known = {} if times is None else {"times": lambda state, item, sample: times.get(item.id)}
-    split = SplitEvidence(examples, 1, lambda *_: None, METRICS, price, dearest, **known)
+    split = SplitEvidence(examples, 1, lambda *_: None, METRICS, price, dearest)
     return Evidence(split, split, TextEvidence({}, None)), prices, examples
 
 
@@ -199,7 +200,7 @@ def test_the_cost_of_an_unknown_cell_lies_between_nothing_and_the_worst_case():
     term = CallTerm("cost", (StateTerm("candidate"),))
     assert value(term, known) == Interval(Fraction(40, 4 * 10**9), Fraction(240, 4 * 10**9))
     prices["e2"] = 500
-    known.learn("candidate", examples)
+    known.refresh("candidate", examples)
     assert value(term, known) == Interval(Fraction(140, 4 * 10**9), Fraction(240, 4 * 10**9))
 
 
@@ -209,13 +210,6 @@ def test_a_gate_on_cost_is_decided_early_and_never_without_a_price():
     assert decide(term, priced({"e0": 100, "e1": 90, "e2": 80}, 100)[0]) is Truth.FALSE
     assert decide(term, priced({"e0": 10, "e1": 20}, None)[0]) is Truth.UNKNOWN
     assert decide(term, priced({"e0": 100, "e1": 90, "e2": 80}, None)[0]) is Truth.FALSE
-
-
-def test_latency_waits_for_complete_evidence():
-    term = Operation("<=", (CallTerm("latency", (StateTerm("candidate"),)), Constant(Fraction(2), "s")))
-    times = {"e0": 9 * 10**9, "e1": 9 * 10**9, "e2": 9 * 10**9}
-    assert decide(term, priced({}, None, times)[0]) is Truth.UNKNOWN
-    assert decide(term, priced({}, None, {**times, "e3": 0})[0]) is Truth.FALSE
 
 
 def test_a_function_of_a_later_version_is_a_message():

@@ -295,4 +295,4 @@ def test_gates_in_their_thousands_are_checked_and_the_end_of_the_reasoning_is_to
     # All of them against all others took more than a minute.
     gates = "\n".join(f"gate g{i} = candidate.correct >= incumbent.correct - {i + 1} / 10000" for i in range(2000))
     found = [d for d in run(program(gates)).diagnostics if d.code == "SK518"]
-    assert [d.message for d in found] == ["only the first 64 of 2,001 gates were held against each other"]
+    assert [d.message for d in found] == ["only the first 64 of 2,001 gates were compared with each other"]

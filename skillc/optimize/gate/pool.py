@@ -179,7 +179,7 @@ class _Pool:
             wave = order[start : start + self._engine.wave]
             await gather([self._engine.rollouts.measure(racer.candidate, wave, stage="gate") for racer in self._racing])
             for racer in self._racing:
-                racer.evidence.batch.learn("candidate", wave)
+                racer.evidence.batch.refresh("candidate", wave)
             if self.leave_by("batch"):
                 return True
             if not whole and all(racer.truth("batch") is Truth.TRUE for racer in self._racing):
@@ -275,9 +275,9 @@ class _Pool:
         )
         repeated = [example for _, own in again for example, _ in own]
         for racer in self._racing:
-            racer.evidence.learn("candidate", [example for example, _ in cells.get(racer.place, ())])
+            racer.evidence.refresh("candidate", [example for example, _ in cells.get(racer.place, ())])
             for state in _STATES if repeated else ():
-                racer.evidence.learn(state, repeated)
+                racer.evidence.refresh(state, repeated)
 
     # ---- deciding ----
 
