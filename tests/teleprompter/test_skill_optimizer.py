@@ -267,7 +267,7 @@ def test_a_target_that_cannot_be_reached_is_no_score(monkeypatch):
     class LMServerError(Exception):
         pass
 
-    monkeypatch.setattr("skillc.models.pace.Retries.delay", lambda *_: 0.0)
+    monkeypatch.setattr("skillc.models.pace.RetryPolicy.delay", lambda *_: 0.0)
     with pytest.raises(SkillcError, match="could not be measured"):
         compiled(Sorter(), Scripted(lambda messages: LMServerError("down")))
 
