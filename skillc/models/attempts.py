@@ -1,171 +1,183 @@
-"""One reply from the network: attempts, each reserved anew, until one is whole or no retry helps."""
+"""One reply from the network: attempts, each with a reservation, until one is complete or no retry helps."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from skillc.errors import SkillcError
 from skillc.models import failures
 from skillc.models.calls import Call, Usage, well_formed
 from skillc.models.failures import CallFailed, FailureKind, PermanentFailure, outcome_of
-from skillc.models.ledger import Account, Receipts, Spending
-from skillc.models.pace import RetryPolicy
-from skillc.models.pacing import Away, Pacing, Slot, Unanswered
+from skillc.models.ledger import Receipts, Spending
+from skillc.models.pacing import EndpointAway, EndpointRefuses, Pacing, Slot
 from skillc.models.roles import Role
 
 _CUT = frozenset({"length", "max_tokens"})
 
 
-class Attempts:
-    """Sends attempts at the pace of their endpoints, and books each one as paid."""
+class ChatReply(NamedTuple):
+    """A reply in the chat format; `usage` is None where it is not reported."""
 
-    def __init__(self, account: Account, receipts: Receipts, retries: RetryPolicy, pacing: Pacing) -> None:
-        self._account = account
-        self.receipts = receipts
-        self._retries = retries
-        self.pacing = pacing
+    text: str
+    finish: str
+    usage: Usage | None
+    model: str
+    tool_calls: tuple[dict[str, Any], ...]
+
+
+class Attempts:
+    """Sends attempts at the pace of their endpoints, with a receipt for each."""
+
+    def __init__(self, receipts: Receipts, pacing: Pacing) -> None:
+        self._receipts = receipts
+        self._account = receipts.account
+        self._pacing = pacing
+        self._retries = pacing.retries
 
     async def run(self, role: Role, arguments: dict[str, Any], call: Call, reserved: Spending) -> str:
-        """A whole reply in the form that is stored.
+        """Return a complete reply in its stored form.
 
-        A refusal is waited out by the endpoint and uses up no attempt: its call gives up with the endpoint, or where
-        others are let through and it is not, again and again. So is an endpoint that is out of reach, if it has
-        answered before; where others reach it meanwhile, an attempt is used up.
+        A refused call waits with its endpoint and uses up no attempt; it gives up with the endpoint, or after many
+        refusals while others are served. A lost connection to an endpoint that has answered before is waited out too,
+        and uses up an attempt only if others are served meanwhile.
 
         Raises:
             CallFailed, PermanentFailure, BudgetReached, EndpointUnreachable: as `Client.complete`.
         """
-        slots = self.pacing.slots(call.role)
-        tried = failed = passed_over = 0
+        queue = self._pacing.queue(call.role)
+        tried = failed = refused = 0
         while True:
-            before = slots.served
+            served = queue.pace.served_count
             tried += 1
             try:
                 return await self._once(role, arguments, call, reserved)
-            except Unanswered as problem:
-                raise CallFailed("transient", f"{problem}, and the endpoint lets nothing through") from None
-            except Away as problem:
-                raise self.pacing.away(call.role, str(problem)) from None
-            except _Again as again:
-                told = again
-            if told.waits:
-                if slots.away:
-                    raise self.pacing.away(call.role, told.detail)
-                failed += slots.served > before
+            except EndpointRefuses as problem:
+                raise CallFailed("transient", f"{problem}, and the endpoint refuses all calls") from None
+            except EndpointAway as problem:
+                raise self._pacing.unreachable(call.role, str(problem)) from None
+            except _RetryableFailure as problem:
+                failure = problem
+            others_served = queue.pace.served_count > served
+            if failure.waits:
+                if queue.outage.over:
+                    raise self._pacing.unreachable(call.role, failure.detail)
+                failed += others_served
                 if failed >= self._retries.attempts:
                     break
-            elif told.refused and self._retries.patience:
-                passed_over += slots.served > before
-                if slots.dead or passed_over >= self._retries.refusals:
+            elif failure.refused and self._retries.patience:
+                refused += others_served
+                if queue.pace.dead or refused >= self._retries.refusals:
                     break
             else:
                 failed += 1
                 if failed >= self._retries.attempts:
                     break
-                await self.pacing.sleep(self._retries.delay(failed - 1, told.after))
-        detail = told.detail if tried == 1 else f"{told.detail}, {tried} attempts"
-        raise CallFailed(told.kind, detail) from None
+                await self._pacing.sleep(self._retries.delay(failed - 1, failure.retry_after))
+        detail = failure.detail if tried == 1 else f"{failure.detail}, {tried} attempts"
+        raise CallFailed(failure.kind, detail) from None
 
     async def _once(self, role: Role, arguments: dict[str, Any], call: Call, reserved: Spending) -> str:
         await self._account.reserve(reserved)
-        slots = self.pacing.slots(call.role)
+        queue = self._pacing.queue(call.role)
         try:
-            slot = await slots.take(call.role, reserved.tokens)
+            slot = await queue.take(call.role, reserved.tokens)
         except BaseException:
             self._account.release(reserved)
             raise
         try:
             return await self._send(role, arguments, call, reserved, slot)
         finally:
-            slots.give(slot)
+            queue.give(slot)
 
     async def _send(self, role: Role, arguments: dict[str, Any], call: Call, reserved: Spending, slot: Slot) -> str:
-        where, slots = (call.role, call.stage), self.pacing.slots(call.role)
+        where = (call.role, call.stage)
         attempt: int | None = None
         sent = False
 
-        def book(usage: Usage) -> None:
+        def settle(usage: Usage) -> None:
             if attempt is not None:
-                cost = role.price.discounted(usage) if role.price else None
-                self.receipts.ended(attempt, where, reserved, usage, cost)
+                self._receipts.ended(attempt, where, reserved, usage, role.discounted_cost(usage))
 
         try:
             self._account.check()
-            attempt = await self.receipts.sent(where, reserved)
+            attempt = await self._receipts.sent(where, reserved)
             self._account.check()
             sent = True
             raw = await role.send(to_send(role, arguments, call))
         except Exception as problem:
             if not sent:
-                book(Usage())
+                settle(Usage())
                 raise
-            again = _classified(problem, role)
-            slot.end = outcome_of(problem)
-            if slot.end == "unreachable" and isinstance(again, _Again) and slots.awaited and attempt is not None:
-                slot.told, slot.used = again.detail, 0
-                again.waits = True
-                self.receipts.unserved(attempt, reserved)
-            elif slot.end == "refused" and isinstance(again, _Again) and attempt is not None:
-                slot.asked, slot.told, slot.used = again.after, again.detail, 0
-                again.refused = True
-                self.receipts.unserved(attempt, reserved)
+            failure = _classify(problem, role)
+            if attempt is not None and self._is_unserved(failure, problem, call, slot):
+                self._receipts.unserved(attempt, reserved)
             else:
-                book(Usage() if failures.was_refused(problem) else _most(role, arguments))
-            raise again from None
+                settle(Usage() if failures.was_refused(problem) else role.worst_case(arguments))
+            raise failure from None
         except BaseException:
-            book(_most(role, arguments))
+            settle(role.worst_case(arguments))
             raise
         finally:
             if attempt is None:
                 self._account.release(reserved)
         try:
-            text, finish, reported, model, tool_calls = read_reply(raw)
+            reply = read_reply(raw)
         except CallFailed as problem:
-            book(_most(role, arguments))
-            raise _Again(problem.kind, problem.detail, None) from None
-        usage = reported or _most(role, arguments)
-        slot.end, slot.used = "served", usage.total
-        passed = overuse(usage, reserved, role)
-        if passed is not None:
+            settle(role.worst_case(arguments))
+            raise _RetryableFailure(problem.kind, problem.detail) from None
+        usage = reply.usage or role.worst_case(arguments)
+        slot.outcome, slot.used = "served", usage.total
+        overuse = overuse_of(usage, reserved, role)
+        if overuse is not None:
             # Before the reservation is released, so that it admits no other call.
-            self._account.refuse(passed)
-        book(usage)
-        if passed is not None:
-            raise passed
-        return _stored(text, finish, usage, model or role.plan.model, tool_calls)
+            self._account.refuse(overuse)
+        settle(usage)
+        if overuse is not None:
+            raise overuse
+        return _stored(reply, usage, reply.model or role.plan.model)
+
+    def _is_unserved(self, failure: Exception, problem: Exception, call: Call, slot: Slot) -> bool:
+        """Note the outcome in the slot; return whether the endpoint served nothing and the call waits for it."""
+        slot.outcome = outcome_of(problem)
+        if not isinstance(failure, _RetryableFailure):
+            return False
+        failure.waits = slot.outcome == "unreachable" and self._pacing.queue(call.role).outage.known
+        failure.refused = slot.outcome == "refused"
+        if failure.waits or failure.refused:
+            slot.detail, slot.retry_after, slot.used = failure.detail, failure.retry_after, 0
+        return failure.waits or failure.refused
 
 
-def _stored(text: str, finish: str, usage: Usage, model: str, tool_calls: Sequence[dict[str, Any]]) -> str:
-    """A whole reply in the form that is stored."""
-    if finish in _CUT:
-        raise CallFailed("cut", f"the reply ended at its limit, after {usage.completion:,} tokens", usage=usage)
-    if finish == "content_filter" or not (text.strip() or tool_calls):
-        raise CallFailed("empty", f"the reply holds no text (finish reason `{finish}`)", usage=usage)
-    stored: dict[str, Any] = {"text": text, "finish": finish, "usage": list(usage.counts), "model": model}
+def _stored(reply: ChatReply, usage: Usage, model: str) -> str:
+    """Return the stored form of a complete reply."""
+    if reply.finish in _CUT:
+        raise CallFailed("cut", f"the reply was cut at its limit, after {usage.completion:,} tokens", usage=usage)
+    if reply.finish == "content_filter" or not (reply.text.strip() or reply.tool_calls):
+        raise CallFailed("empty", f"the reply contains no text (finish reason `{reply.finish}`)", usage=usage)
+    stored: dict[str, Any] = {"text": reply.text, "finish": reply.finish, "usage": list(usage.counts), "model": model}
     if usage.bound:
         stored["bound"] = True
-    if tool_calls:
-        stored["tool_calls"] = list(tool_calls)
+    if reply.tool_calls:
+        stored["tool_calls"] = list(reply.tool_calls)
     return json.dumps(stored)
 
 
-class _Again(Exception):  # noqa: N818
-    """An attempt that failed so that another one may help.
+class _RetryableFailure(Exception):  # noqa: N818
+    """A failed attempt that another attempt may repair.
 
     Attributes:
-        after: seconds that the server asks to wait.
-        refused: whether the endpoint had no capacity for it.
+        retry_after: seconds that the server asks to wait.
+        refused: whether the endpoint had no capacity.
         waits: whether there was no connection, so that the next attempt waits until the endpoint is back.
     """
 
-    def __init__(self, kind: FailureKind, detail: str, after: float | None) -> None:
+    def __init__(self, kind: FailureKind, detail: str, retry_after: float | None = None) -> None:
         super().__init__(detail)
         self.kind: FailureKind = kind
         self.detail = detail
-        self.after = after
+        self.retry_after = retry_after
         self.refused = False
         self.waits = False
 
@@ -182,72 +194,61 @@ def to_send(role: Role, arguments: dict[str, Any], call: Call) -> dict[str, Any]
     return sent
 
 
-def _most(role: Role, arguments: dict[str, Any]) -> Usage:
-    prompt, reply = role.bounds(arguments)
-    return Usage(prompt=prompt, completion=reply, bound=True)
-
-
-def overuse(usage: Usage, reserved: Spending, role: Role) -> PermanentFailure | None:
-    """The error of a call that used more tokens, or cost more at list price, than it had reserved; else None."""
-    cost = role.price.cost(usage) if role.price else 0
+def overuse_of(usage: Usage, reserved: Spending, role: Role) -> PermanentFailure | None:
+    """Return the error of a call that exceeded its reservation in tokens or in cost at list price; else None."""
+    cost = role.cost(usage) or 0
     if usage.total > reserved.tokens:
-        much = f"used {usage.total:,} tokens in one call, where at most {reserved.tokens:,} were reserved"
+        excess = f"used {usage.total:,} tokens in one call; {reserved.tokens:,} were reserved"
     elif cost > reserved.cost:
-        much = f"cost ${cost / 10**9:.6f} in one call, where at most ${reserved.cost / 10**9:.6f} was reserved"
+        excess = f"cost ${cost / 10**9:.6f} in one call; ${reserved.cost / 10**9:.6f} was reserved"
     else:
         return None
     return PermanentFailure(
-        f"model `{role.plan.role}` (`{role.plan.model}` at `{role.endpoint.id}`) {much}",
+        f"model `{role.plan.role}` (`{role.plan.model}` at `{role.endpoint.id}`) {excess}",
         hint=failures.FIXES["overuse"],
     )
 
 
-def _classified(problem: Exception, role: Role) -> Exception:
-    """Classify an attempt's exception; the original is dropped, because its text may hold the key."""
+def _classify(problem: Exception, role: Role) -> Exception:
+    """Classify an attempt's exception; the original is dropped, because its text may contain the key."""
     if isinstance(problem, SkillcError | CallFailed):
         return problem
-    detail = failures.scrub(failures.told(problem), role.endpoint.secrets)
+    detail = failures.scrub(failures.describe(problem), role.endpoint.secrets)
     if failures.is_refusal(problem):
         return CallFailed("empty", detail)
     if not role.backend.embedded:
         if failures.is_malformed(problem):
-            return _Again("malformed", detail, None)
+            return _RetryableFailure("malformed", detail)
         if failures.is_transient(problem):
-            return _Again("transient", detail, failures.retry_after(problem, time.time()))
+            return _RetryableFailure("transient", detail, failures.retry_after(problem, time.time()))
     return PermanentFailure(
         f"model `{role.plan.role}` (`{role.plan.model}` at `{role.endpoint.id}`) refuses: {detail}",
         hint=failures.fix_for(problem, role.endpoint.key_env),
     )
 
 
-def read_reply(raw: Any) -> tuple[str, str, Usage | None, str, tuple[dict[str, Any], ...]]:
-    """Text, finish reason, usage (None where it is not reported), model, and tool calls of a reply.
+def read_reply(raw: Any) -> ChatReply:
+    """Read a reply in the chat format.
 
     Raises:
-        CallFailed: `malformed`: it is no reply in the chat format.
+        CallFailed: it is `malformed`.
     """
-    data = raw if isinstance(raw, dict) else _plain(raw)
+    dump = getattr(raw, "model_dump", None)
+    data = raw if isinstance(raw, dict) else dump() if callable(dump) else None
     choices = data.get("choices") if isinstance(data, dict) else None
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise CallFailed("malformed", "the reply holds no choices")
+    if data is None or not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise CallFailed("malformed", "the reply has no choices")
     message = choices[0].get("message")
     if not isinstance(message, dict):
-        raise CallFailed("malformed", "the reply holds no message")
+        raise CallFailed("malformed", "the reply has no message")
     text = message.get("content")
-    calls = tuple(call for call in message.get("tool_calls") or () if isinstance(call, dict))
-    finish = choices[0].get("finish_reason") or "stop"
-    return (
-        well_formed(text) if isinstance(text, str) else "",
-        str(finish),
-        _usage(data.get("usage")),
-        str(data.get("model") or ""),
-        calls,
+    return ChatReply(
+        text=well_formed(text) if isinstance(text, str) else "",
+        finish=str(choices[0].get("finish_reason") or "stop"),
+        usage=_usage(data.get("usage")),
+        model=str(data.get("model") or ""),
+        tool_calls=tuple(call for call in message.get("tool_calls") or () if isinstance(call, dict)),
     )
-
-
-def _plain(raw: Any) -> Any:
-    dump = getattr(raw, "model_dump", None)
-    return dump() if callable(dump) else None
 
 
 def _usage(reported: Any) -> Usage | None:

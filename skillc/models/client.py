@@ -1,4 +1,4 @@
-"""The client: every call to a model is reserved, looked up in the cache, sent, classified and settled here."""
+"""The client: every call to a model is reserved, looked up in the cache, sent and settled here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from skillc.budget.bounds import preflight_groups
 from skillc.errors import SkillcError
-from skillc.models.attempts import Attempts, overuse
+from skillc.models.attempts import Attempts, overuse_of
 from skillc.models.backends.litellm import begin, end
 from skillc.models.cache.claims import Claims
 from skillc.models.cache.replies import ReplyCache, ReplyLabel, whole_reply
@@ -35,25 +35,17 @@ _TICKET: ContextVar[Ticket | None] = ContextVar("skillc_ticket", default=None)
 
 
 class Clock(Protocol):
-    """Counts the time of a run's calls."""
+    """The clock of a run's deadline."""
 
     def begin(self) -> None:
-        """The first call is sent, or answered from the cache."""
+        """Start with the first call that is sent or answered from the cache."""
 
     def excuse(self, seconds: float) -> None:
-        """So many seconds went by while servers started and models were tried."""
-
-
-class _NoClock:
-    def begin(self) -> None:
-        pass
-
-    def excuse(self, seconds: float) -> None:
-        pass
+        """Leave out the seconds in which servers started and models were tried."""
 
 
 class Charge(NamedTuple):
-    """The charge of one logical call: role and stage, reservation, tokens, nano-dollars if known."""
+    """The charge of one logical call; `cost` in nano-dollars, None if unknown."""
 
     where: RoleStage
     reserved: Spending
@@ -61,7 +53,7 @@ class Charge(NamedTuple):
     cost: int | None
 
 
-# The stored form of a reply, and whether it was there before.
+# The stored form of a reply, and whether it was cached.
 _Fetched = tuple[dict[str, Any], bool]
 
 _CHARGES: ContextVar[list[Charge] | None] = ContextVar("skillc_charges", default=None)
@@ -72,17 +64,16 @@ class Client:
 
     Args:
         plan: the models and the budget's caps.
-        cache_folder: where replies are kept, which all processes that name it share; None keeps them in memory.
-        concurrency: the most attempts in flight at one endpoint, where its roles declare none. How many there are is
-            learned from how they fare. It paces, and decides nothing.
-        offline: the rulebook stands in for every model, and no socket is opened.
-        salt: part of every cache key: another salt, fresh replies.
+        cache_folder: the folder of replies, shared by all processes that name it; None keeps replies in memory.
+        concurrency: the most attempts in flight at one endpoint whose roles declare none. The number below is learned;
+            it affects speed alone.
+        offline: replace every model by the rulebook; no socket is opened.
         transport: sends every attempt in place of the roles' backends.
-        retries: how transient failures are tried again.
-        sleep: how a retry waits.
-        root: the program's folder, where commands, functions and models of the user's own are looked for; by default
-            the current one.
-        preflight: whether every model is tried, and every server started, before the first call is sent.
+        retries: how transient failures are retried.
+        sleep: waits before a retry.
+        root: the program's folder, where the user's commands, functions and models are looked up; by default the
+            working folder.
+        preflight: whether to try every model and start every server before the first call is sent.
 
     Raises:
         SkillcError: as `resolve_roles`, or the cache folder cannot be used.
@@ -95,7 +86,6 @@ class Client:
         cache_folder: Path | None = None,
         concurrency: int = 256,
         offline: bool = False,
-        salt: str = "",
         transport: Transport | None = None,
         retries: RetryPolicy | None = None,
         sleep: Sleep = asyncio.sleep,
@@ -104,73 +94,65 @@ class Client:
     ) -> None:
         self.roles = resolve_roles(plan, offline=offline, root=root, transport=transport)
         roles = self.roles.values()
-        if transport is None:
+        self._sends = transport is None
+        if self._sends:
             check_seeds([role.plan for role in roles], root or Path())
         self.servers = servers_of([role.endpoint for role in roles], [role.plan for role in roles], root or Path())
-        self.ledger = Ledger(plan.budget)
-        self._cache = ReplyCache(cache_folder)
-        self._claims = Claims(cache_folder)
-        self._salt = salt
-        self._sends = transport is None
         if self._sends:
             self.roles = {
                 name: replace(role, send=self.servers.transport(role.send)) if role.endpoint.launch else role
                 for name, role in self.roles.items()
             }
+        self.ledger = Ledger(plan.budget)
+        self._cache = ReplyCache(cache_folder)
+        self._claims = Claims(cache_folder)
+        self._salt = ""
         self._receipts = Receipts(self.ledger.paid)
-        account = self.ledger.paid
-        retries = retries or RetryPolicy()
-        self.pacing = Pacing(self.roles, concurrency, retries, sleep)
-        self._attempts = Attempts(account, self._receipts, retries, self.pacing)
-        networked = {name: role.plan for name, role in self.roles.items() if preflight and role.backend.networked}
-        self._preflight = Preflight(
-            self.roles,
-            preflight_groups(networked),
-            account,
-            lambda: self._receipts,
-            reached=self.pacing.answered,
-        )
-        self._all_first = preflight and self._sends
+        self.pacing = Pacing(self.roles, concurrency, retries or RetryPolicy(), sleep)
+        self._attempts = Attempts(self._receipts, self.pacing)
+        tried = {name: role.plan for name, role in self.roles.items() if preflight and role.backend.networked}
+        self._preflight = Preflight(self.roles, preflight_groups(tried), self._receipts, self.pacing.answered)
+        self._starts_servers = preflight and self._sends
         self._flights: SingleFlight[str, _Fetched] = SingleFlight()
         self._warmup = PrefixWarmup()
         self._tickets = TicketQueue()
-        self._clock: Clock = _NoClock()
-        self._readying: float | None = None
-        self._ready = False
-        self._loop = CallLoop(self._moved)
+        self._clock: Clock | None = None
+        self._preparing_since: float | None = None
+        self._prepared = False
+        self._loop = CallLoop(self._reset)
         self.servers.on_restart(self.hold, self.free)
 
-    def report_to(self, hear: Callable[[str], None]) -> None:
+    def report_to(self, report: Callable[[str], None]) -> None:
         """Report endpoints that go out of reach and come back, from any thread."""
-        self.pacing.hear = hear
+        self.pacing.report = report
 
     async def complete(self, call: Call) -> Completion:
-        """The reply to one call, from any event loop.
+        """Return the reply to one call, from any event loop.
 
         Raises:
-            CallFailed: no whole reply came, retries included.
-            PermanentFailure: no retry can fix it.
+            CallFailed: no complete reply came, retries included.
+            PermanentFailure: no retry can fix the error.
             BudgetReached: a cap does not admit the call.
             EndpointUnreachable: the endpoint has answered before, and stays out of reach.
         """
         return await self._loop.run(lambda: self._complete(call))
 
     def complete_sync(self, call: Call) -> Completion:
-        """The same from a thread without an event loop."""
+        """Return the reply to one call, from a thread without an event loop."""
         return self._loop.run_sync(lambda: self._complete(call))
 
     def time_by(self, clock: Clock) -> None:
-        """Start a clock with the first call; what servers take to start, and models to be tried, does not count."""
+        """Start a clock with the first call; the start of servers and the preflight do not count."""
         self._clock = clock
 
     @property
     def lost(self) -> EndpointUnreachable | None:
-        """The error of an endpoint that stayed out of reach, None where none did."""
+        """The error of an endpoint that stayed out of reach."""
         return self.pacing.lost
 
     @contextmanager
     def ticket(self) -> Iterator[None]:
-        """Take a place in the queue for the first call made inside: calls are charged in the order of their tickets."""
+        """Take a ticket for the first call made inside: calls are charged in the order of their tickets."""
         self._loop.bind()
         queue = self._tickets
         ticket = queue.take()
@@ -182,35 +164,36 @@ class Client:
             self._loop.post(lambda: queue.leave(ticket))
 
     def hold(self, role: str) -> None:
-        """Send nothing more to a role's endpoint until `free`, from any thread: its calls wait."""
+        """Send nothing more to a role's endpoint until `free`, from any thread; its calls wait."""
         self._loop.post(lambda: self.pacing.hold(role))
 
     def free(self, role: str) -> None:
-        """Open a held endpoint, from any thread, as one of which nothing is known yet."""
+        """Reopen a held endpoint as a new one, from any thread."""
         self._loop.post(lambda: self.pacing.free(role))
 
     def preload(self) -> None:
-        """Load what the first call would load, which takes seconds in which an event loop could do nothing else."""
+        """Import what the first call needs, which would block an event loop for seconds."""
         if self._sends:
             for role in self.roles.values():
                 role.backend.load()
 
     def bind_store(self, store: RunStore | None, salt: str) -> None:
-        """Bind the client to one run: what is paid is kept in its store, and added to what earlier sessions paid.
+        """Bind the client to one run.
 
         Args:
-            store: of the run; it must stay open while calls are made. None keeps no receipts from here on.
+            store: receipts are kept there, and added to those of earlier sessions; it must stay open while calls are
+                made. None keeps no receipts from here on.
             salt: part of every cache key: another salt, fresh replies.
 
         Raises:
             SkillcError: the store cannot be read.
         """
         self._salt = salt
-        self._receipts = self._attempts.receipts = Receipts(self.ledger.paid, store)
+        self._receipts.bind(store)
 
     @contextmanager
     def recorded(self) -> Iterator[list[Charge]]:
-        """Keep what is charged for the calls made inside; travels with the context, tasks included."""
+        """Collect the charges of the calls made inside; travels with the context, tasks included."""
         charges: list[Charge] = []
         token = _CHARGES.set(charges)
         try:
@@ -219,10 +202,10 @@ class Client:
             _CHARGES.reset(token)
 
     async def charge(self, charges: Sequence[Charge]) -> None:
-        """Charge again what was charged before, in the order of the tickets; send nothing.
+        """Charge recorded calls again, in the order of the tickets, without sending them.
 
         Raises:
-            BudgetReached: a cap does not admit it.
+            BudgetReached: a cap does not admit one.
         """
         with self.ticket():
             for charge in charges:
@@ -234,7 +217,7 @@ class Client:
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[None]:
-        """Close the connections that calls made inside have opened, at the end, where no other client uses them."""
+        """Close the connections opened inside at the end, unless another client uses them."""
         await self._loop.run(begin)
         try:
             yield
@@ -253,7 +236,8 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _moved(self) -> None:
+    def _reset(self) -> None:
+        """Forget the event loop, because another one takes over."""
         self._tickets = TicketQueue()
         self._flights = SingleFlight()
         self._warmup = PrefixWarmup()
@@ -273,22 +257,24 @@ class Client:
             data, cached = await self._reply(key, role, arguments, call, reserved)
         except CallFailed as problem:
             usage = problem.usage or Usage()
-            self._settle(Charge(where, reserved, usage, _cost(role, usage)))
+            self._settle(Charge(where, reserved, usage, role.cost(usage)))
             raise
         except BaseException:
             self.ledger.charged.release(reserved)
             raise
-        completion = _completion(data, role, cached)
-        passed = overuse(completion.usage, reserved, role)
-        if passed is not None:
+        usage = Usage.of(data["usage"], data.get("bound"))
+        overuse = overuse_of(usage, reserved, role)
+        if overuse is not None:
             self.ledger.charged.release(reserved)
-            raise passed
-        self._settle(Charge(where, reserved, completion.usage, completion.cost))
-        self._receipts.answered(call.role, completion.model)
-        return completion
+            raise overuse
+        cost = role.cost(usage)
+        self._settle(Charge(where, reserved, usage, cost))
+        self._receipts.answered(call.role, data["model"])
+        tool_calls = tuple(data.get("tool_calls", ()))
+        return Completion(data["text"], data["finish"], usage, cost, data["model"], cached, tool_calls)
 
     def _settle(self, charge: Charge) -> None:
-        self.ledger.charged.settle(charge.where, charge.reserved, charge.usage, charge.cost)
+        self.ledger.charged.settle(*charge)
         charges = _CHARGES.get()
         if charges is not None:
             charges.append(charge)
@@ -306,21 +292,22 @@ class Client:
         await self.ledger.charged.granted(reserved, place)
 
     async def _reply(self, key: str, role: Role, arguments: dict[str, Any], call: Call, reserved: Spending) -> _Fetched:
-        """A reply, from the cache or from one flight for all that ask for it at once."""
-        known = await self._known(key)
+        """Return a reply from the cache, or from one flight for all equal calls."""
+        known = await self._cached(key)
         if known is not None:
-            self._clock.begin()
+            if self._clock is not None:
+                self._clock.begin()
             return known, True
         return await self._flights.join(key, lambda: self._fetch(key, role, arguments, call, reserved))
 
     async def _fetch(self, key: str, role: Role, arguments: dict[str, Any], call: Call, reserved: Spending) -> _Fetched:
         claim = await self._claims.take(key, float(role.plan.pacing.timeout))
         try:
-            # The last holder of the claim may have fetched it, or another between our look and our claim.
-            known = await self._known(key) if self._claims.shared else None
+            # An earlier holder of the claim may have fetched it since the first look.
+            known = await self._cached(key) if self._claims.shared else None
             if known is not None:
                 return known, True
-            await self._made_ready(role)
+            await self._prepare(role)
             async with (
                 self._warmup.warmed(role.endpoint.id, arguments) if role.backend.keeps_prefixes else nullcontext()
             ):
@@ -331,35 +318,19 @@ class Client:
             if claim is not None:
                 claim.free()
 
-    async def _made_ready(self, role: Role) -> None:
-        """Wait until every model was tried and every server answers; keep that time from the clock."""
-        self._readying = self._readying or time.monotonic()
+    async def _prepare(self, role: Role) -> None:
+        """Wait until every model was tried and every server answers, and exclude that time from the clock."""
+        self._preparing_since = self._preparing_since or time.monotonic()
         if not role.backend.embedded:
             await self._preflight.passed()
-        if self._all_first:
-            await self.servers.ready_all()
-        if not self._ready:
-            self._ready = True
-            self._clock.excuse(time.monotonic() - self._readying)
-            self._clock.begin()
+        if self._starts_servers:
+            await self.servers.all_ready()
+        if not self._prepared:
+            self._prepared = True
+            if self._clock is not None:
+                self._clock.excuse(time.monotonic() - self._preparing_since)
+                self._clock.begin()
 
-    async def _known(self, key: str) -> dict[str, Any] | None:
+    async def _cached(self, key: str) -> dict[str, Any] | None:
         stored = await self._cache.get(key)
         return whole_reply(stored) if stored is not None else None
-
-
-def _completion(data: dict[str, Any], role: Role, cached: bool) -> Completion:
-    usage = Usage.of(data["usage"], data.get("bound"))
-    return Completion(
-        text=data["text"],
-        finish=data["finish"],
-        usage=usage,
-        cost=_cost(role, usage),
-        model=data["model"],
-        cached=cached,
-        tool_calls=tuple(data.get("tool_calls", ())),
-    )
-
-
-def _cost(role: Role, usage: Usage) -> int | None:
-    return role.price.cost(usage) if role.price else None

@@ -1,4 +1,4 @@
-"""Failures of calls: their classification, their redaction, and the fixes that a user is offered."""
+"""Failures of calls: classification, redaction of secrets, and the fixes that messages offer."""
 
 from __future__ import annotations
 
@@ -16,20 +16,13 @@ from skillc.text import cut
 
 FailureKind = Literal["transient", "empty", "cut", "malformed"]
 WireKind = Literal["unreachable", "late", "broken", "redirected", "refused", "malformed"]
-# What an attempt's end shows of its endpoint: `answered` is an error of a server that is there, `other` shows nothing.
+# What an attempt shows of its endpoint: `strained` is a timeout or a reset, `answered` an error, `other` shows nothing.
 AttemptOutcome = Literal["served", "strained", "refused", "unreachable", "answered", "other"]
 
 _RETRIED_STATUS = frozenset({408, 409, 425, 429, 499})
 _RETRIED_NAMES = frozenset(
-    {
-        "APIConnectionError",
-        "APIError",
-        "BadGatewayError",
-        "InternalServerError",
-        "RateLimitError",
-        "ServiceUnavailableError",
-        "Timeout",
-    }
+    {"APIConnectionError", "APIError", "BadGatewayError", "InternalServerError", "RateLimitError"}
+    | {"ServiceUnavailableError", "Timeout"}
 )
 _REFUSALS = frozenset({429, 503, 529})
 _REFUSAL_CODES = frozenset({"content_filter", "content_policy_violation"})
@@ -39,8 +32,8 @@ _TOO_LONG = re.compile(
 )
 _USED_UP = re.compile(r"insufficient_quota|credit balance is too low|billing hard limit", re.I)
 # A shorter secret is part of common words, and easily guessed.
-_SHORTEST = 4
-# No server is waited for longer; it is asked again instead.
+_SHORTEST_SECRET = 4
+# Seconds; after that the server is asked again.
 _LONGEST_WAIT = 3600.0
 _MALFORMED_NAMES = frozenset(
     {"APIResponseValidationError", "AnswerMissing", "JSONDecodeError", "JSONSchemaValidationError"}
@@ -53,11 +46,11 @@ _SECRET = re.compile(
 
 
 class CallFailed(Exception):  # noqa: N818
-    """A call that gave no whole reply: unmeasured, never a score.
+    """A call without a complete reply: unmeasured, never a score.
 
     Attributes:
         kind: `transient` after all retries, `empty`, `cut` at the reply's limit, or `malformed`.
-        usage: what the provider reported all the same, for the ledger.
+        usage: as the provider reported it, if it did.
     """
 
     def __init__(self, kind: FailureKind, detail: str, *, usage: Usage | None = None) -> None:
@@ -71,14 +64,14 @@ class WireFailure(Exception):  # noqa: N818
     """The failure of one attempt on the wire.
 
     Attributes:
-        kind: `unreachable`: there was no connection; `late`: no whole reply in time; `broken`: the connection ended
-            before the reply; `redirected`: to another address, which is not followed; `refused`: an answer with an
-            error's status; `malformed`: a whole answer that is no reply.
-        detail: what happened, for a message.
-        status_code: of the answer, None where none came.
-        headers: of the answer, names in lower case.
-        code: the provider's own code of the error, empty without one.
-        name: what litellm calls it.
+        kind: `unreachable`: no connection; `late`: no complete reply in time; `broken`: the connection closed before
+            the reply; `redirected`: to another address, which is not followed; `refused`: a response with an error's
+            status; `malformed`: a complete response that is not a reply.
+        detail: for messages.
+        status_code: of the response, if any.
+        headers: of the response, names in lower case.
+        code: the provider's code of the error, empty without one.
+        name: of litellm's exception.
     """
 
     def __init__(
@@ -101,59 +94,59 @@ class WireFailure(Exception):  # noqa: N818
 
 
 class PermanentFailure(SkillcError):  # noqa: N818
-    """An error that no retry fixes: it stops the run, and names role, model, endpoint and the fix."""
-
-    kind = "permanent"
+    """An error that no retry fixes: it stops the run, and names role, model, endpoint and fix."""
 
 
 class BackendFailed(PermanentFailure):
-    """A function of the user's own that answers for a model raised, or gave no reply."""
+    """The user's function that answers for a model raised an error, or returned no reply."""
 
     def on(self, example: str) -> BackendFailed:
-        """The same error, with the example that was asked."""
+        """Add the example to the message."""
         return BackendFailed(f"{self.message}\n  asked for {example}", hint=self.hint)
 
 
 class BudgetReached(SkillcError):  # noqa: N818
     """A cap does not admit the next call. `cap` is `calls`, `tokens` or `cost`."""
 
-    def __init__(self, cap: str, message: str | None = None) -> None:
-        super().__init__(message or f"the budget's cap on {cap} does not admit the next call")
+    def __init__(self, cap: str) -> None:
+        super().__init__(f"the budget's cap on {cap} does not admit the next call")
         self.cap = cap
 
 
 class EndpointUnreachable(SkillcError):  # noqa: N818
-    """An endpoint that had answered stayed away for longer than its roles wait; the run stops, and can go on later."""
+    """An endpoint that had answered stayed out of reach for longer than its roles wait; the run can be resumed."""
 
     status = 3
 
 
 def find_failure(problem: BaseException) -> CallFailed | SkillcError | None:
-    """The error of ours under an exception that another library wrapped around it."""
+    """Find skillc's error under an exception that another library wrapped around it."""
     seen: set[int] = set()
-    todo: list[BaseException | None] = [problem]
-    while todo:
-        here = todo.pop()
-        if here is None or id(here) in seen:
+    pending: list[BaseException | None] = [problem]
+    while pending:
+        current = pending.pop()
+        if current is None or id(current) in seen:
             continue
-        if isinstance(here, CallFailed | SkillcError):
-            return here
-        seen.add(id(here))
-        todo += [here.__context__, here.__cause__]
-        if isinstance(here, BaseExceptionGroup):
-            todo += here.exceptions
+        if isinstance(current, CallFailed | SkillcError):
+            return current
+        seen.add(id(current))
+        pending += [current.__context__, current.__cause__]
+        if isinstance(current, BaseExceptionGroup):
+            pending += current.exceptions
     return None
 
 
 def scrub(text: str, secrets: Iterable[str]) -> str:
-    """The text without the secrets that we know, and without what looks like one; at most 500 characters."""
-    for secret in sorted({form for s in secrets if len(s) >= _SHORTEST for form in _forms(s)}, key=len, reverse=True):
+    """Redact the given secrets and everything that looks like one; return at most 500 characters."""
+    for secret in sorted(
+        {form for s in secrets if len(s) >= _SHORTEST_SECRET for form in _forms(s)}, key=len, reverse=True
+    ):
         text = text.replace(secret, "***")
     return cut(_SECRET.sub("***", text), 500)
 
 
 def _forms(secret: str) -> Iterable[str]:
-    """A secret as it is, and as addresses and headers hold it."""
+    """A secret, plain and as encoded in addresses and headers."""
     yield from (secret, quote(secret, safe=""), quote_plus(secret))
     for coded in (base64.b64encode(secret.encode()), base64.urlsafe_b64encode(secret.encode())):
         yield from (coded.decode(), coded.decode().rstrip("="))
@@ -161,7 +154,7 @@ def _forms(secret: str) -> Iterable[str]:
 
 def is_transient(problem: Exception) -> bool:
     """Whether a retry may help: 429, 5xx, timeouts, connections; not a used-up account."""
-    if is_used_up(problem):
+    if _is_used_up(problem):
         return False
     if isinstance(problem, WireFailure) and problem.kind != "refused":
         return problem.kind in ("unreachable", "late", "broken")
@@ -172,19 +165,19 @@ def is_transient(problem: Exception) -> bool:
 
 
 def is_refusal(problem: Exception) -> bool:
-    """Whether a content filter kept the reply: one example's trouble, not the run's."""
+    """Whether a content filter withheld the reply, which concerns one example only."""
     return _name(problem) == "ContentPolicyViolationError" or _code(problem) in _REFUSAL_CODES
 
 
 def is_malformed(problem: Exception) -> bool:
-    """Whether something came back that is no reply in the provider's own format."""
+    """Whether the response is not a reply in the provider's format."""
     if isinstance(problem, WireFailure):
         return problem.kind == "malformed"
     return _name(problem) in _MALFORMED_NAMES
 
 
-def is_used_up(problem: Exception) -> bool:
-    """Whether the provider's account is used up, which has several statuses."""
+def _is_used_up(problem: Exception) -> bool:
+    """Whether the provider's account is used up, for which providers send several statuses."""
     text = f"{_code(problem)} {problem}"
     return status_of(problem) == 402 or _name(problem) == "BudgetExceededError" or bool(_USED_UP.search(text))
 
@@ -196,22 +189,15 @@ def is_unreachable(problem: Exception) -> bool:
     return isinstance(problem, ConnectionError) or _name(problem) == "APIConnectionError"
 
 
-def reached_nobody(problem: Exception) -> bool:
-    """Whether the address itself cannot be reached, whatever is asked there; a narrower question than the above."""
-    return isinstance(problem, ConnectionRefusedError) or (
-        isinstance(problem, WireFailure) and problem.kind == "unreachable"
-    )
-
-
 def is_late(problem: Exception) -> bool:
-    """Whether no whole reply came in time."""
+    """Whether no complete reply came in time."""
     if isinstance(problem, WireFailure):
         return problem.kind == "late"
     return isinstance(problem, TimeoutError) or _name(problem) == "Timeout"
 
 
 def was_refused(problem: Exception) -> bool:
-    """Whether nothing was generated or billed: an answer with an error's status, or no connection."""
+    """Whether nothing was generated or billed: a response with an error's status, or no connection."""
     if isinstance(problem, WireFailure):
         return problem.kind in ("unreachable", "redirected", "refused")
     status = status_of(problem)
@@ -219,20 +205,20 @@ def was_refused(problem: Exception) -> bool:
     return _name(problem) == "RateLimitError" or bool(status and status < 500) or bool(status and answered)
 
 
-def told(problem: Exception) -> str:
-    """The message of an exception, without the names that litellm puts in front, with the server's status."""
+def describe(problem: Exception) -> str:
+    """Return the message of an exception without litellm's prefixes, with the server's status."""
     text = _PREFIX.sub("", str(problem)).strip().rstrip(".") or _name(problem)
     return f"status {status_of(problem)}: {text}" if was_refused(problem) and status_of(problem) else text
 
 
 def status_of(problem: Exception) -> int | None:
-    """The HTTP status that an exception carries."""
+    """Return the HTTP status of an exception, if it has one."""
     status = getattr(problem, "status_code", None)
     return status if isinstance(status, int) else None
 
 
 def retry_after(problem: Exception, now: float) -> float | None:
-    """Seconds that the server asks to wait, an hour at most; `now` in seconds since the epoch, for dates."""
+    """Return the seconds that the server asks to wait, at most an hour; `now` in seconds since the epoch, for dates."""
     headers = _headers(problem)
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name)
@@ -267,36 +253,28 @@ def _headers(problem: Exception) -> dict[str, str]:
     return {str(k).lower(): str(v) for k, v in dict(found).items()} if found else {}
 
 
-def is_overload(problem: Exception) -> bool:
-    """Whether the server sent an attempt away unserved, for want of capacity: 429, 503, 529, or in words."""
-    if not is_transient(problem):
-        return False
-    status = status_of(problem)
-    return status in _REFUSALS or (was_refused(problem) and "overloaded" in str(problem).lower())
-
-
 def outcome_of(problem: Exception) -> AttemptOutcome:
-    """Return what an exception shows of the endpoint.
-
-    `refused`; `unreachable` where there was no connection; `strained` where one gave no answer, as after a timeout or
-    a reset; `answered` where the answer was an error; else `other`.
-    """
-    if is_overload(problem):
+    """Return what an exception shows of the endpoint."""
+    overloaded = status_of(problem) in _REFUSALS or (was_refused(problem) and "overloaded" in str(problem).lower())
+    if overloaded and is_transient(problem):
         return "refused"
-    if reached_nobody(problem):
+    # Narrower than `is_unreachable`: the address itself cannot be reached, whatever is sent.
+    if isinstance(problem, ConnectionRefusedError) or (
+        isinstance(problem, WireFailure) and problem.kind == "unreachable"
+    ):
         return "unreachable"
     if is_transient(problem) and not was_refused(problem):
         return "strained"
     return "other" if status_of(problem) is None else "answered"
 
 
-# ---- fixes that a user is offered ----
+# ---- fixes that messages offer ----
 
 OFFLINE = "run with `--offline`"
 OFFLINE_INSTEAD = f"{OFFLINE}, which uses the embedded rulebook instead"
 FIXES = {
-    "redirected": "if that is where the model is, name that address in `base_url`",
-    "malformed": "check `base_url`: what answers there does not speak this provider's protocol",
+    "redirected": "if the model is there, set `base_url` to that address",
+    "malformed": "check `base_url`: the server there does not speak this provider's protocol",
     "used up": "the provider's account is used up; top it up, then run the same command again",
     "too long": "the prompt is too long for this model: lower the sections' limits, or the limit of an input",
     "key": "check the key in `{key}`",
@@ -304,26 +282,25 @@ FIXES = {
     "name": "check the model's name and `base_url`",
     "late": "if its server is still starting, wait until it is ready and run the same command again",
     "unreachable": "check `base_url`, and that the server runs",
-    "parameters": "check the model's parameters in the program; they are sent as they are",
-    "overuse": "raise `max_tokens` in its block, so that a reply's whole length is reserved",
-    "away": "start it again, then run the same command, which goes on from here; "
-    "`down = {longer}` in the model's block waits longer",
-    "backend": "where another attempt may help, raise `TimeoutError` or `ConnectionError`",
+    "parameters": "check the model's parameters in the program; they are sent unchanged",
+    "overuse": "raise `max_tokens` in its block, so that the whole reply is reserved",
+    "away": "restart it, then run the same command to resume; `down = {longer}` in the model's block waits longer",
+    "backend": "to have a call retried, raise `TimeoutError` or `ConnectionError`",
 }
 
 
 def fix_for(problem: Exception, key_env: str | None) -> str:
-    """The fix of an error that no retry fixes, in one line."""
+    """Return the fix of an error that no retry fixes, in one line."""
     return FIXES[_cause(problem, key_env)].format(key=key_env)
 
 
 def _cause(problem: Exception, key_env: str | None) -> str:
-    """The key of `FIXES` that an error calls for."""
+    """The key in `FIXES`."""
     name, status = _name(problem), status_of(problem)
     kind = problem.kind if isinstance(problem, WireFailure | CallFailed) else None
     if kind in ("redirected", "malformed"):
         return kind
-    if is_used_up(problem):
+    if _is_used_up(problem):
         return "used up"
     if name == "ContextWindowExceededError" or (status in {400, 413} and _TOO_LONG.search(str(problem))):
         return "too long"

@@ -283,17 +283,18 @@ class Receipts:
 
     A receipt is on the disk before its attempt is sent. An attempt that was in flight when a session was killed keeps
     its whole reservation.
-
-    Args:
-        paid: the account, to which earlier sessions are added.
-        store: where the receipts are kept; None keeps none.
-
-    Raises:
-        SkillcError: the store cannot be read.
     """
 
-    def __init__(self, paid: Account, store: RunStore | None = None) -> None:
-        self._paid = paid
+    def __init__(self, account: Account) -> None:
+        self.account = account
+        self.bind(None)
+
+    def bind(self, store: RunStore | None) -> None:
+        """Keep receipts in the store of a run from here on, None in no store; add those of its earlier sessions.
+
+        Raises:
+            SkillcError: the store cannot be read.
+        """
         self._store = store
         self._models = store.models() if store is not None else {}
         self._next = 0
@@ -311,13 +312,13 @@ class Receipts:
 
     def ended(self, number: int, where: RoleStage, reserved: Spending, usage: Usage, cost: int | None) -> None:
         """Replace the reservation of an attempt by its usage, `cost` in nano-dollars."""
-        self._paid.settle(where, reserved, usage, cost)
+        self.account.settle(where, reserved, usage, cost)
         if self._store is not None:
             self._store.end_attempt(number, {"usage": usage.counts, "bound": usage.bound, "cost": cost})
 
     def unserved(self, number: int, reserved: Spending) -> None:
         """Release the reservation of an attempt that was refused or not connected, which no cap counts."""
-        self._paid.release(reserved)
+        self.account.release(reserved)
         if self._store is not None:
             self._store.refuse_attempt(number)
 
@@ -339,11 +340,11 @@ class Receipts:
             )
 
     def _restore(self, where: RoleStage, reserved: Spending, used: dict[str, Any] | None) -> None:
-        self._paid.reserved = self._paid.reserved.plus(reserved)
+        self.account.reserved = self.account.reserved.plus(reserved)
         if used is None:
-            self._paid.settle(where, reserved, Usage(prompt=reserved.tokens, bound=True), reserved.cost)
+            self.account.settle(where, reserved, Usage(prompt=reserved.tokens, bound=True), reserved.cost)
         else:
-            self._paid.settle(where, reserved, Usage.of(used["usage"], used["bound"]), used["cost"])
+            self.account.settle(where, reserved, Usage.of(used["usage"], used["bound"]), used["cost"])
 
 
 _BASELINE = "baseline"

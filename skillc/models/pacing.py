@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import count
 
 from skillc.models.failures import FIXES, AttemptOutcome, EndpointUnreachable
@@ -33,25 +32,23 @@ def prefetching() -> Iterator[None]:
         _PREFETCHING.reset(token)
 
 
-class Unanswered(Exception):  # noqa: N818
-    """The endpoint has let nothing through for longer than its calls wait."""
+class EndpointRefuses(Exception):  # noqa: N818
+    """The endpoint has refused all calls for longer than they wait."""
 
 
-class Away(Exception):  # noqa: N818
+class EndpointAway(Exception):  # noqa: N818
     """The endpoint could not be reached for longer than its roles wait."""
 
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """An attempt in flight; what happened to it is noted here before the slot is given back.
+    """An attempt in flight, and its result once it has ended.
 
     Attributes:
-        role: whose.
         tokens: as reserved.
-        epoch: the endpoint's, when it was sent.
-        end: what it showed of the endpoint.
-        asked: seconds to wait that a refusing server asked for, if it did.
-        told: the error of a refusal or of a failed connection.
+        epoch: of the endpoint's pace, when it was sent.
+        retry_after: seconds to wait that a refusing server asked for.
+        detail: the error of a refusal or of a failed connection.
         used: tokens; None counts all that were reserved.
         probe: whether it tests if the endpoint is back.
     """
@@ -59,55 +56,52 @@ class Slot:
     role: str
     tokens: int
     epoch: int
-    end: AttemptOutcome = "other"
-    asked: float | None = None
-    told: str = ""
+    outcome: AttemptOutcome = "other"
+    retry_after: float | None = None
+    detail: str = ""
     used: int | None = None
     probe: bool = False
 
 
 @dataclass(slots=True, order=True)
 class _Waiting:
-    rank: bool
+    prefetched: bool
     number: int
     tokens: int = field(compare=False)
-    place: asyncio.Future[Slot] = field(compare=False)
+    slot: asyncio.Future[Slot] = field(compare=False)
 
 
-class Slots:
-    """Slots of one endpoint on one event loop; first come, first served within a rank.
+class EndpointQueue:
+    """Slots of one endpoint on one event loop; first in, first out within a rank.
 
-    A refused call rejoins at the end, so that one that is always refused holds up no others.
+    A refused call rejoins at the end, so that a call that is always refused holds up no others.
 
     Args:
-        pace: what the endpoint takes.
-        outage: whether it can be reached.
-        quotas: what each of its roles may send.
-        sleep: how a pause is waited for. Where it returns early, as in tests, the time counts as gone by.
-        went_away: is given the error when the endpoint can no longer be reached.
-        came_back: is given the seconds that it was away.
+        sleep: waits for a pause. If it returns early, as in tests, the time counts as passed.
+        report: receives a sentence when the endpoint goes out of reach and when it is back.
 
     Attributes:
+        quotas: declared limits by role.
         in_flight: attempts that hold a slot.
     """
 
     def __init__(
         self,
+        roles: list[Role],
         pace: Pace,
         outage: Outage,
         quotas: Mapping[str, Quota],
         sleep: Sleep,
-        went_away: Callable[[str], None],
-        came_back: Callable[[float], None],
+        report: Callable[[str], None],
     ) -> None:
-        self._pace = pace
-        self._outage = outage
-        self._went_away = went_away
-        self._came_back = came_back
-        self._quotas = quotas
-        self._sleep = sleep
-        self._flying = dict.fromkeys(quotas, 0)
+        self.roles = roles
+        self.pace = pace
+        self.outage = outage
+        self.quotas = quotas
         self.in_flight = 0
+        self._sleep = sleep
+        self._report = report
+        self._flying = dict.fromkeys(quotas, 0)
         self._queues: dict[str, list[_Waiting]] = {role: [] for role in quotas}
         self._numbers = count()
         self._skipped = 0.0
@@ -115,99 +109,77 @@ class Slots:
         self._due = math.inf
 
     async def take(self, role: str, tokens: int) -> Slot:
-        """Wait for a slot, which has to be given back.
+        """Wait for a slot, to be returned with `give`.
 
         Raises:
-            Unanswered: the endpoint lets nothing through.
-            Away: it stays away.
+            EndpointRefuses: the endpoint refuses all calls.
+            EndpointAway: it stays out of reach.
         """
         now = self._now()
         queue = self._queues[role]
         if not queue and not self._wait(now, role, tokens):
             return self._send(now, role, tokens)
-        place: asyncio.Future[Slot] = asyncio.get_running_loop().create_future()
-        heapq.heappush(queue, _Waiting(_PREFETCHING.get(), next(self._numbers), tokens, place))
+        slot: asyncio.Future[Slot] = asyncio.get_running_loop().create_future()
+        heapq.heappush(queue, _Waiting(_PREFETCHING.get(), next(self._numbers), tokens, slot))
         self.advance()
         try:
-            return await place
+            return await slot
         except asyncio.CancelledError:
-            if place.done() and not place.cancelled() and place.exception() is None:
-                slot = place.result()
-                slot.used = 0
-                self.give(slot)
+            if slot.done() and not slot.cancelled() and slot.exception() is None:
+                slot.result().used = 0
+                self.give(slot.result())
             else:
-                place.cancel()
+                slot.cancel()
                 self.advance()
             raise
 
     def give(self, slot: Slot) -> None:
-        """Give a slot back."""
-        pace, flying = self._pace, self.in_flight
-        if slot.end == "served":
-            pace.served(slot.epoch, flying)
-        elif slot.end == "strained":
-            pace.strained(slot.epoch, flying)
-        elif slot.end == "refused":
-            pace.refused(slot.epoch, self._now(), flying, slot.asked)
+        """Return a slot with its result."""
+        if slot.outcome == "served":
+            self.pace.served(slot.epoch, self.in_flight)
+        elif slot.outcome == "strained":
+            self.pace.strained(slot.epoch, self.in_flight)
+        elif slot.outcome == "refused":
+            self.pace.refused(slot.epoch, self._now(), self.in_flight, slot.retry_after)
         self.in_flight -= 1
         self._flying[slot.role] -= 1
         if slot.used is not None:
-            self._quotas[slot.role].ended(slot.tokens - slot.used)
-        self._note_outage(slot)
-        if self.dead and slot.end == "refused":
-            self._give_up(Unanswered(slot.told))
-        elif self.away and slot.end == "unreachable":
-            self._give_up(Away(slot.told))
+            self.quotas[slot.role].ended(slot.tokens - slot.used)
+        self._update_outage(slot)
+        if self.pace.dead and slot.outcome == "refused":
+            self._fail_all(EndpointRefuses(slot.detail))
+        elif self.outage.over and slot.outcome == "unreachable":
+            self._fail_all(EndpointAway(slot.detail))
         self.advance()
 
-    def _note_outage(self, slot: Slot) -> None:
-        """Open or close the outage by what an attempt met, and report it."""
-        outage = self._outage
+    def _update_outage(self, slot: Slot) -> None:
+        outage = self.outage
         outage.ended(slot.probe)
-        if slot.end == "unreachable" and outage.known and not self._pace.held:
+        if slot.outcome == "unreachable" and outage.known and not self.pace.held:
             if outage.missed(self._now()):
-                self._went_away(slot.told)
-        elif slot.end in ("served", "refused", "answered"):
+                until = "" if math.isinf(outage.patience) else f" for up to {_duration(outage.patience)}"
+                self._report(f"{describe_roles(self.roles)} cannot be reached: {slot.detail}; its calls wait{until}")
+        elif slot.outcome in ("served", "refused", "answered"):
             seconds = outage.answered(self._now())
             if seconds is not None:
-                self._pace.recovered()
-                self._came_back(seconds)
-
-    @property
-    def awaited(self) -> bool:
-        """Whether a call that cannot reach the endpoint waits until it is back."""
-        return self._outage.known
-
-    @property
-    def away(self) -> bool:
-        """Whether the endpoint could not be reached for longer than its roles wait."""
-        return self._outage.over
-
-    @property
-    def served(self) -> int:
-        """Number of attempts that came back whole so far."""
-        return self._pace.admitted
-
-    @property
-    def dead(self) -> bool:
-        """Whether the endpoint has let nothing through for longer than anybody waits."""
-        return self._pace.dead
+                self.pace.recovered()
+                self._report(f"{describe_roles(self.roles)} answers again after {_duration(seconds)}")
 
     def wake(self) -> None:
         """Check again which calls may go, after the endpoint was opened from outside."""
         if any(self._queues.values()):
-            with suppress(RuntimeError):  # without a running loop nobody waits any more
+            with suppress(RuntimeError):  # no loop is running, so no call waits
                 self.advance()
 
     def advance(self) -> None:
         """Release the calls that may go now, and set the timer for the next one."""
         now = self._now()
         while True:
-            best, soonest = self._next(now)
-            if best is None:
+            role, soonest = self._next(now)
+            if role is None:
                 break
-            waiting = heapq.heappop(self._queues[best])
-            waiting.place.set_result(self._send(now, best, waiting.tokens))
+            waiting = heapq.heappop(self._queues[role])
+            waiting.slot.set_result(self._send(now, role, waiting.tokens))
         self._arm(now, soonest)
 
     def _next(self, now: float) -> tuple[str | None, float]:
@@ -215,7 +187,7 @@ class Slots:
         first: _Waiting | None = None
         best, soonest = None, math.inf
         for role, queue in self._queues.items():
-            while queue and queue[0].place.done():
+            while queue and queue[0].slot.done():
                 heapq.heappop(queue)
             if not queue:
                 continue
@@ -227,20 +199,20 @@ class Slots:
         return best, soonest
 
     def _wait(self, now: float, role: str, tokens: int) -> float:
-        wait = max(self._pace.wait(now, self.in_flight), self._outage.wait(now))
-        return max(wait, self._quotas[role].wait(now, self._flying[role], tokens)) if wait < math.inf else wait
+        wait = max(self.pace.wait(now, self.in_flight), self.outage.wait(now))
+        return max(wait, self.quotas[role].wait(now, self._flying[role], tokens)) if wait < math.inf else wait
 
     def _send(self, now: float, role: str, tokens: int) -> Slot:
         self.in_flight += 1
         self._flying[role] += 1
-        self._quotas[role].sent(now, tokens)
-        return Slot(role, tokens, self._pace.sent(now), probe=self._outage.sent())
+        self.quotas[role].sent(now, tokens)
+        return Slot(role, tokens, self.pace.sent(now), probe=self.outage.sent())
 
-    def _give_up(self, problem: Unanswered | Away) -> None:
+    def _fail_all(self, problem: EndpointRefuses | EndpointAway) -> None:
         for queue in self._queues.values():
             for waiting in queue:
-                if not waiting.place.done():
-                    waiting.place.set_exception(type(problem)(*problem.args))
+                if not waiting.slot.done():
+                    waiting.slot.set_exception(type(problem)(*problem.args))
             queue.clear()
 
     def _arm(self, now: float, seconds: float) -> None:
@@ -265,91 +237,84 @@ class Slots:
 
 
 class Pacing:
-    """The learned pace of each endpoint, and the queue in front of it, which belongs to an event loop.
+    """The pace and the queue of each endpoint; roles with one endpoint share them.
 
     Args:
-        roles: all that may call.
+        roles: all roles that may call.
         concurrency: the most attempts in flight at one endpoint, where a role does not declare its own.
         retries: how long refusals are waited for.
-        sleep: how a pause is waited for.
+        sleep: waits for a pause.
 
     Attributes:
-        hear: is given a sentence when an endpoint goes out of reach and when it is back.
+        report: receives a sentence when an endpoint goes out of reach and when it is back.
         lost: the first error of an endpoint that stayed out of reach.
     """
 
     def __init__(self, roles: Mapping[str, Role], concurrency: int, retries: RetryPolicy, sleep: Sleep) -> None:
+        self.retries = retries
         self.sleep = sleep
-        self.hear: Callable[[str], None] = lambda note: None
+        self.report: Callable[[str], None] = lambda note: None
         self.lost: EndpointUnreachable | None = None
-        self._endpoint = {name: role.endpoint.id for name, role in roles.items()}
-        self._quotas: dict[str, dict[str, Quota]] = {}
-        self._roles: dict[str, list[Role]] = {}
-        ceilings: dict[str, int] = {}
+        by_endpoint: dict[str, dict[str, Role]] = {}
         for name, role in roles.items():
-            at, declared = role.endpoint.id, role.plan.pacing
-            self._quotas.setdefault(at, {})[name] = Quota(declared)
-            self._roles.setdefault(at, []).append(role)
-            ceilings[at] = max(ceilings.get(at, 0), declared.concurrency or concurrency)
-        self._paces = {at: Pace(ceiling, retries) for at, ceiling in ceilings.items()}
-        self._outages = {at: Outage(_patience(same), retries) for at, same in self._roles.items()}
-        self.move()
+            by_endpoint.setdefault(role.endpoint.id, {})[name] = role
+        self._queues: dict[str, EndpointQueue] = {}
+        for same in by_endpoint.values():
+            ceiling = max(role.plan.pacing.concurrency or concurrency for role in same.values())
+            quotas = {name: Quota(role.plan.pacing) for name, role in same.items()}
+            outage = Outage(_patience(list(same.values())), retries)
+            queue = self._new_queue(list(same.values()), Pace(ceiling, retries), outage, quotas)
+            self._queues.update(dict.fromkeys(same, queue))
+
+    def _new_queue(self, roles: list[Role], pace: Pace, outage: Outage, quotas: Mapping[str, Quota]) -> EndpointQueue:
+        return EndpointQueue(roles, pace, outage, quotas, self.sleep, lambda note: self.report(note))
 
     def move(self) -> None:
-        """Forget the event loop, because another one takes over; what was learned stays."""
-        for outage in self._outages.values():
-            outage.forget()
-        self._slots = {
-            at: Slots(
-                pace, self._outages[at], self._quotas[at], self.sleep, partial(self._left, at), partial(self._back, at)
-            )
-            for at, pace in self._paces.items()
-        }
+        """Replace the queues because another event loop takes over; the learned pace stays."""
+        fresh: dict[EndpointQueue, EndpointQueue] = {}
+        for role, queue in self._queues.items():
+            if queue not in fresh:
+                queue.outage.forget()
+                fresh[queue] = self._new_queue(queue.roles, queue.pace, queue.outage, queue.quotas)
+            self._queues[role] = fresh[queue]
 
-    def _left(self, at: str, told: str) -> None:
-        wait = self._outages[at].patience
-        until = "" if math.isinf(wait) else f", for {_time(wait)} at most"
-        self.hear(f"{describe_roles(self._roles[at])} cannot be reached: {told}; its calls wait{until}")
-
-    def _back(self, at: str, seconds: float) -> None:
-        self.hear(f"{describe_roles(self._roles[at])} answers again after {_time(seconds)}")
-
-    def slots(self, role: str) -> Slots:
-        """The queue in front of a role's endpoint."""
-        return self._slots[self._endpoint[role]]
+    def queue(self, role: str) -> EndpointQueue:
+        """Return the queue in front of a role's endpoint."""
+        return self._queues[role]
 
     def answered(self, role: str) -> None:
         """Note that a role's endpoint answered: from here on a lost connection is an outage."""
-        self._outages[self._endpoint[role]].known = True
+        self._queues[role].outage.known = True
 
-    def away(self, role: str, told: str) -> EndpointUnreachable:
-        """The error that ends a run whose endpoint stays away."""
-        at = self._endpoint[role]
-        seconds = self._outages[at].patience
+    def unreachable(self, role: str, detail: str) -> EndpointUnreachable:
+        """Return the error that ends a run whose endpoint stays out of reach."""
+        queue = self._queues[role]
+        seconds = queue.outage.patience
         self.lost = self.lost or EndpointUnreachable(
-            f"{describe_roles(self._roles[at])} could not be reached for {_time(seconds)}: {told}",
-            hint=FIXES["away"].format(longer=_time(2 * seconds)),
+            f"{describe_roles(queue.roles)} could not be reached for {_duration(seconds)}: {detail}",
+            hint=FIXES["away"].format(longer=_duration(2 * seconds)),
         )
         return self.lost
 
     def hold(self, role: str) -> None:
-        """Send nothing more to a role's endpoint until `free`; what is in flight goes on, all else waits."""
-        self._paces[self._endpoint[role]].held = True
+        """Send nothing more to a role's endpoint until `free`; attempts in flight continue."""
+        self._queues[role].pace.held = True
 
     def free(self, role: str) -> None:
-        """Open the endpoint again, as one of which nothing is known."""
-        self._paces[self._endpoint[role]].reopen()
-        self._outages[self._endpoint[role]].forget()
-        self.slots(role).wake()
+        """Reopen a held endpoint as a new one."""
+        queue = self._queues[role]
+        queue.pace.reopen()
+        queue.outage.forget()
+        queue.wake()
 
 
 def _patience(roles: list[Role]) -> float:
-    """The longest that one of the roles waits; a server that skillc starts is started again instead."""
+    """The longest that one of the roles waits; a server that skillc starts is restarted instead."""
     own = any(role.endpoint.launch is not None and role.endpoint.launch.address is None for role in roles)
     return math.inf if own else max(float(role.plan.pacing.down) for role in roles)
 
 
-def _time(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     """A duration as programs write it: `45 s`, `5 min`."""
     if seconds >= 60 and round(seconds) % 60 == 0:
         return f"{round(seconds) // 60} min"

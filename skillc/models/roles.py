@@ -1,4 +1,4 @@
-"""Roles, resolved once before the first call: plan, backend, endpoint, price; and what depends on them alone."""
+"""Roles, resolved once before the first call: plan, backend, endpoint and price."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skillc.budget.spend import price_hint
 from skillc.errors import SkillcError
 from skillc.json_values import canonical_ascii
 from skillc.models.backends.registry import connect
-from skillc.models.calls import Call
+from skillc.models.calls import Call, Usage
 from skillc.models.endpoint import Backend, Endpoint, Transport, secret_names
 from skillc.models.ledger import Spending
 from skillc.models.prices import Price, price_of
@@ -22,14 +22,14 @@ from skillc.plan.models import put_offline, require_names, resolve_model_names
 from skillc.plan.schema import ModelPlan, Plan
 from skillc.text import listed
 
-# Tokens that providers add: per call, per message, and for the system prompt of tools.
+# Tokens that providers add.
 _TOKENS_A_CALL, _TOKENS_A_MESSAGE, _TOKENS_FOR_TOOLS = 64, 16, 1024
 _LIMITS = ("max_tokens", "max_completion_tokens")
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """One role: its plan, the backend that answers, its endpoint, its price if known, and how one attempt is sent."""
+    """One role; `send` is the transport of one attempt, `price` None if unknown."""
 
     plan: ModelPlan
     backend: Backend
@@ -38,10 +38,7 @@ class Role:
     send: Transport
 
     def arguments(self, call: Call) -> dict[str, Any]:
-        """The arguments of a call, without the address and the key; they always limit the reply.
-
-        Each sample has its own seed: sample 0 the declared one, every other one that is derived from it.
-        """
+        """Return the arguments of a call without address and key; they always limit the reply's length."""
         parameters: dict[str, Any] = {**self.plan.parameters, **(call.parameters or {})}
         if type(parameters.get("seed")) is int:
             parameters["seed"] = seed_of(parameters["seed"], call.sample)
@@ -59,28 +56,35 @@ class Role:
         return arguments
 
     def reservation(self, arguments: Mapping[str, Any]) -> Spending:
-        """The most that one attempt can use: each byte of the prompt a token, the whole reply, the dearest tier."""
-        prompt, reply = self.bounds(arguments)
-        return Spending(1, prompt + reply, self.price.most(prompt, reply) if self.price else 0)
+        """Return the worst case of one attempt, at the price of the dearest tier."""
+        usage = self.worst_case(arguments)
+        return Spending(1, usage.total, self.price.most(usage.prompt, usage.completion) if self.price else 0)
 
-    def bounds(self, arguments: Mapping[str, Any]) -> tuple[int, int]:
-        """The most tokens of prompt and of reply."""
+    def cost(self, usage: Usage) -> int | None:
+        """Return nano-dollars at list price; None if the price is unknown."""
+        return self.price.cost(usage) if self.price else None
+
+    def discounted_cost(self, usage: Usage) -> int | None:
+        """Return nano-dollars with the discount for cached prompts; None if the price is unknown."""
+        return self.price.discounted(usage) if self.price else None
+
+    def worst_case(self, arguments: Mapping[str, Any]) -> Usage:
+        """Return an upper bound of one attempt's usage: a token for each byte of the prompt, and the longest reply."""
         tools = arguments.get("tools")
         read = [arguments["messages"], tools, arguments.get("response_format")]
         overhead = _TOKENS_A_CALL + _TOKENS_A_MESSAGE * len(arguments["messages"]) + (_TOKENS_FOR_TOOLS if tools else 0)
         limits = [arguments[name] for name in _LIMITS if isinstance(arguments.get(name), int)]
         copies = arguments.get("n")
         replies = copies if isinstance(copies, int) and copies > 0 else 1
-        return len(canonical_ascii(read, _refused)) + overhead, max(limits, default=self.plan.max_reply) * replies
+        longest = max(limits, default=self.plan.max_reply) * replies
+        return Usage(prompt=len(canonical_ascii(read, _reject)) + overhead, completion=longest, bound=True)
 
 
 def seed_of(declared: int, sample: int | tuple[int, ...]) -> int:
-    """The seed of one sample; the same seed for every sample would give one reply several times.
-
-    31 bits: what every provider takes as a seed.
-    """
+    """Derive the seed of one sample, since equal seeds give equal replies; sample 0 has the declared one."""
     if sample == 0:
         return declared
+    # 31 bits are a valid seed for every provider.
     return int.from_bytes(hashlib.sha256(f"seed {declared} {sample}".encode()).digest()[:4]) >> 1
 
 
@@ -92,18 +96,18 @@ def resolve_roles(
     root: Path | None = None,
     transport: Transport | None = None,
 ) -> dict[str, Role]:
-    """All roles of a plan.
+    """Resolve all roles of a plan.
 
     Args:
         plan: the program.
         offline: replace every model by the rulebook.
         environ: where names, keys and addresses are looked up.
-        root: the program's folder, where commands and functions of the user's own are looked for.
-        transport: sends every role's attempts in place of its backend; no code of the user's own is run then.
+        root: the program's folder, where the user's commands and functions are looked up.
+        transport: sends every role's attempts in place of its backend; no code of the user is run then.
 
     Raises:
-        SkillcError: a name, a key, an address, a command or a function is missing, or a cap on cost meets a model
-            without a known price.
+        SkillcError: a name, a key, an address, a command or a function is missing, or the cost is capped and a price
+            is unknown.
     """
     known = os.environ if environ is None else environ
     plan = put_offline(plan) if offline else resolve_model_names(plan, known)
@@ -126,10 +130,10 @@ def resolve_roles(
 def servers_of(
     endpoints: Iterable[Endpoint], models: Iterable[ModelPlan], root: Path, *, foreground: bool = False
 ) -> Servers:
-    """The servers that skillc starts for these endpoints; `models` are all of the plan, whose keys no server gets.
+    """Return the servers that skillc starts for these endpoints; no server gets the keys of `models`.
 
     Raises:
-        SkillcError: two roles want one model served in two ways.
+        SkillcError: two roles declare different servers for one model.
     """
     launches = [(each.launch, each.key) for each in endpoints if each.launch is not None]
     hidden = secret_names(models)
@@ -137,26 +141,26 @@ def servers_of(
 
 
 def call_key(role: Role, arguments: Mapping[str, Any], sample: int | tuple[int, ...], salt: str) -> str:
-    """sha256 over all that decides a reply, the key of the account excepted (docs/design/resume.md).
+    """Return the SHA-256 of all that determines a reply, except the account's key (docs/design/resume.md).
 
     Raises:
         SkillcError: a value in the call is not JSON.
     """
-    told = {"endpoint": role.endpoint.id, "sample": sample, "salt": salt, "sent": arguments}
-    return hashlib.sha256(canonical_ascii(told, _refused).encode()).hexdigest()
+    call = {"endpoint": role.endpoint.id, "sample": sample, "salt": salt, "sent": arguments}
+    return hashlib.sha256(canonical_ascii(call, _reject).encode()).hexdigest()
 
 
 def describe_roles(roles: Sequence[Role]) -> str:
-    """Roles of one endpoint for a message, with their model, where it is the same, and its address."""
-    many = f"model{'s' if len(roles) > 1 else ''} {listed([role.plan.role for role in roles], 'and')}"
+    """Name the roles of one endpoint for a message, with its address, and their model if it is the same."""
+    names = f"model{'s' if len(roles) > 1 else ''} {listed([role.plan.role for role in roles], 'and')}"
     models = {role.plan.model for role in roles}
     of = f"`{roles[0].plan.model}` " if len(models) == 1 else ""
-    return f"{many} ({of}at `{roles[0].endpoint.id}`)"
+    return f"{names} ({of}at `{roles[0].endpoint.id}`)"
 
 
-def _refused(value: Any) -> Any:
-    # Not `str`: what it leaves out, as of an array, would make two calls one.
+def _reject(value: Any) -> Any:
+    # `str(value)` may be shortened, as for arrays, so that two calls would share a key.
     raise SkillcError(
-        f"a call holds a value of type `{type(value).__name__}`, which no request can carry",
-        hint="give images as data URLs, and tools and parameters as plain JSON values",
+        f"a call contains a value of type `{type(value).__name__}`, which is not JSON",
+        hint="pass images as data URLs, and tools and parameters as plain JSON values",
     )

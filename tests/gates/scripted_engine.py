@@ -92,7 +92,7 @@ class Script:
     def __init__(self, scores, *, seed=0, cap=None):
         self.scores, self.sent, self.cap = scores, [], cap
         self.names = {}
-        self.stop = BudgetReached("calls", "no more calls")
+        self.stop = BudgetReached("calls")
         self._random = random.Random(seed)
 
     def name(self, document, name):

@@ -31,7 +31,7 @@ from hypothesis import strategies as st
 from wire_calls import KEY, PROTOCOLS, ask, at
 
 from skillc.models.backends.litellm import MOST_BYTES, Wire, error_in, excerpt, send
-from skillc.models.failures import WireFailure, fix_for, is_transient, retry_after, scrub
+from skillc.models.failures import PermanentFailure, WireFailure, fix_for, is_transient, retry_after, scrub
 
 # What an attempt was booked with: nothing, its reply's 14 tokens, or all that it had reserved.
 NOTHING, REPLY, WHOLE = "nothing", "reply", "whole"
@@ -222,9 +222,8 @@ def test_what_is_permanent_says_what_to_do(
 ) -> None:
     with FaultyServer([refuse(status, message)]) as server:
         failed = ask(server, monkeypatch, protocol).failed
-        assert failed is not None
-        assert failed.kind == "permanent"
-        assert str(failed.hint).startswith(hint)  # type: ignore[union-attr]
+        assert isinstance(failed, PermanentFailure)
+        assert str(failed.hint).startswith(hint)
         assert f"refuses: status {status}: " in str(failed)
         assert server.total == 1
 

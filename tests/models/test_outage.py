@@ -87,7 +87,7 @@ def test_calls_wait_behind_one_probe_and_pay_nothing_for_it() -> None:
     assert seconds < 55
     assert notes[0] == (
         "model `target` (`openai/gpt-4o-mini` at `http://localhost:9`) cannot be reached: no connection to "
-        "`localhost`: connection refused; its calls wait, for 1 min at most"
+        "`localhost`: connection refused; its calls wait for up to 1 min"
     )
     assert notes[1].startswith("model `target` (`openai/gpt-4o-mini` at `http://localhost:9`) answers again after 3")
     assert len(notes) == 2

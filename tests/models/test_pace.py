@@ -491,8 +491,8 @@ def test_never_more_in_flight_than_the_limit_and_never_a_lost_slot_whatever_is_c
             await asyncio.sleep(draw.choice([0, 0, 0.005, 0.3]))
         client.free("a")
         await asyncio.gather(*tasks, return_exceptions=True)
-        slots = client.pacing.slots("a")
-        assert slots.in_flight == 0
+        queue = client.pacing.queue("a")
+        assert queue.in_flight == 0
         for account in (client.ledger.charged, client.ledger.paid):
             assert account.reserved.calls == account.reserved.tokens == 0
 

@@ -210,7 +210,7 @@ def test_a_trial_that_used_more_than_it_reserved_ends_the_run() -> None:
     transport = Scripted(lambda sent: reply(usage=(10, 999_999) if is_trial(sent) else (5, 2)))
     with pytest.raises(PermanentFailure) as failed:
         tried(plan_of(), transport=transport)
-    assert "in one call, where at most" in str(failed.value)
+    assert "in one call; " in str(failed.value)
     assert all(is_trial(sent) for sent in transport.sent)
 
 
@@ -261,7 +261,7 @@ REFUSED: list[tuple[str, Step, str, str]] = [
     ("name", refuse(404, "no such model"), "status 404: no such model", "check the model's name and `base_url`"),
     ("parameter", refuse(400, "no `top_q`"), "status 400: no `top_q`", "check the model's parameters"),
     ("account", refuse(402, "pay"), "status 402: pay", "the provider's account is used up"),
-    ("moved", redirect("/elsewhere"), "leads elsewhere", "if that is where the model is"),
+    ("moved", redirect("/elsewhere"), "leads elsewhere", "if the model is there"),
     ("a page", answer(200, "<html>Welcome</html>", "text/html"), "`Welcome`", "check `base_url`"),
 ]
 
@@ -352,7 +352,7 @@ def test_a_trial_has_a_time_of_its_own_and_says_so(step: Step) -> None:
     with FaultyServer(lambda asked: step) as server, pytest.raises(PreflightFailed) as failed:
         role = Client(plan_of(at(server.url))).roles["target"]
         asyncio.run(try_model(role, timeout=0.2))
-    assert "no reply of one word within 0.2 s" in str(failed.value)
+    assert "no reply within 0.2 s" in str(failed.value)
     assert "still starting" in str(failed.value.hint)
 
 
@@ -392,7 +392,7 @@ def test_it_is_not_tried_again_on_another_event_loop() -> None:
 # ---- one role, for `doctor` -----------------------------------------------------------------------
 
 
-def test_one_role_is_reached_with_its_time_its_tokens_and_its_price() -> None:
+def test_one_role_is_tried_with_its_model_and_its_tokens() -> None:
     with FaultyServer([say("ok", model="stub-2"), refuse(429, f"slow down {KEY}")]) as server:
         role = Client(plan_of(at(server.url, price=PRICE))).roles["target"]
 
@@ -400,10 +400,8 @@ def test_one_role_is_reached_with_its_time_its_tokens_and_its_price() -> None:
             return await try_model(role), await try_model(role)
 
         first, second = asyncio.run(both())
-    assert (first.role, first.model, first.note) == ("target", "stub-2", None)
-    assert (first.usage.total, first.cost) == (14, 11 * 1000 + 3 * 4000)
-    assert first.seconds > 0
-    assert (second.model, second.usage.total, second.cost) == ("openai/gpt-4o-mini", 0, 0)
+    assert (first.model, first.usage.total, first.note) == ("stub-2", 14, None)
+    assert (second.model, second.usage.total) == ("openai/gpt-4o-mini", 0)
     assert second.note == "status 429: slow down ***"
 
 

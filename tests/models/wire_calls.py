@@ -40,7 +40,9 @@ class Asked:
 
     @property
     def kind(self) -> str:
-        """Of the failure; `none` without one."""
+        """Of the failure: `permanent`, or that of a call; `none` without one."""
+        if isinstance(self.failed, PermanentFailure):
+            return "permanent"
         return self.failed.kind if self.failed is not None else "none"
 
 

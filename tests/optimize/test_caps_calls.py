@@ -201,7 +201,7 @@ def test_usage_above_a_reservation_stops_every_call_at_once_even_of_a_reply_that
         ends = all_calls(client, [("target", i) for i in range(20)], 2)
         assert set(ends[3:]) == {"stopped"}
         assert client.sent == 4
-        with pytest.raises(PermanentFailure, match=r"used 5,010 tokens in one call, where at most .* were reserved"):
+        with pytest.raises(PermanentFailure, match=r"used 5,010 tokens in one call; .* were reserved"):
             asyncio.run(client.complete(Call("target", "rollout", (Message("user", "another"),))))
 
 
@@ -214,7 +214,7 @@ def test_a_reply_that_is_longer_than_declared_cannot_hide_in_a_short_prompt() ->
         return reply(usage=(400, 1500))
 
     client = Client(plan_of(model(price=price, max_reply=100), cost=Fraction(1)), transport=transport)
-    with pytest.raises(PermanentFailure, match=r"cost \$0\.075400 in one call, where at most \$0\.0\d+ was reserved"):
+    with pytest.raises(PermanentFailure, match=r"cost \$0\.075400 in one call; \$0\.0\d+ was reserved"):
         asyncio.run(client.complete(Call("target", "rollout", (Message("user", text),))))
 
 

@@ -167,8 +167,8 @@ def test_thirty_percent_that_fail_for_good_stop_the_run_with_a_message_that_says
     [
         ("503", "transport", r": status 503: the server is overloaded, 2 attempts$"),
         ("drop", "transport", r": the connection ended before a whole reply came, 2 attempts$"),
-        ("empty", "empty", r"the reply holds no text"),
-        ("cut", "cut", r"the reply ended at its limit, after 9 tokens$"),
+        ("empty", "empty", r"the reply contains no text"),
+        ("cut", "cut", r"the reply was cut at its limit, after 9 tokens$"),
     ],
 )
 def test_each_way_to_fail_is_named(

@@ -161,7 +161,7 @@ def test_three_undecided_steps_in_a_row_stop_the_run(tmp_path):
 def test_a_cap_inside_the_completion_of_an_accept_keeps_it(tmp_path):
     def cap(role, stage, text, number):
         if stage == "validation":
-            raise BudgetReached("calls", "no more calls")
+            raise BudgetReached("calls")
         return False
 
     result, _, watch, _ = compiled(tmp_path, fails=cap, settings=("budget.steps=4", "optimize.wave=4"))
