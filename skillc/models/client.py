@@ -324,7 +324,7 @@ class Client:
         if not role.backend.embedded:
             await self._preflight.passed()
         if self._starts_servers:
-            await self.servers.all_ready()
+            await self.servers.ready_all()
         if not self._prepared:
             self._prepared = True
             if self._clock is not None:
