@@ -18,8 +18,8 @@ from skillc.models.failures import BudgetReached
 from skillc.models.rulebook import answer
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine
+from skillc.optimize.host import SilentObserver
 from skillc.optimize.loop.train import train
-from skillc.optimize.observer import Silent
 from skillc.optimize.rollouts import Rollouts
 from skillc.outcomes import Example
 from skillc.plan.initial import initial_document
@@ -83,7 +83,7 @@ async def _run(job: Job) -> Ran:
     uncapped = ["budget.time=none", "budget.patience=none", "budget.epochs=20"]
     planned = plan_file(PROGRAM, settings=[f"data.seed={job.seed}", *uncapped, *job.settings])
     plan, dataset = planned.plan, estimate(planned).dataset
-    observer = Silent()
+    observer = SilentObserver()
     with Client(plan, transport=rulebook) as client:
         target = _Capped(RolloutRunner(plan, client), job.calls)
         rollouts = Rollouts(plan, target, Meter(plan, planned.root), observer)

@@ -19,8 +19,8 @@ from world import Answers, engine_of, plan_of, state_of, stream
 
 from skillc.gates.evaluate import decide_all
 from skillc.gates.intervals import Truth
-from skillc.optimize.gate.credit import counted
-from skillc.optimize.gate.gate import complete, evidence, skills, texts
+from skillc.optimize.gate.credit import count_flips
+from skillc.optimize.gate.gate import evidence, measure_validation, skills_by_name, text_evidence
 from skillc.optimize.gate.pool import race
 
 LEVELS = (0.50, 0.65, 0.80, 0.90)
@@ -59,23 +59,23 @@ async def replay(kind: str, level: float, wave: int, *, flips: bool = True) -> R
         answers = Answers(world)
         run = engine_of(plan, world, answers, wave)
         incumbent = answers.document(-1)
-        await complete(run, incumbent, stage="baseline")
+        await measure_validation(run, incumbent, stage="baseline")
         seen: Mapping[str, int] = {}
         for number in range(PATCHES):
             state, candidate = state_of(incumbent, seen), answers.document(number)
             before = answers.sent
             (decision,) = await race(run, state, [candidate], ())
             used = answers.sent - before
-            await complete(run, candidate, stage="full")
-            known = skills(state, candidate)
-            full = decide_all(plan.gates, evidence(run, known, (), texts(run, known, None))).truth
+            await measure_validation(run, candidate, stage="full")
+            known = skills_by_name(state, candidate)
+            full = decide_all(plan.gates, evidence(run, known, (), text_evidence(run, known, None))).truth
             total.differ += (decision.result == "accept") != (full is Truth.TRUE)
             if decision.result == "accept":
                 total.accepts += 1
             else:
                 total.rejects.append(used / EXAMPLES)
             if flips and decision.result != "accept":
-                seen = counted(seen, [decision.flips])
+                seen = count_flips(seen, [decision.flips])
     return total
 
 

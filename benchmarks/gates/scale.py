@@ -18,7 +18,7 @@ from replay import STRICT, markdown
 from world import Answers, engine_of, plan_of, state_of, stream
 
 from skillc.gates.evaluate import decide_all
-from skillc.optimize.gate.gate import complete, evidence, skills, texts
+from skillc.optimize.gate.gate import evidence, measure_validation, skills_by_name, text_evidence
 from skillc.optimize.gate.pool import race
 
 EXAMPLES, WAVE, LEVEL = 20_000, 32, 0.8
@@ -36,7 +36,7 @@ async def measured(gates: str) -> tuple[str, int, float, float, float]:
     answers = Answers(world)
     run = engine_of(plan, world, answers, WAVE)
     incumbent, candidate, other = answers.document(-1), answers.document(0), answers.document(2)
-    await complete(run, incumbent, stage="baseline")
+    await measure_validation(run, incumbent, stage="baseline")
     before, began = answers.sent, time.perf_counter()
     (decision,) = await race(run, state_of(incumbent, {}), [candidate], ())
     raced, sent = time.perf_counter() - began, answers.sent - before
@@ -46,8 +46,8 @@ async def measured(gates: str) -> tuple[str, int, float, float, float]:
     sending = time.perf_counter() - began
     began = time.perf_counter()
     for _ in range(READ_ANEW):
-        known = skills(state_of(incumbent, {}), candidate)
-        decide_all(plan.gates, evidence(run, known, (), texts(run, known, None)))
+        known = skills_by_name(state_of(incumbent, {}), candidate)
+        decide_all(plan.gates, evidence(run, known, (), text_evidence(run, known, None)))
     return decision.result, sent, raced, sending, (time.perf_counter() - began) / READ_ANEW
 
 

@@ -16,8 +16,8 @@ from skillc.data.dataset import Dataset
 from skillc.document.skill import Document, document_of, for_target
 from skillc.frontend import plan_file
 from skillc.metrics.meter import Meter
-from skillc.optimize.engine import Engine, State
-from skillc.optimize.observer import Silent
+from skillc.optimize.engine import Engine, SearchState
+from skillc.optimize.host import SilentObserver
 from skillc.optimize.rollouts import Rollouts
 from skillc.optimize.schedule import Patience
 from skillc.outcomes import Example
@@ -111,7 +111,7 @@ class _NoReserve:
 
 def engine_of(plan: Plan, world: Stream, answers: Answers, wave: int, *, planned: int = 100) -> Engine:
     """The engine that a run would have."""
-    observer = Silent()
+    observer = SilentObserver()
     return Engine(
         plan=plan,
         dataset=Dataset((), world.examples, (), ""),
@@ -124,7 +124,7 @@ def engine_of(plan: Plan, world: Stream, answers: Answers, wave: int, *, planned
     )
 
 
-def state_of(incumbent: Document, flips: Mapping[str, int]) -> State:
+def state_of(incumbent: Document, flips: Mapping[str, int]) -> SearchState:
     """The loop's state with nothing but an incumbent."""
     patience = Patience(None, Fraction(0), Fraction(0))
-    return State(incumbent, incumbent, incumbent, patience).counting(flips=flips)
+    return SearchState(incumbent, incumbent, incumbent, patience).with_counters(flips=flips)

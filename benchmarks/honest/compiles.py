@@ -19,10 +19,10 @@ from skillc.document.skill import Document, digest
 from skillc.frontend import plan_file
 from skillc.metrics.meter import Meter
 from skillc.optimize.ask import Optimizer
-from skillc.optimize.engine import Engine, mean
+from skillc.optimize.engine import Engine, mean_score
 from skillc.optimize.final import final_test
-from skillc.optimize.loop.train import Trained, train
-from skillc.optimize.observer import Silent
+from skillc.optimize.host import SilentObserver
+from skillc.optimize.loop.train import TrainResult, train
 from skillc.optimize.propose.replies import AggregateReply, MetaSkillReply, ProposedEdit, ReflectReply
 from skillc.optimize.rollouts import Rollouts
 from skillc.plan.initial import initial_document
@@ -80,7 +80,7 @@ class Result:
     inflation: float | None
     helpful: bool
     look: LookLock
-    trained: Trained
+    trained: TrainResult
     notes: tuple[str, ...] = ()
 
     @property
@@ -128,7 +128,7 @@ def plan_of(gate: str = STRICT, samples: int = 1) -> Plan:
         return plan_file(path, settings=(f"optimize.samples={samples}",)).plan
 
 
-def engine_of(world: World, data: Dataset, propose: Proposer, plan: Plan, observer: Silent) -> Engine:
+def engine_of(world: World, data: Dataset, propose: Proposer, plan: Plan, observer: SilentObserver) -> Engine:
     """The engine of a compile, with the world for a target."""
     return Engine(
         plan=plan,
@@ -168,19 +168,19 @@ def compile_in(
     plan = plan_of(gate, samples)
     plan = plan.model_copy(update={"budget": replace(plan.budget, steps=size.steps)})
     data = dataset(world, (size.train, size.validation, size.test), name)
-    observer = Silent()
+    observer = SilentObserver()
     engine = engine_of(world, data, propose, plan, observer)
     return asyncio.run(_compile(engine, initial_document(plan), observer, tuple(looks), run, world))
 
 
 async def _compile(
-    engine: Engine, initial: Document, observer: Silent, looks: tuple[LookLock, ...], run: str, world: World
+    engine: Engine, initial: Document, observer: SilentObserver, looks: tuple[LookLock, ...], run: str, world: World
 ) -> Result:
     trained = await train(engine, initial)
     best = trained.state.best
     look = LookLock(run=run, initial=digest(initial), best=digest(best))
     tested = await final_test(trained, look=add_look(looks, look)[1])
-    found = mean(trained.engine, best, engine.plan.goal.name) if trained.state.accepted else None
+    found = mean_score(trained.engine, best, engine.plan.goal.name) if trained.state.accepted else None
     helpful = holds_helpful_rule(best)
     true = Fraction(str(world.share + (world.worth if helpful else 0.0)))
     return Result(

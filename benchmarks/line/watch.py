@@ -15,7 +15,7 @@ from skillc.document.skill import Document
 from skillc.models.backends.litellm import send
 from skillc.models.pacing import _PREFETCHING
 from skillc.optimize.ask import Optimizer
-from skillc.optimize.observer import Silent
+from skillc.optimize.host import SilentObserver
 from skillc.optimize.rollouts import Outcome, Rollouts
 from skillc.outcomes import Example
 
@@ -62,7 +62,7 @@ class Watch:
         return key in self.early and key not in self.used
 
 
-def watched(watch: Watch) -> tuple[type[Rollouts], type[Optimizer], Silent]:
+def watched(watch: Watch) -> tuple[type[Rollouts], type[Optimizer], SilentObserver]:
     """Classes for the pipeline that tell the watch what they are asked for, and an observer that tells the stages."""
 
     class WatchedRollouts(Rollouts):
@@ -107,7 +107,7 @@ def watched(watch: Watch) -> tuple[type[Rollouts], type[Optimizer], Silent]:
             finally:
                 watch.ask(-1)
 
-    class Stages(Silent):
+    class Stages(SilentObserver):
         def stage(self, name: str, total: int) -> None:
             watch.stages.append((time.perf_counter(), name))
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from skillc.frontend import estimate, plan_file
 from skillc.models.client import Client
-from skillc.optimize.observer import Silent
+from skillc.optimize.host import SilentObserver
 from skillc.pipeline.compile import Compiled, Job, compile_job
 
 PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "tickets" / "tickets.skill"
@@ -57,14 +57,14 @@ def one(method: str, seed: int, calls: int, *, strict: bool) -> Row:
             planned = type(planned)(
                 planned.path, planned.checked, planned.plan.model_copy(update={"gates": gates}), planned.diagnostics
             )
-        began, watch = time.monotonic(), Silent()
+        began, watch = time.monotonic(), SilentObserver()
         with Client(planned.plan) as client:
             job = Job(planned, estimate(planned), Path(folder) / "skill", Path(folder) / "home")
             done = compile_job(job, watch, client)
     return _row(done, watch, time.monotonic() - began)
 
 
-def _row(done: Compiled, watch: Silent, seconds: float) -> Row:
+def _row(done: Compiled, watch: SilentObserver, seconds: float) -> Row:
     lines = done.spent["charged"]["lines"]  # type: ignore[index,call-overload]
     searched = [line for line in lines if line["stage"] not in ("baseline", "test", "no skill")]  # type: ignore[index,union-attr]
     tested, validation = done.tested.test, done.tested.validation

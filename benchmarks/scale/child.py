@@ -16,7 +16,7 @@ from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
 from skillc.frontend import estimate, plan_file  # noqa: E402
-from skillc.optimize.observer import Silent  # noqa: E402
+from skillc.optimize.host import SilentObserver  # noqa: E402
 
 
 def spent() -> dict[str, float]:
@@ -65,7 +65,7 @@ class Models:
         return json.dumps({"summary": "-", "edits": edits})
 
 
-class Timed(Silent):
+class Timed(SilentObserver):
     """Keeps how long each stage took, in all."""
 
     def __init__(self) -> None:

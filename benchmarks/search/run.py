@@ -25,8 +25,8 @@ from skillc.metrics.meter import Meter
 from skillc.models.failures import BudgetReached
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine
+from skillc.optimize.host import SilentObserver
 from skillc.optimize.loop.train import train
-from skillc.optimize.observer import Silent
 from skillc.optimize.rollouts import Outcome, Rollouts
 from skillc.outcomes import Example
 from skillc.plan.initial import initial_document
@@ -118,7 +118,7 @@ class _Known(Rollouts):
         return await super().measure(skill, examples, stage=stage, sample=sample, **more)
 
 
-class _Watch(Silent):
+class _Watch(SilentObserver):
     """Notes how many target calls each decision came after."""
 
     def __init__(self, target: _Target) -> None:

@@ -17,7 +17,7 @@ from benchmarks.skillopt_shape.world import HardWorld
 from skillc.frontend import estimate, plan_file
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
-from skillc.optimize.observer import Silent
+from skillc.optimize.host import SilentObserver
 from skillc.outcomes import Example
 from skillc.pipeline.compile import Job as Compile
 from skillc.pipeline.compile import compile_job
@@ -124,7 +124,7 @@ class _Plain:
 def run(job: Job) -> Ran:
     """A whole compile: baseline, epochs, final test, verdict."""
     setattr(skillc.run.session, "Runner", _Plain)  # noqa: B010
-    world, observer = HardWorld(job.world, job.seed, job.hard), Silent()
+    world, observer = HardWorld(job.world, job.seed, job.hard), SilentObserver()
     with tempfile.TemporaryDirectory(prefix="skillc-shape-") as name:
         folder, first = Path(name), 0
         for split, count in (("train", TRAIN), ("validation", VALIDATION), ("test", TEST)):

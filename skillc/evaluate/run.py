@@ -17,9 +17,9 @@ from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, EndpointUnreachable
 from skillc.models.ledger import Tally
 from skillc.models.serving.records import ServerSummary
-from skillc.optimize.final import RETRIES, Compared, measure_side_by_side, unmeasured
+from skillc.optimize.final import RETRIES, ComparisonArm, measure_side_by_side, unmeasured_examples
 from skillc.optimize.gate.decide import DOWN
-from skillc.optimize.observer import Observer, cut_by
+from skillc.optimize.host import Observer, stop_reason
 from skillc.plan.lock import ModelLock
 from skillc.plan.models import TARGET
 from skillc.plan.schema import ModelPlan
@@ -75,7 +75,7 @@ def evaluate(job: EvalJob, observer: Observer, client: Client, stop: Stop | None
     )
 
 
-async def _measured(job: EvalJob, arms: Sequence[Compared], session: Session) -> tuple[bool, str | None]:
+async def _measured(job: EvalJob, arms: Sequence[ComparisonArm], session: Session) -> tuple[bool, str | None]:
     """Measure side by side; return whether every example was tried under every arm, and what ended it early."""
     stop, watch = session.stop, session.watch
     samples, todo, whole = job.plan.optimize.samples, list(job.examples), False
@@ -89,7 +89,7 @@ async def _measured(job: EvalJob, arms: Sequence[Compared], session: Session) ->
                     watch.stage(name, len(todo) * len(arms) * samples)
                     await measure_side_by_side(arms, todo, samples=samples)
                     whole = True
-                    todo = unmeasured(arms, todo, job.plan.goal.name, samples=samples)
+                    todo = unmeasured_examples(arms, todo, job.plan.goal.name, samples=samples)
                     if not todo:
                         break
         except BudgetReached as cap:
@@ -97,7 +97,7 @@ async def _measured(job: EvalJob, arms: Sequence[Compared], session: Session) ->
         except EndpointUnreachable:
             return whole, DOWN
         except asyncio.CancelledError:
-            return whole, cut_by(watch)
+            return whole, stop_reason(watch)
     return whole, None
 
 
@@ -105,12 +105,12 @@ def _made_with(job: EvalJob) -> ModelLock | None:
     return job.arms.lock.models.get(TARGET) if job.arms.lock and job.arms.compiled else None
 
 
-def _columns(job: EvalJob, model: ModelPlan, session: Session, meter: Meter) -> list[Compared]:
+def _columns(job: EvalJob, model: ModelPlan, session: Session, meter: Meter) -> list[ComparisonArm]:
     rollouts = session.rollouts(meter, model.role)
-    return [Compared(rollouts, arm.skill, arm.name) for arm in job.arms.each]
+    return [ComparisonArm(rollouts, arm.skill, arm.name) for arm in job.arms.each]
 
 
-def _figures(job: EvalJob, table: Mapping[str, Sequence[Compared]], client: Client) -> tuple[ModelScores, ...]:
+def _figures(job: EvalJob, table: Mapping[str, Sequence[ComparisonArm]], client: Client) -> tuple[ModelScores, ...]:
     """Score every model. Looks at the test split are counted in the lock before any figure is returned."""
     pairs = {model.role: _pairs(job, table[model.role]) for model in job.models}
     numbers = _numbers(job, {(role, pair.arm.name) for role, row in pairs.items() for pair in row if pair.tested})
@@ -139,7 +139,7 @@ def _numbers(job: EvalJob, tested: set[tuple[str, str]]) -> dict[tuple[str, str]
     return dict(zip(looks, count_looks(job.paths, list(looks.values())), strict=True)) if looks else {}
 
 
-def _pairs(job: EvalJob, row: Sequence[Compared]) -> list[ScorePairs]:
+def _pairs(job: EvalJob, row: Sequence[ComparisonArm]) -> list[ScorePairs]:
     """Pair each skill with the reference, in the order of the table."""
     reference = job.arms.reference
     if reference is None:
@@ -152,7 +152,7 @@ def _pairs(job: EvalJob, row: Sequence[Compared]) -> list[ScorePairs]:
     ]
 
 
-def _over_none(job: EvalJob, row: Sequence[Compared]) -> Gain | None:
+def _over_none(job: EvalJob, row: Sequence[ComparisonArm]) -> Gain | None:
     """Compare the compiled skill with no skill, on the same cells."""
     bare, compiled, reference = job.arms.named(NONE), job.arms.compiled, job.arms.reference
     if bare is None or compiled is None or reference in (bare, compiled):

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from skillc.evaluate.skills import SkillArm
 from skillc.models.ledger import Tally
-from skillc.optimize.final import Compared, paired
+from skillc.optimize.final import ComparisonArm, paired_scores
 from skillc.optimize.rollouts import failure_kind
 from skillc.outcomes import MICRO, Example, Mean, measured_mean
 from skillc.plan.schema import ModelPlan, Plan
@@ -90,7 +90,7 @@ class ModelScores:
     over_none: Gain | None = None
 
 
-def score_of(plan: Plan, arm: SkillArm, compared: Compared, examples: Sequence[Example], tally: Tally) -> Score:
+def score_of(plan: Plan, arm: SkillArm, compared: ComparisonArm, examples: Sequence[Example], tally: Tally) -> Score:
     """Score one skill."""
     goal, samples = plan.goal, plan.optimize.samples
     totals = {
@@ -116,7 +116,7 @@ def score_of(plan: Plan, arm: SkillArm, compared: Compared, examples: Sequence[E
     )
 
 
-def _fate(compared: Compared, example: Example, metric: str, samples: int) -> str:
+def _fate(compared: ComparisonArm, example: Example, metric: str, samples: int) -> str:
     if compared.rollouts.total(compared.skill, example, metric, samples=samples) is not None:
         return _DONE
     outcomes = [compared.rollouts.known(compared.skill, example, sample) for sample in range(samples)]
@@ -127,13 +127,13 @@ def _fate(compared: Compared, example: Example, metric: str, samples: int) -> st
 def pair_of(
     plan: Plan,
     reference: SkillArm,
-    of_reference: Compared,
+    of_reference: ComparisonArm,
     arm: SkillArm,
-    compared: Compared,
+    compared: ComparisonArm,
     examples: Sequence[Example],
 ) -> ScorePairs:
     """Pair the scores of a skill with those of the reference."""
-    scores = paired(of_reference, compared, examples, plan.goal.name, samples=plan.optimize.samples)
+    scores = paired_scores(of_reference, compared, examples, plan.goal.name, samples=plan.optimize.samples)
     return ScorePairs(arm, tuple(scores), arm.digest == reference.digest)
 
 

@@ -17,7 +17,7 @@ from skillc.data.problems import location_text, name_list
 from skillc.data.split import SIDES, Side
 from skillc.diagnostics.diagnostic import Diagnostic, Label
 from skillc.lint.rules import DataFacts, note, rule, warning
-from skillc.optimize.gate.gate import RUN, Words, said, words
+from skillc.optimize.gate.gate import RUN, Words, example_words, words
 from skillc.outcomes import Example
 from skillc.plan.figures import percent
 from skillc.plan.schema import FieldPlan, Plan
@@ -285,7 +285,7 @@ def _examples_of(plan: Plan, dataset: Dataset, wanted: set[Words]) -> Found:
         for example in getattr(dataset, side):
             here = {
                 run
-                for text in said(example, plan.task)
+                for text in example_words(example, plan.task)
                 if not first.isdisjoint(text)
                 for i in range(len(text) - RUN + 1)
                 if text[i] in first and (run := text[i : i + RUN]) in wanted

@@ -11,10 +11,9 @@ from pydantic import BaseModel
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed
-from skillc.optimize.observer import Observer
+from skillc.optimize.host import Observer, Record, Unrecorded, Value
 from skillc.optimize.propose.prompting import reask_messages
 from skillc.optimize.propose.replies import REPLIES, MalformedReply, Reply, ReplyKind, read_reply
-from skillc.optimize.record import Record, Unrecorded, Value
 
 R = TypeVar("R", bound=Reply)
 Messages = Sequence[Mapping[str, str]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
 
@@ -13,29 +13,18 @@ from skillc.data.dataset import Dataset
 from skillc.document.edits import Edit
 from skillc.document.skill import Document, digest
 from skillc.optimize.ask import Optimizer
-from skillc.optimize.observer import Observer
+from skillc.optimize.host import Observer, Reserve
 from skillc.optimize.propose.near import Near
 from skillc.optimize.propose.proposals import Proposal
-from skillc.optimize.rollouts import Rollouts, is_failure
+from skillc.optimize.rollouts import NO_PREFETCH, Prefetcher, Rollouts, is_failure
 from skillc.optimize.schedule import Patience
-from skillc.optimize.strategies.ahead import NOTHING_AHEAD, Ahead
 from skillc.outcomes import MICRO, Example, measured_mean
 from skillc.plan.schema import Plan
 from skillc.tokens import count_tokens
 
 if TYPE_CHECKING:
-    from skillc.optimize.gate.acceptance import Acceptance
+    from skillc.optimize.strategies.acceptance import Acceptance
     from skillc.optimize.strategies.mechanism import Mechanism
-
-
-class Reserve(Protocol):
-    """The part of the budget that is reserved for the final test."""
-
-    def set_aside(self) -> None:
-        """Reserve it from now on."""
-
-    def open_reserve(self) -> None:
-        """Release it for the final test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +34,7 @@ class Engine:
     Attributes:
         wave: rollouts of one candidate that are sent at once.
         planned: the decisions there may be.
-        dearest: nano-dollars that one rollout costs at worst; None where the price is not known.
+        max_rollout_cost: nano-dollars that one rollout costs at worst; None where the price is not known.
         admits: whether so many more rollouts surely fit under the caps.
         ahead: prefetches the rollouts of the next batch, if that is on.
         near: finds training examples with similar text.
@@ -61,16 +50,16 @@ class Engine:
     wave: int
     planned: int
     reserve: Reserve
-    dearest: int | None = None
+    max_rollout_cost: int | None = None
     admits: Callable[[int], bool] = lambda rollouts: True
-    ahead: Ahead = NOTHING_AHEAD
+    ahead: Prefetcher = NO_PREFETCH
     near: Near = field(init=False, repr=False, compare=False)
     mechanisms: tuple[Mechanism, ...] = field(init=False, repr=False, compare=False)
     acceptance: Acceptance = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # Strategies work with an engine, so their modules import this one.
-        from skillc.optimize.gate.acceptance import acceptance_of
+        from skillc.optimize.strategies.acceptance import acceptance_of
         from skillc.optimize.strategies.registry import mechanisms_of
 
         object.__setattr__(self, "near", Near(self.dataset.train))
@@ -79,7 +68,7 @@ class Engine:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """A place in the run; epoch and step count from 1.
 
     `total` is the number of steps that the run may take; None where neither epochs nor steps are capped.
@@ -97,7 +86,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class RejectedEdit:
     """An entry of the rejected-edit buffer: what was tried, and why it failed."""
 
     text: str
@@ -105,7 +94,7 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class EditEffect:
     """An edit of a candidate, or a draft as a whole.
 
     Attributes:
@@ -122,11 +111,11 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class CandidateEffect:
     """How a candidate was decided, and what its parts did."""
 
     outcome: str
-    parts: tuple[Part, ...]
+    parts: tuple[EditEffect, ...]
 
     @property
     def tokens(self) -> int:
@@ -136,16 +125,16 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class Undecided:
+class UndecidedPatch:
     """A patch whose gates could not be decided; it gets one more try at the epoch's end."""
 
     edits: tuple[Edit, ...]
-    place: Place
+    position: Position
     proposals: tuple[Proposal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class SearchMemory:
     """What prompts and screens remember of earlier steps.
 
     Attributes:
@@ -159,13 +148,13 @@ class Memory:
         proven: ids of rules that cured a training failure which their author had not seen.
     """
 
-    rejected: tuple[Rejected, ...] = ()
+    rejected: tuple[RejectedEdit, ...] = ()
     meta: str = ""
     shelf: tuple[Proposal, ...] = ()
     failures: tuple[Example, ...] = ()
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[CandidateEffect, ...] = ()
     met: Mapping[str, Document] = field(default_factory=dict)
-    again: Effect | None = None
+    again: CandidateEffect | None = None
     proven: frozenset[str] = frozenset()
 
 
@@ -187,7 +176,7 @@ class Counters:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class SearchState:
     """The search between two decisions, its memory and its counters. Every step takes one and returns the next.
 
     Attributes:
@@ -196,7 +185,7 @@ class State:
         undecided: patches that get one more try at the epoch's end.
         decided: rejections by incumbent and candidate, for candidates that come again.
         whole: the last accepted skill that was written as a whole; None for the initial one.
-        own: what each optional mechanism keeps, by its name.
+        mechanism_state: what each optional mechanism keeps, by its name.
     """
 
     initial: Document
@@ -205,46 +194,46 @@ class State:
     patience: Patience
     decisions: int = 0
     accepted: int = 0
-    undecided: tuple[Undecided, ...] = ()
+    undecided: tuple[UndecidedPatch, ...] = ()
     decided: Mapping[tuple[str, str], Mapping[str, JsonValue]] = field(default_factory=dict)
     whole: Document | None = None
-    memory: Memory = field(default_factory=Memory)
+    memory: SearchMemory = field(default_factory=SearchMemory)
     counters: Counters = field(default_factory=Counters)
-    own: Mapping[str, Any] = field(default_factory=dict)
+    mechanism_state: Mapping[str, Any] = field(default_factory=dict)
 
-    def remembering(self, **changes: Any) -> State:
+    def with_memory(self, **changes: Any) -> SearchState:
         """Return the state with changes of its memory."""
         return replace(self, memory=replace(self.memory, **changes))
 
-    def counting(self, **changes: Any) -> State:
+    def with_counters(self, **changes: Any) -> SearchState:
         """Return the state with changes of its counters."""
         return replace(self, counters=replace(self.counters, **changes))
 
-    def with_own(self, name: str, value: Any) -> State:
+    def with_mechanism_state(self, name: str, value: Any) -> SearchState:
         """Return the state with what a mechanism keeps."""
-        return replace(self, own={**self.own, name: value})
+        return replace(self, mechanism_state={**self.mechanism_state, name: value})
 
 
-def entry(state: State, place: Place, **told: JsonValue) -> dict[str, JsonValue]:
+def decision_record(state: SearchState, position: Position, **told: JsonValue) -> dict[str, JsonValue]:
     """A decision as the history tells it: its number, its place and the incumbent, and whatever it says besides."""
     return {
         "decision": state.decisions + 1,
-        "place": str(place),
-        "epoch": place.epoch,
-        "kind": place.kind,
+        "place": str(position),
+        "epoch": position.epoch,
+        "kind": position.kind,
         "incumbent": digest(state.incumbent),
         **told,
     }
 
 
-def mean(engine: Engine, skill: Document | None, metric: str) -> Fraction | None:
+def mean_score(engine: Engine, skill: Document | None, metric: str) -> Fraction | None:
     """The mean of a metric on the validation split over what was measured, None where nothing was."""
     samples = engine.plan.optimize.samples
     totals = (engine.rollouts.total(skill, e, metric, samples=samples) for e in engine.dataset.validation)
     return measured_mean(totals, samples=samples).value
 
 
-def failing(engine: Engine, skill: Document, examples: Iterable[Example]) -> list[Example]:
+def failing_examples(engine: Engine, skill: Document, examples: Iterable[Example]) -> list[Example]:
     """The examples on which the skill's goal was measured and is below the best value, in their order."""
     known = ((example, engine.rollouts.known(skill, example)) for example in examples)
     return [example for example, outcome in known if outcome is not None and is_failure(engine.plan, outcome)]

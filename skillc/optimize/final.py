@@ -10,10 +10,10 @@ from fractions import Fraction
 from skillc.document.skill import Document, digest
 from skillc.gates.terms import metrics_read
 from skillc.models.failures import BudgetReached, EndpointUnreachable
-from skillc.optimize.engine import Engine, State
+from skillc.optimize.engine import Engine, SearchState
 from skillc.optimize.gate.decide import DOWN
-from skillc.optimize.loop.train import Trained
-from skillc.optimize.observer import cut_by
+from skillc.optimize.host import stop_reason
+from skillc.optimize.loop.train import TrainResult
 from skillc.optimize.rollouts import Rollouts, gather
 from skillc.outcomes import MICRO, Example, Scored, measured_mean
 from skillc.plan.schema import Plan
@@ -23,7 +23,7 @@ RETRIES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class ArmScore:
     """One skill on one split: the goal's mean over the `n` examples whose every sample was measured; None for none."""
 
     mean: Fraction | None
@@ -31,7 +31,7 @@ class Arm:
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class FinalResult:
     """The arms `none`, `initial` and `best` on validation and test, and the verdict.
 
     Attributes:
@@ -40,14 +40,14 @@ class Tested:
         parts: by metric that the goal is made of, the same arms on validation and test; empty for a plain goal.
     """
 
-    validation: dict[str, Arm]
-    test: dict[str, Arm]
+    validation: dict[str, ArmScore]
+    test: dict[str, ArmScore]
     verdict: Verdict
     over_none: Fraction | None = None
-    parts: dict[str, tuple[dict[str, Arm], dict[str, Arm]]] = field(default_factory=dict)
+    parts: dict[str, tuple[dict[str, ArmScore], dict[str, ArmScore]]] = field(default_factory=dict)
 
 
-async def final_test(trained: Trained, *, look: int) -> Tested:
+async def final_test(trained: TrainResult, *, look: int) -> FinalResult:
     """Scores the test split, once, and judges the gain.
 
     Args:
@@ -73,12 +73,12 @@ async def final_test(trained: Trained, *, look: int) -> Tested:
     arms: dict[str, Document | None] = {"none": None, "initial": state.initial, "best": state.best}
     seen = test if verdict.n else ()
 
-    def table(metric: str) -> tuple[dict[str, Arm], dict[str, Arm]]:
-        validation = {name: arm(engine, skill, engine.dataset.validation, metric) for name, skill in arms.items()}
-        return validation, {name: arm(engine, skill, seen, metric) for name, skill in arms.items()}
+    def table(metric: str) -> tuple[dict[str, ArmScore], dict[str, ArmScore]]:
+        validation = {name: score_arm(engine, skill, engine.dataset.validation, metric) for name, skill in arms.items()}
+        return validation, {name: score_arm(engine, skill, seen, metric) for name, skill in arms.items()}
 
     validation, tested = table(engine.plan.goal.name)
-    return Tested(
+    return FinalResult(
         validation,
         tested,
         verdict,
@@ -90,7 +90,7 @@ async def final_test(trained: Trained, *, look: int) -> Tested:
 _UNDECIDED = "the last step could not be decided: rollouts stayed unmeasured"
 
 
-def _is_open(state: State) -> bool:
+def _is_open(state: SearchState) -> bool:
     """Whether the run ended on steps that could not be decided, so that nothing is known of what they tried."""
     return state.patience.undecided > 0
 
@@ -110,7 +110,7 @@ def _over_none(engine: Engine, best: Document, test: Sequence[Example]) -> Fract
     return Fraction(sum(moved), len(moved) * samples * MICRO) if moved else None
 
 
-def _proposed_nothing(trained: Trained) -> bool:
+def _proposed_nothing(trained: TrainResult) -> bool:
     """Whether there was something to learn and no edit that could be tried."""
     state, own = trained.state, trained.engine.plan.optimize.method == "skillc"
     tried = state.counters.screened or state.memory.rejected or state.accepted
@@ -120,14 +120,14 @@ def _proposed_nothing(trained: Trained) -> bool:
 async def _judged(engine: Engine, initial: Document, best: Document, test: Sequence[Example], look: int) -> Verdict:
     """Both skills side by side for each example, tried again where one of them was not measured."""
     samples, goal = engine.plan.optimize.samples, engine.plan.goal
-    arms = [Compared(engine.rollouts, skill, "test") for skill in (initial, best)]
+    arms = [ComparisonArm(engine.rollouts, skill, "test") for skill in (initial, best)]
     todo, tried = list(test), False
     try:
         for attempt in range(1 + RETRIES):
             engine.observer.stage("final test again" if attempt else "final test", 2 * len(todo) * samples)
             await measure_side_by_side(arms, todo, samples=samples)
             tried = True
-            todo = unmeasured(arms, todo, goal.name, samples=samples)
+            todo = unmeasured_examples(arms, todo, goal.name, samples=samples)
             if not todo:
                 break
     except BudgetReached as cap:
@@ -139,9 +139,9 @@ async def _judged(engine: Engine, initial: Document, best: Document, test: Seque
             return without_test("a model stayed out of reach before the test was done")
         engine.observer.note(f"{len(todo)} unmeasured test examples were not tried again: {away.message}")
     except asyncio.CancelledError:
-        cut_by(engine.observer)
+        stop_reason(engine.observer)
         return without_test("the run was interrupted")
-    pairs = paired(arms[0], arms[1], test, goal.name, samples=samples)
+    pairs = paired_scores(arms[0], arms[1], test, goal.name, samples=samples)
     return judge(pairs, low=goal.low, high=goal.high, look=look, seed=engine.plan.data.seed, samples=samples)
 
 
@@ -160,19 +160,19 @@ async def _no_skill(engine: Engine, test: Sequence[Example], *, tested: bool, st
     except EndpointUnreachable as away:
         engine.observer.note(f"the comparison with no skill was left out: {away.message}")
     except asyncio.CancelledError:
-        cut_by(engine.observer)
+        stop_reason(engine.observer)
 
 
-def arm(engine: Engine, skill: Document | None, examples: Sequence[Example], metric: str) -> Arm:
+def score_arm(engine: Engine, skill: Document | None, examples: Sequence[Example], metric: str) -> ArmScore:
     """What is known of a metric of a skill on a split."""
     samples = engine.plan.optimize.samples
     totals = (engine.rollouts.total(skill, example, metric, samples=samples) for example in examples)
     found = measured_mean(totals, samples=samples)
-    return Arm(found.value, found.n)
+    return ArmScore(found.value, found.n)
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparisonArm:
     """One skill under one model.
 
     Attributes:
@@ -186,7 +186,7 @@ class Compared:
     stage: str
 
 
-async def measure_side_by_side(arms: Sequence[Compared], examples: Sequence[Example], *, samples: int) -> None:
+async def measure_side_by_side(arms: Sequence[ComparisonArm], examples: Sequence[Example], *, samples: int) -> None:
     """All arms for an example, then the next example; what is measured already is not run again.
 
     Raises:
@@ -203,17 +203,19 @@ async def measure_side_by_side(arms: Sequence[Compared], examples: Sequence[Exam
     )
 
 
-def unmeasured(arms: Sequence[Compared], examples: Sequence[Example], metric: str, *, samples: int) -> list[Example]:
+def unmeasured_examples(
+    arms: Sequence[ComparisonArm], examples: Sequence[Example], metric: str, *, samples: int
+) -> list[Example]:
     """The examples of which some arm lacks the score of some sample."""
 
-    def lacks(arm: Compared, example: Example) -> bool:
+    def lacks(arm: ComparisonArm, example: Example) -> bool:
         return arm.rollouts.total(arm.skill, example, metric, samples=samples) is None
 
     return [example for example in examples if any(lacks(arm, example) for arm in arms)]
 
 
-def paired(
-    initial: Compared, best: Compared, examples: Sequence[Example], metric: str, *, samples: int
+def paired_scores(
+    initial: ComparisonArm, best: ComparisonArm, examples: Sequence[Example], metric: str, *, samples: int
 ) -> list[PairedScore]:
     """The scores of two arms, one pair for each example and sample."""
     return [
@@ -223,7 +225,7 @@ def paired(
     ]
 
 
-def _score(arm: Compared, example: Example, metric: str, sample: int) -> int | None:
+def _score(arm: ComparisonArm, example: Example, metric: str, sample: int) -> int | None:
     outcome = arm.rollouts.known(arm.skill, example, sample)
     cell = outcome.cells.get(metric) if outcome is not None else None
     return cell.value if isinstance(cell, Scored) else None

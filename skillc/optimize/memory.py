@@ -18,11 +18,11 @@ from pydantic import JsonValue
 from skillc.budget.steps import SHELF
 from skillc.document.edits import Delete, Edit, apply_edits
 from skillc.document.skill import Document, digest
-from skillc.optimize.engine import Effect, Engine, Part, Rejected, State
+from skillc.optimize.engine import CandidateEffect, EditEffect, Engine, RejectedEdit, SearchState
 from skillc.optimize.gate.credit import Moved
-from skillc.optimize.propose.cases import shortened, shown_answer, shown_gold, shown_inputs
+from skillc.optimize.propose.cases import shorten, visible_answer, visible_gold, visible_inputs
 from skillc.optimize.propose.proposals import Proposal, unite, wording
-from skillc.optimize.screen.judges import moved
+from skillc.optimize.screen.judges import goal_change
 from skillc.outcomes import Example
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def fate(proposal: Proposal, what: str, why: str = "") -> Fate:
 # ---- the shelf ------------------------------------------------------------------------------------
 
 
-def shelved(state: State, proposals: Iterable[Proposal], why: str) -> tuple[State, list[Fate]]:
+def shelve(state: SearchState, proposals: Iterable[Proposal], why: str) -> tuple[SearchState, list[Fate]]:
     """Put proposals on the shelf, the first ones first; drop those that came back too often or find no room."""
     shelf, fates = list(state.memory.shelf), []
     known = {wording(proposal.edit) for proposal in shelf}
@@ -60,10 +60,10 @@ def shelved(state: State, proposals: Iterable[Proposal], why: str) -> tuple[Stat
             known.add(wording(proposal.edit))
             shelf.append(proposal)
             fates.append(fate(proposal, "waiting", why))
-    return state.remembering(shelf=tuple(shelf)), fates
+    return state.with_memory(shelf=tuple(shelf)), fates
 
 
-def unshelved(state: State, proposals: Sequence[Proposal]) -> tuple[State, list[Proposal], list[Fate]]:
+def unshelve(state: SearchState, proposals: Sequence[Proposal]) -> tuple[SearchState, list[Proposal], list[Fate]]:
     """The proposals of a step with those of the shelf behind them, which the screen tries anew; the shelf is empty.
 
     An edit that the incumbent refuses by now is dropped.
@@ -76,13 +76,13 @@ def unshelved(state: State, proposals: Sequence[Proposal]) -> tuple[State, list[
             back.append(replace(fresh, returned=proposal.returned + 1))
         else:
             fates.append(fate(proposal, "dropped", report.message))
-    return state.remembering(shelf=()), unite([*proposals, *back]), fates
+    return state.with_memory(shelf=()), unite([*proposals, *back]), fates
 
 
 # ---- before the gates -----------------------------------------------------------------------------
 
 
-def left_out(proposals: Sequence[Proposal], merged: Sequence[Proposal]) -> tuple[list[Proposal], list[Fate]]:
+def unmerged(proposals: Sequence[Proposal], merged: Sequence[Proposal]) -> tuple[list[Proposal], list[Fate]]:
     """What the aggregator did not return: edits whose cases no merged edit cites, and the fates of the others."""
     there = {wording(proposal.edit) for proposal in merged}
     lost, fates = [], []
@@ -97,9 +97,9 @@ def left_out(proposals: Sequence[Proposal], merged: Sequence[Proposal]) -> tuple
     return lost, fates
 
 
-def waiting(
-    state: State, proposals: Sequence[Proposal], chosen: Iterable[Proposal], aside: Sequence[Proposal]
-) -> tuple[State, list[Fate]]:
+def shelve_unchosen(
+    state: SearchState, proposals: Sequence[Proposal], chosen: Iterable[Proposal], aside: Sequence[Proposal]
+) -> tuple[SearchState, list[Fate]]:
     """The state and the fates before the gates.
 
     Args:
@@ -121,15 +121,15 @@ def waiting(
         else:
             cut.append(proposal)
     cut.sort(key=lambda proposal: proposal.harm - sum(proposal.worth.values()))
-    state, more = shelved(state, cut, "cut by the edit budget")
-    state, others = shelved(state, aside, "left out by the aggregator")
+    state, more = shelve(state, cut, "cut by the edit budget")
+    state, others = shelve(state, aside, "left out by the aggregator")
     return state, [*fates, *more, *others]
 
 
 # ---- after the gates ------------------------------------------------------------------------------
 
 
-def against(proposal: Proposal, part: Moved, *, alone: bool, known: int) -> str:
+def evidence_against(proposal: Proposal, part: Moved, *, alone: bool, known: int) -> str:
     """The evidence against one edit of a rejected bundle, in a few words; empty if there is none.
 
     An edit that broke more than it cured should be narrower. One that cured nothing, neither an unseen failure in the
@@ -151,31 +151,31 @@ def against(proposal: Proposal, part: Moved, *, alone: bool, known: int) -> str:
     return f"{counts}{seen}" if alone else ""
 
 
-def judged(
-    state: State, proposals: Sequence[Proposal], parts: Sequence[Moved], known: int
-) -> tuple[State, list[Rejected], list[Fate]]:
+def after_rejection(
+    state: SearchState, proposals: Sequence[Proposal], parts: Sequence[Moved], known: int
+) -> tuple[SearchState, list[RejectedEdit], list[Fate]]:
     """What follows a rejected bundle: the state with its shelf, entries of the rejected-edit buffer, and fates."""
     entries, free, fates = [], [], []
     alone = len(parts) == 1
-    reasons = [against(p, part, alone=alone, known=known) for p, part in zip(proposals, parts, strict=True)]
+    reasons = [evidence_against(p, part, alone=alone, known=known) for p, part in zip(proposals, parts, strict=True)]
     for proposal, why in zip(proposals, reasons, strict=True):
         if why:
-            entries.append(Rejected(wording(proposal.edit), why))
+            entries.append(RejectedEdit(wording(proposal.edit), why))
             fates.append(fate(proposal, "rejected", why))
         else:
             free.append(proposal)
-    state, more = shelved(state, free, "its bundle was rejected, with no evidence against it")
+    state, more = shelve(state, free, "its bundle was rejected, with no evidence against it")
     return state, entries, [*fates, *more]
 
 
-def pruned(edits: Iterable[Edit]) -> list[Fate]:
+def pruned_fates(edits: Iterable[Edit]) -> list[Fate]:
     """The fates of the rules that an accepted tidying leaves out."""
     return [
         {"edit": wording(edit), "fate": "pruned", "why": edit.rationale} for edit in edits if isinstance(edit, Delete)
     ]
 
 
-def accepted(proposals: Sequence[Proposal], parts: Sequence[Moved]) -> list[Fate]:
+def accepted_fates(proposals: Sequence[Proposal], parts: Sequence[Moved]) -> list[Fate]:
     """The fates of an accepted bundle. A free rider cured nothing on validation and no unseen failure in the screen."""
     found = []
     for proposal, part in zip(proposals, parts, strict=True):
@@ -194,12 +194,12 @@ _INPUT, _ANSWER = 160, 60
 
 def with_effect(
     engine: Engine,
-    state: State,
+    state: SearchState,
     before: Document,
     patch: Patch,
     outcome: str,
     fates: Sequence[Mapping[str, JsonValue]],
-) -> State:
+) -> SearchState:
     """The state that remembers what a candidate did; one without a trial leaves nothing to remember.
 
     Args:
@@ -212,7 +212,7 @@ def with_effect(
     """
     if patch.trial:
         after = patch.tried or patch.candidate
-        parts = [_part(engine, before, after, shortened(patch.text, _INPUT), "", patch.trial)]
+        parts = [_part(engine, before, after, shorten(patch.text, _INPUT), "", patch.trial)]
     else:
         told = {str(each["edit"]): each for each in fates}
         listed = engine.plan.optimize.rejected_buffer
@@ -225,7 +225,7 @@ def with_effect(
             fate = str(row.get("fate", ""))
             if listed and fate == "rejected":
                 # The list of rejected edits has it whole, with its counts.
-                text = shortened(text, _INPUT)
+                text = shorten(text, _INPUT)
             elif "why" in row:
                 fate += f": {row['why']}"
             parts.append(_part(engine, before, alone, text, fate, changes))
@@ -235,46 +235,48 @@ def with_effect(
     earlier = [
         replace(each, parts=tuple(p for p in each.parts if p.text not in texts)) for each in state.memory.effects
     ]
-    effects = [Effect(outcome, tuple(parts)), *(each for each in earlier if each.parts)]
-    return state.remembering(effects=tuple(effects[:_CANDIDATES]))
+    effects = [CandidateEffect(outcome, tuple(parts)), *(each for each in earlier if each.parts)]
+    return state.with_memory(effects=tuple(effects[:_CANDIDATES]))
 
 
-def with_batch(engine: Engine, state: State, batch: Sequence[Example]) -> State:
+def with_batch(engine: Engine, state: SearchState, batch: Sequence[Example]) -> SearchState:
     """The state after a measured batch: what changed on those of its cases that an earlier incumbent met."""
     now, before = state.incumbent, {example.id: state.memory.met.get(example.id) for example in batch}
     better: list[str] = []
     worse: list[str] = []
     for example in batch:
         old = before[example.id]
-        change = moved(engine, old, now, example) if old is not None and digest(old) != digest(now) else None
+        change = goal_change(engine, old, now, example) if old is not None and digest(old) != digest(now) else None
         if old is not None and change:
             (better if change > 0 else worse).append(_line(engine, old, now, example))
-    again = Part("cases of this step that an earlier skill met too", "", _cut(better), _cut(worse))
-    return state.remembering(
+    again = EditEffect("cases of this step that an earlier skill met too", "", _cut(better), _cut(worse))
+    return state.with_memory(
         met={**state.memory.met, **dict.fromkeys(before, now)},
-        again=Effect("the skill as it is now", (again,)) if better or worse else None,
+        again=CandidateEffect("the skill as it is now", (again,)) if better or worse else None,
     )
 
 
-def _part(engine: Engine, before: Document, after: Document, text: str, fate: str, changes: Mapping[str, int]) -> Part:
+def _part(
+    engine: Engine, before: Document, after: Document, text: str, fate: str, changes: Mapping[str, int]
+) -> EditEffect:
     lines: dict[bool, list[str]] = {True: [], False: []}
     for example in engine.dataset.train:
         if changes.get(example.id):
             lines[changes[example.id] > 0].append(_line(engine, before, after, example))
-    return Part(text, fate, _cut(lines[True]), _cut(lines[False]))
+    return EditEffect(text, fate, _cut(lines[True]), _cut(lines[False]))
 
 
 def _line(engine: Engine, before: Document, after: Document, example: Example) -> str:
     """A case in few words, with its answers under both skills and the right one."""
     plan = engine.plan
-    inputs = " | ".join(shown_inputs(example, plan.optimize.trajectory_limit).values())
+    inputs = " | ".join(visible_inputs(example, plan.optimize.trajectory_limit).values())
     outcomes = [engine.rollouts.known(skill, example) for skill in (before, after)]
-    old, new = (None if each is None else shortened(shown_answer(plan, each, _ANSWER), _ANSWER) for each in outcomes)
-    gold = shown_gold(plan, example)
+    old, new = (None if each is None else shorten(visible_answer(plan, each, _ANSWER), _ANSWER) for each in outcomes)
+    gold = visible_gold(plan, example)
     told = [f"was {old}"] if old else []
     told += [f"now {new}"] if new else []
-    told += [f"right is {shortened(gold, _ANSWER)}"] if gold is not None and new != shortened(gold, _ANSWER) else []
-    return f"{shortened(inputs, _INPUT)}: {', '.join(told)}"
+    told += [f"right is {shorten(gold, _ANSWER)}"] if gold is not None and new != shorten(gold, _ANSWER) else []
+    return f"{shorten(inputs, _INPUT)}: {', '.join(told)}"
 
 
 def _cut(lines: Sequence[str]) -> tuple[str, ...]:

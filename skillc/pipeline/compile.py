@@ -25,10 +25,10 @@ from skillc.models.failures import EndpointUnreachable
 from skillc.models.ledger import ClosingReserve
 from skillc.models.serving.records import ServerSummary
 from skillc.optimize.engine import Engine
-from skillc.optimize.final import Arm, Tested, final_test
-from skillc.optimize.loop.train import Trained, train
+from skillc.optimize.final import ArmScore, FinalResult, final_test
+from skillc.optimize.host import Observer, stop_reason
+from skillc.optimize.loop.train import TrainResult, train
 from skillc.optimize.methods.run import train_by_method
-from skillc.optimize.observer import Observer, cut_by
 from skillc.plan.digest import DECISION_VERSION, plan_digest, run_id
 from skillc.plan.initial import initial_document
 from skillc.plan.lock import (
@@ -96,8 +96,8 @@ class Compiled:
         withheld: why the skill was not delivered; None if it was.
     """
 
-    trained: Trained
-    tested: Tested
+    trained: TrainResult
+    tested: FinalResult
     lock: Lock
     artifact: Path
     spent: dict[str, JsonValue]
@@ -147,7 +147,7 @@ class CompileRun:
     folder: RunFolder
     info: RunInfo
 
-    def finish(self, trained: Trained, tested: Tested) -> Compiled:
+    def finish(self, trained: TrainResult, tested: FinalResult) -> Compiled:
         """Write the skill, and mark the run as finished unless it was cut short."""
         self.record.settle()
         compiled = _write(self, trained, tested)
@@ -169,7 +169,7 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
     """
     own = job.planned.plan.optimize.method == "skillc"
 
-    async def search(engine: Engine, initial: Document) -> Trained:
+    async def search(engine: Engine, initial: Document) -> TrainResult:
         return await (train(engine, initial) if own else train_by_method(engine, initial, client))
 
     with open_run(job, observer, client, stop) as run:
@@ -220,8 +220,8 @@ def _left_unfinished(changed: Sequence[str]) -> str:
 
 
 async def search_and_test(
-    run: CompileRun, search: Callable[[Engine, Document], Awaitable[Trained]], *, unless: Document | None = None
-) -> tuple[Trained, Tested | None]:
+    run: CompileRun, search: Callable[[Engine, Document], Awaitable[TrainResult]], *, unless: Document | None = None
+) -> tuple[TrainResult, FinalResult | None]:
     """Search, then run the final test unless the best skill is still `unless`.
 
     Raises:
@@ -232,7 +232,7 @@ async def search_and_test(
             with run.session.stop.cuts(clock=True):
                 trained = await search(run.engine, run.initial)
         except asyncio.CancelledError:
-            raise StoppedEarly(cut_by(run.engine.observer)) from None
+            raise StoppedEarly(stop_reason(run.engine.observer)) from None
         if unless is not None and digest(trained.state.best) == digest(unless):
             return trained, None
         _, number = add_look(run.looks, _look(trained, run.name))
@@ -240,12 +240,12 @@ async def search_and_test(
             return trained, await final_test(trained, look=number)
 
 
-def _look(trained: Trained, name: str) -> LookLock:
+def _look(trained: TrainResult, name: str) -> LookLock:
     initial, best = digest(trained.state.initial), digest(trained.state.best)
     return LookLock(run=name, initial=initial, best=best, test=split_digest(trained.engine.dataset.test))
 
 
-def _write(run: CompileRun, trained: Trained, tested: Tested) -> Compiled:
+def _write(run: CompileRun, trained: TrainResult, tested: FinalResult) -> Compiled:
     """Write the skill, its lock last.
 
     A skill without the required verdict goes to the candidate folder. If files were edited while the compile ran, the
@@ -294,8 +294,8 @@ def _write(run: CompileRun, trained: Trained, tested: Tested) -> Compiled:
 
 def _lock(
     run: CompileRun,
-    trained: Trained,
-    tested: Tested,
+    trained: TrainResult,
+    tested: FinalResult,
     spent: dict[str, JsonValue],
     paths: ArtifactPaths,
     looks: tuple[LookLock, ...],
@@ -367,7 +367,7 @@ class _Arms(TypedDict):
     best: ArmLock
 
 
-def _arms(arms: Mapping[str, Arm]) -> _Arms:
+def _arms(arms: Mapping[str, ArmScore]) -> _Arms:
     none, initial, best = (ArmLock(mean=arms[name].mean, n=arms[name].n) for name in ("none", "initial", "best"))
     return _Arms(none=none, initial=initial, best=best)
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from skillc.document.skill import for_target
 from skillc.gates.units import format_amount, unit_of_metric
-from skillc.optimize.final import Arm
+from skillc.optimize.final import ArmScore
 from skillc.run.time_left import book_total
 from skillc.stats.verdict import Verdict
 from skillc.text import joined
@@ -52,7 +52,7 @@ def compile_json(compiled: Compiled) -> dict[str, JsonValue]:
     }
 
 
-def _parts_json(tables: tuple[dict[str, Arm], dict[str, Arm]]) -> JsonValue:
+def _parts_json(tables: tuple[dict[str, ArmScore], dict[str, ArmScore]]) -> JsonValue:
     """Return the means of one part of the goal, as the lock has them for the goal."""
     return {
         split: {
@@ -111,7 +111,7 @@ def _is_below(verdict: Verdict) -> bool:
     return verdict.gain is not None and verdict.gain < 0
 
 
-def _part(arm: Arm, compiled: Compiled, metric: str) -> str:
+def _part(arm: ArmScore, compiled: Compiled, metric: str) -> str:
     """Render the mean of a part of the goal in its unit."""
     if arm.mean is None:
         return "–"
@@ -162,7 +162,7 @@ def sanity_text(found: SanityResult, goal: str) -> Text:
     return text
 
 
-def _score(arm: Arm) -> str:
+def _score(arm: ArmScore) -> str:
     return f"{percent(arm.mean)} of {arm.n}" if arm.mean is not None else "–"
 
 

@@ -25,9 +25,9 @@ from skillc.gates.terms import Operation, Term, calls
 from skillc.metrics.meter import Meter
 from skillc.models.client import Client
 from skillc.optimize.ask import Messages, Optimizer
-from skillc.optimize.engine import Engine, State, is_right, mean
-from skillc.optimize.loop.train import Trained, train
-from skillc.optimize.observer import Observer, cut_by
+from skillc.optimize.engine import Engine, SearchState, is_right, mean_score
+from skillc.optimize.host import Observer, stop_reason
+from skillc.optimize.loop.train import TrainResult, train
 from skillc.optimize.propose.proposals import read_edit
 from skillc.optimize.propose.replies import ProposedEdit, ReflectReply, Reply
 from skillc.optimize.schedule import seed_for, shuffled
@@ -198,17 +198,19 @@ def check_sanity(
     return _found(trained, tap, session.watch, client.ledger.snapshot())
 
 
-async def _train(engine: Engine, session: Session) -> Trained:
+async def _train(engine: Engine, session: Session) -> TrainResult:
     try:
         async with session.client.connected():
             with session.stop.cuts(clock=True):
                 return await train(engine, initial_document(engine.plan))
     except asyncio.CancelledError:
-        message = f"stopped ({cut_by(engine.observer)}) before the initial skill was measured"
+        message = f"stopped ({stop_reason(engine.observer)}) before the initial skill was measured"
         raise SkillcError(message, hint="the same command begins anew") from None
 
 
-def _found(trained: Trained, tap: _CountingOptimizer, watch: RunObserver, spent: dict[str, JsonValue]) -> SanityResult:
+def _found(
+    trained: TrainResult, tap: _CountingOptimizer, watch: RunObserver, spent: dict[str, JsonValue]
+) -> SanityResult:
     engine, state = trained.engine, trained.state
     funnel = _funnel(trained, tap, watch.decisions)
     broken, message, hint = _diagnosis(trained, funnel, tap, watch)
@@ -219,8 +221,8 @@ def _found(trained: Trained, tap: _CountingOptimizer, watch: RunObserver, spent:
         broken=broken,
         message=message,
         hint=hint,
-        before=mean(engine, state.initial, goal),
-        after=mean(engine, state.best, goal),
+        before=mean_score(engine, state.initial, goal),
+        after=mean_score(engine, state.best, goal),
         skill=state.best,
         changed=digest(state.best) != digest(state.initial),
         stopped=trained.stopped,
@@ -228,7 +230,7 @@ def _found(trained: Trained, tap: _CountingOptimizer, watch: RunObserver, spent:
     )
 
 
-def _funnel(trained: Trained, tap: _CountingOptimizer, decisions: Sequence[Mapping[str, JsonValue]]) -> Funnel:
+def _funnel(trained: TrainResult, tap: _CountingOptimizer, decisions: Sequence[Mapping[str, JsonValue]]) -> Funnel:
     engine, state = trained.engine, trained.state
     met = [record for record in decisions if record["result"] in ("accept", "reject", "undecided")]
     return Funnel(
@@ -248,7 +250,7 @@ def _count(record: Mapping[str, JsonValue], name: str) -> int:
     return len(value) if isinstance(value, list) else value if isinstance(value, int) else 0
 
 
-def _refusals(state: State, edits: Sequence[ProposedEdit]) -> list[str]:
+def _refusals(state: SearchState, edits: Sequence[ProposedEdit]) -> list[str]:
     """Return why the initial skill and the best one both refuse an edit."""
     reasons = []
     for proposed in edits:
@@ -263,7 +265,7 @@ def _refusals(state: State, edits: Sequence[ProposedEdit]) -> list[str]:
 
 
 def _diagnosis(
-    trained: Trained, funnel: Funnel, tap: _CountingOptimizer, watch: RunObserver
+    trained: TrainResult, funnel: Funnel, tap: _CountingOptimizer, watch: RunObserver
 ) -> tuple[str | None, str, str | None]:
     """Return the broken stage, what that means, and where to look."""
     count = len(trained.engine.dataset.validation)

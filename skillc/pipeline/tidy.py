@@ -19,14 +19,14 @@ from skillc.document.skill import Document, Rule, tokens
 from skillc.document.skill_md import as_declared
 from skillc.errors import SkillcError
 from skillc.models.client import Client
-from skillc.optimize.engine import Engine, Place
-from skillc.optimize.final import Arm, arm
+from skillc.optimize.engine import Engine, Position
+from skillc.optimize.final import ArmScore, score_arm
 from skillc.optimize.gate.decide import DOWN, ENDS, cut_off
-from skillc.optimize.gate.gate import complete
+from skillc.optimize.gate.gate import measure_validation
+from skillc.optimize.host import Observer
 from skillc.optimize.loop.baseline import baseline, try_again
-from skillc.optimize.loop.train import Trained, batches_of, first_state
-from skillc.optimize.observer import Observer
-from skillc.optimize.strategies.tidy import supports, tidied
+from skillc.optimize.loop.train import TrainResult, batches_of, first_state
+from skillc.optimize.strategies.tidy import rule_support, tidy_incumbent
 from skillc.pipeline.compile import Compiled, Job, open_run, search_and_test
 from skillc.pipeline.report import compile_json, compile_table, percent, spent_lines
 from skillc.plan.initial import initial_document
@@ -60,7 +60,7 @@ class TidyResult:
 
     before: Document
     after: Document
-    validation: tuple[Arm, Arm]
+    validation: tuple[ArmScore, ArmScore]
     tried: tuple[str, ...]
     stopped: str
     compiled: Compiled | None
@@ -116,7 +116,7 @@ def tidy_job(job: Job, skill: Document, observer: Observer, client: Client, stop
         if compiled is None and trained.stopped == TIDIED:
             finish_run(run.folder, run.info)
         examples, goal = trained.engine.dataset.validation, job.planned.plan.goal.name
-        before, after = (arm(trained.engine, each, examples, goal) for each in (skill, trained.state.best))
+        before, after = (score_arm(trained.engine, each, examples, goal) for each in (skill, trained.state.best))
         lines = [
             f"{record.get('maker')}: {record['result']}, {record['reason']}" for record in run.session.watch.decisions
         ]
@@ -124,34 +124,37 @@ def tidy_job(job: Job, skill: Document, observer: Observer, client: Client, stop
     return TidyResult(skill, trained.state.best, (before, after), tuple(lines), trained.stopped, compiled, spent)
 
 
-def _search(skill: Document) -> Callable[[Engine, Document], Awaitable[Trained]]:
-    async def search(engine: Engine, initial: Document) -> Trained:
+def _search(skill: Document) -> Callable[[Engine, Document], Awaitable[TrainResult]]:
+    async def search(engine: Engine, initial: Document) -> TrainResult:
         """Tidy the skill, compared with itself without any rules."""
         engine = replace(engine, plan=_deciding(engine.plan))
         engine, quarantined = await baseline(engine, initial)
         engine.reserve.set_aside()
         bare = replace(skill, sections=tuple(replace(s, rules=()) if s.rules else s for s in skill.sections))
         for each in (skill, bare):
-            await complete(engine, each, stage="baseline")
+            await measure_validation(engine, each, stage="baseline")
             await try_again(engine, each, stage="baseline")
         _note_harm(engine, skill, bare)
         await engine.rollouts.measure(skill, batches_of(engine, 1)[0], stage="rollout")
         state = replace(first_state(engine, initial), incumbent=skill, best=skill)
         try:
-            place = Place(epoch=1, step=0, total=None, kind="tidy")
-            return Trained(
-                await tidied(engine, state, supports(engine, state, bare), place), engine, TIDIED, quarantined
+            place = Position(epoch=1, step=0, total=None, kind="tidy")
+            return TrainResult(
+                await tidy_incumbent(engine, state, rule_support(engine, state, bare), place),
+                engine,
+                TIDIED,
+                quarantined,
             )
         except ENDS as end:
             cut = cut_off(engine, state, end)
-            return Trained(cut.state, engine, cut.reason, quarantined)
+            return TrainResult(cut.state, engine, cut.reason, quarantined)
 
     return search
 
 
 def _note_harm(engine: Engine, skill: Document, bare: Document) -> None:
     examples, goal = engine.dataset.validation, engine.plan.goal.name
-    with_rules, without = (arm(engine, each, examples, goal) for each in (skill, bare))
+    with_rules, without = (score_arm(engine, each, examples, goal) for each in (skill, bare))
     if with_rules.mean is not None and without.mean is not None and with_rules.mean < without.mean:
         engine.observer.note(
             f"the rules do harm: {percent(with_rules.mean)} on validation, {percent(without.mean)} without any rules"

@@ -20,13 +20,13 @@ from rich.text import Text
 
 from skillc.diagnostics.render import printable
 from skillc.language.loop import BudgetPlan
-from skillc.optimize.observer import Seen
+from skillc.optimize.host import CandidateProgress
 from skillc.plan import figures
 from skillc.run.time_left import FINAL, ExpectedCalls, RunUsage, TimeLeft, describe_seconds_left
 from skillc.text import counted
 
 if TYPE_CHECKING:
-    from skillc.optimize.engine import Place
+    from skillc.optimize.engine import Position
 
 Snapshot: TypeAlias = Callable[[], Mapping[str, JsonValue]]
 
@@ -65,7 +65,7 @@ class Status:
     waiting: str | None = None
     incumbent: JsonValue = None
     edits: tuple[tuple[str, ...], ...] = ()
-    seen: tuple[Seen, ...] = ()
+    seen: tuple[CandidateProgress, ...] = ()
 
 
 class Progress:
@@ -93,7 +93,7 @@ class Progress:
 
     # ---- what the loop reports ----
 
-    def step(self, place: Place, incumbent: JsonValue) -> None:
+    def step(self, place: Position, incumbent: JsonValue) -> None:
         """Keep the place and the incumbent's goal; drop the last candidates."""
         if place.kind == "step":
             self._time.step(place.step, self.spent())
@@ -109,7 +109,7 @@ class Progress:
         self.status = replace(self.status, edits=tuple(tuple(each) for each in edits), seen=())
         self.changed("candidates")
 
-    def seen(self, candidates: Sequence[Seen]) -> None:
+    def seen(self, candidates: Sequence[CandidateProgress]) -> None:
         """Keep the evidence on the candidates."""
         self.status = replace(self.status, seen=tuple(candidates))
         self.changed("seen")
@@ -331,7 +331,7 @@ def _fact(name: str, text: str) -> Text:
     return Text(f"{name:<9} ", style="dim", no_wrap=True, overflow="ellipsis").append(text, style="not dim")
 
 
-def evidence_text(seen: Seen, status: Status) -> str:
+def evidence_text(seen: CandidateProgress, status: Status) -> str:
     """Render partial evidence: gains, losses and the interval, never a mean."""
     many = f" {seen.candidate}" if len(status.edits) > 1 else ""
     known = f"incumbent {percent(status.incumbent).strip()}, candidate{many} +{seen.gains} −{seen.losses}"

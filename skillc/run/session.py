@@ -26,9 +26,8 @@ from skillc.models.client import Charge, Client
 from skillc.models.endpoint import Endpoint
 from skillc.models.ledger import Spending
 from skillc.optimize.ask import Optimizer
-from skillc.optimize.engine import Engine, Reserve
-from skillc.optimize.observer import Observer, Passing
-from skillc.optimize.record import Record, Unrecorded, Value, Work
+from skillc.optimize.engine import Engine
+from skillc.optimize.host import ForwardingObserver, Observer, Record, Reserve, Unrecorded, Value, Work
 from skillc.optimize.rollouts import Rollouts
 from skillc.plan.digest import DECISION_VERSION, run_parts
 from skillc.plan.initial import initial_document
@@ -147,7 +146,7 @@ def open_record(store: RunStore, client: Client, salt: str) -> Iterator[RunRecor
         client.bind_store(None, salt)
 
 
-class RunObserver(Passing):
+class RunObserver(ForwardingObserver):
     """Passes reports to an observer, records each decision first, and adds the stop request.
 
     Attributes:
@@ -248,7 +247,7 @@ class Session:
             wave=wave_size(self.plan, len(dataset.validation)),
             planned=max(1, decisions_of(self.plan, len(dataset.train))),
             reserve=reserve,
-            dearest=None if estimated is None else self._dearest(estimated),
+            max_rollout_cost=None if estimated is None else self._dearest(estimated),
             admits=(lambda rollouts: True) if estimated is None else self._admits,
         )
 

@@ -17,10 +17,10 @@ from pydantic import JsonValue
 from skillc.document.skill import Document
 from skillc.models.client import Client
 from skillc.models.ledger import Spending
-from skillc.optimize.final import Arm, Tested, final_test
-from skillc.optimize.loop.train import Trained, train
+from skillc.optimize.final import ArmScore, FinalResult, final_test
+from skillc.optimize.host import SilentObserver
+from skillc.optimize.loop.train import TrainResult, train
 from skillc.optimize.methods.run import train_by_method
-from skillc.optimize.observer import Silent
 from skillc.plan.initial import initial_document
 from skillc.plan.schema import Plan
 from skillc.run.session import Session
@@ -72,8 +72,8 @@ class SkillReport:
     """
 
     verdict: Verdict
-    validation: Mapping[str, Arm]
-    test: Mapping[str, Arm]
+    validation: Mapping[str, ArmScore]
+    test: Mapping[str, ArmScore]
     history: tuple[Mapping[str, JsonValue], ...]
     ledger: Mapping[str, JsonValue]
     stopped: str
@@ -222,7 +222,7 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
         lms: UserLMs,
         plan: Plan,
         client: Client,
-    ) -> tuple[Trained, Tested, tuple[Mapping[str, JsonValue], ...]]:
+    ) -> tuple[TrainResult, FinalResult, tuple[Mapping[str, JsonValue], ...]]:
         observer = _LoggingObserver()
         session = Session(plan, client, observer, Stop(None if plan.budget.time is None else float(plan.budget.time)))
         job = ModuleTask(
@@ -258,7 +258,7 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
         return self._looks.get(_test_of(material), 0) + 1
 
 
-class _LoggingObserver(Silent):
+class _LoggingObserver(SilentObserver):
     """Keeps the decisions, and writes notes to the log."""
 
     def note(self, message: str) -> None:

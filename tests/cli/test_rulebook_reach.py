@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from conftest_cli import skillc
 
-from skillc.optimize.final import Arm
+from skillc.optimize.final import ArmScore
 from skillc.pipeline.report import _unbeaten, _verdict
 from skillc.stats.verdict import Verdict
 
@@ -85,7 +85,7 @@ def test_a_program_of_labels_has_no_such_note(shop):
     ],
 )
 def test_the_verdict_line_names_the_baseline_that_was_not_beaten(best, baselines, told):
-    arm = Arm(Fraction(best) if best else None, 10)
+    arm = ArmScore(Fraction(best) if best else None, 10)
     compiled = SimpleNamespace(
         baselines={name: Fraction(mean) for name, mean in baselines.items()}, tested=SimpleNamespace(test={"best": arm})
     )

@@ -10,7 +10,7 @@ from skillc.frontend import estimate, plan_file
 from skillc.models.calls import Completion, Usage
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed
-from skillc.optimize.observer import Silent
+from skillc.optimize.host import SilentObserver
 from skillc.pipeline.report import sanity_text
 from skillc.pipeline.sanity import CALLS, EXAMPLES, check_sanity, plan_for_sanity
 
@@ -47,7 +47,7 @@ def checked(folder, reply, program=PROGRAM):
     estimated = estimate(planned)
     small = plan_for_sanity(planned, estimated)
     with Replies(small.plan, reply) as client:
-        found = check_sanity(small, estimated, Silent(), client)
+        found = check_sanity(small, estimated, SilentObserver(), client)
     return found, client, estimated.dataset
 
 
@@ -201,4 +201,4 @@ def test_a_dead_target_is_an_error_with_its_own_words(tmp_path):
     estimated = estimate(planned)
     small = plan_for_sanity(planned, estimated)
     with Dead(small.plan, None) as client, pytest.raises(SkillcError, match="could not be measured"):
-        check_sanity(small, estimated, Silent(), client)
+        check_sanity(small, estimated, SilentObserver(), client)

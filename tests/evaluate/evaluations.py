@@ -19,7 +19,7 @@ from skillc.frontend import plan_file
 from skillc.models.calls import Call, Completion
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed
-from skillc.optimize.observer import Observer, Silent
+from skillc.optimize.host import Observer, SilentObserver
 from skillc.run.stop import Stop
 
 NOISY = 'model noisy = "rulebook/v1" { noise = 0.3 }\n'
@@ -54,7 +54,7 @@ def evaluated(
 ) -> Evaluation:
     job = job_of(folder, *settings, **wanted)
     with client(job.plan, cache_folder=folder / ".skillc" / "cache", root=folder) as door:
-        return evaluate(job, observer or Silent(), door, stop)
+        return evaluate(job, observer or SilentObserver(), door, stop)
 
 
 class Failing(Client):

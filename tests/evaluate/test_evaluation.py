@@ -18,7 +18,7 @@ from skillc.evaluate.report import eval_json, preview_lines
 from skillc.frontend import plan_file
 from skillc.models.calls import Call, Completion
 from skillc.models.client import Client
-from skillc.optimize.observer import Silent
+from skillc.optimize.host import SilentObserver
 from skillc.plan.initial import initial_document
 from skillc.plan.lock import read_lock
 from skillc.run.stop import Stop
@@ -313,7 +313,7 @@ class OneByOne(Client):
         return await super().complete(call)
 
 
-class Impatient(Silent):
+class Impatient(SilentObserver):
     """Asks for a stop after some rollouts."""
 
     def __init__(self, stop: Stop, after: int) -> None:

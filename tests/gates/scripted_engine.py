@@ -11,8 +11,8 @@ from skillc.gates.stages import stage_of
 from skillc.gates.terms import FieldTerm, MeanTerm, Operation
 from skillc.language.loop import BudgetPlan, OptimizePlan
 from skillc.models.failures import BudgetReached
-from skillc.optimize.engine import Engine, State
-from skillc.optimize.observer import Silent
+from skillc.optimize.engine import Engine, SearchState
+from skillc.optimize.host import SilentObserver
 from skillc.optimize.rollouts import Rollouts
 from skillc.optimize.schedule import Patience
 from skillc.outcomes import MICRO, Scored
@@ -120,7 +120,7 @@ class NoReserve:
 
 
 def engine(program, script, examples, train=(), *, wave=4, observer=None, planned=3):
-    observer = observer or Silent()
+    observer = observer or SilentObserver()
     return Engine(
         plan=program,
         dataset=Dataset(tuple(train), tuple(examples), (), ""),
@@ -130,13 +130,13 @@ def engine(program, script, examples, train=(), *, wave=4, observer=None, planne
         wave=wave,
         planned=planned,
         reserve=NoReserve(),
-        dearest=2000,
+        max_rollout_cost=2000,
     )
 
 
 def state(incumbent, **known):
     """A state whose best and initial skill are the incumbent, unless others are given."""
-    start = State(incumbent, incumbent, incumbent, Patience(None, Fraction(0), Fraction(0)))
+    start = SearchState(incumbent, incumbent, incumbent, Patience(None, Fraction(0), Fraction(0)))
     return replace(start, **known)
 
 

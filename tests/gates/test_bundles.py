@@ -4,7 +4,7 @@ from scripted_engine import skill
 
 from skillc.document.edits import Add
 from skillc.optimize.propose.proposals import Proposal
-from skillc.optimize.screen.select import bundles
+from skillc.optimize.screen.candidates import bundles
 from skillc.outcomes import MICRO
 
 START = skill("You sort.")

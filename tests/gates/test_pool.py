@@ -17,7 +17,7 @@ from skillc.gates.evaluate import decide_all
 from skillc.gates.intervals import Truth
 from skillc.gates.terms import CallTerm, Constant, MeanTerm, MetricTerm, Operation, StateTerm, WordTerm
 from skillc.models.failures import BudgetReached
-from skillc.optimize.gate.gate import evidence, goal_of, skills, texts
+from skillc.optimize.gate.gate import evidence, goal_of, skills_by_name, text_evidence
 from skillc.optimize.gate.pool import race
 from skillc.outcomes import MICRO, Example
 
@@ -60,7 +60,7 @@ def prepared(terms, examples, samples, scores, wave, count, seed, *, flips=None)
         script.name(document, f"c{i}")
     program = plan([gate(term, f"g{i}") for i, term in enumerate(terms)], optimize={"samples": samples})
     run = engine(program, script, examples, wave=wave)
-    now = state(KNOWN["incumbent"], best=KNOWN["best"], initial=KNOWN["initial"]).counting(flips=flips or {})
+    now = state(KNOWN["incumbent"], best=KNOWN["best"], initial=KNOWN["initial"]).with_counters(flips=flips or {})
     asyncio.run(measured(run, *KNOWN.values()))
     script.sent.clear()
     return run, now, script, POOL[:count]
@@ -73,8 +73,8 @@ def fully(run, now, candidates, batch):
         asyncio.run(run.rollouts.measure(candidate, batch, stage="batch"))
     found = []
     for candidate in candidates:
-        known = skills(now, candidate)
-        seen = evidence(run, known, batch, texts(run, known, Fraction(1, 5)))
+        known = skills_by_name(now, candidate)
+        seen = evidence(run, known, batch, text_evidence(run, known, Fraction(1, 5)))
         with patch("skillc.optimize.gate.pool.change", return_value=Fraction(1, 5)):
             found.append((decide_all(run.plan.gates, seen).truth, goal_of(run, candidate).low))
     return found

@@ -11,17 +11,17 @@ from skillc.document.edits import Add, apply_edits
 from skillc.document.skill import digest
 from skillc.gates.terms import MeanTerm, Operation
 from skillc.models.failures import BudgetReached
-from skillc.optimize.engine import Place
-from skillc.optimize.gate.decide import CutOff, Patch, is_better, settle, settle_pool
+from skillc.optimize.engine import Position
+from skillc.optimize.gate.decide import CutOff, Patch, is_better, settle_patch, settle_pool
 from skillc.optimize.gate.gate import goal_of
+from skillc.optimize.host import SilentObserver
 from skillc.optimize.loop.train import _retry
-from skillc.optimize.observer import Silent
 from skillc.optimize.schedule import Patience
 from skillc.outcomes import Example
 from skillc.run.history import with_completion
 
 START = skill("You sort.", "- Be kind.")
-STEP = Place(1, 1, 8)
+STEP = Position(1, 1, 8)
 
 
 def items(count=20):
@@ -97,7 +97,7 @@ def test_a_cap_inside_the_completion_leaves_the_accept_standing():
 
 
 def test_a_user_who_stops_the_completion_keeps_the_accept():
-    class Asked(Silent):
+    class Asked(SilentObserver):
         def stop_wanted(self):
             return "interrupted"
 
@@ -179,7 +179,7 @@ def test_an_undecided_patch_is_tried_again_and_not_remembered_as_undecided():
     assert world.told[0]["result"] == "undecided"
     assert (after.memory.rejected, after.decided, len(after.undecided)) == ((), {}, 1)
     world.lost.clear()
-    retried = asyncio.run(_retry(world.run, after, Place(1, 2, 8, "retry")))
+    retried = asyncio.run(_retry(world.run, after, Position(1, 2, 8, "retry")))
     assert [d["result"] for d in world.told] == ["undecided", "accept"]
     assert retried.undecided == ()
 
@@ -187,7 +187,7 @@ def test_an_undecided_patch_is_tried_again_and_not_remembered_as_undecided():
 def test_a_retry_that_stays_undecided_is_given_up():
     world = World({"cure": (some(*range(10)), [])}, lost=some(*range(20)))
     after = world.settle(patch("cure"))
-    assert asyncio.run(_retry(world.run, after, Place(1, 2, 8, "retry"))).undecided == ()
+    assert asyncio.run(_retry(world.run, after, Position(1, 2, 8, "retry"))).undecided == ()
 
 
 def test_three_undecided_in_a_row_end_the_run_and_a_decision_between_them_does_not_count():
@@ -198,14 +198,14 @@ def test_three_undecided_in_a_row_end_the_run_and_a_decision_between_them_does_n
         now = world.settle(patch(f"lost {number}"), now=now)
     assert now.patience.reason == "undecided"
     world.lost.clear()
-    between = world.settle(patch("bad"), now=now, place=Place(1, 2, 8, "retry"))
+    between = world.settle(patch("bad"), now=now, place=Position(1, 2, 8, "retry"))
     assert between.patience.reason is None
 
 
 def test_an_undecided_rewrite_without_edits_is_not_kept():
     world = World({"lost": ([], [])}, lost=some(*range(20)))
     rewritten = Patch((), patch("lost").candidate, {})
-    after = asyncio.run(settle(world.run, state(START), rewritten, (), Place(1, 1, 8, "slow update")))
+    after = asyncio.run(settle_patch(world.run, state(START), rewritten, (), Position(1, 1, 8, "slow update")))
     assert after.undecided == ()
 
 

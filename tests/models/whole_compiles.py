@@ -23,7 +23,7 @@ from skillc.frontend import estimate, plan_file
 from skillc.models.client import Client
 from skillc.models.pace import RetryPolicy
 from skillc.models.rulebook import answer as rulebook_answer
-from skillc.optimize.observer import Silent
+from skillc.optimize.host import SilentObserver
 from skillc.pipeline.compile import Compiled, Job, compile_job
 from skillc.tokens import count_tokens
 
@@ -55,7 +55,7 @@ def compile_here(folder: Path, server: str, key: str) -> Compiled:
         with Client(
             planned.plan, cache_folder=job.home / "cache", retries=RetryPolicy(6, 0, 0), sleep=_no_wait, preflight=True
         ) as client:
-            return compile_job(job, Silent(), client)
+            return compile_job(job, SilentObserver(), client)
 
 
 def compile_in(nursery: Nursery, folder: Path, server: str, key: str, *arguments: str, **environment: str) -> int:

@@ -11,8 +11,8 @@ from skillc.document.skill import document_of
 from skillc.gates.terms import CallTerm, FieldTerm
 from skillc.language.loop import BudgetPlan, OptimizePlan
 from skillc.metrics.meter import Meter
-from skillc.optimize.engine import Engine, State
-from skillc.optimize.observer import Silent
+from skillc.optimize.engine import Engine, SearchState
+from skillc.optimize.host import SilentObserver
 from skillc.optimize.propose.proposals import Proposal
 from skillc.optimize.rollouts import Rollouts
 from skillc.optimize.schedule import Patience
@@ -89,7 +89,7 @@ class Bench:
         self.batch = tuple(example(name) for name in names.split())
         plan = plan or plan_of()
         skill = document_of("s", "", [("rules", "trainable", rules, None)])
-        observer = Silent()
+        observer = SilentObserver()
         self.engine = Engine(
             plan=plan,
             dataset=Dataset(self.batch, (), (), ""),
@@ -100,13 +100,13 @@ class Bench:
             planned=1,
             reserve=None,
         )
-        self.state = State(skill, skill, skill, Patience(None, Fraction(0), Fraction(0)))
+        self.state = SearchState(skill, skill, skill, Patience(None, Fraction(0), Fraction(0)))
         asyncio.run(self.engine.rollouts.measure(skill, self.batch, stage="rollout"))
 
     def screen(self, *proposals):
         """The proposals after their screen, whose counts the state keeps."""
         found = asyncio.run(screen(self.engine, self.state, proposals, self.batch))
-        self.state = self.state.counting(screened=found.counts)
+        self.state = self.state.with_counters(screened=found.counts)
         return found.proposals
 
     @property

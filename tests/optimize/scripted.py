@@ -12,8 +12,8 @@ from skillc.data.dataset import Dataset
 from skillc.frontend import check_file
 from skillc.metrics.meter import Meter
 from skillc.optimize.engine import Engine
+from skillc.optimize.host import SilentObserver
 from skillc.optimize.loop.train import train
-from skillc.optimize.observer import Silent
 from skillc.optimize.propose.replies import MetaSkillReply, ProposedEdit, ReflectReply, SlowUpdateReply
 from skillc.optimize.rollouts import Rollouts
 from skillc.outcomes import Example
@@ -127,7 +127,7 @@ class NoReserve:
 
 
 def engine_of(plan, script, *, world=None, train_size=4, validation=8, test=0, observer=None, initial=None):
-    observer = observer or Silent()
+    observer = observer or SilentObserver()
     world = world or World()
     dataset = Dataset(examples("t", train_size), examples("v", validation), examples("x", test), "d" * 64)
     return Engine(

@@ -9,11 +9,10 @@ from workshop import KIND_OF, PLACE, Workshop, rows, word_of
 
 from skillc.data.starter import Choice, start
 from skillc.document.skill import digest
-from skillc.optimize.loop.step import step, with_maker
-from skillc.optimize.propose.contrast import replayed
+from skillc.optimize.loop.step import DRAFTS, EDITS, maker_of, step, with_maker
+from skillc.optimize.propose.cases import failures_to_replay
 from skillc.optimize.propose.draft import draft
 from skillc.optimize.propose.proposals import without_tags
-from skillc.optimize.strategies.makers import DRAFTS, EDITS, maker_of
 from skillc.outcomes import Scored
 
 ON = ("optimize.drafts=2", "optimize.speculate=off", "optimize.batch=30")
@@ -148,9 +147,9 @@ def test_a_case_that_no_author_can_explain_comes_back_once_only(tmp_path):
     after = stepped(made)
     assert after.counters.unexplained and set(after.counters.unexplained.values()) <= {1, 2}
     failed = after.memory.failures[0].id
-    once, twice = (after.counting(unexplained={failed: times}) for times in (1, 2))
-    assert failed in [e.id for e in replayed(made.engine, once, ())]
-    assert failed not in [e.id for e in replayed(made.engine, twice, ())]
+    once, twice = (after.with_counters(unexplained={failed: times}) for times in (1, 2))
+    assert failed in [e.id for e in failures_to_replay(made.engine, once, ())]
+    assert failed not in [e.id for e in failures_to_replay(made.engine, twice, ())]
 
 
 def test_each_author_counts_who_cannot_explain_a_case(tmp_path):
@@ -163,7 +162,7 @@ def test_each_author_counts_who_cannot_explain_a_case(tmp_path):
 def test_a_draft_is_not_asked_for_where_every_failure_was_given_up(tmp_path):
     made = shop(tmp_path, lambda call: reply(list(KIND_OF)))
     given_up = {example.id: 1 for example in made.train}
-    made.state = made.state.counting(unexplained=given_up)
+    made.state = made.state.with_counters(unexplained=given_up)
     stepped(made)
     assert not made.script.of("draft")
 

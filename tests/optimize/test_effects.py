@@ -9,10 +9,10 @@ from workshop import KIND_OF, PLACE, Workshop, word_of
 from skillc.budget.call_sizes import EFFECTS_LIMIT, REJECTED_LIMIT
 from skillc.document.edits import Add, apply_edits
 from skillc.document.skill import Document, Section
-from skillc.optimize.engine import Effect, Part, Rejected
+from skillc.optimize.engine import CandidateEffect, EditEffect, RejectedEdit
 from skillc.optimize.loop.step import step
-from skillc.optimize.propose.cases import shown_effects, shown_rejected
-from skillc.optimize.strategies.meta_skill import meta_skill, view
+from skillc.optimize.propose.cases import recent_effects, rejected_lines
+from skillc.optimize.strategies.epoch_review import meta_skill, view
 from skillc.tokens import count_tokens
 
 SETTINGS = (
@@ -90,16 +90,16 @@ def test_cases_that_an_earlier_skill_met_too_are_compared_with_it(tmp_path):
 
 def test_what_a_prompt_shows_of_effects_is_the_newest_and_whole(tmp_path):
     shop = Workshop(tmp_path, lambda call: {})
-    half = Effect("rejected: x", (Part("word " * (EFFECTS_LIMIT // 2)),))
-    small = Effect("accepted: y", (Part("few words"),))
-    assert shown_effects(shop.state.remembering(effects=(small, half, small, half, small))) == [small, half, small]
-    assert shown_effects(shop.state.remembering(effects=(half, half), again=small)) == [small, half]
+    half = CandidateEffect("rejected: x", (EditEffect("word " * (EFFECTS_LIMIT // 2)),))
+    small = CandidateEffect("accepted: y", (EditEffect("few words"),))
+    assert recent_effects(shop.state.with_memory(effects=(small, half, small, half, small))) == [small, half, small]
+    assert recent_effects(shop.state.with_memory(effects=(half, half), again=small)) == [small, half]
 
 
 def test_rejected_rules_are_whole_and_the_oldest_make_room():
     rule = "- first do this, then that\n" + "  - and a nested item of many words\n" * 40
-    entries = [Rejected(f"add to rules: {i} {rule}", f"cured 0 of {i} failures") for i in range(40)]
-    lines = shown_rejected(Document("s", "about", (Section("rules", "trainable"),)), entries)
+    entries = [RejectedEdit(f"add to rules: {i} {rule}", f"cured 0 of {i} failures") for i in range(40)]
+    lines = rejected_lines(Document("s", "about", (Section("rules", "trainable"),)), entries)
     assert 1 < len(lines) < 40
     assert sum(map(count_tokens, lines)) <= REJECTED_LIMIT
     first = 40 - len(lines)
@@ -129,7 +129,7 @@ RECORD = {
 
 def asked(tmp_path, records, meta=""):
     shop = Workshop(tmp_path, lambda call: {"memory": "new"})
-    state = asyncio.run(meta_skill(shop.engine, shop.state.remembering(meta=meta), records, PLACE))
+    state = asyncio.run(meta_skill(shop.engine, shop.state.with_memory(meta=meta), records, PLACE))
     return state, "".join(shop.script.of("meta skill"))
 
 

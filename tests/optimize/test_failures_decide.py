@@ -22,8 +22,8 @@ from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.optimize.engine import Engine
 from skillc.optimize.final import final_test
+from skillc.optimize.host import SilentObserver
 from skillc.optimize.loop.train import train
-from skillc.optimize.observer import Silent
 from skillc.optimize.rollouts import Outcome, Rollouts
 from skillc.outcomes import MICRO, Example
 from skillc.plan.initial import initial_document
@@ -74,7 +74,7 @@ class Noted(Rollouts):
         return await super().measure(skill, examples, **options)
 
 
-class Oracle(Silent):
+class Oracle(SilentObserver):
     """Completes what is missing in the worst and in the best way for the candidate, at the moment of each decision."""
 
     def __init__(self) -> None:
@@ -260,7 +260,7 @@ def test_a_silent_optimizer_leaves_steps_undecided() -> None:
             self.failed += 1
 
     plan = plan_of()
-    observer = Silent()
+    observer = SilentObserver()
     world = World()
     engine = engine_of(world, dataset(world, (48, 60, 60), 0), proposer(0), plan, observer)
     engine = replace(engine, optimizer=Silenced(proposer(0)))

@@ -19,7 +19,7 @@ from worlds import ANSWERS, World, coin, proposer
 from skillc.errors import SkillcError
 from skillc.models.client import Client
 from skillc.models.pace import RetryPolicy
-from skillc.optimize.observer import Silent
+from skillc.optimize.host import SilentObserver
 from skillc.outcomes import Example
 from skillc.pipeline.compile import Compiled, Job, compile_job
 
@@ -116,11 +116,11 @@ def serve() -> Iterator[Callable[[Callable[[str, str], str | None]], Server]]:
         server.server_close()
 
 
-def compiled(folder: Path, server: Server, examples: int = 60) -> tuple[Compiled, Silent, Job]:
+def compiled(folder: Path, server: Server, examples: int = 60) -> tuple[Compiled, SilentObserver, Job]:
     address = f"http://127.0.0.1:{server.server_port}/v1"
     program = PROGRAM.replace("http://localhost:9", address)
     job = planned_job(folder, examples=examples, program=program, settings=SETTINGS)
-    watch = Silent()
+    watch = SilentObserver()
     with Client(job.planned.plan, retries=RetryPolicy(2, 0, 0, patience=0), sleep=no_wait, concurrency=8) as client:
         return compile_job(job, watch, client), watch, job
 

@@ -11,15 +11,15 @@ from workshop import KIND_OF, PLACE, Workshop, word_of
 
 from skillc.document.edits import Add, Delete, apply_edits
 from skillc.document.skill import document_of
-from skillc.optimize.engine import State
+from skillc.optimize.engine import SearchState
 from skillc.optimize.gate.credit import Moved
 from skillc.optimize.loop.step import step
-from skillc.optimize.memory import accepted, judged, left_out, shelved, unshelved, waiting
+from skillc.optimize.memory import accepted_fates, after_rejection, shelve, shelve_unchosen, unmerged, unshelve
 from skillc.optimize.propose.proposals import Proposal, wording
 from skillc.optimize.schedule import Patience
 
 SKILL = document_of("s", "", [("rules", "trainable", "- Say a.", None)])
-STATE = State(SKILL, SKILL, SKILL, Patience(None, 0, 0))
+STATE = SearchState(SKILL, SKILL, SKILL, Patience(None, 0, 0))
 NONE = Moved()
 
 
@@ -39,7 +39,7 @@ MEMORISED = add("memorised", "c", moved=(("c", 1), ("b", 0)))
 def test_after_a_rejected_bundle_only_edits_with_evidence_against_them_are_forbidden():
     wide = add("wide", "d", moved=(("d", 1), ("b", 1)))
     parts = [Moved(("v1",)), NONE, Moved(("v2",), ("v3", "v4"))]
-    state, entries, fates = judged(STATE, [GENERAL, MEMORISED, wide], parts, 12)
+    state, entries, fates = after_rejection(STATE, [GENERAL, MEMORISED, wide], parts, 12)
     assert [proposal.edit.text for proposal in state.memory.shelf] == ["general"]
     assert {entry.text: entry.reason for entry in entries} == {
         "add to rules: memorised": "cured 0 and broke 0 of 12 validation examples; in the screen it cured 0 of 1 "
@@ -51,47 +51,47 @@ def test_after_a_rejected_bundle_only_edits_with_evidence_against_them_are_forbi
 
 
 def test_an_edit_that_met_the_gates_alone_has_their_verdict():
-    state, (entry,), (fate,) = judged(STATE, [GENERAL], [Moved(("v1",), ("v2",))], 9)
+    state, (entry,), (fate,) = after_rejection(STATE, [GENERAL], [Moved(("v1",), ("v2",))], 9)
     assert (state.memory.shelf, fate["fate"]) == ((), "rejected")
     assert entry.reason.startswith("cured 1 and broke 1 of 9 validation examples")
 
 
 def test_the_shelf_comes_back_twice_without_its_old_evidence_and_drops_what_no_longer_applies():
     gone = Proposal(Delete(SKILL.rules[0].id), ("a",))
-    state, _ = shelved(STATE, [GENERAL, gone], "cut by the edit budget")
+    state, _ = shelve(STATE, [GENERAL, gone], "cut by the edit budget")
     state = replace(state, incumbent=apply_edits(SKILL, [gone.edit]).document)
-    state, proposals, fates = unshelved(state, [])
+    state, proposals, fates = unshelve(state, [])
     assert not state.memory.shelf
     (back,) = proposals
     assert (back.edit, back.moved, back.seen, back.returned) == (GENERAL.edit, (), GENERAL.seen, 1)
     assert [entry["fate"] for entry in fates] == ["dropped"]
-    _, (last,) = shelved(state, [replace(back, returned=2)], "cut by the edit budget")
+    _, (last,) = shelve(state, [replace(back, returned=2)], "cut by the edit budget")
     assert (last["fate"], last["why"]) == ("dropped", "came back 2 times")
 
 
 def test_an_edit_that_is_proposed_again_is_joined_with_the_one_on_the_shelf():
-    state, _ = shelved(STATE, [GENERAL], "cut by the edit budget")
-    _, proposals, _ = unshelved(state, [add("general", "z")])
+    state, _ = shelve(STATE, [GENERAL], "cut by the edit budget")
+    _, proposals, _ = unshelve(state, [add("general", "z")])
     assert [(proposal.cures, proposal.support) for proposal in proposals] == [(("z", "a"), 2)]
 
 
 def test_what_the_aggregator_leaves_out_is_merged_or_waits():
     merged = [add("both", "a", "b")]
-    lost, fates = left_out([add("one", "a"), add("other", "z"), add("both", "a")], merged)
+    lost, fates = unmerged([add("one", "a"), add("other", "z"), add("both", "a")], merged)
     assert [proposal.edit.text for proposal in lost] == ["other"]
     assert fates == [{"edit": "add to rules: one", "fate": "merged into another", "why": "add to rules: both"}]
 
 
 def test_before_the_gates_each_edit_that_is_not_chosen_has_a_fate():
     none, twin = add("none", "c", moved=(("c", 0),)), add("Say a.", "c")
-    state, fates = waiting(STATE, [GENERAL, MEMORISED, none, twin], [GENERAL], [add("aside", "z")])
+    state, fates = shelve_unchosen(STATE, [GENERAL, MEMORISED, none, twin], [GENERAL], [add("aside", "z")])
     found = by_text(fates)
     assert found == {"memorised": "waiting", "none": "screened out", "Say a.": "refused", "aside": "waiting"}
     assert [proposal.edit.text for proposal in state.memory.shelf] == ["memorised", "aside"]
 
 
 def test_an_accepted_edit_that_cured_nothing_is_a_free_rider():
-    fates = accepted([GENERAL, MEMORISED], [NONE, Moved((), ("v1",))])
+    fates = accepted_fates([GENERAL, MEMORISED], [NONE, Moved((), ("v1",))])
     assert by_text(fates) == {"general": "accepted", "memorised": "free rider"}
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scripted import World, engine_of, examples, plan_of, solves, trained
 
 from skillc.data.split import split_digest
-from skillc.optimize.engine import mean
+from skillc.optimize.engine import mean_score
 from skillc.optimize.final import final_test
 from skillc.outcomes import MICRO, measured_mean
 from skillc.stats.verdict import PairedScore, judge
@@ -56,7 +56,7 @@ def test_validation_is_a_mean_of_samples_too(tmp_path):
 
     found, done = a_test(tmp_path, World(right=right), samples=2)
     assert found.validation["best"].mean == Fraction(3, 16)
-    assert mean(done.engine, done.state.best, "correct") == Fraction(3, 16)
+    assert mean_score(done.engine, done.state.best, "correct") == Fraction(3, 16)
 
 
 def test_an_example_with_one_unmeasured_sample_is_open_on_that_half_only(tmp_path):

@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "hon
 from compiles import engine_of, plan_of
 from worlds import World, dataset, proposer
 
+from skillc.optimize.host import SilentObserver
 from skillc.optimize.loop.baseline import baseline, self_regression
-from skillc.optimize.observer import Silent
 from skillc.plan.initial import initial_document
 
 TIGHT = "candidate.correct > incumbent.correct and regressed(correct) <= 5%"
@@ -25,7 +25,7 @@ LOOSE = "candidate.correct > incumbent.correct and regressed(correct) <= 40%"
 
 def begun(world: World, gate: str, samples: int) -> tuple[Fraction | None, list[str]]:
     plan = plan_of(gate, samples)
-    observer = Silent()
+    observer = SilentObserver()
     engine = engine_of(world, dataset(world, (12, 400, 12), "noise"), proposer(0), plan, observer)
     initial = initial_document(plan)
     engine, _ = asyncio.run(baseline(engine, initial))

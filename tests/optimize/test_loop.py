@@ -14,7 +14,7 @@ from skillc.errors import SkillcError
 from skillc.frontend import estimate, plan_file
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, CallFailed
-from skillc.optimize.observer import Silent
+from skillc.optimize.host import SilentObserver
 from skillc.pipeline.compile import Job, compile_job
 
 
@@ -34,7 +34,7 @@ class Spy(Client):
         return await super().complete(call)
 
 
-class Watch(Silent):
+class Watch(SilentObserver):
     """Notes how many calls had been made at each decision."""
 
     def __init__(self, spy):

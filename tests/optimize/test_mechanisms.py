@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from scripted import BETTER, engine_of, plan_of, solves, trained
 
-from skillc.optimize.engine import entry
+from skillc.optimize.engine import decision_record
 from skillc.optimize.strategies import registry
 from skillc.optimize.strategies.mechanism import Mechanism
 
@@ -16,17 +16,19 @@ class Diary(Mechanism):
     name = "diary"
 
     @classmethod
-    def of(cls, plan):
+    def from_plan(cls, plan):
         return cls() if plan.optimize.accept == "gates" else None
 
-    def told(self, state, reflections):
+    def step_record(self, state, reflections):
         return {"diary": len(reflections)}
 
-    def decided(self, engine, state, place):
-        return state.with_own(self.name, state.own.get(self.name, 0) + 1)
+    def after_decision(self, engine, state, place):
+        return state.with_mechanism_state(self.name, state.mechanism_state.get(self.name, 0) + 1)
 
     async def epoch_end(self, engine, state, epoch):
-        told = entry(state, replace(epoch.place, kind="diary"), result="told", seen=state.own[self.name])
+        told = decision_record(
+            state, replace(epoch.position, kind="diary"), result="told", seen=state.mechanism_state[self.name]
+        )
         engine.observer.decided(told)
         yield replace(state, decisions=state.decisions + 1)
 
@@ -48,20 +50,20 @@ def test_a_mechanism_takes_part_with_one_entry(tmp_path, diary):
     assert steps and all("diary" in each for each in steps)
     ends = [each for each in decisions if each["kind"] == "diary"]
     assert [each["place"] for each in ends] == ["diary 1", "diary 2"]
-    assert ends[-1]["seen"] == done.state.own["diary"] == len(steps)
+    assert ends[-1]["seen"] == done.state.mechanism_state["diary"] == len(steps)
     assert done.state.decisions == len(decisions)
 
 
 def test_a_mechanism_that_the_plan_turns_off_takes_no_part(tmp_path, diary):
     done, decisions = run(tmp_path, optimize="accept = always")
-    assert "diary" not in done.state.own
+    assert "diary" not in done.state.mechanism_state
     assert not any("diary" in each for each in decisions)
 
 
 def test_every_hook_of_a_mechanism_that_overrides_none_leaves_the_run_as_it_is(tmp_path, monkeypatch):
     class Nothing(Mechanism):
         @classmethod
-        def of(cls, plan):
+        def from_plan(cls, plan):
             return cls()
 
     before, decisions = run(tmp_path)

@@ -9,10 +9,10 @@ from workshop import PLACE, PROGRAM, Workshop
 from skillc.budget.call_sizes import MEMORY_LIMIT, REJECTED_LIMIT
 from skillc.document.edits import Add, apply_edits
 from skillc.document.skill import Document, Rule, Section
-from skillc.optimize.engine import Place, Rejected
+from skillc.optimize.engine import Position, RejectedEdit
 from skillc.optimize.loop.train import train
-from skillc.optimize.propose.cases import shown_rejected
-from skillc.optimize.strategies.slow_update import longitudinal, slow_sections, slow_update
+from skillc.optimize.propose.cases import rejected_lines
+from skillc.optimize.strategies.epoch_review import compare_epoch, slow_sections, slow_update
 from skillc.tokens import count_tokens
 
 SLOW = PROGRAM.replace(
@@ -52,13 +52,15 @@ def test_the_rejected_edit_buffer_lasts_the_run(tmp_path):
 
 
 def test_a_prompt_shows_the_newest_rejected_edits_within_its_limit():
-    entries = [Rejected(f"add to rules: number {i} " + "word " * (i % 300), "gate `better` failed") for i in range(400)]
+    entries = [
+        RejectedEdit(f"add to rules: number {i} " + "word " * (i % 300), "gate `better` failed") for i in range(400)
+    ]
     skill = Document("s", "about", (Section("rules", "trainable", rules=(Rule("a1", "a rule"),)),))
-    lines = shown_rejected(skill, [*entries, Rejected("add to rules: a rule", "cured none of 3")])
+    lines = rejected_lines(skill, [*entries, RejectedEdit("add to rules: a rule", "cured none of 3")])
     assert lines[-1].startswith("add to rules: number 399 ")
     assert 20 < len(lines) < 400
     assert sum(count_tokens(line) for line in lines) <= REJECTED_LIMIT
-    assert not any("\n" in line for line in shown_rejected(skill, [Rejected("guidance of g: a\nb", "r")]))
+    assert not any("\n" in line for line in rejected_lines(skill, [RejectedEdit("guidance of g: a\nb", "r")]))
 
 
 def test_the_memory_of_an_epoch_stands_in_the_prompts_of_the_next(tmp_path):
@@ -86,7 +88,7 @@ def test_a_slow_update_is_shown_the_same_examples_under_both_skills_and_passes_t
     ended = apply_edits(begun, [Add("rules", "Know hammer and saw, no longer apple.")]).document
     shop.state = replace(shop.state, incumbent=ended, best=ended)
     shop.measure_validation()
-    compared = asyncio.run(longitudinal(shop.engine, begun, ended, 1))
+    compared = asyncio.run(compare_epoch(shop.engine, begun, ended, 1))
     assert len(compared.pairs) == 30
     (section,) = slow_sections(shop.state)
     place = replace(PLACE, kind="slow update")
@@ -106,8 +108,8 @@ def test_guidance_over_its_limit_is_asked_for_again_and_a_rejected_one_is_rememb
     answers = [{"guidance": "word " * 80}, {"guidance": "Be kind."}]
     shop = Workshop(tmp_path, lambda call: answers.pop(0), program=SLOW)
     shop.measure_validation()
-    place = Place(1, 1, 8, "slow update")
-    compared = asyncio.run(longitudinal(shop.engine, shop.state.incumbent, shop.state.incumbent, 1))
+    place = Position(1, 1, 8, "slow update")
+    compared = asyncio.run(compare_epoch(shop.engine, shop.state.incumbent, shop.state.incumbent, 1))
     (section,) = slow_sections(shop.state)
     state = asyncio.run(slow_update(shop.engine, shop.state, section, compared, place, 0))
     assert "section `guidance` would have 80 tokens, its limit is 40" in shop.script.calls[1].messages[-1].content

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skillc.document.skill import document_of
-from skillc.optimize.methods.bridge import EMPTY, document_with, guidance, open_sections, texts_of
+from skillc.optimize.methods.bridge import EMPTY, guidance, open_sections, section_texts, with_section_texts
 from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan
 
 SKILL = document_of(
@@ -23,34 +23,36 @@ LINES = st.lists(st.text(alphabet="ab #-*`<!\n\t.é", max_size=20), max_size=6).
 
 
 def test_only_open_sections_are_shown():
-    assert texts_of(SKILL) == {"rules": "- one rule\n- another rule", "guidance": EMPTY}
+    assert section_texts(SKILL) == {"rules": "- one rule\n- another rule", "guidance": EMPTY}
 
 
 def test_texts_that_did_not_change_leave_the_document_as_it_is():
-    assert document_with(SKILL, texts_of(SKILL)).document is SKILL
+    assert with_section_texts(SKILL, section_texts(SKILL)).document is SKILL
 
 
 def test_dspys_docstring_indent_is_no_change():
     nested = document_of("s", "a", [("rules", "trainable", "- one rule\n  that goes on", 60)])
-    texts = {name: inspect.cleandoc(text) for name, text in texts_of(nested).items()}
-    assert document_with(nested, texts).document is nested
+    texts = {name: inspect.cleandoc(text) for name, text in section_texts(nested).items()}
+    assert with_section_texts(nested, texts).document is nested
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(rules=LINES, guidance_text=LINES)
 def test_any_text_changes_open_sections_or_is_a_problem(rules, guidance_text):
-    written = document_with(SKILL, {"rules": rules, "guidance": guidance_text})
+    written = with_section_texts(SKILL, {"rules": rules, "guidance": guidance_text})
     assert written.document.section("role") == SKILL.section("role")
     if written.problem is not None:
         assert written.document is SKILL
         return
     for section in open_sections(written.document):
         assert section.limit is None or section.tokens <= section.limit
-    assert document_with(written.document, texts_of(written.document)).document is written.document
+    assert with_section_texts(written.document, section_texts(written.document)).document is written.document
 
 
 def test_a_text_over_its_limit_is_told_and_never_cut():
-    written = document_with(SKILL, {"rules": "\n".join(f"- rule number {i} says something else" for i in range(40))})
+    written = with_section_texts(
+        SKILL, {"rules": "\n".join(f"- rule number {i} says something else" for i in range(40))}
+    )
     assert written.document is SKILL
     assert "rules" in written.problem
     assert "60" in written.problem

@@ -17,8 +17,8 @@ from skillc.errors import SkillcError
 from skillc.frontend import estimate, plan_file
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed
-from skillc.optimize.methods import peer
-from skillc.optimize.observer import Silent
+from skillc.optimize.host import SilentObserver
+from skillc.optimize.methods import dspy_optimizers
 from skillc.pipeline.compile import Job, compile_job
 from skillc.run.history import read_history
 from skillc.run.stop import Stop
@@ -58,7 +58,7 @@ class Spy(Client):
         return done
 
 
-class Impatient(Silent):
+class Impatient(SilentObserver):
     """Wants to stop once a number of rollouts are done."""
 
     def __init__(self, after, why):
@@ -73,7 +73,7 @@ class Impatient(Silent):
         return self._why if self._left <= 0 else None
 
 
-class Presser(Silent):
+class Presser(SilentObserver):
     """Presses Ctrl-C once a number of rollouts are done."""
 
     def __init__(self, after, stop):
@@ -96,7 +96,7 @@ def compiled(folder, method, *settings, fails=None, says=None, observer=None, pr
         folder / "things.skill", settings=("budget.steps=2", *settings, f"optimize.method={method}"), runnable=True
     )
     estimated = estimate(planned)
-    spy, watch = Spy(planned.plan, fails, says), observer or Silent()
+    spy, watch = Spy(planned.plan, fails, says), observer or SilentObserver()
     job = Job(planned, estimated, folder / "skills", folder / ".skillc")
     try:
         return compile_job(job, watch, spy, stop), spy, watch, estimated
@@ -287,7 +287,7 @@ def test_a_batch_gate_is_decided_on_the_runs_first_batch(tmp_path):
 
 @pytest.mark.parametrize(("method", "package"), NEEDS.items())
 def test_a_missing_package_is_named_before_anything_is_spent(tmp_path, method, package, monkeypatch):
-    monkeypatch.setattr(peer, "find_spec", lambda name: None)
+    monkeypatch.setattr(dspy_optimizers, "find_spec", lambda name: None)
     with pytest.raises(SkillcError, match=f"needs the package `{package}`") as raised:
         compiled(tmp_path, method)
     assert f"skillc[{method}]" in raised.value.hint

@@ -13,7 +13,7 @@ from skillc.document.skill import document_of
 from skillc.models.rulebook.briefs import plain, read_brief
 from skillc.optimize.methods.one_shot import one_shot_messages
 from skillc.optimize.propose import prompting
-from skillc.optimize.propose.contrast import Answered
+from skillc.optimize.propose.cases import ConfusionRow
 from skillc.optimize.propose.prompting import (
     TAGS,
     DecisionView,
@@ -83,7 +83,7 @@ def all_prompts() -> dict[str, tuple[dict[str, str], ...]]:
         ),
         "rewrite": prompt(rewrite_messages, edits=[EditView(EDIT, 2, 3, 1, 2)], rewritten=["rules"], **shared),
         "rewrite all": prompt(rewrite_messages, edits=[EditView(EDIT)], rewritten=["rules", "more"], **shared),
-        "tidy": prompt(tidy_messages, written=["rules"], confusion=[Answered("a", 3, (("b", 2),))], **shared),
+        "tidy": prompt(tidy_messages, written=["rules"], confusion=[ConfusionRow("a", 3, (("b", 2),))], **shared),
         "slow": prompt(slow_update_messages, section="guidance", limit=30, pairs=[pair], **shared),
         "meta": prompt(
             meta_skill_messages,

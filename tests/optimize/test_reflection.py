@@ -10,18 +10,14 @@ from workshop import KIND_OF, PLACE, PROGRAM, Workshop, rows, word_of
 from skillc.document.edits import Add, Replace, apply_edits
 from skillc.errors import SkillcError
 from skillc.models.failures import CallFailed
-from skillc.optimize.loop.step import roll_out, step
+from skillc.optimize.loop.step import learn, roll_out, step
 from skillc.optimize.loop.train import train
-from skillc.optimize.propose.aggregate import aggregate
-from skillc.optimize.propose.cases import trajectory_view
-from skillc.optimize.propose.contrast import failures_of, held_out
+from skillc.optimize.propose.cases import failures_of, held_out, trajectory_view
 from skillc.optimize.propose.proposals import Proposal
-from skillc.optimize.propose.reflect import Reflection, reflect
+from skillc.optimize.propose.reflect import Reflection, aggregate, reflect
 from skillc.optimize.propose.replies import Lookup, MarkReply, ReflectReply
-from skillc.optimize.strategies.lapses import lapsed
 from skillc.optimize.strategies.lookups import BatchTrajectories
-from skillc.optimize.strategies.makers import learn
-from skillc.optimize.strategies.rule_counts import RuleCounts
+from skillc.optimize.strategies.rule_feedback import RuleCounts, lapsed
 from skillc.program.rollout import Rollout
 
 

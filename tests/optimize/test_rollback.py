@@ -9,7 +9,7 @@ from thorough import example_count
 
 from skillc.document.edits import apply_edits
 from skillc.document.skill import Document, Rule, Section, digest
-from skillc.optimize.strategies.rollback import differences
+from skillc.optimize.strategies.acceptance import differences
 
 ALWAYS = "accept = always"
 GOOD, WORSE = solves("v0", "v1", "v2", "v3"), "breaks v0."

@@ -14,8 +14,8 @@ from screening import GRADED, Bench, Target, plan_of, proposal
 from skillc.budget.steps import most_screened
 from skillc.data.dataset import Dataset
 from skillc.document.edits import apply_edits
+from skillc.optimize.screen.candidates import select
 from skillc.optimize.screen.judges import Panel
-from skillc.optimize.screen.select import select
 from skillc.outcomes import Example
 
 ALONE = {"control": False, "together": False}

@@ -5,7 +5,7 @@ from dataclasses import replace
 from skillc.document.edits import Add, Delete, Replace, apply_edits
 from skillc.document.skill import document_of
 from skillc.optimize.propose.proposals import Proposal
-from skillc.optimize.screen.select import bundles, select
+from skillc.optimize.screen.candidates import bundles, select
 
 SKILL = document_of("s", "", [("rules", "trainable", "- Say a.\n- Say b.", None)])
 FIRST, SECOND = (rule.id for rule in SKILL.rules)

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from whole_runs import Models, compiled, planned_job, proposer, reply
 
-from skillc.optimize.observer import Passing
+from skillc.optimize.host import ForwardingObserver
 
 
-class Counted(Passing):
+class Counted(ForwardingObserver):
     """Counts the work of each stage."""
 
     def __init__(self, observer: object) -> None:

@@ -8,12 +8,12 @@ from scripted import Script, World, engine_of, plan_of, results, solves, trained
 
 from skillc.models.failures import BudgetReached
 from skillc.optimize.final import final_test
+from skillc.optimize.host import SilentObserver
 from skillc.optimize.loop.train import train
-from skillc.optimize.observer import Silent
 from skillc.plan.initial import initial_document
 
 
-class Clock(Silent):
+class Clock(SilentObserver):
     """Wants the run to end after some decisions."""
 
     def __init__(self, reason, after):
@@ -144,7 +144,7 @@ class Stopping(World):
 @pytest.mark.parametrize("reason", ["time", "interrupted"])
 @pytest.mark.parametrize("at", [10, 25, 40])
 def test_a_cut_inside_a_step_drops_it(tmp_path, reason, at):
-    world, observer = Stopping(reason, at), Silent()
+    world, observer = Stopping(reason, at), SilentObserver()
     observer.stop_wanted = lambda: world.reason
     done, _ = run(tmp_path, world=world, observer=observer, train_size=6)
     assert done.stopped == reason

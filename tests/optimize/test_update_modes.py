@@ -11,7 +11,7 @@ from skillc.document.edits import Add, Delete, apply_edits
 from skillc.models.failures import CallFailed
 from skillc.optimize.loop.step import step
 from skillc.optimize.propose.proposals import Proposal
-from skillc.optimize.screen.rewrite import sections_to_rewrite, write_patch
+from skillc.optimize.screen.candidates import sections_to_rewrite, write_patch
 
 TWO = PROGRAM.replace(
     "  trainable section rules { limit = 600 tokens }",

@@ -23,7 +23,7 @@ from skillc.models.client import Client
 from skillc.models.failures import CallFailed
 from skillc.models.ledger import Caps
 from skillc.models.pace import RetryPolicy
-from skillc.optimize.observer import Silent
+from skillc.optimize.host import SilentObserver
 from skillc.outcomes import Example
 from skillc.pipeline.compile import Compiled, Job, compile_job
 from skillc.program.rollout import Rollout
@@ -134,7 +134,7 @@ class Run:
 
     compiled: Compiled
     client: Client
-    watch: Silent
+    watch: SilentObserver
     models: Models
     estimated: Any
 
@@ -192,9 +192,9 @@ def compiled(job: Job, models: Models, *, concurrency: int = 16, attempts: int =
             assert caps.exceeded_by(total) is None, (total, caps)
 
     models.look = look
-    watch = Silent()
+    watch = SilentObserver()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("skillc.run.session.Runner", PlainRunner)
+        patch.setattr("skillc.run.session.RolloutRunner", PlainRunner)
         try:
             return Run(compile_job(job, watch, client), client, watch, models, job.estimated)
         finally:

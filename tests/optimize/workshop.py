@@ -16,14 +16,14 @@ from skillc.frontend import estimate, plan_file
 from skillc.metrics.meter import Meter
 from skillc.models.failures import CallFailed
 from skillc.optimize.ask import Optimizer
-from skillc.optimize.engine import Engine, Place, State
-from skillc.optimize.observer import Silent
+from skillc.optimize.engine import Engine, Position, SearchState
+from skillc.optimize.host import SilentObserver
 from skillc.optimize.rollouts import Rollouts
 from skillc.optimize.schedule import Patience
 from skillc.plan.initial import initial_document
 from skillc.program.rollout import Rollout
 
-PLACE = Place(epoch=1, step=1, total=8)
+PLACE = Position(epoch=1, step=1, total=8)
 KIND_OF = {word: kind for kind, words in WORDS.items() for word in words}
 
 
@@ -80,7 +80,7 @@ class Workshop:
         planned = plan_file(folder / "things.skill", settings=settings)
         self.plan, self.dataset = planned.plan, estimate(planned).dataset
         self.bounds = estimate(planned).bounds
-        self.script, self.observer = Script(reply), Silent()
+        self.script, self.observer = Script(reply), SilentObserver()
 
         async def run(skill, example, sample, stage):
             self.rollouts += 1
@@ -99,7 +99,7 @@ class Workshop:
             reserve=SimpleNamespace(set_aside=lambda: None, open_reserve=lambda: None),
         )
         skill = initial_document(self.plan)
-        self.state = State(skill, skill, skill, Patience(None, Fraction(0), Fraction(0)))
+        self.state = SearchState(skill, skill, skill, Patience(None, Fraction(0), Fraction(0)))
 
     @property
     def train(self):

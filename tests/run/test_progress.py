@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console
 
 from skillc.language.loop import BudgetPlan
-from skillc.optimize.engine import Place
-from skillc.optimize.observer import Seen
+from skillc.optimize.engine import Position
+from skillc.optimize.host import CandidateProgress
 from skillc.run.json_lines import JsonLines
 from skillc.run.progress import LineProgress, LiveProgress, Progress, RunFacts, decision_line, display
 from skillc.run.time_left import ExpectedCalls, RunUsage, TimeLeft, describe_seconds_left
@@ -101,7 +101,7 @@ def run_through(shown, ledger, clock, name="gate"):
     for _ in range(118):
         shown.advance()
     ledger.calls, ledger.tokens, ledger.cost = 118, 43_000, 410_000_000
-    shown.step(Place(1, 3, 24), "0.703")
+    shown.step(Position(1, 3, 24), "0.703")
     shown.stage("rollout", 40)
     shown.advance(40)
     shown.stage("reflect", 0)
@@ -109,7 +109,7 @@ def run_through(shown, ledger, clock, name="gate"):
     shown.stage(name, 118)
     clock.now += 60
     shown.advance(59)
-    shown.seen([Seen(1, 2, 1, 48, 118, ["0.2", "0.712"])])
+    shown.seen([CandidateProgress(1, 2, 1, 48, 118, ["0.2", "0.712"])])
 
 
 def area(width, name="gate", **options):
@@ -150,7 +150,7 @@ def test_plain_lines_name_every_stage_with_work_and_do_not_depend_on_the_clock()
         clock.now += seconds
         shown.advance(118)
         ledger.calls = 118
-        shown.step(Place(1, 1, 24), "0.703")
+        shown.step(Position(1, 1, 24), "0.703")
         shown.stage("rollout", 40)
         shown.stage("reflect", 5)
         shown.stage("aggregate", 0)

@@ -17,7 +17,7 @@ from pydantic import JsonValue
 
 from skillc.document.edits import Add, Edit, Replace
 from skillc.document.skill import Document
-from skillc.optimize.engine import Engine, State
+from skillc.optimize.engine import Engine, SearchState
 from skillc.outcomes import Example, Scored
 
 _WORD = re.compile(r"\w+")
@@ -45,20 +45,20 @@ class Moved:
         }
 
 
-def credit(
-    engine: Engine, state: State, edits: Sequence[Edit], candidate: Document, found: Flips
+def credit_record(
+    engine: Engine, state: SearchState, edits: Sequence[Edit], candidate: Document, found: Flips
 ) -> dict[str, JsonValue]:
     """What the history tells of the edits of a candidate.
 
     `association` is, for each edit in their order, what changed on validation where the edit's own words stand;
     `shared` what the edits cannot be told apart by.
     """
-    own, shared = associated(engine, state, edits, candidate, found)
+    own, shared = attribute_flips(engine, state, edits, candidate, found)
     return {"credit": {"association": [part.to_json() for part in own], "shared": shared.to_json()}}
 
 
-def associated(
-    engine: Engine, state: State, edits: Sequence[Edit], candidate: Document, found: Flips
+def attribute_flips(
+    engine: Engine, state: SearchState, edits: Sequence[Edit], candidate: Document, found: Flips
 ) -> tuple[list[Moved], Moved]:
     """What changed on validation, by the edit of which most words stand in the example or in its answers.
 
@@ -70,7 +70,7 @@ def associated(
     """
     if len(edits) == 1:
         return [Moved(found.gained, found.lost)], Moved()
-    own = own_words(state.incumbent, edits)
+    own = distinct_words(state.incumbent, edits)
     by_id = {example.id: example for example in engine.dataset.validation}
     parts: list[tuple[list[str], list[str]]] = [([], []) for _ in range(len(edits) + 1)]
     for side, names in enumerate((found.gained, found.lost)):
@@ -84,7 +84,7 @@ def associated(
     return each, shared
 
 
-def kept(parts: Sequence[Moved]) -> list[int]:
+def edits_to_keep(parts: Sequence[Moved]) -> list[int]:
     """Which edits of a rejected patch stay: without those that broke more than they cured, else without the worst.
 
     Fewer than all and at least one, in their order; none where there is only one.
@@ -99,7 +99,7 @@ def kept(parts: Sequence[Moved]) -> list[int]:
     return [i for i in range(len(parts)) if i not in harmful]
 
 
-def own_words(incumbent: Document, edits: Sequence[Edit]) -> list[frozenset[str]]:
+def distinct_words(incumbent: Document, edits: Sequence[Edit]) -> list[frozenset[str]]:
     """The words of each edit that no other one has: of its text, and of the rule that it takes away."""
     words = [_words(_text(incumbent, edit)) for edit in edits]
     counts = Counter(word for each in words for word in each)
@@ -112,7 +112,7 @@ def _text(incumbent: Document, edit: Edit) -> str:
     return f"{new} {rule.text if rule is not None else ''}"
 
 
-def _said(engine: Engine, state: State, candidate: Document, example: Example) -> frozenset[str]:
+def _said(engine: Engine, state: SearchState, candidate: Document, example: Example) -> frozenset[str]:
     """The words of an example's inputs and of the answers under both skills."""
     outcomes = [engine.rollouts.known(skill, example) for skill in (state.incumbent, candidate)]
     answers = [outcome.answer for outcome in outcomes if outcome is not None and outcome.answer is not None]
@@ -171,7 +171,7 @@ def _moved(engine: Engine, candidate: Document, incumbent: Document, example: Ex
     return moved if known else None
 
 
-def counted(before: Mapping[str, int], found: Sequence[Flips]) -> Mapping[str, int]:
+def count_flips(before: Mapping[str, int], found: Sequence[Flips]) -> Mapping[str, int]:
     """How often each example flipped, with further candidates counted in."""
     counts = dict(before)
     for each in found:

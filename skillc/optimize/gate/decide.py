@@ -16,11 +16,11 @@ from skillc.gates.intervals import Interval
 from skillc.gates.stages import gates_for, reads_batch
 from skillc.models.failures import BudgetReached, EndpointUnreachable
 from skillc.optimize import memory
-from skillc.optimize.engine import Engine, Place, Rejected, State, Undecided, entry
-from skillc.optimize.gate.credit import Flips, associated, counted, credit, kept
-from skillc.optimize.gate.gate import Decision, complete, goal_of, shown
+from skillc.optimize.engine import Engine, Position, RejectedEdit, SearchState, UndecidedPatch, decision_record
+from skillc.optimize.gate.credit import Flips, attribute_flips, count_flips, credit_record, edits_to_keep
+from skillc.optimize.gate.gate import Decision, goal_of, mean_json, measure_validation
+from skillc.optimize.host import stop_reason
 from skillc.optimize.memory import with_effect
-from skillc.optimize.observer import cut_by
 from skillc.optimize.propose.proposals import Proposal, wording
 from skillc.outcomes import Example
 from skillc.plan.schema import GatePlan
@@ -56,7 +56,7 @@ class CutOff(Exception):  # noqa: N818
         reason: the cap that was reached, `interrupted`, `time`, or `down` where a model stayed out of reach.
     """
 
-    def __init__(self, state: State, reason: str) -> None:
+    def __init__(self, state: SearchState, reason: str) -> None:
         super().__init__(reason)
         self.state = state
         self.reason = reason
@@ -69,7 +69,7 @@ DOWN = "down"
 ENDS = (CutOff, BudgetReached, EndpointUnreachable, asyncio.CancelledError)
 
 
-def cut_off(engine: Engine, state: State, end: BaseException) -> CutOff:
+def cut_off(engine: Engine, state: SearchState, end: BaseException) -> CutOff:
     """Where one of `ENDS` leaves the run, in the `except` that caught it: in the state given, or the one it brings.
 
     Raises:
@@ -79,11 +79,11 @@ def cut_off(engine: Engine, state: State, end: BaseException) -> CutOff:
         return end
     if isinstance(end, EndpointUnreachable):
         return CutOff(state, DOWN)
-    return CutOff(state, end.cap if isinstance(end, BudgetReached) else cut_by(engine.observer))
+    return CutOff(state, end.cap if isinstance(end, BudgetReached) else stop_reason(engine.observer))
 
 
 @contextmanager
-def standing(engine: Engine, state: State) -> Iterator[None]:
+def committed(engine: Engine, state: SearchState) -> Iterator[None]:
     """Whatever ends the run inside leaves it in this state, with all decisions that were told.
 
     Raises:
@@ -108,31 +108,31 @@ class _Decided:
         return str(self.known["result"])
 
 
-async def settle(
+async def settle_patch(
     engine: Engine,
-    state: State,
+    state: SearchState,
     patch: Patch,
     batch: Sequence[Example],
-    place: Place,
+    position: Position,
     *,
     gates: Sequence[GatePlan] | None = None,
     retries: int | None = None,
-) -> State:
+) -> SearchState:
     """As `settle_pool`, for one patch."""
-    return await settle_pool(engine, state, (patch,), batch, place, gates=gates, retries=retries)
+    return await settle_pool(engine, state, (patch,), batch, position, gates=gates, retries=retries)
 
 
 async def settle_pool(
     engine: Engine,
-    state: State,
+    state: SearchState,
     patches: Sequence[Patch],
     batch: Sequence[Example],
-    place: Place,
+    position: Position,
     *,
     gates: Sequence[GatePlan] | None = None,
     retries: int | None = None,
     first_wave: Callable[[], None] | None = None,
-) -> State:
+) -> SearchState:
     """Decides patches against each other and gives the state after it; each decision is told to the observer.
 
     A candidate that was rejected against this very incumbent before keeps that decision, at no cost. Where gates
@@ -143,7 +143,7 @@ async def settle_pool(
         state: the state before.
         patches: one or more; of those that make the same text the first is decided.
         batch: training examples for the gates on the batch.
-        place: where in the run this is.
+        position: where in the run this is.
         gates: what decides; by default the plan's gates for steps.
         retries: the most smaller patches; by default the plan's.
         first_wave: as in `race`; it is not called for smaller patches.
@@ -157,26 +157,26 @@ async def settle_pool(
     await _incumbent_on_batch(
         engine, state, batch, gates_for(engine.plan.gates, slow=False) if gates is None else gates
     )
-    if place.kind != "step":
-        engine.observer.step(place, shown(goal_of(engine, state.incumbent)))
-    engine.observer.candidates([_in_words(patch) for patch in patches])
+    if position.kind != "step":
+        engine.observer.step(position, mean_json(goal_of(engine, state.incumbent)))
+    engine.observer.candidates([_describe(patch) for patch in patches])
     decided = await _decide(engine, state, patches, batch, gates=gates, first_wave=first_wave)
-    state = _tell(engine, state, decided, place)
+    state = _report(engine, state, decided, position)
     tried = decided
     for _ in range(engine.plan.optimize.retries if retries is None else retries):
-        patch = _smaller(engine, state, tried)
+        patch = _smaller_patch(engine, state, tried)
         if patch is None:
             break
         # No candidate was accepted, so what follows sends nothing.
-        with standing(engine, await _after(engine, state, decided, place)):
-            engine.observer.candidates([_in_words(patch)])
+        with committed(engine, await _after_decisions(engine, state, decided, position)):
+            engine.observer.candidates([_describe(patch)])
             tried = await _decide(engine, state, (patch,), batch, gates=gates)
-        state = _tell(engine, state, tried, place)
+        state = _report(engine, state, tried, position)
         decided = [*decided, *tried]
-    return await _after(engine, state, decided, place)
+    return await _after_decisions(engine, state, decided, position)
 
 
-def _in_words(patch: Patch) -> list[str]:
+def _describe(patch: Patch) -> list[str]:
     """What makes a candidate, for display: its edits, or the text that the rejected-edit buffer would hold."""
     told = patch.shown.get("edits")
     if patch.edits:
@@ -188,7 +188,7 @@ def _in_words(patch: Patch) -> list[str]:
     return named or ([patch.text] if patch.text else [])
 
 
-def _smaller(engine: Engine, state: State, decided: Sequence[_Decided]) -> Patch | None:
+def _smaller_patch(engine: Engine, state: SearchState, decided: Sequence[_Decided]) -> Patch | None:
     """The best of the rejected patches without the edits that go with breakage; None where one was accepted."""
     if any(each.result == "accept" for each in decided):
         return None
@@ -196,8 +196,8 @@ def _smaller(engine: Engine, state: State, decided: Sequence[_Decided]) -> Patch
     if not raced:
         return None
     patch, found = max(raced, key=lambda pair: len(pair[1].gained) - len(pair[1].lost))
-    parts, _ = associated(engine, state, patch.edits, patch.candidate, found)
-    stay = kept(parts)
+    parts, _ = attribute_flips(engine, state, patch.edits, patch.candidate, found)
+    stay = edits_to_keep(parts)
     edits = tuple(patch.edits[i] for i in stay)
     applied = apply_edits(state.incumbent, edits)
     known = {digest(state.incumbent), *(digest(each.patch.candidate) for each in decided)}
@@ -226,7 +226,7 @@ def _fates_of(shown: Mapping[str, JsonValue]) -> list[JsonValue]:
 
 
 async def _incumbent_on_batch(
-    engine: Engine, state: State, batch: Sequence[Example], gates: Sequence[GatePlan]
+    engine: Engine, state: SearchState, batch: Sequence[Example], gates: Sequence[GatePlan]
 ) -> None:
     """Measure the incumbent again where gates read the batch and a rollout of it came to nothing."""
     if not (batch and engine.acceptance.on_batch and any(reads_batch(gate.term) for gate in gates)):
@@ -240,7 +240,7 @@ async def _incumbent_on_batch(
 
 async def _decide(
     engine: Engine,
-    state: State,
+    state: SearchState,
     patches: Sequence[Patch],
     batch: Sequence[Example],
     *,
@@ -263,12 +263,12 @@ async def _decide(
     return decided
 
 
-def _pair(state: State, patch: Patch) -> tuple[str, str]:
+def _pair(state: SearchState, patch: Patch) -> tuple[str, str]:
     """The incumbent and the candidate that a decision compared."""
     return digest(state.incumbent), digest(patch.candidate)
 
 
-def _tell(engine: Engine, state: State, decided: Sequence[_Decided], place: Place) -> State:
+def _report(engine: Engine, state: SearchState, decided: Sequence[_Decided], position: Position) -> SearchState:
     """Tells the decisions, in the order of the pool, and counts them; rejects are kept for when they come again.
 
     What an accepted candidate flipped is not counted: it is how the incumbent is from now on, and flips no more easily.
@@ -277,38 +277,40 @@ def _tell(engine: Engine, state: State, decided: Sequence[_Decided], place: Plac
     for i, each in enumerate(decided):
         pool: dict[str, JsonValue] = {"pool": {"candidate": i + 1, "of": len(decided)}} if len(decided) > 1 else {}
         state, own = _with_fates(engine, state, each, won)
-        if place.kind == "tidy" and each.result == "accept":
-            own = memory.pruned(each.patch.edits)
+        if position.kind == "tidy" and each.result == "accept":
+            own = memory.pruned_fates(each.patch.edits)
         told = {"fates": [*_fates_of(each.patch.shown), *own]} if own else {}
-        engine.observer.decided({**_record(engine, state, each, place), **told, **pool})
+        engine.observer.decided({**_record(engine, state, each, position), **told, **pool})
         words = {"accept": "accepted", "reject": "rejected"}.get(each.result, each.result)
         outcome = f"{words}: {each.known['reason']}"
         state = with_effect(engine, state, state.incumbent, each.patch, outcome, own)
         state = replace(state, decisions=state.decisions + 1)
     rejects = {_pair(state, each.patch): each.known for each in decided if each.result == "reject"}
     found = [each.flips for each in decided if each.flips is not None and each.result != "accept"]
-    return replace(state.counting(flips=counted(state.counters.flips, found)), decided={**state.decided, **rejects})
+    return replace(
+        state.with_counters(flips=count_flips(state.counters.flips, found)), decided={**state.decided, **rejects}
+    )
 
 
 def _with_fates(
-    engine: Engine, state: State, decided: _Decided, won: Collection[Edit]
-) -> tuple[State, list[memory.Fate]]:
+    engine: Engine, state: SearchState, decided: _Decided, won: Collection[Edit]
+) -> tuple[SearchState, list[memory.Fate]]:
     """The state with its shelf and its rejected-edit buffer, and what becomes of each edit of a candidate."""
     patch, found = decided.patch, decided.flips or Flips()
     gone = {wording(proposal.edit) for proposal in patch.proposals}
-    state = state.remembering(shelf=tuple(p for p in state.memory.shelf if wording(p.edit) not in gone))
+    state = state.with_memory(shelf=tuple(p for p in state.memory.shelf if wording(p.edit) not in gone))
     if decided.result == "undecided":
         why = str(decided.known["reason"])
         return state, [memory.fate(proposal, "undecided", why) for proposal in patch.proposals]
     # A rewrite does what its suggestions are for, so they have the credit of their own words.
-    parts, _ = associated(engine, state, [p.edit for p in patch.proposals], patch.candidate, found)
+    parts, _ = attribute_flips(engine, state, [p.edit for p in patch.proposals], patch.candidate, found)
     if decided.result == "accept":
-        return state, memory.accepted(patch.proposals, parts)
+        return state, memory.accepted_fates(patch.proposals, parts)
     left = [i for i, proposal in enumerate(patch.proposals) if proposal.edit not in won]
     proposals = [patch.proposals[i] for i in left]
     if decided.result != "reject":
-        return memory.shelved(state, proposals, "another candidate of the step was better")
-    state, entries, told = memory.judged(state, proposals, [parts[i] for i in left], found.known)
+        return memory.shelve(state, proposals, "another candidate of the step was better")
+    state, entries, told = memory.after_rejection(state, proposals, [parts[i] for i in left], found.known)
     return with_rejected(state, entries), told
 
 
@@ -325,11 +327,11 @@ def reason(engine: Engine, decision: Decision) -> str:
     return f"gate `{decision.blame}` failed{seen}"
 
 
-def _record(engine: Engine, state: State, decided: _Decided, place: Place) -> dict[str, JsonValue]:
+def _record(engine: Engine, state: SearchState, decided: _Decided, position: Position) -> dict[str, JsonValue]:
     patch, found = decided.patch, decided.flips
-    credited = credit(engine, state, patch.edits, patch.candidate, found) if patch.edits and found else {}
+    credited = credit_record(engine, state, patch.edits, patch.candidate, found) if patch.edits and found else {}
     return {
-        **entry(state, place, candidate=digest(patch.candidate), tokens=tokens(patch.candidate)),
+        **decision_record(state, position, candidate=digest(patch.candidate), tokens=tokens(patch.candidate)),
         **decided.known,
         **patch.shown,
         **credited,
@@ -339,47 +341,54 @@ def _record(engine: Engine, state: State, decided: _Decided, place: Place) -> di
 # ---- what follows ---------------------------------------------------------------------------------
 
 
-async def _after(engine: Engine, state: State, decided: Sequence[_Decided], place: Place) -> State:
+async def _after_decisions(
+    engine: Engine, state: SearchState, decided: Sequence[_Decided], position: Position
+) -> SearchState:
     before = goal_of(engine, state.incumbent)
-    state = with_rejected(state, [entry for each in decided if each.result == "reject" for entry in _entries(each)])
+    state = with_rejected(
+        state,
+        [entry for each in decided if each.result == "reject" for entry in _rejected_edits(each)],
+    )
     winner = next((each for each in decided if each.result == "accept"), None)
     if winner is not None:
         number = state.decisions - len(decided) + 1 + [each is winner for each in decided].index(True)
-        return await _accepted(engine, state, winner.patch, place, number)
+        return await _accepted(engine, state, winner.patch, position, number)
     if all(each.result == "undecided" for each in decided):
-        counts = place.kind in ("step", "retry")
-        patience = state.patience.after("undecided", _least(before)) if counts else state.patience
+        counts = position.kind in ("step", "retry")
+        patience = state.patience.after("undecided", _lower_bound(before)) if counts else state.patience
     else:
         # A step counts once, however many candidates it had; what is no step only ends a row of undecided ones.
-        stepped = place.kind == "step"
-        patience = state.patience.after("reject", _least(before)) if stepped else state.patience.decided()
+        stepped = position.kind == "step"
+        patience = state.patience.after("reject", _lower_bound(before)) if stepped else state.patience.decided()
     state = replace(state, patience=patience)
-    if place.kind != "step":
+    if position.kind != "step":
         return state
     waiting = [
-        Undecided(e.patch.edits, place, e.patch.proposals) for e in decided if e.result == "undecided" and e.patch.edits
+        UndecidedPatch(e.patch.edits, position, e.patch.proposals)
+        for e in decided
+        if e.result == "undecided" and e.patch.edits
     ]
     return replace(state, undecided=(*state.undecided, *waiting))
 
 
-async def _accepted(engine: Engine, state: State, patch: Patch, place: Place, number: int) -> State:
+async def _accepted(engine: Engine, state: SearchState, patch: Patch, position: Position, number: int) -> SearchState:
     """The accept stands from here on, also where the run is cut off before the candidate's validation is complete."""
-    with standing(engine, _with_incumbent(engine, state, patch, place)):
+    with committed(engine, _with_incumbent(engine, state, patch, position)):
         await engine.ahead.arrive(patch.candidate)
         engine.ahead.send(patch.candidate, beside=len(engine.dataset.validation) * engine.plan.optimize.samples)
-        await complete(engine, patch.candidate, stage="validation")
-    state = _with_incumbent(engine, state, patch, place)
-    engine.observer.completed({"completed": number, "goal": shown(goal_of(engine, patch.candidate))})
+        await measure_validation(engine, patch.candidate, stage="validation")
+    state = _with_incumbent(engine, state, patch, position)
+    engine.observer.completed({"completed": number, "goal": mean_json(goal_of(engine, patch.candidate))})
     return state
 
 
-def _with_incumbent(engine: Engine, state: State, patch: Patch, place: Place) -> State:
+def _with_incumbent(engine: Engine, state: SearchState, patch: Patch, position: Position) -> SearchState:
     best = patch.candidate if is_better(engine, patch.candidate, state.best) else state.best
     patience = state.patience.decided()
-    if place.kind == "step":
-        patience = state.patience.after("accept", _least(goal_of(engine, patch.candidate)))
+    if position.kind == "step":
+        patience = state.patience.after("accept", _lower_bound(goal_of(engine, patch.candidate)))
     return replace(
-        state.remembering(proven=state.memory.proven | _proven(state, patch)),
+        state.with_memory(proven=state.memory.proven | _proven(state, patch)),
         incumbent=patch.candidate,
         best=best,
         accepted=state.accepted + 1,
@@ -388,7 +397,7 @@ def _with_incumbent(engine: Engine, state: State, patch: Patch, place: Place) ->
     )
 
 
-def _proven(state: State, patch: Patch) -> frozenset[str]:
+def _proven(state: SearchState, patch: Patch) -> frozenset[str]:
     """Ids of the rules whose edits cured failures in the screen that their author had not seen."""
     if patch.whole or len(patch.proposals) != len(patch.edits):
         return frozenset()
@@ -397,19 +406,19 @@ def _proven(state: State, patch: Patch) -> frozenset[str]:
     return frozenset(report.rule for p, report in pairs if report.rule and set(p.gains) - p.seen)
 
 
-def _entries(decided: _Decided) -> list[Rejected]:
+def _rejected_edits(decided: _Decided) -> list[RejectedEdit]:
     """What the rejected-edit buffer holds of a patch as a whole; single edits are there with their own evidence."""
     if decided.patch.proposals:
         return []
     text = decided.patch.text or "; ".join(wording(edit) for edit in decided.patch.edits)
-    return [Rejected(text, str(decided.known["reason"]))] if text else []
+    return [RejectedEdit(text, str(decided.known["reason"]))] if text else []
 
 
-def with_rejected(state: State, entries: Sequence[Rejected]) -> State:
+def with_rejected(state: SearchState, entries: Sequence[RejectedEdit]) -> SearchState:
     """The state with more entries in its rejected-edit buffer, each text once, the newest reason kept."""
     texts = {entry.text for entry in entries}
     kept = tuple(entry for entry in state.memory.rejected if entry.text not in texts)
-    return state.remembering(rejected=(*kept, *dict.fromkeys(entries)))
+    return state.with_memory(rejected=(*kept, *dict.fromkeys(entries)))
 
 
 def is_better(engine: Engine, candidate: Document, best: Document) -> bool:
@@ -421,5 +430,5 @@ def is_better(engine: Engine, candidate: Document, best: Document) -> bool:
     return ours > theirs or (ours == theirs and tokens(candidate) < tokens(best))
 
 
-def _least(goal: Interval) -> Fraction:
+def _lower_bound(goal: Interval) -> Fraction:
     return goal.low if isinstance(goal.low, Fraction) else Fraction(0)

@@ -17,7 +17,7 @@ from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvid
 from skillc.gates.intervals import Interval, Truth
 from skillc.gates.stages import gates_for
 from skillc.gates.terms import SkillState, StateTerm, Term, calls
-from skillc.optimize.engine import Engine, State
+from skillc.optimize.engine import Engine, SearchState
 from skillc.optimize.gate.credit import Flips
 from skillc.optimize.rollouts import Outcome, Rollouts
 from skillc.outcomes import MICRO, Cell, Example
@@ -63,29 +63,29 @@ class Decision:
             "gains": len(self.flips.gained),
             "losses": len(self.flips.lost),
             "gates": dict(self.truths),
-            "goal": {"incumbent": shown(self.incumbent), "candidate": shown(self.goal)},
+            "goal": {"incumbent": mean_json(self.incumbent), "candidate": mean_json(self.goal)},
             **({"drawn": dict(self.drawn), "brief": self.brief} if self.drawn else {}),
         }
 
 
-def shown(value: Interval | Fraction | None) -> JsonValue:
+def mean_json(value: Interval | Fraction | None) -> JsonValue:
     """A mean as the history writes it: six digits, the same for the same value; both ends where it is open."""
     if isinstance(value, Interval):
         if isinstance(value.low, float) or isinstance(value.high, float):
             return None
-        return shown(value.low) if value.low == value.high else [shown(value.low), shown(value.high)]
+        return mean_json(value.low) if value.low == value.high else [mean_json(value.low), mean_json(value.high)]
     return None if value is None else f"{float(value):.6f}".rstrip("0").rstrip(".")
 
 
 Skills = Mapping[SkillState, Document]
 
 
-def skills(state: State, candidate: Document) -> Skills:
+def skills_by_name(state: SearchState, candidate: Document) -> Skills:
     """The skills that a gate may name."""
     return {"candidate": candidate, "incumbent": state.incumbent, "best": state.best, "initial": state.initial}
 
 
-def evidence(engine: Engine, known: Skills, batch: Sequence[Example], texts: TextEvidence) -> Evidence:
+def evidence(engine: Engine, known: Skills, batch: Sequence[Example], read: TextEvidence) -> Evidence:
     """What is known of skills now; a state that is left out has no cells."""
     plan = engine.plan
     ranges = {m.name: MetricRange(round(m.low * MICRO), round(m.high * MICRO), m.unit) for m in plan.metrics}
@@ -103,18 +103,18 @@ def evidence(engine: Engine, known: Skills, batch: Sequence[Example], texts: Tex
         return found.cost if found is not None and found.measured else None
 
     def split(examples: Sequence[Example], samples: int) -> SplitEvidence:
-        return SplitEvidence(tuple(examples), samples, lookup, ranges, price, engine.dearest)
+        return SplitEvidence(tuple(examples), samples, lookup, ranges, price, engine.max_rollout_cost)
 
     return Evidence(
         validation=split(engine.dataset.validation, plan.optimize.samples),
         batch=split(batch, 1),
-        texts=texts,
+        texts=read,
         planned=engine.planned,
         seed=plan.data.seed,
     )
 
 
-def texts(engine: Engine, known: Skills, change: Fraction | None, base: int | None = None) -> TextEvidence:
+def text_evidence(engine: Engine, known: Skills, change: Fraction | None, base: int | None = None) -> TextEvidence:
     """What the gates may read of the texts of skills; `change` is the candidate's, None where there is none yet.
 
     `base` is the number of tokens that `change` is a share of.
@@ -138,16 +138,16 @@ def _overlaps(terms: Iterable[Term]) -> set[SkillState]:
     return {argument.state for call in found for argument in call.arguments if isinstance(argument, StateTerm)}
 
 
-def hopeless(engine: Engine, state: State) -> bool:
+def is_hopeless(engine: Engine, state: SearchState) -> bool:
     """Whether no candidate at all could pass: a gate already fails with nothing known about one."""
-    known: dict[SkillState, Document] = dict(skills(state, state.incumbent))
+    known: dict[SkillState, Document] = dict(skills_by_name(state, state.incumbent))
     del known["candidate"]
-    found = evidence(engine, known, (), texts(engine, known, None))
+    found = evidence(engine, known, (), text_evidence(engine, known, None))
     gates = [gate for gate in gates_for(engine.plan.gates, slow=False) if gate.stage != "batch"]
     return decide_all(gates, found).truth is Truth.FALSE
 
 
-def check_requires(engine: Engine, state: State) -> None:
+def check_requires(engine: Engine, state: SearchState) -> None:
     """Decides each `require` on the baseline.
 
     Raises:
@@ -155,8 +155,8 @@ def check_requires(engine: Engine, state: State) -> None:
     """
     if not engine.plan.requires:
         return
-    known = skills(state, state.initial)
-    found = evidence(engine, known, (), texts(engine, known, Fraction(0)))
+    known = skills_by_name(state, state.initial)
+    found = evidence(engine, known, (), text_evidence(engine, known, Fraction(0)))
     for require in engine.plan.requires:
         if decide(require.term, found) is not Truth.TRUE:
             raise SkillcError(f"`require {require.name}` does not hold for the initial skill: {require.text}")
@@ -169,7 +169,7 @@ def goal_of(engine: Engine, skill: Document) -> Interval:
     return known.mean(column.low, column.high)
 
 
-async def complete(engine: Engine, skill: Document, *, stage: str) -> None:
+async def measure_validation(engine: Engine, skill: Document, *, stage: str) -> None:
     """Measure a skill on the whole validation split, all samples; what is measured already is not run again."""
     rollouts: Rollouts = engine.rollouts
     missing = {
@@ -205,7 +205,7 @@ def overlap(skill: Document, examples: Iterable[Example], task: TaskPlan) -> Fra
     copied: set[tuple[int, int]] = set()
     known = frozenset(word for text in texts for word in text)
     for example in examples:
-        for text in said(example, task):
+        for text in example_words(example, task):
             if len(text) < SHORTEST or known.isdisjoint(text):
                 continue
             length = min(RUN, len(text))
@@ -221,7 +221,7 @@ def words(text: str) -> Words:
     return tuple(_WORD.findall(text.casefold()))
 
 
-def said(example: Example, task: TaskPlan) -> Iterator[Words]:
+def example_words(example: Example, task: TaskPlan) -> Iterator[Words]:
     """The texts of an example: those of its inputs, and of its right answers."""
     for fields, values in ((task.inputs, example.inputs), (task.outputs, example.gold)):
         for field in fields:

@@ -13,10 +13,10 @@ from skillc.gates.evidence import Evidence
 from skillc.gates.intervals import Interval, Truth
 from skillc.gates.stages import gates_for, reads_batch
 from skillc.gates.terms import SkillState
-from skillc.optimize.engine import Engine, State
+from skillc.optimize.engine import Engine, SearchState
 from skillc.optimize.gate.credit import flips
-from skillc.optimize.gate.gate import Decision, Result, evidence, shown, skills, texts
-from skillc.optimize.observer import Seen
+from skillc.optimize.gate.gate import Decision, Result, evidence, mean_json, skills_by_name, text_evidence
+from skillc.optimize.host import CandidateProgress
 from skillc.optimize.rollouts import gather
 from skillc.outcomes import Example
 from skillc.plan.schema import GatePlan
@@ -29,7 +29,7 @@ _STATES: tuple[SkillState, ...] = ("incumbent", "best", "initial")
 
 async def race(
     engine: Engine,
-    state: State,
+    state: SearchState,
     candidates: Sequence[Document],
     batch: Sequence[Example],
     *,
@@ -60,9 +60,9 @@ async def race(
     return pool.decisions()
 
 
-async def take(
+async def take_best(
     engine: Engine,
-    state: State,
+    state: SearchState,
     candidates: Sequence[Document],
     batch: Sequence[Example],
     *,
@@ -81,7 +81,9 @@ async def take(
     return pool.decisions()
 
 
-def fits_text(engine: Engine, state: State, candidate: Document, gates: Sequence[GatePlan] | None = None) -> bool:
+def passes_text_gates(
+    engine: Engine, state: SearchState, candidate: Document, gates: Sequence[GatePlan] | None = None
+) -> bool:
     """Whether no gate on texts alone speaks against a candidate. Nothing is run for it."""
     return not _Pool(engine, state, [candidate], (), gates).leave_by("text")
 
@@ -112,13 +114,15 @@ class _Racer:
         column = split.column(state, self._goal)
         return split.mean(column.low, column.high)
 
-    def seen(self) -> Seen:
+    def seen(self) -> CandidateProgress:
         """What is known of it, for display; an example counts once all of its samples are measured."""
         split = self.evidence.validation
         own, old = split.column("candidate", self._goal), split.column("incumbent", self._goal)
         known = (own.low == own.high) & (old.low == old.high)
         gains, losses = int((known & (own.low > old.low)).sum()), int((known & (own.low < old.low)).sum())
-        return Seen(self.place + 1, gains, losses, int(known.sum()), len(split.examples), shown(self.goal()))
+        return CandidateProgress(
+            self.place + 1, gains, losses, int(known.sum()), len(split.examples), mean_json(self.goal())
+        )
 
     @property
     def thrift(self) -> tuple[int, int]:
@@ -137,7 +141,7 @@ class _Pool:
     def __init__(
         self,
         engine: Engine,
-        state: State,
+        state: SearchState,
         candidates: Sequence[Document],
         batch: Sequence[Example],
         gates: Sequence[GatePlan] | None,
@@ -147,9 +151,9 @@ class _Pool:
         self._racers = [self._entered(place, candidate) for place, candidate in enumerate(candidates)]
 
     def _entered(self, place: int, candidate: Document) -> _Racer:
-        known = skills(self._state, candidate)
+        known = skills_by_name(self._state, candidate)
         parent = self._state.incumbent
-        read = texts(self._engine, known, change(parent, candidate), base_of_change(parent))
+        read = text_evidence(self._engine, known, change(parent, candidate), base_of_change(parent))
         goal = self._engine.plan.goal.name
         return _Racer(place, candidate, evidence(self._engine, known, self._batch, read), self._gates, goal)
 

@@ -11,8 +11,8 @@ from math import sqrt
 from skillc.document.skill import Document
 from skillc.errors import SkillcError
 from skillc.gates.terms import CallTerm, Constant, MetricTerm, conjuncts, sides
-from skillc.optimize.engine import Engine, mean
-from skillc.optimize.gate.gate import complete
+from skillc.optimize.engine import Engine, mean_score
+from skillc.optimize.gate.gate import measure_validation
 from skillc.optimize.rollouts import Outcome, failure_kind
 from skillc.outcomes import MICRO, Example, Scored
 from skillc.plan.schema import Plan
@@ -27,12 +27,12 @@ async def baseline(engine: Engine, initial: Document) -> tuple[Engine, tuple[str
     Raises:
         SkillcError: more than 5 % of the validation split stays unmeasured.
     """
-    await complete(engine, initial, stage="baseline")
+    await measure_validation(engine, initial, stage="baseline")
     for _ in range(RETRIES):
         await try_again(engine, initial, stage="baseline")
     lost = _unmeasured(engine, initial)
     total = len(engine.dataset.validation)
-    if Fraction(len(lost), total) > MOST_QUARANTINED or mean(engine, initial, engine.plan.goal.name) is None:
+    if Fraction(len(lost), total) > MOST_QUARANTINED or mean_score(engine, initial, engine.plan.goal.name) is None:
         raise _stopped(engine, initial, lost)
     ids = tuple(example.id for example in lost)
     if lost:

@@ -2,54 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
-from typing import Literal
+from typing import Literal, TypeAlias
 
+from pydantic import JsonValue
+
+from skillc.budget.steps import scheduled_steps
 from skillc.document.skill import digest
-from skillc.optimize.engine import Engine, Place, State, entry, failing, mean
-from skillc.optimize.gate.decide import settle_pool
-from skillc.optimize.memory import with_batch
-from skillc.optimize.propose.contrast import Measured, remembering, replayed, retired
+from skillc.optimize.engine import (
+    Engine,
+    Position,
+    RejectedEdit,
+    SearchState,
+    decision_record,
+    failing_examples,
+    mean_score,
+)
+from skillc.optimize.gate.decide import Patch, settle_pool, with_rejected
+from skillc.optimize.memory import shelve_unchosen, unmerged, unshelve, with_batch
+from skillc.optimize.propose.cases import Measured, abandoned_examples, failures_to_replay, remember_failures
+from skillc.optimize.propose.draft import draft
+from skillc.optimize.propose.proposals import Proposal, wording
+from skillc.optimize.propose.reflect import Reflection, aggregate, reflect
 from skillc.optimize.rollouts import Outcome, is_failure
-from skillc.optimize.strategies.makers import Made, Maker, maker_of
+from skillc.optimize.schedule import edit_budget, filled
+from skillc.optimize.screen.candidates import bundles, choose_budget, writable_sections, write_patches
+from skillc.optimize.screen.screen import screen
 from skillc.outcomes import Example
 from skillc.plan.models import rulebook_limits
 
 
-async def step(engine: Engine, state: State, batch: Sequence[Example], place: Place) -> State:
+async def step(engine: Engine, state: SearchState, batch: Sequence[Example], position: Position) -> SearchState:
     """Return the state after one step; the observer is told each decision.
 
     Raises:
         BudgetReached: a cap does not admit a call; the open step is dropped.
     """
-    again = replayed(engine, state, batch)
+    again = failures_to_replay(engine, state, batch)
     rolled = await roll_out(engine, state, batch, again=again)
     batch = (*batch, *again)
     state = with_batch(engine, state, batch)
     maker = maker_of(engine, state, [pair for part in rolled for pair in part])
-    left_out = retired(state)
-    rolled = [[pair for pair in part if pair[0].id not in left_out] for part in rolled]
-    made = await maker.make(engine, remembering(engine, state, batch), batch, rolled, place)
+    skipped = abandoned_examples(state)
+    rolled = [[pair for pair in part if pair[0].id not in skipped] for part in rolled]
+    made = await maker.make(engine, remember_failures(engine, state, batch), batch, rolled, position)
     if not made.patches:
-        after = _empty(engine, made, batch, place)
+        after = _empty(engine, made, batch, position)
     else:
         first_wave = partial(_expect_a_reject, engine, made.state, len(made.patches))
-        after = await settle_pool(engine, made.state, made.patches, batch, place, first_wave=first_wave)
+        after = await settle_pool(engine, made.state, made.patches, batch, position, first_wave=first_wave)
     return with_maker(state, after, maker)
 
 
-def with_maker(before: State, after: State, maker: Maker) -> State:
+def with_maker(before: SearchState, after: SearchState, maker: Maker) -> SearchState:
     """The state with what a step was for its maker: won where it changed the incumbent, else lost."""
     won = digest(before.incumbent) != digest(after.incumbent)
-    return after.counting(
+    return after.with_counters(
         lost={**after.counters.lost, maker.name: 0 if won else before.counters.lost.get(maker.name, 0) + 1}
     )
 
 
 async def roll_out(
-    engine: Engine, state: State, examples: Sequence[Example], *, again: Sequence[Example] = ()
+    engine: Engine, state: SearchState, examples: Sequence[Example], *, again: Sequence[Example] = ()
 ) -> list[list[Measured]]:
     """The `accumulate` batches of a step under the incumbent, one after the other.
 
@@ -72,7 +90,7 @@ async def roll_out(
     return rolled
 
 
-async def _retried(engine: Engine, state: State, batch: Sequence[Example], outcomes: Sequence[Outcome]) -> None:
+async def _retried(engine: Engine, state: SearchState, batch: Sequence[Example], outcomes: Sequence[Outcome]) -> None:
     failed = [example for example, outcome in zip(batch, outcomes, strict=True) if is_failure(engine.plan, outcome)]
     for sample in range(1, engine.plan.optimize.samples):
         if not failed:
@@ -83,14 +101,14 @@ async def _retried(engine: Engine, state: State, batch: Sequence[Example], outco
         failed = [example for example, outcome in pairs if is_failure(engine.plan, outcome) is not False]
 
 
-def _expect_a_reject(engine: Engine, state: State, candidates: int) -> None:
+def _expect_a_reject(engine: Engine, state: SearchState, candidates: int) -> None:
     """Where the last step had no accept, the next batch is sent for the incumbent, unless a reject ends the run."""
     if state.patience.waited and state.patience.after("reject", state.patience.reference).reason is None:
         cells = len(engine.dataset.validation) * engine.plan.optimize.samples
         engine.ahead.send(state.incumbent, beside=candidates * cells)
 
 
-def _empty(engine: Engine, made: Made, batch: Sequence[Example], place: Place) -> State:
+def _empty(engine: Engine, made: StepCandidates, batch: Sequence[Example], position: Position) -> SearchState:
     """A step that proposed nothing fit to be tried counts for patience and is told like any other.
 
     Where that is for want of answers, of the target or of the optimizer, the step is undecided.
@@ -98,20 +116,22 @@ def _empty(engine: Engine, made: Made, batch: Sequence[Example], place: Place) -
     state, missing, goal = made.state, made.missing, engine.plan.goal
     scores = [engine.rollouts.score(state.incumbent, example, goal.name) for example in batch]
     if all(score is None for score in scores):
-        engine.observer.note(f"{place}: {_why_unmeasured(engine, state, batch)}")
+        engine.observer.note(f"{position}: {_why_unmeasured(engine, state, batch)}")
         missing = "no example of the batch could be measured"
     result: Literal["undecided", "empty"] = "undecided" if missing else "empty"
-    why = missing or ("no edit to try" if failing(engine, state.incumbent, batch) else "no failure in the batch")
+    why = missing or (
+        "no edit to try" if failing_examples(engine, state.incumbent, batch) else "no failure in the batch"
+    )
     if result == "empty" and state.decisions == 0:
         for limit in rulebook_limits(engine.plan):
             engine.observer.note(f"nothing was proposed: {limit}")
-    engine.observer.decided({**entry(state, place, result=result, reason=why), **made.shown})
-    mean_goal = mean(engine, state.incumbent, goal.name)
+    engine.observer.decided({**decision_record(state, position, result=result, reason=why), **made.shown})
+    mean_goal = mean_score(engine, state.incumbent, goal.name)
     patience = state.patience.after(result, mean_goal if mean_goal is not None else state.patience.reference)
     return replace(state, decisions=state.decisions + 1, patience=patience)
 
 
-def _why_unmeasured(engine: Engine, state: State, batch: Sequence[Example]) -> str:
+def _why_unmeasured(engine: Engine, state: SearchState, batch: Sequence[Example]) -> str:
     """Whose fault it is that a batch could not be measured, with the first error."""
     outcomes = [engine.rollouts.known(state.incumbent, example) for example in batch]
     first = next((outcome for outcome in outcomes if outcome is not None and not outcome.measured), None)
@@ -119,3 +139,141 @@ def _why_unmeasured(engine: Engine, state: State, batch: Sequence[Example]) -> s
     target = engine.plan.models["target"]
     who = "a judge" if kind == "judge" else f"model `target` (`{target.model}`)"
     return f"no example of the batch could be measured: {who} failed{f', the first time: {detail}' if detail else ''}"
+
+
+# From this share of failures on, a skill is far enough from its ceiling for a draft.
+FAR = Fraction(1, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class StepCandidates:
+    """What a maker made of a batch.
+
+    Attributes:
+        state: with what it learned.
+        patches: the candidates, or none.
+        shown: what the history records if there are none.
+        missing: why there are none for want of an answer; empty if there was nothing to try.
+    """
+
+    state: SearchState
+    patches: Sequence[Patch] = ()
+    shown: Mapping[str, JsonValue] = field(default_factory=dict)
+    missing: str = ""
+
+
+Make: TypeAlias = Callable[
+    [Engine, SearchState, Sequence[Example], Sequence[Sequence[Measured]], Position], Awaitable[StepCandidates]
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Makes the candidates of a step.
+
+    Attributes:
+        name: its key in `Counters.lost`.
+        make: takes the run, the state, the step's training examples, its batches under the incumbent as far as an
+            author may learn from them, and the place in the run. Raises `BudgetReached` if a cap does not admit a call.
+    """
+
+    name: str
+    make: Make
+
+
+async def _make_draft(
+    engine: Engine,
+    state: SearchState,
+    batch: Sequence[Example],
+    rolled: Sequence[Sequence[Measured]],
+    position: Position,
+) -> StepCandidates:
+    """One candidate: write drafts of whole sections from the cases, and revise the best one."""
+    failed = engine.optimizer.failed
+    drafted = await draft(engine, state, [pair for part in rolled for pair in part], position)
+    state = _with_unexplained(state, drafted.unexplained)
+    if drafted.patch is not None:
+        return StepCandidates(state, (drafted.patch,))
+    missing = "" if engine.optimizer.failed == failed else "the optimizer gave no reply"
+    return StepCandidates(state, shown={"maker": DRAFTS.name, "proposed": 0, "screened_out": []}, missing=missing)
+
+
+async def _make_edits(
+    engine: Engine,
+    state: SearchState,
+    batch: Sequence[Example],
+    rolled: Sequence[Sequence[Measured]],
+    position: Position,
+) -> StepCandidates:
+    """Candidates of edits: reflect, aggregate, screen, select."""
+    failed = engine.optimizer.failed
+    steps = scheduled_steps(engine.plan, len(engine.dataset.train))
+    budget = edit_budget(engine.plan.optimize.edits, position.step - 1, steps, filled(state.incumbent))
+    reflections = await learn(engine, state, rolled, position, budget)
+    state = _with_unexplained(state, [name for reflection in reflections for name in reflection.unexplained])
+    merged = await aggregate(engine, state, reflections, position, budget)
+    aside, told = unmerged([p for reflection in reflections for p in reflection.proposals], merged)
+    further: list[Proposal] = []
+    for mechanism in engine.mechanisms:
+        state = mechanism.after_reflections(state, reflections)
+        further += mechanism.proposals(state, merged, budget)
+    state, merged, back = unshelve(state, [*merged, *further])
+    screened = await screen(engine, state, merged, batch)
+    state = state.with_counters(screened=screened.counts)
+    dropped = [p for p in screened.proposals if p.verdict in ("cures none", "breaks")]
+    # An edit from the shelf may have none of its cases in this batch; then it is dropped, and not forbidden.
+    bad = [p for p in dropped if not p.returned or p.broke]
+    state = with_rejected(state, [RejectedEdit(wording(p.edit), p.reason) for p in bad])
+    budget = await choose_budget(engine, state, screened.proposals, budget, position)
+    known = {candidate for met, candidate in state.decided if met == digest(state.incumbent)}
+    pool = bundles(state.incumbent, screened.proposals, budget, engine.plan.optimize.candidates, known)
+    state, waits = shelve_unchosen(state, screened.proposals, [p for chosen in pool for p in chosen], aside)
+    shown: dict[str, JsonValue] = {"proposed": len(merged), "screened_out": [p.to_json() for p in dropped]}
+    shown["fates"] = [*told, *back, *waits]
+    for mechanism in engine.mechanisms:
+        shown |= mechanism.step_record(state, reflections)
+    if pool:
+        return StepCandidates(state, await write_patches(engine, state, pool, position, shown))
+    missing = "" if merged or engine.optimizer.failed == failed else "the optimizer gave no reply"
+    return StepCandidates(state, shown=shown, missing=missing)
+
+
+DRAFTS, EDITS = Maker("draft", _make_draft), Maker("edits", _make_edits)
+
+
+def maker_of(engine: Engine, state: SearchState, measured: Sequence[Measured]) -> Maker:
+    """Return the maker that lost fewer steps since it last won one.
+
+    Of equals it is the drafts if the open sections hold no rule, or if at least a quarter of the batch fails: there is
+    much to write at once then. Else it is the edits. It is always the edits with `drafts = 0`, and if no section is
+    trainable.
+
+    Args:
+        engine: the run.
+        state: the loop's.
+        measured: the step's batch under the incumbent.
+    """
+    sections = writable_sections(engine, state.incumbent)
+    if not (engine.plan.optimize.drafts and sections):
+        return EDITS
+    drafts, edits = state.counters.lost.get(DRAFTS.name, 0), state.counters.lost.get(EDITS.name, 0)
+    if drafts != edits:
+        return DRAFTS if drafts < edits else EDITS
+    if not any(section.rules for section in state.incumbent.sections if section.name in sections):
+        return DRAFTS
+    failed = [is_failure(engine.plan, outcome) for _, outcome in measured]
+    return DRAFTS if failed.count(True) >= FAR * max(1, len(failed)) else EDITS
+
+
+async def learn(
+    engine: Engine, state: SearchState, rolled: Sequence[Sequence[Measured]], position: Position, edits: int
+) -> list[Reflection]:
+    """All reflections of a step over its batches, those on failures first; `edits` is the most that one may propose."""
+    reflections: list[Reflection] = []
+    for measured in rolled:
+        reflections += await reflect(engine, state, measured, position, edits, first=len(reflections))
+    return sorted(reflections, key=lambda reflection: reflection.kind != "failures")
+
+
+def _with_unexplained(state: SearchState, names: Sequence[str]) -> SearchState:
+    return state.with_counters(unexplained=dict(Counter(state.counters.unexplained) + Counter(names)))

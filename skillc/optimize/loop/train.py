@@ -13,16 +13,16 @@ from skillc.budget.steps import epochs_of, open_ended, step_size, steps_of
 from skillc.document.edits import apply_edits
 from skillc.document.skill import Document
 from skillc.models.failures import BudgetReached, EndpointUnreachable
-from skillc.optimize.engine import Engine, Place, State, mean
-from skillc.optimize.gate.decide import ENDS, Patch, cut_off, settle, standing
-from skillc.optimize.gate.gate import check_requires, goal_of, shown
+from skillc.optimize.engine import Engine, Position, SearchState, mean_score
+from skillc.optimize.gate.decide import ENDS, Patch, committed, cut_off, settle_patch
+from skillc.optimize.gate.gate import check_requires, goal_of, mean_json
+from skillc.optimize.host import ForwardingObserver, Observer, stop_reason
 from skillc.optimize.loop.baseline import baseline
 from skillc.optimize.loop.step import step
-from skillc.optimize.observer import Observer, Passing, cut_by
 from skillc.optimize.propose.proposals import wording
+from skillc.optimize.rollouts import Prefetcher
 from skillc.optimize.schedule import Patience, batches
-from skillc.optimize.strategies.ahead import ahead_of
-from skillc.optimize.strategies.mechanism import Epoch, after_decision
+from skillc.optimize.strategies.mechanism import Epoch, notify_mechanisms
 from skillc.outcomes import Example
 
 _FINISHED = ("epochs", "steps", "patience", "perfect", "exhausted")
@@ -32,7 +32,7 @@ _IDLE_EPOCHS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
+class TrainResult:
     """What the loop hands to the final test.
 
     Attributes:
@@ -44,13 +44,13 @@ class Trained:
         quarantined: ids of validation examples that were left out.
     """
 
-    state: State
+    state: SearchState
     engine: Engine
     stopped: str
     quarantined: tuple[str, ...]
 
 
-class _Listener(Passing):
+class _Listener(ForwardingObserver):
     """Keeps the decisions of the running epoch for the meta skill."""
 
     def __init__(self, observer: Observer) -> None:
@@ -62,7 +62,7 @@ class _Listener(Passing):
         super().decided(record)
 
 
-async def train(engine: Engine, initial: Document) -> Trained:
+async def train(engine: Engine, initial: Document) -> TrainResult:
     """Baseline, then steps until something ends them. Caps, clocks and signals only cut the run off.
 
     Raises:
@@ -75,14 +75,15 @@ async def train(engine: Engine, initial: Document) -> Trained:
     state = first_state(engine, initial)
     check_requires(engine, state)
     engine.reserve.set_aside()
-    engine = replace(engine, ahead=ahead_of(engine))
+    if engine.plan.optimize.speculate and engine.plan.optimize.accept == "gates":
+        engine = replace(engine, ahead=Prefetcher(engine.rollouts, engine.admits))
     try:
         state, stopped = await _epochs(engine, state, listener)
         if stopped in _OF_ITSELF:
             stopped = await _landed(engine, stopped)
     finally:
         await engine.ahead.drop()
-    return Trained(state, engine, stopped, quarantined)
+    return TrainResult(state, engine, stopped, quarantined)
 
 
 async def _landed(engine: Engine, stopped: str) -> str:
@@ -92,19 +93,19 @@ async def _landed(engine: Engine, stopped: str) -> str:
     except (BudgetReached, EndpointUnreachable):
         return stopped
     except asyncio.CancelledError:
-        return cut_by(engine.observer)
+        return stop_reason(engine.observer)
     return stopped
 
 
-async def _epochs(engine: Engine, state: State, listener: _Listener) -> tuple[State, str]:
+async def _epochs(engine: Engine, state: SearchState, listener: _Listener) -> tuple[SearchState, str]:
     total = steps_of(engine.plan, len(engine.dataset.train))
     idle = 0
     for epoch in range(1, epochs_of(engine.plan) + 1):
         first, listener.decisions = state.incumbent, []
         state, reason = await _epoch(engine, state, epoch, total)
         if reason is None:
-            place = Place(epoch, epoch * len(batches_of(engine, epoch)), _shown(engine, total))
-            state, reason = await _epoch_end(engine, state, Epoch(place, first, listener.decisions))
+            position = Position(epoch, epoch * len(batches_of(engine, epoch)), _shown(engine, total))
+            state, reason = await _epoch_end(engine, state, Epoch(position, first, listener.decisions))
         idle = idle + 1 if all(record["result"] == "empty" for record in listener.decisions) else 0
         if reason is None and idle == _IDLE_EPOCHS and epoch < epochs_of(engine.plan):
             reason = "exhausted"
@@ -113,7 +114,7 @@ async def _epochs(engine: Engine, state: State, listener: _Listener) -> tuple[St
     return await _run_end(engine, state, reason or "epochs", epoch, total)
 
 
-async def _run_end(engine: Engine, state: State, reason: str, epoch: int, total: int) -> tuple[State, str]:
+async def _run_end(engine: Engine, state: SearchState, reason: str, epoch: int, total: int) -> tuple[SearchState, str]:
     """What the mechanisms do with the best skill before the final test, and what ended the run.
 
     That is a cap, if one cut them off.
@@ -121,10 +122,10 @@ async def _run_end(engine: Engine, state: State, reason: str, epoch: int, total:
     if reason not in _FINISHED:
         return state, reason
     best = after = replace(state, incumbent=state.best)
-    place = Place(epoch, epoch * len(batches_of(engine, epoch)), _shown(engine, total))
+    position = Position(epoch, epoch * len(batches_of(engine, epoch)), _shown(engine, total))
     try:
         for mechanism in engine.mechanisms:
-            after = await mechanism.run_end(engine, after, place)
+            after = await mechanism.run_end(engine, after, position)
     except ENDS as end:
         cut = cut_off(engine, state, end)
         return cut.state, cut.reason
@@ -136,12 +137,12 @@ def _shown(engine: Engine, total: int) -> int | None:
     return None if open_ended(engine.plan) else total
 
 
-def first_state(engine: Engine, initial: Document) -> State:
+def first_state(engine: Engine, initial: Document) -> SearchState:
     """The state after the baseline."""
     budget = engine.plan.budget
-    goal = mean(engine, initial, engine.plan.goal.name) or Fraction(0)
+    goal = mean_score(engine, initial, engine.plan.goal.name) or Fraction(0)
     patience = Patience(budget.patience, budget.min_gain, goal)
-    return State(initial, initial, initial, patience)
+    return SearchState(initial, initial, initial, patience)
 
 
 # ---- one epoch ------------------------------------------------------------------------------------
@@ -153,7 +154,7 @@ def batches_of(engine: Engine, epoch: int) -> list[tuple[Example, ...]]:
     return batches(engine.dataset.train, step_size(plan), plan_seed=plan.data.seed, epoch=epoch)
 
 
-async def _epoch(engine: Engine, state: State, epoch: int, total: int) -> tuple[State, str | None]:
+async def _epoch(engine: Engine, state: SearchState, epoch: int, total: int) -> tuple[SearchState, str | None]:
     parts = batches_of(engine, epoch)
     for i, batch in enumerate(parts):
         number = (epoch - 1) * len(parts) + i + 1
@@ -161,34 +162,36 @@ async def _epoch(engine: Engine, state: State, epoch: int, total: int) -> tuple[
         if reason is None:
             # What comes before the next epoch may change the skill, so nothing is known of its first batch.
             engine.ahead.expect(parts[i + 1] if i + 1 < len(parts) and number < total else ())
-            state, reason = await _one_step(engine, state, batch, Place(epoch, number, _shown(engine, total)))
+            state, reason = await _one_step(engine, state, batch, Position(epoch, number, _shown(engine, total)))
         if reason is not None:
             return state, reason
     return state, state.patience.reason
 
 
-def _end(engine: Engine, state: State) -> str | None:
+def _end(engine: Engine, state: SearchState) -> str | None:
     """Why the run ends before another step, or None."""
     reason = engine.observer.stop_wanted() or state.patience.reason
     return reason or ("perfect" if engine.acceptance.perfect(engine, state) else None)
 
 
-async def _one_step(engine: Engine, state: State, batch: Sequence[Example], place: Place) -> tuple[State, str | None]:
+async def _one_step(
+    engine: Engine, state: SearchState, batch: Sequence[Example], position: Position
+) -> tuple[SearchState, str | None]:
     """The state after a step, or the one before it and what cut the step off."""
     try:
-        engine.observer.step(place, shown(goal_of(engine, state.incumbent)))
+        engine.observer.step(position, mean_json(goal_of(engine, state.incumbent)))
         await engine.ahead.arrive(state.incumbent)
-        after = await step(engine, state, batch, place)
+        after = await step(engine, state, batch, position)
     except ENDS as end:
         cut = cut_off(engine, state, end)
         return cut.state, cut.reason
-    return after_decision(engine, after, place), None
+    return notify_mechanisms(engine, after, position), None
 
 
 # ---- its end --------------------------------------------------------------------------------------
 
 
-async def _epoch_end(engine: Engine, state: State, epoch: Epoch) -> tuple[State, str | None]:
+async def _epoch_end(engine: Engine, state: SearchState, epoch: Epoch) -> tuple[SearchState, str | None]:
     """The state after the last decision that the budget admits, and the cap that ended it."""
     try:
         async for after in _ends(engine, state, epoch):
@@ -199,15 +202,15 @@ async def _epoch_end(engine: Engine, state: State, epoch: Epoch) -> tuple[State,
     return state, None
 
 
-async def _ends(engine: Engine, state: State, epoch: Epoch) -> AsyncIterator[State]:
+async def _ends(engine: Engine, state: SearchState, epoch: Epoch) -> AsyncIterator[SearchState]:
     """The states after each decision: undecided patches once more, then the mechanisms."""
-    yield (state := await _retry(engine, state, replace(epoch.place, kind="retry")))
+    yield (state := await _retry(engine, state, replace(epoch.position, kind="retry")))
     for mechanism in engine.mechanisms:
         async for after in mechanism.epoch_end(engine, state, epoch):
             yield (state := after)
 
 
-async def _retry(engine: Engine, state: State, place: Place) -> State:
+async def _retry(engine: Engine, state: SearchState, position: Position) -> SearchState:
     """Patches that could not be decided get one more try against the skill of the day."""
     waiting, state = state.undecided, replace(state, undecided=())
     for patch in waiting:
@@ -215,7 +218,7 @@ async def _retry(engine: Engine, state: State, place: Place) -> State:
         if all(report.applied for report in applied.results):
             shown: dict[str, JsonValue] = {"edits": [wording(edit) for edit in patch.edits]}
             again = Patch(patch.edits, applied.document, shown, proposals=patch.proposals)
-            with standing(engine, state):
-                state = await settle(engine, state, again, (), place)
-            state = after_decision(engine, state, place)
+            with committed(engine, state):
+                state = await settle_patch(engine, state, again, (), position)
+            state = notify_mechanisms(engine, state, position)
     return state

@@ -62,7 +62,7 @@ class Bridge:
         self._closed = False
         self._loop = asyncio.get_running_loop()
         self._context = contextvars.copy_context()
-        self._written: dict[tuple[tuple[str, str], ...], Written] = {}
+        self._written: dict[tuple[tuple[str, str], ...], EditedDocument] = {}
         self._flights: dict[tuple[str, str], asyncio.Task[tuple[Outcome, ...]]] = {}
         self._examples = {e.id: e for e in (*engine.dataset.train, *engine.dataset.validation)}
         self._validation = {e.id for e in engine.dataset.validation}
@@ -74,11 +74,11 @@ class Bridge:
         """A training or validation example."""
         return self._examples[id]
 
-    def written(self, texts: Mapping[str, str]) -> Written:
+    def written(self, texts: Mapping[str, str]) -> EditedDocument:
         """The document with these texts; the same object for the same texts."""
         key = tuple(texts.items())
         if key not in self._written:
-            self._written[key] = document_with(self.initial, texts)
+            self._written[key] = with_section_texts(self.initial, texts)
         return self._written[key]
 
     def outcomes(self, document: Document, example: Example) -> tuple[Outcome, ...]:
@@ -217,7 +217,7 @@ EMPTY = "(this section is empty so far)"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class EditedDocument:
     """A document with new texts. `problem` says which text a section cannot take, and then nothing was changed."""
 
     document: Document
@@ -229,17 +229,17 @@ def open_sections(document: Document) -> tuple[Section, ...]:
     return tuple(section for section in document.sections if section.mode != "frozen")
 
 
-def texts_of(document: Document) -> dict[str, str]:
+def section_texts(document: Document) -> dict[str, str]:
     """The text of each open section by name."""
     return {section.name: section.body.strip() or EMPTY for section in open_sections(document)}
 
 
-def document_with(initial: Document, texts: Mapping[str, str]) -> Written:
+def with_section_texts(initial: Document, texts: Mapping[str, str]) -> EditedDocument:
     """The initial document with other texts; a text that did not change leaves its section as it is.
 
     Nothing is cut: a text over its section's limit, or one that no section can hold, is a problem in words.
     """
-    document, before = initial, texts_of(initial)
+    document, before = initial, section_texts(initial)
     for name, text in texts.items():
         plain = text.strip()
         # DSPy keeps an instruction as a docstring, without the indent that its further lines share.
@@ -248,9 +248,9 @@ def document_with(initial: Document, texts: Mapping[str, str]) -> Written:
         applied = rewrite(document, name, "" if plain == EMPTY else plain)
         report = applied.results[-1]
         if not report.applied and not report.repeats:
-            return Written(initial, report.message)
+            return EditedDocument(initial, report.message)
         document = applied.document
-    return Written(document)
+    return EditedDocument(document)
 
 
 def guidance(task: TaskPlan, document: Document, section: Section) -> str:

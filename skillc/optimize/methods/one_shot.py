@@ -10,9 +10,9 @@ from skillc.document.skill import Document, for_optimizer
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached
 from skillc.optimize.engine import Engine
-from skillc.optimize.methods.bridge import SEARCH, document_with, open_sections, texts_of
+from skillc.optimize.methods.bridge import SEARCH, open_sections, section_texts, with_section_texts
 from skillc.optimize.methods.peer import PROPOSE
-from skillc.optimize.methods.run import Found
+from skillc.optimize.methods.run import MethodResult
 from skillc.optimize.propose.cases import trajectory_view
 from skillc.optimize.propose.prompting import Messages, SectionView, TrajectoryView, field_views, templates
 from skillc.optimize.propose.replies import OneShotReply
@@ -25,11 +25,7 @@ from skillc.plan.schema import Plan, TaskPlan
 _PROMPTS = Path(__file__).parent / "prompts"
 
 
-def check() -> None:
-    """Needs nothing that skillc does not."""
-
-
-async def improve(engine: Engine, initial: Document, client: Client) -> Found:
+async def one_shot(engine: Engine, initial: Document, client: Client) -> MethodResult:
     """The one rewrite. It sees the first batch of the run, each rollout as `sees` allows.
 
     Raises:
@@ -47,14 +43,14 @@ async def improve(engine: Engine, initial: Document, client: Client) -> Found:
         )
         reply = await engine.optimizer.ask(OneShotReply, messages, stage=PROPOSE, sample=(1, 1, 0))
     except BudgetReached as cap:
-        return Found(initial, cap.cap)
-    made = Found(initial, rollouts=len(batch), questions=1)
+        return MethodResult(initial, cap.cap)
+    made = MethodResult(initial, rollouts=len(batch), questions=1)
     if reply is None:
         return replace(made, stopped="failed", problem="the optimizer gave no rewrite that can be read")
-    stray = sorted(set(reply.sections) - set(texts_of(initial)))
+    stray = sorted(set(reply.sections) - set(section_texts(initial)))
     if stray:
         return replace(made, problem=f"the optimizer wrote `{stray[0]}`, which is no section that may change")
-    written = document_with(initial, reply.sections)
+    written = with_section_texts(initial, reply.sections)
     return replace(made, document=written.document, problem=written.problem, tried=1)
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 import dspy
@@ -22,10 +21,10 @@ from skillc.models.client import Client
 from skillc.models.dspy_lm import RoleEngine, RoleLM, make_lm, scope
 from skillc.models.failures import CallFailed
 from skillc.optimize.engine import Engine
-from skillc.optimize.methods.bridge import Bridge, Halt, texts_of
-from skillc.optimize.methods.run import Found
-from skillc.optimize.observer import cut_by
-from skillc.optimize.propose.cases import shown_answer, shown_feedback, shown_gold, shown_inputs, trimmed
+from skillc.optimize.host import stop_reason
+from skillc.optimize.methods.bridge import Bridge, Halt, section_texts
+from skillc.optimize.methods.run import MethodResult
+from skillc.optimize.propose.cases import trim, visible_answer, visible_feedback, visible_gold, visible_inputs
 from skillc.optimize.rollouts import Outcome
 from skillc.outcomes import Example
 from skillc.plan.schema import Plan
@@ -39,8 +38,8 @@ class Bench:
 
     bridge: Bridge
     student: Student
-    train: list[Item]
-    validation: list[Item]
+    train: list[DspyExample]
+    validation: list[DspyExample]
     optimizer: RoleLM
     target: RoleLM
     threads: int
@@ -49,20 +48,7 @@ class Bench:
 Peer = Callable[[Bench], Any]
 
 
-def require(package: str, method: str) -> None:
-    """Checks that a method's package is there.
-
-    Raises:
-        SkillcError: it is not; the hint says what to install.
-    """
-    if find_spec(package) is None:
-        raise SkillcError(
-            f"`method = {method}` needs the package `{package}`, which is not installed",
-            hint=f"pip install 'skillc[{method}]'",
-        )
-
-
-async def search(engine: Engine, initial: Document, client: Client, peer: Peer, most: int) -> Found:
+async def search(engine: Engine, initial: Document, client: Client, peer: Peer, most: int) -> MethodResult:
     """The result of an optimizer, or the best skill that it had measured when it was cut off.
 
     Args:
@@ -80,8 +66,8 @@ async def search(engine: Engine, initial: Document, client: Client, peer: Peer, 
     bench = Bench(
         bridge=bridge,
         student=Student(bridge),
-        train=items(engine.plan, engine.dataset.train),
-        validation=items(engine.plan, engine.dataset.validation),
+        train=dspy_examples(engine.plan, engine.dataset.train),
+        validation=dspy_examples(engine.plan, engine.dataset.validation),
         optimizer=asking_lm(client, asking),
         target=answering_lm(client),
         threads=max(2, engine.wave),
@@ -93,7 +79,7 @@ async def search(engine: Engine, initial: Document, client: Client, peer: Peer, 
         cut = False
     except asyncio.CancelledError:
         # The thread ends by itself, at its next question or rollout.
-        bridge.halt(cut_by(engine.observer))
+        bridge.halt(stop_reason(engine.observer))
     finally:
         await bridge.close(cut=cut)
     if bridge.error is not None:
@@ -103,7 +89,7 @@ async def search(engine: Engine, initial: Document, client: Client, peer: Peer, 
     if asking.unanswered:
         engine.observer.note(f"{asking.unanswered} of {asking.calls} questions to the optimizer were not answered")
     document, problem = document_of(bridge, program) if program is not None else (bridge.best() or initial, None)
-    return Found(
+    return MethodResult(
         document=document,
         stopped=bridge.stopped or ("failed" if broken is not None else "method"),
         problem=problem,
@@ -130,7 +116,7 @@ def _run(peer: Peer, bench: Bench) -> tuple[Any, str | None]:
 _EXAMPLE = "skillc_example"
 
 
-class Item(dspy.Example):  # type: ignore[misc]  # dspy has no types
+class DspyExample(dspy.Example):  # type: ignore[misc]  # dspy has no types
     """An example for DSPy; what a module is called with says which one it is, and its text does not."""
 
     def inputs(self) -> dspy.Example:
@@ -148,7 +134,7 @@ class Student(dspy.Module):  # type: ignore[misc]
         plan = bridge.engine.plan
         self.sections = {
             name: dspy.Predict(signature_of(plan.task, f"{plan.skill.name} {name}", text))
-            for name, text in texts_of(bridge.initial).items()
+            for name, text in section_texts(bridge.initial).items()
         }
 
     @property
@@ -169,7 +155,7 @@ class Student(dspy.Module):  # type: ignore[misc]
             values, feedback = _values(plan, outcome), feedback_of(plan, example, outcome, score)
         prediction = dspy.Prediction(**values)
         prediction._score, prediction._feedback = score, feedback
-        self._note(shown(plan, example), prediction)
+        self._note(input_texts(plan, example), prediction)
         return prediction
 
     def _note(self, inputs: Mapping[str, str], prediction: dspy.Prediction) -> None:
@@ -179,32 +165,36 @@ class Student(dspy.Module):  # type: ignore[misc]
             trace.extend((predictor, dict(inputs), prediction) for predictor in self.sections.values())
 
 
-def items(plan: Plan, examples: Sequence[Example]) -> list[Item]:
+def dspy_examples(plan: Plan, examples: Sequence[Example]) -> list[DspyExample]:
     """Examples for DSPy, with the right answers only where the program lets the optimizer see them."""
     names = field_names(plan.task)
     found = []
     for example in examples:
         gold = example.gold if "gold" in plan.optimize.sees else {}
         answers = {names[name]: value for name, value in gold.items()}
-        item = Item(**shown(plan, example), **answers).with_inputs(*(names[field.name] for field in plan.task.inputs))
+        item = DspyExample(**input_texts(plan, example), **answers).with_inputs(
+            *(names[field.name] for field in plan.task.inputs)
+        )
         item._example_id = example.id
         found.append(item)
     return found
 
 
-def shown(plan: Plan, example: Example) -> dict[str, str]:
+def input_texts(plan: Plan, example: Example) -> dict[str, str]:
     """The inputs under the names that the signature has for them, as texts, each trimmed."""
     names = field_names(plan.task)
-    return {names[name]: text for name, text in shown_inputs(example, plan.optimize.trajectory_limit).items()}
+    return {names[name]: text for name, text in visible_inputs(example, plan.optimize.trajectory_limit).items()}
 
 
-def score_of(gold: Any, prediction: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None) -> float:
+def plain_score(gold: Any, prediction: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None) -> float:
     """The metric for optimizers that want a number."""
     score: float = prediction._score
     return score
 
 
-def scored(gold: Any, prediction: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None) -> Any:
+def score_with_feedback(
+    gold: Any, prediction: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
+) -> Any:
     """The metric for `dspy.GEPA`: the score with the feedback that the program lets it see."""
     return dspy.Prediction(score=prediction._score, feedback=prediction._feedback)
 
@@ -212,20 +202,20 @@ def scored(gold: Any, prediction: Any, trace: Any = None, pred_name: Any = None,
 def feedback_of(plan: Plan, example: Example, outcome: Outcome, score: float) -> str:
     """What a method may read about one rollout, as far as `sees` allows."""
     lines = [f"The score is {score:g}, where 0 is the worst and 1 the best."]
-    said, gold = shown_feedback(plan, outcome), shown_gold(plan, example)
+    said, gold = visible_feedback(plan, outcome), visible_gold(plan, example)
     if said:
         lines.append(said)
     if gold is not None:
         lines.append(f"The right answer is `{gold}`.")
     if "trajectory" in plan.optimize.sees and plan.task.rollout.kind != "predict" and outcome.reply:
-        lines.append(f"The whole reply was:\n{trimmed(outcome.reply, plan.optimize.trajectory_limit)}")
+        lines.append(f"The whole reply was:\n{trim(outcome.reply, plan.optimize.trajectory_limit)}")
     return "\n".join(lines)
 
 
 def _values(plan: Plan, outcome: Outcome) -> dict[str, Any]:
     names = field_names(plan.task)
     if outcome.answer is None:
-        return _unread(plan, shown_answer(plan, outcome, plan.optimize.trajectory_limit))
+        return _unread(plan, visible_answer(plan, outcome, plan.optimize.trajectory_limit))
     return {names[name]: value for name, value in outcome.answer.items()}
 
 
@@ -243,7 +233,7 @@ def document_of(bridge: Bridge, program: Any) -> tuple[Document, str | None]:
 _QUIET: ContextVar[bool] = ContextVar("skillc_quiet", default=False)
 
 
-class _Screen:
+class _QuietStream:
     """A stream that drops what is written under `quiet`, and passes on all else, from other threads as well."""
 
     def __init__(self, stream: Any) -> None:
@@ -271,7 +261,7 @@ def quiet() -> Iterator[None]:
         drawn(bar, *arguments, **({**options, "disable": True} if _QUIET.get() else options))
 
     token = _QUIET.set(True)
-    sys.stdout, sys.stderr = _Screen(streams[0]), _Screen(streams[1])
+    sys.stdout, sys.stderr = _QuietStream(streams[0]), _QuietStream(streams[1])
     tqdm.tqdm.__init__ = without_bars
     log.setLevel(logging.CRITICAL + 1)
     try:

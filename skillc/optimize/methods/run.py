@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from importlib import import_module
-from types import ModuleType
 
 from pydantic import JsonValue
 
 from skillc.document.skill import Document, digest
 from skillc.gates.stages import gates_for, reads_batch
 from skillc.models.client import Client
-from skillc.optimize.engine import Engine, Place, State, entry
-from skillc.optimize.gate.decide import DOWN, ENDS, Patch, cut_off, settle
-from skillc.optimize.gate.gate import check_requires, hopeless
+from skillc.optimize.engine import Engine, Position, SearchState, decision_record
+from skillc.optimize.gate.decide import DOWN, ENDS, Patch, cut_off, settle_patch
+from skillc.optimize.gate.gate import check_requires, is_hopeless
 from skillc.optimize.loop.baseline import baseline
-from skillc.optimize.loop.train import Trained, first_state
-from skillc.optimize.methods.bridge import texts_of
+from skillc.optimize.loop.train import TrainResult, first_state
+from skillc.optimize.methods.bridge import section_texts
 from skillc.optimize.schedule import batches
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MethodResult:
     """The end of a method.
 
     Attributes:
@@ -42,24 +40,21 @@ class Found:
     tried: int = 0
 
 
-Improve = Callable[[Engine, Document, Client], Awaitable[Found]]
+Improve = Callable[[Engine, Document, Client], Awaitable[MethodResult]]
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
-    """A method: what checks that it can run, and what runs it."""
+def _method_named(name: str) -> Improve:
+    """Import a method only to run it: DSPy's optimizers take seconds to load."""
+    if name == "one_shot":
+        from skillc.optimize.methods.one_shot import one_shot
 
-    check: Callable[[], None]
-    improve: Improve
+        return one_shot
+    from skillc.optimize.methods.dspy_optimizers import method_named
 
-
-def method_named(name: str) -> Method:
-    """`gepa`, `miprov2` or `one_shot`; its module is imported now, and DSPy's optimizer when it runs."""
-    module: ModuleType = import_module(f"skillc.optimize.methods.{name}")
-    return Method(module.check, module.improve)
+    return method_named(name)
 
 
-async def train_by_method(engine: Engine, initial: Document, client: Client) -> Trained:
+async def train_by_method(engine: Engine, initial: Document, client: Client) -> TrainResult:
     """What `loop.train` is for skillc's own method. The method's result is one decision, by the gates of the program.
 
     A reached cap, the clock or Ctrl-C ends the method, and the best skill that it had measured whole is decided on.
@@ -68,29 +63,28 @@ async def train_by_method(engine: Engine, initial: Document, client: Client) -> 
         BudgetReached: the caps do not even admit the baseline.
         PermanentFailure, MetricError, SkillcError: the run cannot go on; or the method's package is missing.
     """
-    method = method_named(engine.plan.optimize.method)
-    method.check()
+    improve = _method_named(engine.plan.optimize.method)
     engine, quarantined = await baseline(engine, initial)
     state = first_state(engine, initial)
     check_requires(engine, state)
     engine.reserve.set_aside()
-    if hopeless(engine, state):
-        return Trained(state, engine, "perfect", quarantined)
+    if is_hopeless(engine, state):
+        return TrainResult(state, engine, "perfect", quarantined)
     stopped = "method"
     try:
-        found = await method.improve(engine, initial, client)
+        found = await improve(engine, initial, client)
         stopped = found.stopped
         # What a method reached before its model went away is no result: the same command finds it whole.
         state = state if stopped == DOWN else await _decided(engine, state, found)
     except ENDS as end:
         cut = cut_off(engine, state, end)
         state, stopped = cut.state, cut.reason
-    return Trained(state, engine, stopped, quarantined)
+    return TrainResult(state, engine, stopped, quarantined)
 
 
-async def _decided(engine: Engine, state: State, found: Found) -> State:
+async def _decided(engine: Engine, state: SearchState, found: MethodResult) -> SearchState:
     """The state after the gates; a result that is no other skill is told as an empty step."""
-    place = Place(1, 1, 1, kind=engine.plan.optimize.method)
+    position = Position(1, 1, 1, kind=engine.plan.optimize.method)
     shown: dict[str, JsonValue] = {
         "rollouts": found.rollouts,
         "questions": found.questions,
@@ -98,7 +92,9 @@ async def _decided(engine: Engine, state: State, found: Found) -> State:
     }
     same = digest(found.document) == digest(state.initial)
     if found.problem is not None or same:
-        return _empty(engine, state, place, found.problem or "nothing better than the initial skill was found", shown)
+        return _empty(
+            engine, state, position, found.problem or "nothing better than the initial skill was found", shown
+        )
     # A gate that reads the batch is decided on the run's first one.
     batch = batches(engine.dataset.train, engine.plan.optimize.batch, plan_seed=engine.plan.data.seed, epoch=1)[0]
     on_batch = any(reads_batch(gate.term) for gate in gates_for(engine.plan.gates, slow=False))
@@ -108,12 +104,14 @@ async def _decided(engine: Engine, state: State, found: Found) -> State:
         engine.observer.stage("gate on batch", len(batch))
         await engine.rollouts.measure(state.incumbent, batch, stage="gate")
     texts: dict[str, JsonValue] = {
-        name: text for name, text in texts_of(found.document).items() if text != texts_of(state.initial)[name]
+        name: text for name, text in section_texts(found.document).items() if text != section_texts(state.initial)[name]
     }
     patch = Patch((), found.document, {**shown, "sections": texts})
-    return await settle(engine, state, patch, batch if on_batch else (), place)
+    return await settle_patch(engine, state, patch, batch if on_batch else (), position)
 
 
-def _empty(engine: Engine, state: State, place: Place, why: str, shown: Mapping[str, JsonValue]) -> State:
-    engine.observer.decided({**entry(state, place, result="empty", reason=why), **shown})
+def _empty(
+    engine: Engine, state: SearchState, position: Position, why: str, shown: Mapping[str, JsonValue]
+) -> SearchState:
+    engine.observer.decided({**decision_record(state, position, result="empty", reason=why), **shown})
     return replace(state, decisions=state.decisions + 1)

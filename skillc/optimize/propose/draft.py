@@ -19,24 +19,29 @@ from skillc.document.edits import Edit, apply_edits
 from skillc.document.markdown import Refusal
 from skillc.document.rewrites import WantedRule, edits_to
 from skillc.document.skill import Document, digest, tokens
-from skillc.optimize.engine import Engine, Place, State
+from skillc.optimize.engine import Engine, Position, SearchState
 from skillc.optimize.gate.decide import Patch
-from skillc.optimize.propose.cases import briefing, ids_by_tag, opening, shown_gold, shown_inputs, trajectory_views
-from skillc.optimize.propose.contrast import (
+from skillc.optimize.propose.cases import (
     Measured,
+    briefing,
     confusion,
     failures_of,
-    further,
+    first_sentences,
+    further_examples,
     held_out,
-    near_rights,
-    right_otherwise,
-    rights_of,
+    ids_by_tag,
+    near_successes,
+    successes_of,
+    successful_reruns,
+    trajectory_views,
+    visible_gold,
+    visible_inputs,
 )
 from skillc.optimize.propose.prompting import CaseView, DraftRequest, TrajectoryView, draft_messages
 from skillc.optimize.propose.replies import RewriteReply
 from skillc.optimize.rollouts import Outcome, gather, is_failure
-from skillc.optimize.screen.judges import moved
-from skillc.optimize.screen.rewrite import ask_for_sections, first_fitting, reported, written_sections
+from skillc.optimize.screen.candidates import apply_and_report, ask_for_sections, first_fitting, writable_sections
+from skillc.optimize.screen.judges import goal_change
 from skillc.outcomes import Example
 
 # Tokens of what the rejected-edit buffer holds of a draft's analysis.
@@ -44,7 +49,7 @@ _ANALYSIS = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class SkillDraft:
     """A draft, and what it did on cases that its author did not see.
 
     Attributes:
@@ -86,35 +91,35 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Drafted:
+class DraftResult:
     """What the drafts of a step gave: the candidate, None where there was none, and the cases that nothing explains."""
 
     patch: Patch | None
     unexplained: tuple[str, ...] = ()
 
 
-async def draft(engine: Engine, state: State, measured: Sequence[Measured], place: Place) -> Drafted:
+async def draft(engine: Engine, state: SearchState, measured: Sequence[Measured], position: Position) -> DraftResult:
     """The candidate of a step that is written from the cases of its batch.
 
     Args:
         engine: the surroundings.
         state: its incumbent is what is written anew.
         measured: the step's batch under the incumbent.
-        place: where in the run.
+        position: where in the run.
 
     Raises:
         BudgetReached, PermanentFailure: from the models.
     """
-    failures, rights = failures_of(engine.plan, measured), rights_of(engine.plan, measured)
+    failures, rights = failures_of(engine.plan, measured), successes_of(engine.plan, measured)
     if all(example.id in state.counters.unexplained for example, _ in failures):
-        return Drafted(None)
-    writers = [_Writer(engine, state, measured, failures, rights, place, k) for k in range(_count(engine, failures))]
+        return DraftResult(None)
+    writers = [_Writer(engine, state, measured, failures, rights, position, k) for k in range(_count(engine, failures))]
     engine.observer.stage("draft", len(writers))
     written = [each for each in await gather([writer.write() for writer in writers]) if each is not None]
     distinct = list({digest(each.text): each for each in reversed(written)}.values())[::-1]
     tried = await _tried(engine, state, distinct)
     if not tried:
-        return Drafted(None)
+        return DraftResult(None)
     best = max(tried, key=lambda each: (each.worth, -tokens(each.text)))
     final = await writers[0].revise(best)
     told: list[JsonValue] = [{**each.trial(), "chosen": each is best} for each in tried]
@@ -122,7 +127,9 @@ async def draft(engine: Engine, state: State, measured: Sequence[Measured], plac
     unexplained = tuple(name for each in written for name in dict.fromkeys(each.unexplained))
     unexplained += tuple(name for name in dict.fromkeys(final.unexplained) if name not in best.unexplained)
     edits = first_fitting(engine, state, final.edits) or final.edits
-    return Drafted(_patch(state, replace(final, edits=edits), told, best.text, revised=final is not best), unexplained)
+    return DraftResult(
+        _patch(state, replace(final, edits=edits), told, best.text, revised=final is not best), unexplained
+    )
 
 
 def _count(engine: Engine, failures: Sequence[Measured]) -> int:
@@ -130,8 +137,8 @@ def _count(engine: Engine, failures: Sequence[Measured]) -> int:
     return engine.plan.optimize.drafts if held_out(failures) else 1
 
 
-def _patch(state: State, final: Draft, told: list[JsonValue], tried: Document, *, revised: bool) -> Patch:
-    document, edits = reported(state.incumbent, final.edits)
+def _patch(state: SearchState, final: SkillDraft, told: list[JsonValue], tried: Document, *, revised: bool) -> Patch:
+    document, edits = apply_and_report(state.incumbent, final.edits)
     shown: dict[str, JsonValue] = {"maker": "draft", "drafts": told, "revised": revised, "edits": edits}
     trial = ""
     if final.failures or final.rights:
@@ -140,12 +147,12 @@ def _patch(state: State, final: Draft, told: list[JsonValue], tried: Document, *
         )
         trial += " training cases before its revision" if revised else " training cases"
     text = f"a draft of {tokens(document)} tokens{trial}"
-    text += f"; its analysis: {opening(final.analysis, _ANALYSIS)}" if final.analysis else ""
+    text += f"; its analysis: {first_sentences(final.analysis, _ANALYSIS)}" if final.analysis else ""
     changes = dict.fromkeys(final.cured, 1) | dict.fromkeys(final.broke, -1)
     return Patch(final.edits, document, shown, text, trial=changes, tried=tried, whole=True)
 
 
-async def _tried(engine: Engine, state: State, drafts: Sequence[Draft]) -> list[Draft]:
+async def _tried(engine: Engine, state: SearchState, drafts: Sequence[SkillDraft]) -> list[SkillDraft]:
     """The drafts with what they did on their unseen cases; one that was not measured there counts as unmoved."""
     cells = sum(len(each.failures) + len(each.rights) for each in drafts)
     if cells:
@@ -155,7 +162,9 @@ async def _tried(engine: Engine, state: State, drafts: Sequence[Draft]) -> list[
         )
     found = []
     for each in drafts:
-        changes = {e.id: moved(engine, state.incumbent, each.text, e) or 0 for e in (*each.failures, *each.rights)}
+        changes = {
+            e.id: goal_change(engine, state.incumbent, each.text, e) or 0 for e in (*each.failures, *each.rights)
+        }
         cured = tuple(name for name, change in changes.items() if change > 0)
         broke = tuple(name for name, change in changes.items() if change < 0)
         found.append(replace(each, cured=cured, broke=broke))
@@ -168,34 +177,34 @@ class _Writer:
     def __init__(
         self,
         engine: Engine,
-        state: State,
+        state: SearchState,
         measured: Sequence[Measured],
         failures: Sequence[Measured],
         rights: Sequence[Measured],
-        place: Place,
+        position: Position,
         ordinal: int,
     ) -> None:
-        self._engine, self._state, self._place, self._ordinal = engine, state, place, ordinal
+        self._engine, self._state, self._position, self._ordinal = engine, state, position, ordinal
         self._measured = measured
         held = held_out(failures, ordinal)
         seen = [pair for pair in failures if pair not in held]
         self._held, self._seen = [*held, *seen[MOST_FAILURES:]][:JUDGES], seen[:MOST_FAILURES]
         shown = min(MOST_RIGHT, 2 * len(rights) // 3) if held else MOST_RIGHT
-        self._right = near_rights(engine, self._seen, rights, shown)
+        self._right = near_successes(engine, self._seen, rights, shown)
         unseen = [pair for pair in rights if pair not in self._right]
-        self._checks = near_rights(engine, self._seen, unseen, JUDGES // 2) if held else []
+        self._checks = near_successes(engine, self._seen, unseen, JUDGES // 2) if held else []
         self._mostly_right = len(rights) > len(failures)
-        self._sections = written_sections(engine, state.incumbent)
+        self._sections = writable_sections(engine, state.incumbent)
 
-    async def write(self) -> Draft | None:
+    async def write(self) -> SkillDraft | None:
         """A draft from the cases that are shown, None where the optimizer gave none that fits."""
         plan = self._engine.plan
-        otherwise = right_otherwise(self._engine, self._state.incumbent, self._seen)
+        otherwise = successful_reruns(self._engine, self._state.incumbent, self._seen)
         wrong, right = self._views("t", self._seen, otherwise), self._views("k", self._right)
         hidden = [example.id for example, _ in (*self._held, *self._checks)]
         shown = [*self._seen, *self._right]
         beside = [*hidden, *(e.id for e, _ in shown), *self._state.counters.unexplained]
-        cases = self._by_answer(further(self._engine, beside, FURTHER_LIMIT))
+        cases = self._by_answer(further_examples(self._engine, beside, FURTHER_LIMIT))
         request = DraftRequest(
             written=self._sections,
             wrong=wrong,
@@ -210,7 +219,7 @@ class _Writer:
         if reply is None:
             return None
         found, edits = reply
-        return Draft(
+        return SkillDraft(
             edits,
             apply_edits(self._state.incumbent, edits).document,
             tuple(shown),
@@ -220,7 +229,7 @@ class _Writer:
             analysis=found.analysis,
         )
 
-    async def revise(self, best: Draft) -> Draft:
+    async def revise(self, best: SkillDraft) -> SkillDraft:
         """The draft after its author saw what it did; the draft itself where nothing failed."""
         engine, plan = self._engine, self._engine.plan
         trial = [(e, o) for e in (*best.failures, *best.rights) if (o := engine.rollouts.known(best.text, e))]
@@ -228,11 +237,11 @@ class _Writer:
         if not failed:
             return best
         engine.observer.stage("draft", 1)
-        right = rights_of(plan, trial)
+        right = successes_of(plan, trial)
         there = {example.id for example, _ in trial}
         cases = [example for example, _ in best.shown]
         beside = [*there, *(example.id for example in cases), *self._state.counters.unexplained]
-        cases = self._by_answer([*cases, *further(engine, beside, FURTHER_LIMIT)])
+        cases = self._by_answer([*cases, *further_examples(engine, beside, FURTHER_LIMIT)])
         cases = cases if "gold" in plan.optimize.sees else []
         request = DraftRequest(
             written=self._sections,
@@ -259,7 +268,7 @@ class _Writer:
     async def _ask(
         self, messages: Sequence[Mapping[str, str]], skill: Document, ordinal: int
     ) -> tuple[RewriteReply, tuple[Edit, ...]] | None:
-        sample = (self._place.epoch, self._place.step, ordinal)
+        sample = (self._position.epoch, self._position.step, ordinal)
         asked = await ask_for_sections(self._engine, skill, self._sections, messages, stage="draft", sample=sample)
         if asked is None:
             return None
@@ -277,15 +286,17 @@ class _Writer:
 
     def _by_answer(self, examples: Sequence[Example]) -> list[Example]:
         """The examples, those with the same right answer together."""
-        return sorted(examples, key=lambda example: shown_gold(self._engine.plan, example) or "")
+        return sorted(examples, key=lambda example: visible_gold(self._engine.plan, example) or "")
 
     def _cases(self, examples: Sequence[Example], skill: Document) -> list[CaseView]:
         plan, views = self._engine.plan, []
         for tag, example in _tagged(examples):
             outcome = self._engine.rollouts.known(skill, example)
             failed = is_failure(plan, outcome) if outcome is not None else None
-            inputs = shown_inputs(example, plan.optimize.trajectory_limit)
-            views.append(CaseView(tag, inputs, shown_gold(plan, example) or "", None if failed is None else not failed))
+            inputs = visible_inputs(example, plan.optimize.trajectory_limit)
+            views.append(
+                CaseView(tag, inputs, visible_gold(plan, example) or "", None if failed is None else not failed)
+            )
         return views
 
 

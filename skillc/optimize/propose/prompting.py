@@ -24,8 +24,8 @@ from skillc.optimize.propose.replies import ProposedEdit
 from skillc.plan.schema import FieldPlan, TaskPlan
 
 if TYPE_CHECKING:
-    from skillc.optimize.engine import Effect
-    from skillc.optimize.propose.contrast import Answered
+    from skillc.optimize.engine import CandidateEffect
+    from skillc.optimize.propose.cases import ConfusionRow
 
 Kind = Literal["failures", "successes"]
 Knowledge = Literal["open", "examples"]
@@ -194,7 +194,7 @@ class Briefing:
     meta: str = ""
     rejected: Sequence[str] = ()
     knowledge: Knowledge = "open"
-    last: Sequence[Effect] = ()
+    last: Sequence[CandidateEffect] = ()
     first_decides: bool = False
 
 
@@ -219,7 +219,7 @@ class ReflectRequest:
     trajectories: Sequence[TrajectoryView]
     edit_budget: int
     right: Sequence[TrajectoryView] = ()
-    confusion: Sequence[Answered] = ()
+    confusion: Sequence[ConfusionRow] = ()
     kept_back: bool = False
     lapses: bool = False
     rule_counts: bool = False
@@ -246,7 +246,7 @@ class DraftRequest:
     wrong: Sequence[TrajectoryView]
     right: Sequence[TrajectoryView]
     cases: Sequence[CaseView]
-    confusion: Sequence[Answered] = ()
+    confusion: Sequence[ConfusionRow] = ()
     kept_back: bool = False
     mostly_right: bool = False
     tried: bool = False
@@ -298,7 +298,7 @@ def draft_messages(brief: Briefing, request: DraftRequest) -> Messages:
     return _render("draft", brief, sections_to_write=named, has_rules=has_rules, **values)
 
 
-def tidy_messages(brief: Briefing, *, written: Sequence[str], confusion: Sequence[Answered] = ()) -> Messages:
+def tidy_messages(brief: Briefing, *, written: Sequence[str], confusion: Sequence[ConfusionRow] = ()) -> Messages:
     """Ask for the sections `written` anew, shorter and in order; a line below each rule says what supports it."""
     return _render("tidy", brief, tidied=_with_limits(brief, written), confusion=confusion)
 

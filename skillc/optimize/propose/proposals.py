@@ -239,6 +239,20 @@ def wording(edit: Edit) -> str:
     return f"move {edit.rule} after {edit.after or 'all others'}"
 
 
+def differences(before: Document, after: Document) -> list[Edit]:
+    """Edits on rules that lead from one skill to another; where a rule stands does not count."""
+    edits: list[Edit] = []
+    for rule in after.rules:
+        old = before.rule(rule.id)
+        section = after.section_of(rule.id)
+        if old is None and section is not None:
+            edits.append(Add(section.name, rule.text, rule.topic, rule.rationale))
+        elif old is not None and old.text != rule.text:
+            edits.append(Replace(rule.id, rule.text, rule.rationale))
+    edits += [Delete(rule.id) for rule in before.rules if rule.id not in after.ids]
+    return edits
+
+
 def unite(proposals: Sequence[Proposal]) -> list[Proposal]:
     """Unite equal edits: their supports add up, their examples unite, in the order of first appearance.
 

@@ -1,26 +1,42 @@
-"""Ask the optimizer what a batch teaches: one reflection a minibatch, all at once, failures and successes apart."""
+"""Ask what a batch teaches, one reflection a minibatch, and merge the proposals of all into one list."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import permutations, zip_longest
 
-from skillc.optimize.engine import Engine, Place, State
-from skillc.optimize.propose.cases import briefing, ids_by_tag, trajectory_views
-from skillc.optimize.propose.contrast import (
+from skillc.budget.steps import FAN_IN, MOST_CITED
+from skillc.document.edits import Add, Replace
+from skillc.optimize.engine import Engine, Position, SearchState
+from skillc.optimize.propose.cases import (
     Measured,
+    briefing,
     confusion,
     failures_of,
     held_out,
-    near_rights,
-    right_otherwise,
-    rights_of,
+    ids_by_tag,
+    near_successes,
+    successes_of,
+    successful_reruns,
+    trajectory_view,
+    trajectory_views,
 )
-from skillc.optimize.propose.prompting import Kind, Messages, ReflectRequest, TrajectoryView, reflect_messages
-from skillc.optimize.propose.proposals import Proposal, check_edits, read_proposals
-from skillc.optimize.propose.replies import ProposedEdit, ReflectReply
+from skillc.optimize.propose.near import Alike
+from skillc.optimize.propose.prompting import (
+    Kind,
+    Messages,
+    PatchView,
+    ReflectRequest,
+    TrajectoryView,
+    aggregate_messages,
+    reflect_messages,
+)
+from skillc.optimize.propose.proposals import Proposal, as_proposed, check_edits, read_proposals, unite, wording
+from skillc.optimize.propose.replies import AggregateReply, ProposedEdit, ReflectReply
 from skillc.optimize.rollouts import gather
-from skillc.optimize.strategies.mechanism import Ask, Question
+from skillc.optimize.strategies.mechanism import Ask, ReflectionPrompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +61,7 @@ class Reflection:
 
 
 async def reflect(
-    engine: Engine, state: State, measured: Sequence[Measured], place: Place, edits: int, *, first: int = 0
+    engine: Engine, state: SearchState, measured: Sequence[Measured], position: Position, edits: int, *, first: int = 0
 ) -> list[Reflection]:
     """One reflection of each minibatch, in minibatch order: failures first, then successes.
 
@@ -53,7 +69,7 @@ async def reflect(
     minibatch in this step.
     """
     optimize = engine.plan.optimize
-    failures, successes = failures_of(engine.plan, measured), rights_of(engine.plan, measured)
+    failures, successes = failures_of(engine.plan, measured), successes_of(engine.plan, measured)
     held = held_out(failures)
     seen = [pair for pair in failures if pair not in held]
     jobs: list[tuple[Kind, Sequence[Measured]]] = [("failures", part) for part in _parts(seen, optimize.minibatch)]
@@ -61,7 +77,7 @@ async def reflect(
         jobs += [("successes", part) for part in _parts(successes, optimize.minibatch)]
     engine.observer.stage("reflect", len(jobs))
     reflectors = [_Reflector(engine, state, *job, measured, edits, kept_back=bool(held)) for job in jobs]
-    return await gather([each.run((place.epoch, place.step, i)) for i, each in enumerate(reflectors, first)])
+    return await gather([each.run((position.epoch, position.step, i)) for i, each in enumerate(reflectors, first)])
 
 
 class _Reflector:
@@ -70,7 +86,7 @@ class _Reflector:
     def __init__(
         self,
         engine: Engine,
-        state: State,
+        state: SearchState,
         kind: Kind,
         part: Sequence[Measured],
         batch: Sequence[Measured],
@@ -83,20 +99,20 @@ class _Reflector:
         # What may be looked up: the minibatch under its own names, then the rest of the batch.
         own = {example.id for example, _ in part}
         self._all = [*part, *(pair for pair in batch if pair[0].id not in own)]
-        rights = rights_of(engine.plan, self._all) if kind == "failures" else []
-        self._contrast = near_rights(engine, part, rights, engine.plan.optimize.minibatch)
+        rights = successes_of(engine.plan, self._all) if kind == "failures" else []
+        self._contrast = near_successes(engine, part, rights, engine.plan.optimize.minibatch)
 
     async def run(self, sample: tuple[int, ...]) -> Reflection:
         ask: Ask = _ask_once
         for mechanism in self._engine.mechanisms:
-            ask = mechanism.asking(ask)
-        reply = await ask(self._engine, Question(self._messages(), self._whole_views, sample, self._check))
+            ask = mechanism.wrap_ask(ask)
+        reply = await ask(self._engine, ReflectionPrompt(self._messages(), self._whole_views, sample, self._check))
         return self._read(reply) if reply is not None else Reflection(self._kind)
 
     def _messages(self) -> Messages:
         limit = self._engine.plan.optimize.trajectory_limit
         for mechanism in self._engine.mechanisms:
-            limit = mechanism.shown_tokens(limit)
+            limit = mechanism.trajectory_tokens(limit)
         request = ReflectRequest(
             kind=self._kind,
             trajectories=self._views(self._part, limit),
@@ -111,7 +127,7 @@ class _Reflector:
         return reflect_messages(briefing(self._engine, self._state), request)
 
     def _views(self, pairs: Sequence[Measured], limit: int | None, letter: str = "t") -> list[TrajectoryView]:
-        right = right_otherwise(self._engine, self._state.incumbent, pairs)
+        right = successful_reruns(self._engine, self._state.incumbent, pairs)
         return trajectory_views(self._engine.plan, pairs, limit=limit, letter=letter, right=right)
 
     def _whole_views(self) -> Mapping[str, TrajectoryView]:
@@ -131,7 +147,7 @@ class _Reflector:
         return Reflection(self._kind, tuple(proposals), unexplained, reply.summary, reply, ids)
 
 
-async def _ask_once(engine: Engine, question: Question) -> ReflectReply | None:
+async def _ask_once(engine: Engine, question: ReflectionPrompt) -> ReflectReply | None:
     return await engine.optimizer.ask(
         ReflectReply, question.messages, stage="reflect", sample=question.sample, check=question.check
     )
@@ -139,3 +155,141 @@ async def _ask_once(engine: Engine, question: Question) -> ReflectReply | None:
 
 def _parts(pairs: Sequence[Measured], size: int) -> list[Sequence[Measured]]:
     return [pairs[i : i + size] for i in range(0, len(pairs), size)]
+
+
+# From this share of their words on, two texts read alike. In recorded runs the rules of different readers that have
+# nothing to do with each other stay below 0.25.
+_ALIKE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _List:
+    """Proposals that have been merged so far, of failures or of successes, and what their readers saw."""
+
+    kind: Kind
+    proposals: list[Proposal]
+    summary: str = ""
+
+
+async def aggregate(
+    engine: Engine, state: SearchState, reflections: Sequence[Reflection], position: Position, edits: int
+) -> list[Proposal]:
+    """One list without duplicates, in the order of its readers; what they dispute comes first, as it was settled.
+
+    Lists are merged within their kind until the last call can hold all that are left; that one settles what failures
+    and successes have against each other. Where the optimizer gives no readable merge, equal edits are united and all
+    are kept.
+    """
+    every = unite([proposal for reflection in reflections for proposal in reflection.proposals])
+    disputed = _disputed(engine, state, reflections)
+    if not disputed:
+        return every
+    parts = [(r, [p for p in unite(r.proposals) if wording(p.edit) in disputed]) for r in reflections]
+    level = [_List(r.kind, proposals, r.summary) for r, proposals in parts if proposals]
+    ordinal = 0
+    while len(level) > 1:
+        groups = _groups(level)
+        engine.observer.stage("aggregate", sum(len(group) > 1 for group in groups))
+        level = await gather(
+            [_merge(engine, state, group, position, ordinal + i, edits) for i, group in enumerate(groups)]
+        )
+        ordinal += len(groups)
+    return unite([*level[0].proposals, *(p for p in every if wording(p.edit) not in disputed)])
+
+
+def _disputed(engine: Engine, state: SearchState, reflections: Sequence[Reflection]) -> frozenset[str]:
+    """The wordings of proposals that another reader's proposal overlaps or contradicts; equal ones do neither."""
+    readers = [unite(reflection.proposals) for reflection in reflections]
+    texts = [[_condition(engine, proposal) for proposal in each] for each in readers]
+    # What a reader and the skill's own rules repeat is how rules are worded here, not what they are about.
+    indexes = [Alike(each, [rule.text for rule in state.incumbent.rules]) for each in texts]
+    found: set[str] = set()
+    for one, other in permutations(range(len(readers)), 2):
+        for first, text in zip(readers[one], texts[one], strict=True):
+            for second, share in zip(readers[other], indexes[other].within(text), strict=True):
+                names = {wording(first.edit), wording(second.edit)}
+                if len(names) > 1 and (share >= _ALIKE or _touch(first, second)):
+                    found |= names
+    return frozenset(found)
+
+
+def _touch(first: Proposal, second: Proposal) -> bool:
+    """Whether two proposals change the same rule or cite the same case."""
+    same = not isinstance(first.edit, Add) and not isinstance(second.edit, Add) and first.edit.rule == second.edit.rule
+    return same or bool(set(first.cures) & set(second.cures))
+
+
+def _condition(engine: Engine, proposal: Proposal) -> str:
+    """The text of an edit without labels and names of fields, so that rules with contradicting answers read alike."""
+    text = proposal.edit.text if isinstance(proposal.edit, Add | Replace) else ""
+    task = engine.plan.task
+    names = [field.name for field in (*task.inputs, *task.outputs)]
+    names += [label for field in task.outputs for label in field.type.labels]
+    return re.sub(rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)", " ", text)
+
+
+def _groups(level: Sequence[_List]) -> list[list[_List]]:
+    """What one round merges: all where they fit in one call, else each kind by itself, failures first."""
+    if len(level) <= FAN_IN:
+        return [sorted(level, key=lambda part: part.kind != "failures")]
+    kinds: tuple[Kind, ...] = ("failures", "successes")
+    by_kind = ([part for part in level if part.kind == kind] for kind in kinds)
+    return [parts[i : i + FAN_IN] for parts in by_kind for i in range(0, len(parts), FAN_IN)]
+
+
+async def _merge(
+    engine: Engine, state: SearchState, group: Sequence[_List], position: Position, ordinal: int, edits: int
+) -> _List:
+    if len(group) == 1:
+        return group[0]
+    kind: Kind = "failures" if any(part.kind == "failures" for part in group) else "successes"
+    together = unite([proposal for part in group for proposal in part.proposals])
+    cited = _cited(together)
+    tags = {example: f"t{i}" for i, example in enumerate(cited, 1)}
+    messages = aggregate_messages(
+        briefing(engine, state),
+        patches=[
+            PatchView(part.kind, part.summary, [as_proposed(proposal, tags) for proposal in part.proposals])
+            for part in group
+        ],
+        cases=_views(engine, state, {example: tags[example] for example in cited[:MOST_CITED]}),
+        most=len(together),
+        edit_budget=edits,
+    )
+    reply = await engine.optimizer.ask(
+        AggregateReply,
+        messages,
+        stage="aggregate",
+        sample=(position.epoch, position.step, ordinal),
+        check=lambda merged: check_edits(state.incumbent, merged.edits),
+    )
+    if reply is None:
+        return _List(kind, together)
+    ids = {tag: example for example, tag in tags.items()}
+    merged = [_with_author(proposal, together) for proposal in read_proposals(reply.edits[: len(together)], ids)]
+    return _List(kind, unite(merged) or together, " ".join(part.summary for part in group if part.summary))
+
+
+def _cited(proposals: Sequence[Proposal]) -> list[str]:
+    """Ids of the cases that proposals cite, each proposal's first one first, in turns."""
+    turns = zip_longest(*(proposal.cures for proposal in proposals))
+    return list(dict.fromkeys(name for turn in turns for name in turn if name is not None))
+
+
+def _views(engine: Engine, state: SearchState, tags: Mapping[str, str]) -> list[TrajectoryView]:
+    plan, by_id = engine.plan, {example.id: example for example in engine.dataset.train}
+    known = {name: engine.rollouts.known(state.incumbent, by_id[name]) for name in tags}
+    limit = plan.optimize.trajectory_limit
+    return [trajectory_view(plan, tags[n], by_id[n], o, limit=limit) for n, o in known.items() if o is not None]
+
+
+def _with_author(merged: Proposal, proposals: Sequence[Proposal]) -> Proposal:
+    """The merged proposal with what the author of its text has seen.
+
+    That is the author of the proposal of this very wording. A new wording has all authors whose cases it cites, or all
+    of them if it cites none.
+    """
+    same = [each for each in proposals if wording(each.edit) == wording(merged.edit)]
+    citing = [each for each in proposals if set(each.cures) & set(merged.cures)]
+    authors = same or citing or proposals
+    return replace(merged, seen=frozenset().union(*(each.seen for each in authors)))

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from skillc.document.edits import Add, Replace
 from skillc.document.skill import Document
-from skillc.optimize.engine import Engine, State
+from skillc.optimize.engine import Engine, SearchState
 from skillc.optimize.propose.proposals import Proposal
 from skillc.optimize.rollouts import is_failure
 from skillc.outcomes import Example
@@ -94,7 +94,7 @@ class Panel:
         return int(any(other.gold == case.gold for other in cited))
 
 
-def panel_of(engine: Engine, state: State, batch: Sequence[Example]) -> Panel:
+def panel_of(engine: Engine, state: SearchState, batch: Sequence[Example]) -> Panel:
     """The panel of a batch; what was not measured is on neither side."""
     known = [(case, engine.rollouts.known(state.incumbent, case)) for case in batch]
     judged = [(case, is_failure(engine.plan, outcome)) for case, outcome in known if outcome is not None]
@@ -132,7 +132,7 @@ class Trial:
     def with_run(self, engine: Engine, incumbent: Document, examples: Iterable[Example]) -> Trial:
         """The trial with what it changed on further failures; unscreened if it cured none and one stayed unmeasured."""
         every = tuple({example.id: example for example in (*self.examples, *examples)}.values())
-        found = all_moved(engine, incumbent, self.text, every)
+        found = goal_changes(engine, incumbent, self.text, every)
         if len(found) < len(every) and not any(change > 0 for _, change in found):
             found = ()
         return replace(self, proposal=replace(self.proposal, moved=found), examples=every)
@@ -141,20 +141,20 @@ class Trial:
         """The trial with what it changed on its near right cases."""
         return replace(
             self,
-            proposal=replace(self.proposal, guarded=all_moved(engine, incumbent, self.text, self.judges.right)),
+            proposal=replace(self.proposal, guarded=goal_changes(engine, incumbent, self.text, self.judges.right)),
         )
 
 
-def moved(engine: Engine, before: Document, after: Document, example: Example) -> int | None:
+def goal_change(engine: Engine, before: Document, after: Document, example: Example) -> int | None:
     """The change of the goal from one text to the other in millionths, None if either was not measured."""
     goal = engine.plan.goal.name
     old, new = engine.rollouts.score(before, example, goal), engine.rollouts.score(after, example, goal)
     return None if old is None or new is None else new - old
 
 
-def all_moved(
+def goal_changes(
     engine: Engine, before: Document, after: Document, examples: Sequence[Example]
 ) -> tuple[tuple[str, int], ...]:
     """(example, change) of each measured example."""
-    changes = ((example.id, moved(engine, before, after, example)) for example in examples)
+    changes = ((example.id, goal_change(engine, before, after, example)) for example in examples)
     return tuple((example, change) for example, change in changes if change is not None)

@@ -14,33 +14,35 @@ from itertools import zip_longest
 from skillc.budget.steps import own_cases, right_cases
 from skillc.document.edits import Edit, apply_edits
 from skillc.document.skill import Document, digest
-from skillc.optimize.engine import Engine, State
+from skillc.optimize.engine import Engine, SearchState
 from skillc.optimize.propose.proposals import Proposal, wording
 from skillc.optimize.rollouts import gather
-from skillc.optimize.screen.judges import Judges, Panel, Trial, moved, panel_of
+from skillc.optimize.screen.judges import Judges, Panel, Trial, goal_change, panel_of
 from skillc.outcomes import Example
 
 TIMES_A_TEXT_IS_SCREENED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Screened:
+class ScreenResult:
     """Proposals with what they cured, and how often each text has been screened in this run."""
 
     proposals: tuple[Proposal, ...]
     counts: Mapping[str, int]
 
 
-async def screen(engine: Engine, state: State, proposals: Sequence[Proposal], batch: Sequence[Example]) -> Screened:
+async def screen(
+    engine: Engine, state: SearchState, proposals: Sequence[Proposal], batch: Sequence[Example]
+) -> ScreenResult:
     """Try each proposal; one with no failure to be tried on, or tried often enough, stays unscreened.
 
     Raises:
         PermanentFailure, BudgetReached: from the models.
     """
     if engine.plan.optimize.screen == 0:
-        return Screened(tuple(proposals), state.counters.screened)
+        return ScreenResult(tuple(proposals), state.counters.screened)
     found = _Screen(engine, state.incumbent, panel_of(engine, state, batch), state.counters.screened)
-    return Screened(await found.of(proposals), found.counts)
+    return ScreenResult(await found.of(proposals), found.counts)
 
 
 class _Screen:
@@ -56,7 +58,7 @@ class _Screen:
         """The proposals with what the screen found."""
         trials = [self._trial(proposal) for proposal in proposals]
         trials = await self._alone(trials, [self._first(trial) for trial in trials])
-        joint: list[Group] = []
+        joint: list[EditGroup] = []
         if self._optimize.together:
             trials, joint = await self._grouped(trials)
         else:
@@ -109,12 +111,12 @@ class _Screen:
         cells = [(one.text, (one.example,)) for one in made]
         await self._run([*cells, *((each.text, each.examples) for each in again if each is not None)])
         left = [
-            trial if each is None else held(self._engine, self._incumbent, trial, each)
+            trial if each is None else discount_chance(self._engine, self._incumbent, trial, each)
             for trial, each in zip(trials, again, strict=True)
         ]
         return left, by_chance(self._engine, self._incumbent, made)
 
-    async def _grouped(self, trials: Sequence[Trial]) -> tuple[list[Trial], list[Group]]:
+    async def _grouped(self, trials: Sequence[Trial]) -> tuple[list[Trial], list[EditGroup]]:
         """The trials after the members of the groups that cured were tried alone, and the groups that none explains."""
         tried = groups(self._incumbent, trials, self._panel.failures, self._optimize.minibatch)
         sets = dict.fromkeys(group.members for group in tried if len(group.members) > 1)
@@ -128,7 +130,7 @@ class _Screen:
         now = [replace(group, members=tuple(names[member] for member in group.members)) for group in tried]
         return after, only_together(now, after)
 
-    async def _needed(self, joint: Sequence[Group]) -> dict[Proposal, Proposal]:
+    async def _needed(self, joint: Sequence[EditGroup]) -> dict[Proposal, Proposal]:
         """Members of the groups with the cure that they need each other for."""
         without = [parts(self._incumbent, group) for group in joint]
         await self._run([(part.text, (part.example,)) for each in without for part in each])
@@ -188,39 +190,39 @@ def controls(engine: Engine, incumbent: Document, trials: Sequence[Trial]) -> li
 
 def by_chance(engine: Engine, incumbent: Document, made: Sequence[Control]) -> frozenset[str]:
     """Ids of the examples that their controls cured; a control that was not measured says nothing."""
-    changes = ((control.example.id, moved(engine, incumbent, control.text, control.example)) for control in made)
+    changes = ((control.example.id, goal_change(engine, incumbent, control.text, control.example)) for control in made)
     return frozenset(example for example, change in changes if change is not None and change > 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class Recheck:
     """Right cases that an edit broke, and the text with that edit and an unrelated one."""
 
     examples: tuple[Example, ...]
     text: Document
 
 
-def breakages(incumbent: Document, trial: Trial, trials: Sequence[Trial]) -> Again | None:
+def breakages(incumbent: Document, trial: Trial, trials: Sequence[Trial]) -> Recheck | None:
     """The right cases to be tried once more; None if the edit broke none or has no edit beside it."""
     lost = {name for name, change in trial.proposal.guarded if change < 0}
     others = [each for each in trials if each is not trial and not lost & {name for name, _ in each.proposal.guarded}]
     for other in sorted(others, key=lambda each: len(each.cured)) if lost else ():
         applied = apply_edits(incumbent, [trial.proposal.edit, other.proposal.edit])
         if all(report.applied for report in applied.results):
-            return Again(tuple(case for case in trial.judges.right if case.id in lost), applied.document)
+            return Recheck(tuple(case for case in trial.judges.right if case.id in lost), applied.document)
     return None
 
 
-def held(engine: Engine, incumbent: Document, trial: Trial, again: Again) -> Trial:
+def discount_chance(engine: Engine, incumbent: Document, trial: Trial, again: Recheck) -> Trial:
     """The trial whose broken right cases count only where they are broken again; unmeasured ones count."""
-    found = {case.id: moved(engine, incumbent, again.text, case) for case in again.examples}
+    found = {case.id: goal_change(engine, incumbent, again.text, case) for case in again.examples}
     chance = {name for name, change in found.items() if change is not None and change >= 0}
     kept = tuple((name, 0 if name in chance else change) for name, change in trial.proposal.guarded)
     return replace(trial, proposal=replace(trial.proposal, guarded=kept))
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class EditGroup:
     """Edits that may cure one failure, and the incumbent with all of them."""
 
     members: tuple[Proposal, ...]
@@ -228,7 +230,7 @@ class Group:
     text: Document
 
 
-def groups(incumbent: Document, trials: Sequence[Trial], failures: Sequence[Example], most: int) -> list[Group]:
+def groups(incumbent: Document, trials: Sequence[Trial], failures: Sequence[Example], most: int) -> list[EditGroup]:
     """One group for each failure that no edit cured, in the order of the failures.
 
     An edit is in the groups of its first `most` failures. A failure on which its only edit was tried has no group.
@@ -240,7 +242,7 @@ def groups(incumbent: Document, trials: Sequence[Trial], failures: Sequence[Exam
         if example.id in cured:
             continue
         may = [trial for trial in free if example in reach(trial)[:most]]
-        group = joint(incumbent, [trial.proposal for trial in may], example)
+        group = group_of(incumbent, [trial.proposal for trial in may], example)
         tried = [trial for trial in may if example in trial.examples]
         if len(group.members) > 1 or (group.members and not tried):
             found.append(group)
@@ -252,25 +254,25 @@ def reach(trial: Trial) -> list[Example]:
     return [*trial.judges.own, *(case for case in trial.judges.unseen if case.id in trial.proposal.cures)]
 
 
-def joint(incumbent: Document, proposals: Sequence[Proposal], example: Example) -> Group:
+def group_of(incumbent: Document, proposals: Sequence[Proposal], example: Example) -> EditGroup:
     """The group of those proposals that the document takes beside each other."""
     reports = apply_edits(incumbent, [proposal.edit for proposal in proposals]).results
     members = tuple(p for p, report in zip(proposals, reports, strict=True) if report.applied)
-    return Group(members, example, apply_edits(incumbent, [p.edit for p in members]).document)
+    return EditGroup(members, example, apply_edits(incumbent, [p.edit for p in members]).document)
 
 
-def curing(engine: Engine, incumbent: Document, tried: Sequence[Group], most: int) -> list[Group]:
+def curing(engine: Engine, incumbent: Document, tried: Sequence[EditGroup], most: int) -> list[EditGroup]:
     """The groups that cure, each edit in at most `most` of them."""
     found, counts = [], dict[Proposal, int]()
     for group in tried:
         free = all(counts.get(member, 0) < most for member in group.members)
-        if free and (moved(engine, incumbent, group.text, group.example) or 0) > 0:
+        if free and (goal_change(engine, incumbent, group.text, group.example) or 0) > 0:
             found.append(group)
             counts |= {member: counts.get(member, 0) + 1 for member in group.members}
     return found
 
 
-def only_together(tried: Sequence[Group], trials: Sequence[Trial]) -> list[Group]:
+def only_together(tried: Sequence[EditGroup], trials: Sequence[Trial]) -> list[EditGroup]:
     """Of the groups that cure, disjoint ones of edits none of which cures anything alone."""
     known = {name for trial in trials for name in trial.cured}
     taken = {trial.proposal for trial in trials if trial.cured}
@@ -282,23 +284,23 @@ def only_together(tried: Sequence[Group], trials: Sequence[Trial]) -> list[Group
     return found
 
 
-def parts(incumbent: Document, group: Group) -> list[Group]:
+def parts(incumbent: Document, group: EditGroup) -> list[EditGroup]:
     """The group without each of its members in turn."""
-    return [joint(incumbent, [p for p in group.members if p is not out], group.example) for out in group.members]
+    return [group_of(incumbent, [p for p in group.members if p is not out], group.example) for out in group.members]
 
 
-def needed(engine: Engine, incumbent: Document, group: Group, without: Sequence[Group]) -> Group | None:
+def needed(engine: Engine, incumbent: Document, group: EditGroup, without: Sequence[EditGroup]) -> EditGroup | None:
     """The group of those members without which the cure is smaller, or unknown; None if they are fewer than two."""
-    whole = moved(engine, incumbent, group.text, group.example) or 0
-    left = [moved(engine, incumbent, part.text, part.example) for part in without]
+    whole = goal_change(engine, incumbent, group.text, group.example) or 0
+    left = [goal_change(engine, incumbent, part.text, part.example) for part in without]
     stay = [p for p, change in zip(group.members, left, strict=True) if change is None or change < whole]
-    found = joint(incumbent, stay, group.example)
+    found = group_of(incumbent, stay, group.example)
     return found if len(found.members) > 1 else None
 
 
-def credited(engine: Engine, incumbent: Document, group: Group) -> dict[Proposal, Proposal]:
+def credited(engine: Engine, incumbent: Document, group: EditGroup) -> dict[Proposal, Proposal]:
     """The members with the cure that they share; none if the group by itself does not cure."""
-    change = moved(engine, incumbent, group.text, group.example) or 0
+    change = goal_change(engine, incumbent, group.text, group.example) or 0
     if change <= 0:
         return {}
     return {

@@ -15,7 +15,7 @@ from skillc.optimize.ask import Messages, Optimizer
 from skillc.optimize.engine import Engine
 from skillc.optimize.propose.prompting import HitView, ReflectRequest, TrajectoryView, lookup_messages
 from skillc.optimize.propose.replies import LookReply, Lookup, ReflectReply
-from skillc.optimize.strategies.mechanism import Ask, Mechanism, Question
+from skillc.optimize.strategies.mechanism import Ask, Mechanism, ReflectionPrompt
 from skillc.plan.schema import Plan
 from skillc.text import counted
 from skillc.tokens import count_tokens
@@ -35,11 +35,11 @@ class Lookups(Mechanism):
         self._most = most
 
     @classmethod
-    def of(cls, plan: Plan) -> Lookups | None:
+    def from_plan(cls, plan: Plan) -> Lookups | None:
         """Return the mechanism if `lookups` is at least 1."""
         return cls(plan.optimize.lookups) if plan.optimize.lookups else None
 
-    def shown_tokens(self, limit: int) -> int:
+    def trajectory_tokens(self, limit: int) -> int:
         """Show only the beginning of a trajectory."""
         return min(GLANCE, limit)
 
@@ -47,10 +47,10 @@ class Lookups(Mechanism):
         """Explain how to look up."""
         return replace(request, lookups=self._most)
 
-    def asking(self, ask: Ask) -> Ask:
+    def wrap_ask(self, ask: Ask) -> Ask:
         """Answer questions before the reply."""
 
-        async def ask_(engine: Engine, question: Question) -> ReflectReply | None:
+        async def ask_(engine: Engine, question: ReflectionPrompt) -> ReflectReply | None:
             library = BatchTrajectories(question.views(), engine.plan.optimize.trajectory_limit)
             return await ask_with_lookups(
                 engine.optimizer, question.messages, library, self._most, sample=question.sample, check=question.check
@@ -93,10 +93,10 @@ class BatchTrajectories:
         wanted, hits = re.compile(re.escape(text.strip()), re.IGNORECASE), []
         for tag, view in self.views.items():
             whole = _whole(view)
-            place = wanted.search(whole)
-            if place:
-                excerpt = whole[max(0, place.start() - _AROUND_HIT) : place.end() + _AROUND_HIT]
-                number = place.start() // self._size(whole) + 1
+            position = wanted.search(whole)
+            if position:
+                excerpt = whole[max(0, position.start() - _AROUND_HIT) : position.end() + _AROUND_HIT]
+                number = position.start() // self._size(whole) + 1
                 hits.append(HitView(tag, number, view.score, view.gold, " ".join(excerpt.split())))
         return hits
 

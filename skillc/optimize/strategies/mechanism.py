@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 if TYPE_CHECKING:
     from skillc.document.skill import Document
-    from skillc.optimize.engine import Engine, Place, State
+    from skillc.optimize.engine import Engine, Position, SearchState
     from skillc.optimize.propose.prompting import Kind, Messages, ReflectRequest, TrajectoryView
     from skillc.optimize.propose.proposals import Proposal
     from skillc.optimize.propose.reflect import Reflection
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Question:
+class ReflectionPrompt:
     """A reflection that is about to be asked.
 
     Attributes:
@@ -39,7 +39,7 @@ class Question:
     check: Callable[[ReflectReply], None]
 
 
-Ask: TypeAlias = "Callable[[Engine, Question], Awaitable[ReflectReply | None]]"
+Ask: TypeAlias = "Callable[[Engine, ReflectionPrompt], Awaitable[ReflectReply | None]]"
 
 
 @dataclass(frozen=True)
@@ -47,33 +47,33 @@ class Epoch:
     """An epoch that has ended.
 
     Attributes:
-        place: of its last step.
+        position: of its last step.
         first: the skill that it started with.
         decisions: its records so far; further decisions at its end are appended.
     """
 
-    place: Place
+    position: Position
     first: Document
     decisions: Sequence[Mapping[str, JsonValue]]
 
 
 class Mechanism:
-    """An optional part of the loop; `name` is the key of its own state in `State.own`."""
+    """An optional part of the loop; `name` is the key of its own state in `SearchState.mechanism_state`."""
 
     name = ""
 
     @classmethod
-    def of(cls, plan: Plan) -> Self | None:
+    def from_plan(cls, plan: Plan) -> Self | None:
         """Return the mechanism as the plan sets it, or None if it is off."""
         raise NotImplementedError
 
     # ---- prompts and reflections ----
 
-    def notes(self, state: State) -> Mapping[str, str]:
+    def notes(self, state: SearchState) -> Mapping[str, str]:
         """Return notes on rules of the incumbent for every prompt, by rule id."""
         return {}
 
-    def shown_tokens(self, limit: int) -> int:
+    def trajectory_tokens(self, limit: int) -> int:
         """Return how many tokens of a trajectory a reflection shows."""
         return limit
 
@@ -81,7 +81,7 @@ class Mechanism:
         """Return the request with what the mechanism asks besides."""
         return request
 
-    def asking(self, ask: Ask) -> Ask:
+    def wrap_ask(self, ask: Ask) -> Ask:
         """Return how a reflection is asked."""
         return ask
 
@@ -89,31 +89,31 @@ class Mechanism:
         """Return the edits that a reply proposes, the most important first."""
         return edits
 
-    def writes_alone(self, section: str) -> bool:
+    def owns_section(self, section: str) -> bool:
         """Return whether only edits of this mechanism may write a section."""
         return False
 
     # ---- a step ----
 
-    def learned(self, state: State, reflections: Sequence[Reflection]) -> State:
+    def after_reflections(self, state: SearchState, reflections: Sequence[Reflection]) -> SearchState:
         """Return the state after the reflections of a step."""
         return state
 
-    def proposals(self, state: State, proposals: Sequence[Proposal], most: int) -> Sequence[Proposal]:
+    def proposals(self, state: SearchState, proposals: Sequence[Proposal], most: int) -> Sequence[Proposal]:
         """Return at most `most` further proposals, which are screened like those of the optimizer."""
         return ()
 
-    def told(self, state: State, reflections: Sequence[Reflection]) -> Mapping[str, JsonValue]:
+    def step_record(self, state: SearchState, reflections: Sequence[Reflection]) -> Mapping[str, JsonValue]:
         """Return what the history records of a step."""
         return {}
 
     # ---- after decisions and at the ends ----
 
-    def decided(self, engine: Engine, state: State, place: Place) -> State:
+    def after_decision(self, engine: Engine, state: SearchState, position: Position) -> SearchState:
         """Return the state after a decision."""
         return state
 
-    def epoch_end(self, engine: Engine, state: State, epoch: Epoch) -> AsyncIterator[State]:
+    def epoch_end(self, engine: Engine, state: SearchState, epoch: Epoch) -> AsyncIterator[SearchState]:
         """Yield the state after each decision that the mechanism makes at an epoch's end.
 
         Raises:
@@ -121,7 +121,7 @@ class Mechanism:
         """
         return _nothing()
 
-    async def run_end(self, engine: Engine, state: State, place: Place) -> State:
+    async def run_end(self, engine: Engine, state: SearchState, position: Position) -> SearchState:
         """Return the state before the final test; the incumbent is the best skill.
 
         Raises:
@@ -130,14 +130,14 @@ class Mechanism:
         return state
 
 
-def after_decision(engine: Engine, state: State, place: Place) -> State:
+def notify_mechanisms(engine: Engine, state: SearchState, position: Position) -> SearchState:
     """Return the state after every mechanism has seen a decision."""
     for mechanism in engine.mechanisms:
-        state = mechanism.decided(engine, state, place)
+        state = mechanism.after_decision(engine, state, position)
     return state
 
 
-async def _nothing() -> AsyncIterator[State]:
-    states: tuple[State, ...] = ()
+async def _nothing() -> AsyncIterator[SearchState]:
+    states: tuple[SearchState, ...] = ()
     for state in states:
         yield state

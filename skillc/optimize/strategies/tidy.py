@@ -22,17 +22,15 @@ from skillc.gates.evaluate import decide_all
 from skillc.gates.intervals import Truth
 from skillc.gates.stages import gates_for
 from skillc.gates.terms import CallTerm, MeanTerm, Operation, Operator, SkillState, StateTerm, Term
-from skillc.optimize.engine import Engine, Place, State
-from skillc.optimize.gate.credit import Moved, associated, flips, own_words
-from skillc.optimize.gate.decide import Patch, settle, standing
-from skillc.optimize.gate.gate import evidence, goal_of, skills, texts
-from skillc.optimize.gate.gate import shown as told
-from skillc.optimize.propose.cases import briefing
-from skillc.optimize.propose.contrast import confusion
+from skillc.optimize.engine import Engine, Position, SearchState
+from skillc.optimize.gate.credit import Moved, attribute_flips, distinct_words, flips
+from skillc.optimize.gate.decide import Patch, committed, settle_patch
+from skillc.optimize.gate.gate import evidence, goal_of, mean_json, skills_by_name, text_evidence
+from skillc.optimize.propose.cases import briefing, confusion
 from skillc.optimize.propose.prompting import tidy_messages
-from skillc.optimize.screen.rewrite import ask_for_sections, first_fitting, reported, written_sections
+from skillc.optimize.propose.proposals import differences
+from skillc.optimize.screen.candidates import apply_and_report, ask_for_sections, first_fitting, writable_sections
 from skillc.optimize.strategies.mechanism import Epoch, Mechanism
-from skillc.optimize.strategies.rollback import differences
 from skillc.plan.schema import GatePlan, Plan
 
 # More rules than this that single edits have written since the last whole text are worth a tidying.
@@ -72,33 +70,33 @@ class Tidy(Mechanism):
     name = "tidy"
 
     @classmethod
-    def of(cls, plan: Plan) -> Tidy | None:
+    def from_plan(cls, plan: Plan) -> Tidy | None:
         """Return the mechanism if `tidy` is on and the gates decide: without them it would take whatever is shorter."""
         return cls() if plan.optimize.tidy and plan.optimize.accept == "gates" else None
 
-    async def epoch_end(self, engine: Engine, state: State, epoch: Epoch) -> AsyncIterator[State]:
+    async def epoch_end(self, engine: Engine, state: SearchState, epoch: Epoch) -> AsyncIterator[SearchState]:
         """Yield the state with the incumbent tidied."""
-        yield await self.run_end(engine, state, epoch.place)
+        yield await self.run_end(engine, state, epoch.position)
 
-    async def run_end(self, engine: Engine, state: State, place: Place) -> State:
+    async def run_end(self, engine: Engine, state: SearchState, position: Position) -> SearchState:
         """Return the state with the incumbent tidied."""
-        tried: frozenset[str] = state.own.get(self.name, frozenset())
+        tried: frozenset[str] = state.mechanism_state.get(self.name, frozenset())
         if digest(state.incumbent) in tried:
             return state
-        found = supports(engine, state, state.initial)
+        found = rule_support(engine, state, state.initial)
         if not (any(support.missing for support in found.values()) or len(_single(state)) > HANDFUL):
             return state
-        after = await tidied(engine, state, found, replace(place, kind="tidy"))
-        return after.with_own(self.name, tried | {digest(after.incumbent)})
+        after = await tidy_incumbent(engine, state, found, replace(position, kind="tidy"))
+        return after.with_mechanism_state(self.name, tried | {digest(after.incumbent)})
 
 
-def _single(state: State) -> list[Rule]:
+def _single(state: SearchState) -> list[Rule]:
     """The rules that single edits have written since the last text that was written as a whole."""
     whole = state.whole or state.initial
     return [rule for rule in state.incumbent.rules if (old := whole.rule(rule.id)) is None or old.text != rule.text]
 
 
-def supports(engine: Engine, state: State, reference: Document) -> dict[str, Support]:
+def rule_support(engine: Engine, state: SearchState, reference: Document) -> dict[str, Support]:
     """What speaks for each rule of the incumbent that a reference lacks, by the rule's id.
 
     Both were measured on validation. What came out otherwise there is credited by words, so it is a hint.
@@ -106,8 +104,8 @@ def supports(engine: Engine, state: State, reference: Document) -> dict[str, Sup
     skill = state.incumbent
     edits = differences(reference, skill)
     before = replace(state, incumbent=reference)
-    parts, _ = associated(engine, before, edits, skill, flips(engine, skill, reference))
-    words = own_words(reference, edits)
+    parts, _ = attribute_flips(engine, before, edits, skill, flips(engine, skill, reference))
+    words = distinct_words(reference, edits)
     ids = [_rule_of(skill, edit) for edit in edits]
     return {
         rule: Support(part, rule in state.memory.proven, bool(own) or len(edits) == 1)
@@ -123,27 +121,29 @@ def _rule_of(skill: Document, edit: Edit) -> str | None:
     return next((rule.id for rule in skill.rules if isinstance(edit, Add) and rule.text == edit.text), None)
 
 
-async def tidied(engine: Engine, state: State, found: Mapping[str, Support], place: Place) -> State:
+async def tidy_incumbent(
+    engine: Engine, state: SearchState, found: Mapping[str, Support], position: Position
+) -> SearchState:
     """The state after the candidates of a tidying have met their gates.
 
     Args:
         engine: the surroundings.
         state: its incumbent is tidied; it was measured on validation.
         found: what speaks for its rules.
-        place: where in the run.
+        position: where in the run.
 
     Raises:
         BudgetReached: a cap does not admit a call.
     """
-    engine.observer.step(place, told(goal_of(engine, state.incumbent)))
-    before, gates = digest(state.incumbent), gates_of(engine, state)
-    for patch in await _candidates(engine, state, found, gates, place):
+    engine.observer.step(position, mean_json(goal_of(engine, state.incumbent)))
+    before, gates = digest(state.incumbent), tidy_gates(engine, state)
+    for patch in await _candidates(engine, state, found, gates, position):
         # Where leaving out all of them loses something, the rules stay that speak of what was lost.
         retries = 1 if patch.shown["maker"] == "prune" else 0
         # What the gates of a step decided of the same text was another question.
         asked = replace(state, decided={})
-        with standing(engine, state):
-            after = await settle(engine, asked, patch, (), place, gates=gates, retries=retries)
+        with committed(engine, state):
+            after = await settle_patch(engine, asked, patch, (), position, gates=gates, retries=retries)
         state = replace(after, decided=state.decided)
         if digest(state.incumbent) != before:
             break
@@ -151,10 +151,10 @@ async def tidied(engine: Engine, state: State, found: Mapping[str, Support], pla
 
 
 async def _candidates(
-    engine: Engine, state: State, found: Mapping[str, Support], gates: Sequence[GatePlan], place: Place
+    engine: Engine, state: SearchState, found: Mapping[str, Support], gates: Sequence[GatePlan], position: Position
 ) -> list[Patch]:
     """The candidates that the gates on texts let through, each text once, the one that changes more first."""
-    pruned, rewritten = _pruned(found), await _rewritten(engine, state, found, place)
+    pruned, rewritten = _pruned(found), await _rewritten(engine, state, found, position)
     written = apply_edits(state.incumbent, rewritten).document
     left = [edit for edit in pruned if written.rule(edit.rule) == state.incumbent.rule(edit.rule)]
     ways: dict[str, Sequence[Edit]] = {"rewrite": [*rewritten, *left] if rewritten else [], "prune": pruned}
@@ -164,7 +164,7 @@ async def _candidates(
     return list(distinct.values())
 
 
-def gates_of(engine: Engine, state: State) -> tuple[GatePlan, ...]:
+def tidy_gates(engine: Engine, state: SearchState) -> tuple[GatePlan, ...]:
     """The gates of a tidying: no loss on validation, fewer tokens, and those of the program that ask for no gain."""
     goal = engine.plan.goal.name
 
@@ -185,20 +185,24 @@ def gates_of(engine: Engine, state: State) -> tuple[GatePlan, ...]:
             stage="text",
         ),
     )
-    known = skills(state, state.incumbent)
-    same = evidence(engine, known, (), texts(engine, known, Fraction(0), base_of_change(state.incumbent)))
+    known = skills_by_name(state, state.incumbent)
+    same = evidence(engine, known, (), text_evidence(engine, known, Fraction(0), base_of_change(state.incumbent)))
     binding = [g for g in gates_for(engine.plan.gates, slow=False) if decide_all([g], same).truth is not Truth.FALSE]
     return (*own, *binding)
 
 
 def _patch(
-    engine: Engine, state: State, edits: Sequence[Edit], gates: Sequence[GatePlan], shown: Mapping[str, JsonValue]
+    engine: Engine,
+    state: SearchState,
+    edits: Sequence[Edit],
+    gates: Sequence[GatePlan],
+    shown: Mapping[str, JsonValue],
 ) -> Patch | None:
     """A candidate of as many of the first edits as the gates on texts let through; None where none fits."""
     fitting = first_fitting(engine, state, edits, gates)
     if not fitting:
         return None
-    document, changed = reported(state.incumbent, fitting)
+    document, changed = apply_and_report(state.incumbent, fitting)
     gone = ", ".join(edit.rule for edit in fitting if isinstance(edit, Delete)) or "none"
     text = f"tidied to {tokens(document)} tokens, rules left out: {gone}"
     return Patch(fitting, document, {**shown, "edits": changed}, text, whole=True)
@@ -208,10 +212,12 @@ def _pruned(found: Mapping[str, Support]) -> list[Delete]:
     return [Delete(rule, str(support)) for rule, support in found.items() if support.missing]
 
 
-async def _rewritten(engine: Engine, state: State, found: Mapping[str, Support], place: Place) -> Sequence[Edit]:
+async def _rewritten(
+    engine: Engine, state: SearchState, found: Mapping[str, Support], position: Position
+) -> Sequence[Edit]:
     """The edits that the open sections written anew amount to; none where the optimizer gave nothing that fits."""
     skill = state.incumbent
-    sections = [name for name in written_sections(engine, skill) if (own := skill.section(name)) and own.rules]
+    sections = [name for name in writable_sections(engine, skill) if (own := skill.section(name)) and own.rules]
     if not sections:
         return ()
     engine.observer.stage("tidy", 1)
@@ -219,7 +225,7 @@ async def _rewritten(engine: Engine, state: State, found: Mapping[str, Support],
     notes = {rule: f"support: {support}" for rule, support in found.items()}
     brief = replace(briefing(engine, state), skill=for_optimizer(skill, notes))
     messages = tidy_messages(brief, written=sections, confusion=confusion(engine.plan, measured))
-    sample = (place.epoch, place.step, 0)
+    sample = (position.epoch, position.step, 0)
     asked = await ask_for_sections(engine, skill, sections, messages, stage="tidy", sample=sample)
     if asked is None:
         return ()

@@ -1,20 +1,20 @@
-"""What the loop reports while it runs. Nothing that comes back decides anything but where a run ends."""
+"""Interfaces through which the loop reaches the run around it: progress, recorded results, the reserved budget."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from pydantic import JsonValue
 
 if TYPE_CHECKING:
-    from skillc.optimize.engine import Place
+    from skillc.optimize.engine import Position
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class CandidateProgress:
     """What is known of a candidate while its gates are open: never a mean, because failures are evaluated first.
 
     Attributes:
@@ -35,7 +35,7 @@ class Seen:
 class Observer(Protocol):
     """Progress for people and tools, decisions for the journal, and stop requests."""
 
-    def step(self, place: Place, incumbent: JsonValue) -> None:
+    def step(self, position: Position, incumbent: JsonValue) -> None:
         """A step begins, or another part of an epoch; `incumbent` is its goal on validation, as the history writes it.
 
         It may be reported more than once for the same place.
@@ -44,7 +44,7 @@ class Observer(Protocol):
     def candidates(self, edits: Sequence[Sequence[str]]) -> None:
         """Candidates meet their gates, each with its edits in words."""
 
-    def seen(self, candidates: Sequence[Seen]) -> None:
+    def seen(self, candidates: Sequence[CandidateProgress]) -> None:
         """A wave of a gate is in: what is known of each candidate that is still in the race."""
 
     def stage(self, name: str, total: int) -> None:
@@ -66,21 +66,21 @@ class Observer(Protocol):
         """Why the run should end here (`time`, `interrupted`), or None. What is open is cancelled and dropped."""
 
 
-class Passing:
+class ForwardingObserver:
     """Passes everything on to another observer."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
 
-    def step(self, place: Place, incumbent: JsonValue) -> None:
+    def step(self, position: Position, incumbent: JsonValue) -> None:
         """Passed on."""
-        self._observer.step(place, incumbent)
+        self._observer.step(position, incumbent)
 
     def candidates(self, edits: Sequence[Sequence[str]]) -> None:
         """Passed on."""
         self._observer.candidates(edits)
 
-    def seen(self, candidates: Sequence[Seen]) -> None:
+    def seen(self, candidates: Sequence[CandidateProgress]) -> None:
         """Passed on."""
         self._observer.seen(candidates)
 
@@ -109,7 +109,7 @@ class Passing:
         return self._observer.stop_wanted()
 
 
-def cut_by(observer: Observer) -> str:
+def stop_reason(observer: Observer) -> str:
     """Why work was cancelled; to be called where `CancelledError` is caught, which goes on if nobody wanted a stop."""
     reason = observer.stop_wanted()
     if reason is None:
@@ -120,7 +120,7 @@ def cut_by(observer: Observer) -> str:
     return reason
 
 
-class Silent:
+class SilentObserver:
     """An observer that keeps the decisions and says nothing."""
 
     def __init__(self) -> None:
@@ -128,13 +128,13 @@ class Silent:
         self.completions: list[dict[str, JsonValue]] = []
         self.notes: list[str] = []
 
-    def step(self, place: Place, incumbent: JsonValue) -> None:
+    def step(self, position: Position, incumbent: JsonValue) -> None:
         """Ignored."""
 
     def candidates(self, edits: Sequence[Sequence[str]]) -> None:
         """Ignored."""
 
-    def seen(self, candidates: Sequence[Seen]) -> None:
+    def seen(self, candidates: Sequence[CandidateProgress]) -> None:
         """Ignored."""
 
     def stage(self, name: str, total: int) -> None:
@@ -158,3 +158,60 @@ class Silent:
     def stop_wanted(self) -> str | None:
         """Never."""
         return None
+
+
+Value: TypeAlias = Mapping[str, JsonValue]
+Work: TypeAlias = Callable[[], Awaitable[tuple[Value, bool]]]
+
+
+class Wave(Protocol):
+    """Work that is used together: failures in it are final only when it closes."""
+
+    async def once(self, key: Sequence[JsonValue], work: Work) -> Value:
+        """The value that was recorded under a key, else that of the work, which is recorded.
+
+        Args:
+            key: what the value depends on, within one run. A key that comes again is the next attempt at it.
+            work: gives the value, and whether it is whole. A failure is tried again by a run that goes on, if the
+                wave was not closed.
+        """
+
+    def close(self) -> None:
+        """The failures of the wave have been used from here on."""
+
+
+class Record(Protocol):
+    """The recorded values of one run."""
+
+    def wave(self) -> Wave:
+        """A wave of work."""
+
+    def step(self) -> Wave:
+        """The work of the step at hand; the next decision closes it."""
+
+
+class Unrecorded:
+    """A record that keeps nothing, and the waves of it."""
+
+    def wave(self) -> Wave:
+        """Itself."""
+        return self
+
+    step = wave
+
+    async def once(self, key: Sequence[JsonValue], work: Work) -> Value:
+        """The work's value."""
+        return (await work())[0]
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+class Reserve(Protocol):
+    """The part of the budget that is reserved for the final test."""
+
+    def set_aside(self) -> None:
+        """Reserve it from now on."""
+
+    def open_reserve(self) -> None:
+        """Release it for the final test."""

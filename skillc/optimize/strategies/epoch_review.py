@@ -1,0 +1,265 @@
+"""Learn from a whole epoch: rewrite the slow sections, and update the memory of the optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from pydantic import JsonValue
+
+from skillc.budget.call_sizes import DECISIONS_LIMIT, MEMORY_LIMIT
+from skillc.budget.steps import SCAN, epochs_of
+from skillc.document.edits import rewrite
+from skillc.document.skill import Document, Section, digest
+from skillc.gates.stages import gates_for
+from skillc.json_values import objects_in
+from skillc.optimize.engine import Engine, Position, SearchState
+from skillc.optimize.gate.decide import Patch, settle_patch
+from skillc.optimize.gate.gate import goal_of, mean_json
+from skillc.optimize.propose.cases import (
+    briefing,
+    shorten,
+    take_fitting,
+    trim,
+    visible_answer,
+    visible_feedback,
+    visible_gold,
+    visible_inputs,
+)
+from skillc.optimize.propose.prompting import DecisionView, PairView, meta_skill_messages, slow_update_messages
+from skillc.optimize.propose.replies import MalformedReply, MetaSkillReply, SlowUpdateReply
+from skillc.optimize.schedule import seed_for, shuffled
+from skillc.optimize.strategies.mechanism import Epoch, Mechanism, notify_mechanisms
+from skillc.outcomes import MICRO, Example
+from skillc.plan.schema import Plan
+from skillc.tokens import count_tokens
+
+Change = Literal["regressed", "still_failing", "improved", "still_right"]
+
+# Regressions first: guidance is there to undo them.
+ORDER: tuple[Change, ...] = ("regressed", "still_failing", "improved", "still_right")
+CHANGED = ("regressed", "improved")
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedExample:
+    """One training example under two skills."""
+
+    example: Example
+    change: Change
+
+
+@dataclass(frozen=True, slots=True)
+class EpochComparison:
+    """What became of some training examples between an epoch's first and its last skill, regressions first."""
+
+    first: Document
+    last: Document
+    pairs: tuple[ComparedExample, ...]
+
+
+async def compare_epoch(engine: Engine, first: Document, last: Document, epoch: int) -> EpochComparison:
+    """Examples of the training split under the epoch's first and its last skill, regressions first.
+
+    Drawn by the seed, `slow_update_samples` of them: the first ones for `mixed`; for `changed` and `unchanged` those
+    that fit among the first `SCAN` times as many, sent in waves until there are enough. What was not measured under
+    both skills is left out.
+    """
+    wanted, policy = engine.plan.optimize.slow_update_samples, engine.plan.optimize.pairs
+    order = shuffled(engine.dataset.train, seed_for(engine.plan.data.seed, "slow update", epoch=epoch))
+    order = order[: wanted if policy == "mixed" else SCAN * wanted]
+    pairs: list[ComparedExample] = []
+    for start in range(0, len(order), max(1, wanted)):
+        examples = order[start : start + wanted]
+        engine.observer.stage("slow update", 2 * len(examples))
+        await engine.rollouts.measure(first, examples, stage="slow update")
+        await engine.rollouts.measure(last, examples, stage="slow update")
+        found = [
+            ComparedExample(example, change)
+            for example in examples
+            if (change := _change(engine, first, last, example))
+        ]
+        pairs += [pair for pair in found if policy == "mixed" or (pair.change in CHANGED) == (policy == "changed")]
+        if len(pairs) >= wanted:
+            break
+    ordered = sorted(pairs[:wanted], key=lambda pair: ORDER.index(pair.change))
+    return EpochComparison(first, last, tuple(ordered))
+
+
+def _change(engine: Engine, first: Document, last: Document, example: Example) -> Change | None:
+    goal = engine.plan.goal
+    before = engine.rollouts.score(first, example, goal.name)
+    after = engine.rollouts.score(last, example, goal.name)
+    if before is None or after is None:
+        return None
+    if after != before:
+        return "improved" if after > before else "regressed"
+    return "still_right" if after == goal.high * MICRO else "still_failing"
+
+
+class SlowUpdate(Mechanism):
+    """Rewrite each slow section at an epoch's end, from the same examples before and after the epoch."""
+
+    name = "slow_update"
+
+    @classmethod
+    def from_plan(cls, plan: Plan) -> SlowUpdate | None:
+        """Return the mechanism if `slow_update` is on."""
+        return cls() if plan.optimize.slow_update else None
+
+    async def epoch_end(self, engine: Engine, state: SearchState, epoch: Epoch) -> AsyncIterator[SearchState]:
+        """Yield the state after each slow section, if the epoch has changed the skill."""
+        accepted = any(record["result"] == "accept" for record in epoch.decisions)
+        if not (slow_sections(state) and accepted and digest(epoch.first) != digest(state.incumbent)):
+            return
+        position = replace(epoch.position, kind="slow update")
+        engine.observer.step(position, mean_json(goal_of(engine, state.incumbent)))
+        compared = await compare_epoch(engine, epoch.first, state.incumbent, position.epoch)
+        for ordinal, section in enumerate(slow_sections(state)):
+            state = await slow_update(engine, state, section, compared, position, ordinal)
+            yield (state := notify_mechanisms(engine, state, epoch.position))
+
+
+def slow_sections(state: SearchState) -> list[Section]:
+    """The sections that a slow update rewrites, one after the other."""
+    return [section for section in state.incumbent.sections if section.mode == "slow"]
+
+
+async def slow_update(
+    engine: Engine, state: SearchState, section: Section, compared: EpochComparison, position: Position, ordinal: int
+) -> SearchState:
+    """Guidance for one slow section, through the gates like any edit; it never counts for patience.
+
+    Without a pair there is nothing to learn from, and nothing is asked.
+
+    Raises:
+        BudgetReached: a cap does not admit a call.
+    """
+    if not compared.pairs:
+        return state
+    engine.observer.stage("slow update", 1)
+    messages = slow_update_messages(
+        briefing(engine, state), section=section.name, limit=section.limit, pairs=comparison_views(engine, compared)
+    )
+    sample = (position.epoch, position.step, ordinal)
+
+    def check(reply: SlowUpdateReply) -> None:
+        (report,) = rewrite(state.incumbent, section.name, reply.guidance).results
+        if not report.applied and not report.repeats:
+            raise MalformedReply(report.message)
+
+    reply = await engine.optimizer.ask(SlowUpdateReply, messages, stage="slow update", sample=sample, check=check)
+    if reply is None or not reply.guidance.strip() or reply.guidance.strip() == section.text.strip():
+        return state
+    written = rewrite(state.incumbent, section.name, reply.guidance)
+    if not written.results[-1].applied:
+        engine.observer.note(f"slow update: {written.results[-1].message}")
+        return state
+    told: dict[str, JsonValue] = {"guidance": reply.guidance, "section": section.name}
+    patch = Patch((), written.document, told, f"guidance of {section.name}: {reply.guidance.strip()}")
+    return await settle_patch(
+        engine,
+        state,
+        patch,
+        [pair.example for pair in compared.pairs],
+        position,
+        gates=gates_for(engine.plan.gates, slow=True),
+    )
+
+
+def comparison_views(engine: Engine, compared: EpochComparison) -> list[PairView]:
+    """The pairs as the optimizer sees them: what changed, and the answers under the first and the last skill."""
+    plan, views = engine.plan, []
+    limit = plan.optimize.trajectory_limit
+    for i, pair in enumerate(compared.pairs, 1):
+        before = engine.rollouts.known(compared.first, pair.example)
+        after = engine.rollouts.known(compared.last, pair.example)
+        if before is None or after is None:
+            continue
+        views.append(
+            PairView(
+                tag=f"t{i}",
+                kind=pair.change,
+                inputs=visible_inputs(pair.example, limit),
+                before=visible_answer(plan, before, limit),
+                after=visible_answer(plan, after, limit),
+                gold=visible_gold(plan, pair.example),
+                feedback=visible_feedback(plan, after),
+            )
+        )
+    return views
+
+
+# Characters of an edit: the memory is about kinds of edits, so that the first words do.
+_EDIT = 160
+
+
+class MetaSkill(Mechanism):
+    """Let the optimizer keep a memory of what helped, across epochs."""
+
+    name = "meta_skill"
+
+    @classmethod
+    def from_plan(cls, plan: Plan) -> MetaSkill | None:
+        """Return the mechanism if `meta_skill` is on."""
+        return cls() if plan.optimize.meta_skill else None
+
+    async def epoch_end(self, engine: Engine, state: SearchState, epoch: Epoch) -> AsyncIterator[SearchState]:
+        """Yield the state with a new memory; after the last epoch nothing would read it."""
+        if epoch.decisions and epoch.position.epoch < epochs_of(engine.plan):
+            yield await meta_skill(engine, state, epoch.decisions, epoch.position)
+
+
+async def meta_skill(
+    engine: Engine, state: SearchState, decisions: Sequence[Mapping[str, JsonValue]], position: Position
+) -> SearchState:
+    """The state with a new memory, or the old one where the optimizer gave none.
+
+    An epoch in which nothing was proposed teaches nothing, so nothing is asked.
+    """
+    views = [view(record) for record in decisions]
+    if not any(each.edits for each in views):
+        return state
+    engine.observer.stage("meta skill", 1)
+    newest = take_fitting(views[::-1], _tokens, DECISIONS_LIMIT)[::-1]
+    messages = meta_skill_messages(
+        briefing(engine, state), decisions=newest, in_vain=not any(each.accepted for each in views)
+    )
+    reply = await engine.optimizer.ask(
+        MetaSkillReply, messages, stage="meta skill", sample=(position.epoch, position.step)
+    )
+    return state if reply is None else state.with_memory(meta=trim(reply.memory.strip(), MEMORY_LIMIT))
+
+
+def view(record: Mapping[str, JsonValue]) -> DecisionView:
+    """A decision's record as the optimizer is reminded of it: each proposed edit with its fate, a draft as a whole."""
+    number = record["decision"]
+    return DecisionView(
+        step=number if isinstance(number, int) else 0,
+        accepted=record["result"] == "accept",
+        edits=_edits(record),
+        outcome=str(record.get("reason", record["result"])),
+    )
+
+
+def _edits(record: Mapping[str, JsonValue]) -> list[tuple[str, str]]:
+    drafts = [each for each in objects_in(record.get("drafts")) if each.get("chosen")]
+    if drafts:
+        told = ("tokens", "cured", "of_failures", "broke", "of_rights")
+        return [
+            ("a draft of {} tokens, cured {} of {} and broke {} of {}".format(*(d[k] for k in told)), "")
+            for d in drafts
+        ]
+    fates = objects_in(record.get("fates"))
+    if fates:
+        return [
+            (shorten(str(each["edit"]), _EDIT), ": ".join(str(each[key]) for key in ("fate", "why") if key in each))
+            for each in fates
+        ]
+    rows = objects_in(record.get("suggestions") or record.get("edits"))
+    return [(shorten(f"{each.get('op')}: {each.get('text') or each.get('rule')}", _EDIT), "") for each in rows]
+
+
+def _tokens(decision: DecisionView) -> int:
+    return count_tokens(" ".join([decision.outcome, *(text for edit in decision.edits for text in edit)]))
