@@ -264,7 +264,7 @@ class Classifier:
         safe = not isinstance(node.type, nodes.NamedType)
         fix = Fix(whole, " = ", safe) if between.strip() == ":" else None
         place = Span(whole.start + colon, whole.start + colon + 1)
-        message, hint = "a value is given with `=`; `:` names a type", f"write `{name.text} =`"
+        message, hint = "`=` assigns a value; `:` precedes a type", f"write `{name.text} =`"
         self._error("SK013", place, message, hint=hint, fix=fix)
         return True
 

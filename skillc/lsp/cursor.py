@@ -9,7 +9,7 @@ from typing import Literal
 from skillc.language.forms import Form, SettingKind
 from skillc.language.kinds import Kind, kinds_in
 from skillc.syntax.outline import chunks, statement_at
-from skillc.syntax.reader import Derivation, Failure, read_prefix
+from skillc.syntax.reader import Derivation, Failure, parse_prefix
 from skillc.syntax.tokens import Token, opaque
 
 _WORD = re.compile(r"[^\W\d]\w*\Z")
@@ -116,7 +116,7 @@ def _prefix(text: str, start: int) -> tuple[str, Derivation] | None:
     if len(shown) > _CONTEXT:
         return None
     for _ in range(_ATTEMPTS):
-        found = read_prefix(shown)
+        found = parse_prefix(shown)
         if isinstance(found, Derivation):
             return shown, found
         shown = _repaired(shown, found)

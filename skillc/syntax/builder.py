@@ -1,7 +1,7 @@
-"""From the parser's rules to nodes: one method a rule, called as soon as the rule is complete.
+"""Build nodes from the parser's rules: one method for each rule, called when the rule is complete.
 
-Every token is kept by the grammar, so a node reaches from its first to its last child. A child is a token, a node,
-a tuple of nodes, or None for an optional part that is absent.
+The grammar keeps every token, so a node spans its first to its last child. A child is a token, a node, a tuple of
+nodes, or None for an absent optional part.
 """
 
 # ruff: noqa: D102 -- a method is named after its rule, which the grammar defines.
@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label
 from skillc.syntax import nodes
@@ -21,7 +21,7 @@ from skillc.syntax.source import Source, Span
 from skillc.syntax.tokens import Token, Tokens
 
 _ESCAPES_SHOWN = 5
-# The contextual lexer sees names where the grammar has room for nothing else.
+# The parser takes these words for names where it accepts nothing else.
 _RESERVED = {"and", "or", "not"}
 
 
@@ -31,18 +31,18 @@ RULES = (
     *("ratio", "logic", "comparison", "binary", "unary", "member", "call", "argument", "reference", "items", "group"),
     *("quantity", "unit", "money", "string", "text"),
 )
-"""The rules of the grammar that make something."""
+"""The rules of the grammar that build a value."""
 
 
 class Builder:
-    """Makes the nodes of one text.
+    """Builds the nodes of one text.
 
     Attributes:
-        diagnostics: mistakes in single tokens.
+        diagnostics: errors in single tokens.
     """
 
     def __init__(self, source: Source, places: Sequence[int], whole: Tokens) -> None:
-        """Get ready for a text whose i-th character is at `places[i]` in the source, which has the tokens `whole`."""
+        """Build a text whose i-th character is at `places[i]` in the source with the tokens `whole`."""
         self.source = source
         self.places = places
         self.diagnostics: list[Diagnostic] = []
@@ -80,7 +80,7 @@ class Builder:
             message = f"`{token.text}` is reserved and can't be a name"
             self._wrong("SK030", message, self._of(token), "choose another name")
         elif not token.text.isidentifier():
-            hint = "a name is made of letters, digits and `_`, and begins with a letter"
+            hint = "a name consists of letters, digits and `_`, and begins with a letter"
             self._wrong("SK022", f"`{token.text}` is not a name", self._of(token), hint)
         return token.text
 
@@ -120,7 +120,7 @@ class Builder:
 
     def _doc(self, span: Span) -> str | None:
         found = [self._above[span.start]] if span.start in self._above else []
-        # Blocks are finished before what they belong to, so the innermost statement has the first claim.
+        # Blocks are complete before their statements, so the innermost statement claims the comment.
         for i in range(bisect_left(self._lines, span.start), bisect_left(self._lines, span.end)):
             if self._lines[i] not in self._claimed:
                 self._claimed.add(self._lines[i])
@@ -184,7 +184,7 @@ class Builder:
         return nodes.List(self._span(children), tuple(c for c in children if _is_made(c)))
 
     def group(self, children: list[Any]) -> nodes.Node:
-        """The node inside, reaching over its parentheses: `(a + b) / 2` begins at the `(`."""
+        """Return the inner node with the span of its parentheses: `(a + b) / 2` begins at the `(`."""
         inner: nodes.Node = children[1]
         return replace(inner, span=self._span(children))
 
@@ -203,7 +203,7 @@ class Builder:
     def _number(self, token: Token, digits: str) -> Fraction:
         value = number_value(digits)
         if value is None:
-            self._wrong("SK009", "this number has more digits than any use of it needs", self._of(token))
+            self._wrong("SK009", "the number has too many digits", self._of(token))
             return Fraction(0)
         return value
 
@@ -213,10 +213,10 @@ class Builder:
         for start, end in wrong[:_ESCAPES_SHOWN]:
             base = token.start
             span = Span(self.places[base + start], self.places[base + end])
-            hint = r"a string knows `\"`, `\\`, `\n`, `\t`, `\r` and `\u{e9}`; write `\\` for a backslash"
-            # An unknown escape is kept as written, so the value stays the same.
+            hint = r"escapes are `\"`, `\\`, `\n`, `\t`, `\r` and `\u{e9}`; write `\\` for a backslash"
+            # The value of an unknown escape is its text, so the fix does not change it.
             fix = Fix(Span(span.start, span.start), "\\") if self.source.slice(span).startswith("\\") else None
-            self._wrong("SK008", f"unknown escape `{token.text[start:end]}`", span, hint, fix)
+            self._wrong("SK008", f"unknown escape sequence `{token.text[start:end]}`", span, hint, fix)
         return nodes.String(self._of(token), value)
 
     def text(self, children: list[Token]) -> nodes.Text:
@@ -227,11 +227,8 @@ def _is_made(child: Any) -> bool:
     return child is not None and not isinstance(child, Token)
 
 
-class _Parameters:
-    """The parameters with their parentheses; parameters alone would leave a span short, and may be none."""
+class _Parameters(NamedTuple):
+    """The parameters with their parentheses, whose span counts even without parameters."""
 
-    __slots__ = ("items", "span")
-
-    def __init__(self, span: Span, items: tuple[nodes.Parameter, ...]) -> None:
-        self.span = span
-        self.items = items
+    span: Span
+    items: tuple[nodes.Parameter, ...]

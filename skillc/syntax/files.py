@@ -155,7 +155,7 @@ def decode(name: str, data: bytes) -> str:
         SourceError: it is not a text, or not UTF-8.
     """
     if data.startswith(_ZIPS):
-        hint = 'unpack it, and take its text over with `use "./SKILL.md" as today`'
+        hint = 'unpack it, and import its sections with `use "./SKILL.md" as today`'
         raise SourceError(f"`{name}` is a zipped skill, not a program", hint=hint)
     for mark, encoding in _OTHER_MARKS.items():
         if data.startswith(mark):

@@ -1,4 +1,4 @@
-"""`parse`: from a source to its syntax tree and its mistakes of syntax. It never raises, whatever the text."""
+"""`parse`: from a source to its syntax tree and its syntax errors. It never raises, whatever the text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label
 from skillc.syntax import nodes
-from skillc.syntax.reader import Reading, read
+from skillc.syntax.reader import ParsedText, parse_tokens
 from skillc.syntax.source import Source, Span
 from skillc.syntax.tokens import Fault, Token, tokenize
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from skillc.conflict import Conflict
 
 _ZIP = "PK\x03\x04"
-_MERGED = "<<<<<<< "
+_CONFLICT_MARKER = "<<<<<<< "
 _CONFLICTS_SHOWN = 20
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A syntax tree and the mistakes of the text.
+    """A syntax tree and the syntax errors.
 
     Attributes:
-        program: every statement that could be read.
+        program: every statement that could be parsed.
         diagnostics: in the order of the text.
-        dropped: words of statements that could not be read. Something of this name may be declared, so a pass that
-            misses one of them reports nothing.
-        tokens: all tokens; of a text without mistakes without the newlines that end nothing.
+        dropped: words of statements that could not be parsed. They may declare names, so later passes report none of
+            these words as unknown.
+        tokens: all tokens; without syntax errors, newlines that end no statement are left out.
     """
 
     program: nodes.Program
@@ -43,45 +43,41 @@ class Parsed:
 
 
 def parse(source: Source) -> Parsed:
-    """Read a whole file.
-
-    A mistake costs at most its statement, and in most cases not even that.
-    """
+    """Parse a whole file. An error costs at most its statement, and usually not even that."""
     text = source.text
     if text.startswith(_ZIP):
-        return _unreadable(source, zipped(source))
+        return Parsed(nodes.Program(Span(0, len(text)), source, (), ()), (_zipped(source),))
     with collector_paused():
-        text, faults = _one_side(source) if _MERGED in text else (text, [])
+        text, faults = _resolve_conflicts(source) if _CONFLICT_MARKER in text else (text, [])
         tokens = tokenize(text)
         faults += [_fault(source, fault) for fault in tokens.faults]
-        found = read(source, tokens, range(len(text) + 1), tokens)
-        if isinstance(found, Reading):
+        found = parse_tokens(source, tokens, range(len(text) + 1), tokens)
+        if isinstance(found, ParsedText):
             statements, diagnostics, dropped = found.statements, [*faults, *found.diagnostics], frozenset[str]()
         else:
-            # Half as large as all the rest of the parser, and not needed for a sound program.
+            # Imported late: half of the parser's code, and not needed for a valid program.
             from skillc.syntax.recovery import recover
 
             recovered = recover(source, tokens)
             statements = tuple(recovered.statements)
             diagnostics, dropped = [*faults, *recovered.diagnostics], frozenset(recovered.dropped)
-        # Whatever an open text has swallowed may have been declared.
+        # What an unterminated text contains may have been declarations.
         swallowed = (fault.span for fault in tokens.faults if fault.kind == "unclosed")
         dropped = dropped.union(*(_NAME.findall(source.text, span.start, span.end) for span in swallowed))
     diagnostics.sort(key=lambda each: each.primary.span)
     program = nodes.Program(Span(0, len(text)), source, statements, tokens.comments)
-    shown = found.tokens if isinstance(found, Reading) else tuple(tokens.found)
-    return Parsed(program, tuple(diagnostics), dropped, shown)
+    read = found.tokens if isinstance(found, ParsedText) else tuple(tokens.found)
+    return Parsed(program, tuple(diagnostics), dropped, read)
 
 
-def zipped(source: Source) -> Diagnostic:
-    """The message for an agent skill in its packed form, which has the same suffix."""
+def _zipped(source: Source) -> Diagnostic:
     message = f"`{source.name}` is a zipped skill, not a program"
-    hint = 'unpack it, and take its text over with `use "./SKILL.md" as today`'
+    hint = 'unpack it, and import its sections with `use "./SKILL.md" as today`'
     return Diagnostic("SK025", message, Label(source, Span(0, min(4, len(source.text)))), hint=hint)
 
 
-def _one_side(source: Source) -> tuple[str, list[Diagnostic]]:
-    """The text with one side of each conflict that a merge left in it, and the message for each."""
+def _resolve_conflicts(source: Source) -> tuple[str, list[Diagnostic]]:
+    """Return the text with our side of each merge conflict, and a diagnostic for each."""
     from skillc.conflict import conflicts, keep_ours
 
     found = list(conflicts(source.text))
@@ -90,38 +86,34 @@ def _one_side(source: Source) -> tuple[str, list[Diagnostic]]:
 
 def _conflict(source: Source, found: Conflict) -> Diagnostic:
     others = (
-        Label(source, Span(*found.between), "the other side begins"),
-        Label(source, Span(*found.end), "and ends"),
+        Label(source, Span(*found.between), "their side begins here"),
+        Label(source, Span(*found.end), "the conflict ends here"),
     )
-    hint = "keep one side, or make one of both, and remove the three marks"
+    hint = "keep one side, or combine both, and remove the three markers"
     primary = Label(source, Span(*found.begin))
-    return Diagnostic("SK032", "a git merge left both sides of this place", primary, secondary=others, hint=hint)
-
-
-def _unreadable(source: Source, why: Diagnostic) -> Parsed:
-    return Parsed(nodes.Program(Span(0, len(source.text)), source, (), ()), (why,))
+    return Diagnostic("SK032", "unresolved merge conflict", primary, secondary=others, hint=hint)
 
 
 def _fault(source: Source, fault: Fault) -> Diagnostic:
     start = fault.span.start
     opening = Span(start, start + 3)
     if fault.kind == "fence" and fault.fence:
-        message = 'the closing `"""` must stand on a line of its own'
+        message = 'the closing `"""` must be on a separate line'
         label = Label(source, opening, "the text begins here")
-        # The line of a closing fence is no part of a text, so this changes nothing of it.
+        # The line of the closing fence is not part of the text, so the text stays the same.
         begin = source.text.rfind("\n", 0, fault.fence.start) + 1
         line = source.text[begin : fault.fence.start]
         fix = Fix(Span(fault.fence.start, fault.fence.start), "\n" + line[: len(line) - len(line.lstrip())])
         hint = "begin a new line before it"
         return Diagnostic("SK007", message, Label(source, fault.fence), secondary=(label,), hint=hint, fix=fix)
-    seen = (Label(source, fault.fence, "this begins another text"),) if fault.fence else ()
-    hint = 'close it with `"""` on a line of its own'
-    return Diagnostic("SK006", 'this `"""` is never closed', Label(source, opening), secondary=seen, hint=hint)
+    seen = (Label(source, fault.fence, "another text begins here"),) if fault.fence else ()
+    hint = 'close it with `"""` on a separate line'
+    return Diagnostic("SK006", 'unclosed `"""`', Label(source, opening), secondary=seen, hint=hint)
 
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Nothing that parsing and formatting make is garbage, and looking for some takes longer than both."""
+    """Disable garbage collection: parsing and formatting create no cycles, and the search takes longer than both."""
     running = gc.isenabled()
     gc.disable()
     try:

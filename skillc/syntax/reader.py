@@ -1,7 +1,7 @@
-"""One attempt to read one text: the parser's loop over the grammar's tables.
+"""The LALR parser: its loop over the grammar's tables.
 
-It also decides which newlines end a statement: none in brackets or behind an operator. That a line which begins with an
-operator or a `{` continues the one before is part of the grammar's `_END`.
+It also decides which newlines end a statement: none inside brackets or after an operator. The grammar's `_END` already
+covers that a line which begins with an operator or a `{` continues the one before.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from skillc.syntax.source import Source
 from skillc.syntax.tokens import WORDS, Token, Tokens, table, tokenize
 
 DEPTH_LIMIT = 100
-"""How deep brackets and operators may nest; later passes walk the tree by recursion."""
+"""Maximum nesting of brackets and operators; later passes walk the tree by recursion."""
 
 LENGTH_LIMIT = 10_000
-"""How many operators of arithmetic may follow each other, as in `a + b * c - d`, which has three."""
+"""Maximum number of consecutive arithmetic operators; `a + b * c - d` has three."""
 
-GOES_ON = frozenset(("EQUAL", "COMMA", "COLON", "VBAR", "COMPARE", "SIGN", "SCALE", "DOT", "AND", "OR", "NOT"))
-"""Kinds of tokens behind which a newline ends nothing."""
+CONTINUES = frozenset(("EQUAL", "COMMA", "COLON", "VBAR", "COMPARE", "SIGN", "SCALE", "DOT", "AND", "OR", "NOT"))
+"""Kinds of tokens after which a newline does not end the statement."""
 
 OPENERS = frozenset(("LPAR", "LSQB", "LBRACE"))
 CLOSERS = frozenset(("RPAR", "RSQB", "RBRACE"))
 OPERANDS = frozenset(("NAME", "NUMBER", "MONEY", "STRING", "TEXT", "PERCENT", "RPAR", "RSQB"))
-"""Kinds that end an operand: a sign behind one joins two operands, any other belongs to the next operand."""
+"""Kinds that end an operand: a sign after one is binary, any other sign is unary."""
 
 _WORDS = frozenset(WORDS.values())
-_AFRESH = frozenset(("COMMA", "COLON", "EQUAL", "AND", "OR", "VBAR", "_END"))
-_COUNTED = _AFRESH | OPENERS | CLOSERS | {"SIGN", "SCALE", "DOT", "NOT", "COMPARE"}
+_RESETS = frozenset(("COMMA", "COLON", "EQUAL", "AND", "OR", "VBAR", "_END"))
+_COUNTED = _RESETS | OPENERS | CLOSERS | {"SIGN", "SCALE", "DOT", "NOT", "COMPARE"}
 
 Makers = Mapping[str, Callable[[list[Any]], Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """Tokens that the grammar derives.
+    """A derivation of tokens by the grammar.
 
     Attributes:
-        value: what the makers made of all of them; None if the tokens only begin a program.
-        tokens: those that were read, without newlines that end nothing.
+        value: the value that the makers built; None if the tokens are only a prefix of a program.
+        tokens: the tokens, without newlines that end no statement.
         accepts: the kinds that may come next.
     """
 
@@ -54,8 +54,8 @@ class Derivation:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """A text that was read to its end."""
+class ParsedText:
+    """A text without syntax errors, apart from those within single tokens."""
 
     statements: tuple[nodes.Statement, ...]
     diagnostics: tuple[Diagnostic, ...]
@@ -64,14 +64,14 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Where reading stopped.
+    """The position at which parsing stopped.
 
     Attributes:
-        at: the token that can't be there; its kind is `CHARACTER` if nothing begins so, `DEEP` if the nesting is too
-            deep, `LONG` if too many operators follow each other, `$END` at the end.
-        accepts: the kinds that could have been there.
+        at: the unexpected token; its kind is `CHARACTER` if no token begins with its character, `DEEP` if the nesting
+            is too deep, `LONG` if too many operators follow each other, `$END` at the end.
+        accepts: the kinds that were expected.
         last: the token before.
-        opened: the brackets that were open, outermost first.
+        opened: the open brackets, outermost first.
     """
 
     at: Token
@@ -80,22 +80,22 @@ class Failure:
     opened: tuple[Token, ...]
 
 
-def read(source: Source, lexed: Tokens, places: Sequence[int], whole: Tokens) -> Reading | Failure:
-    """Read a text.
+def parse_tokens(source: Source, tokens: Tokens, places: Sequence[int], whole: Tokens) -> ParsedText | Failure:
+    """Parse a text.
 
     Args:
-        source: what it is a part of.
-        lexed: the text.
+        source: the source that contains it.
+        tokens: its tokens.
         places: the offset in the source of each of its characters, and one more for the end.
         whole: the tokens of the source, for the documentation.
     """
     builder = Builder(source, places, whole)
-    found = derive(lexed.found, builder.makers)
-    return found if isinstance(found, Failure) else Reading(found.value, tuple(builder.diagnostics), found.tokens)
+    found = derive(tokens.found, builder.makers)
+    return found if isinstance(found, Failure) else ParsedText(found.value, tuple(builder.diagnostics), found.tokens)
 
 
-def read_prefix(text: str) -> Derivation | Failure:
-    """Read a text that may break off anywhere between two tokens: for completion."""
+def parse_prefix(text: str) -> Derivation | Failure:
+    """Parse a text that may end between any two tokens, for completion."""
     return derive(tokenize(text, whole=False).found[:-1])
 
 
@@ -107,9 +107,8 @@ class _Rule:
     """A rule of the grammar.
 
     Attributes:
-        name: its maker; empty if its only child stays as it is, `_` if its children become those of another rule.
-        children: 1 for each that is a token or a made one, 2 for those of another rule, 0 for an absent one; empty if
-            all are 1.
+        name: its maker; empty if its only child is kept, `_` if its children become those of another rule.
+        children: 1 for a token or a value, 2 for the children of another rule, 0 for an absent one; empty if all are 1.
     """
 
     name: str
@@ -123,7 +122,7 @@ _Step = int | _Rule
 
 @cache
 def _states() -> tuple[list[dict[str, _Step]], int]:
-    """What each state does on each kind, the state to go to or the rule that is complete; and the final state."""
+    """Return for each state its step on each kind, a next state or a complete rule; and the final state."""
     rules = []
     for name, origin, *children in table()["rules"]:
         given = tuple(each for each in children if each)
@@ -136,12 +135,12 @@ def _states() -> tuple[list[dict[str, _Step]], int]:
 
 
 class _Level:
-    """The part of an expression between two brackets.
+    """Counters for the part of an expression between two brackets.
 
     Attributes:
-        deep: the signs, dots and calls of the current operand, each of which nests it once more.
+        deep: signs, dots and calls of the current operand, each of which adds a level.
         nots: the `not` of the current condition.
-        long: the operators of arithmetic that follow each other.
+        long: consecutive arithmetic operators.
     """
 
     __slots__ = ("deep", "long", "nots")
@@ -154,8 +153,8 @@ def derive(tokens: Iterable[Token], makers: Makers | None = None) -> Derivation 
     """Run the parser.
 
     Args:
-        tokens: of a program if the last is `$END`, else of the beginning of one.
-        makers: for each rule what makes a value of those of its children; None makes no values.
+        tokens: a program if the last is `$END`, else the beginning of one.
+        makers: build the value of each rule from the values of its children; None builds no values.
     """
     table, final = _states()
     states, values = [0], list[Any]()
@@ -166,7 +165,8 @@ def derive(tokens: Iterable[Token], makers: Makers | None = None) -> Derivation 
     for token in tokens:
         kind = token.kind
         if kind == "_END":
-            if token.text != ";" and _goes_on(opened, last):
+            in_brackets = bool(opened) and opened[-1].kind != "LBRACE"
+            if token.text != ";" and (in_brackets or (last is not None and last.kind in CONTINUES)):
                 continue
         elif kind in _WORDS and kind not in (actions := table[states[-1]]) and "NAME" in actions:
             token, kind = token.of_kind("NAME"), "NAME"
@@ -197,14 +197,8 @@ def derive(tokens: Iterable[Token], makers: Makers | None = None) -> Derivation 
     return Derivation(None, tuple(read), _accepts(states))
 
 
-def _goes_on(opened: list[Token], last: Token | None) -> bool:
-    if opened and opened[-1].kind != "LBRACE":
-        return True
-    return last is not None and last.kind in GOES_ON
-
-
 def _make(rule: _Rule, values: list[Any], makers: Makers) -> None:
-    """Replace the values of a rule's children by the rule's own."""
+    """Replace the values of a rule's children with the rule's value."""
     first = len(values) - rule.size
     children = values[first:]
     if rule.children:
@@ -218,7 +212,7 @@ def _make(rule: _Rule, values: list[Any], makers: Makers) -> None:
             elif children:
                 children += next(given)
             else:
-                # A list that grows to the right is not copied each time.
+                # Do not copy a list that grows to the right each time.
                 children = next(given)
     del values[first:]
     values.append(children if rule.name == "_" else makers[rule.name](children))
@@ -230,7 +224,7 @@ def _accepts(states: list[int]) -> frozenset[str]:
 
 
 def _takes(states: list[int], kind: str) -> bool:
-    """Whether the parser can shift a token of a kind."""
+    """Return whether the parser can shift a token of a kind."""
     table, final = _states()
     states = list(states)
     while True:
@@ -245,9 +239,9 @@ def _takes(states: list[int], kind: str) -> bool:
 
 
 def _counted(kind: str, token: Token, before: Token | None, opened: list[Token], levels: list[_Level]) -> int:
-    """Count a token that nests, or that ends a nesting; return the change of the depth.
+    """Count a token that adds or removes levels; return the change of the depth.
 
-    An operator ends the operand before it, so that `-a + -b + -c` is long and not deep.
+    An operator ends the operand before it, so `-a + -b + -c` is long but not deep.
     """
     level = levels[-1]
     joins = kind == "SCALE" or (kind == "SIGN" and before is not None and before.kind in OPERANDS)
@@ -255,7 +249,7 @@ def _counted(kind: str, token: Token, before: Token | None, opened: list[Token],
         gone, level.deep = level.deep, 0
         level.long = level.long + 1 if joins else 0
         return -gone
-    if kind in _AFRESH:
+    if kind in _RESETS:
         gone = level.deep + level.nots
         level.deep = level.nots = level.long = 0
         return -gone

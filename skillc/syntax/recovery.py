@@ -1,4 +1,4 @@
-"""Recovery from mistakes: chunk by chunk, and within a chunk by repairing or dropping one statement at a time."""
+"""Error recovery: chunk by chunk, and within a chunk by repairing or dropping one statement at a time."""
 
 from __future__ import annotations
 
@@ -7,27 +7,28 @@ from dataclasses import dataclass, field
 
 from skillc.diagnostics.diagnostic import Diagnostic, Label
 from skillc.syntax import nodes
-from skillc.syntax.mistakes import Mistake, Situation, explain
-from skillc.syntax.mistakes.situation import Draft
+from skillc.syntax.mistakes import ErrorContext, explain
+from skillc.syntax.mistakes.context import PatchedText
 from skillc.syntax.outline import chunks, statement_at
-from skillc.syntax.reader import Failure, Reading, read
+from skillc.syntax.reader import Failure, ParsedText, parse_tokens
 from skillc.syntax.source import Source, Span
 from skillc.syntax.tokens import Tokens, tokenize
 
 MISTAKES_LIMIT = 100
-"""The number of mistakes after which the rest of a file is not read."""
+"""Syntax errors after which the rest of a file is not parsed."""
 
-_WORK = 400_000
+_CHARACTERS_LIMIT = 400_000
+"""Characters that may be parsed again for one chunk."""
 _HEAD = re.compile(r"[^={(:]*")
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(slots=True)
 class Recovered:
-    """The parts of a text with mistakes that could be read.
+    """The valid parts of a text with syntax errors.
 
     Attributes:
-        dropped: the words and names of dropped statements; references to them are not reported too.
+        dropped: the words and names of dropped statements; unknown names among them are not reported.
     """
 
     statements: list[nodes.Statement] = field(default_factory=list)
@@ -36,62 +37,60 @@ class Recovered:
 
 
 def recover(source: Source, whole: Tokens) -> Recovered:
-    """Read a source that can't be read as a whole."""
+    """Parse a source with syntax errors."""
     found, text = Recovered(), whole.text
     for start, end in chunks(text):
         if len(found.diagnostics) >= MISTAKES_LIMIT:
-            message = f"more than {MISTAKES_LIMIT} mistakes; the rest of the file was not read"
+            message = f"more than {MISTAKES_LIMIT} syntax errors; the rest of the file was not parsed"
             place = Span(start, text.find("\n", start, end) if "\n" in text[start:end] else end)
             found.diagnostics.append(Diagnostic("SK011", message, Label(source, place)))
             found.dropped.update(_NAME.findall(text, start))
             break
-        _Chunk(Draft(source, text[start:end], range(start, end + 1)), whole, found).read()
+        _Chunk(PatchedText(source, text[start:end], range(start, end + 1)), whole, found).read()
     return found
 
 
 class _Chunk:
-    """The reading of one chunk. Each attempt reads a repaired or smaller draft."""
+    """Parses one chunk. Each attempt parses a repaired or smaller draft."""
 
-    def __init__(self, draft: Draft, whole: Tokens, found: Recovered) -> None:
+    def __init__(self, draft: PatchedText, whole: Tokens, found: Recovered) -> None:
         self.draft = draft
         self.whole = whole
         self.found = found
-        self._told: set[int] = set()
+        self._reported: set[int] = set()
         self._repaired: set[tuple[str, int]] = set()
 
     def read(self) -> None:
-        """Read the chunk and add the results."""
-        # Each attempt reads the whole chunk: a huge one gets few.
-        for _ in range(max(2, min(60, _WORK // max(1, len(self.draft.text))))):
-            lexed = tokenize(self.draft.text, whole=False)
-            outcome = read(self.draft.source, lexed, self.draft.places, self.whole)
-            if isinstance(outcome, Reading):
+        """Parse the chunk and add the results."""
+        # Each attempt parses the whole chunk, so a huge one gets few attempts.
+        for _ in range(max(2, min(60, _CHARACTERS_LIMIT // max(1, len(self.draft.text))))):
+            tokens = tokenize(self.draft.text, whole=False)
+            outcome = parse_tokens(self.draft.source, tokens, self.draft.places, self.whole)
+            if isinstance(outcome, ParsedText):
                 self.found.statements.extend(outcome.statements)
                 self.found.diagnostics.extend(outcome.diagnostics)
                 return
-            self._go_on(outcome)
+            self._repair(outcome)
         self.found.dropped.update(_NAME.findall(self.draft.text))
 
-    def _go_on(self, failure: Failure) -> None:
+    def _repair(self, failure: Failure) -> None:
+        """Report a failure once for each statement; apply its repair, or else drop the statement."""
         text = self.draft.text
         place = statement_at(text, _anchor(text, failure))
-        mistake = explain(Situation(self.draft, failure, place))
-        span = mistake.diagnostic.primary.span
-        told = self.draft.places[place[0]]
-        if mistake.repair and (mistake.diagnostic.code, span.start) not in self._repaired:
-            self._repaired.add((mistake.diagnostic.code, span.start))
-            self._tell(mistake, told)
-            self.draft = self.draft.edited(mistake.repair)
-            return
-        if told not in self._told:
-            self._tell(mistake, told)
-        self._give_up(place, failure)
+        mistake = explain(ErrorContext(self.draft, failure, place))
+        statement = self.draft.places[place[0]]
+        key = (mistake.diagnostic.code, mistake.diagnostic.primary.span.start)
+        repairable = bool(mistake.repair) and key not in self._repaired
+        if repairable or statement not in self._reported:
+            self.found.diagnostics.append(mistake.diagnostic)
+            self._reported.add(statement)
+        if repairable:
+            self._repaired.add(key)
+            self.draft = self.draft.patched(mistake.repair)
+        else:
+            self._drop(place, failure)
 
-    def _tell(self, mistake: Mistake, statement: int) -> None:
-        self.found.diagnostics.append(mistake.diagnostic)
-        self._told.add(statement)
-
-    def _give_up(self, place: tuple[int, int], failure: Failure) -> None:
+    def _drop(self, place: tuple[int, int], failure: Failure) -> None:
         text = self.draft.text
         if not text[place[0] : place[1]].strip():
             place = (failure.at.start, failure.at.end)
@@ -103,7 +102,7 @@ class _Chunk:
 
 
 def _anchor(text: str, failure: Failure) -> int:
-    """A place inside the statement at fault: a token that ends a statement is not part of it."""
+    """Return an offset inside the statement with the error; a token that ends a statement is not part of it."""
     if failure.at.kind in ("_END", "RBRACE", "$END") and failure.last:
         return failure.last.start
     return min(failure.at.start, max(0, len(text) - 1))

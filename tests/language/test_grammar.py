@@ -6,7 +6,7 @@ import pytest
 
 from grammar import make
 from skillc.syntax.builder import RULES
-from skillc.syntax.mistakes.situation import HIDDEN, WORDS
+from skillc.syntax.mistakes.context import HIDDEN, WORDS
 from skillc.syntax.tokens import terminals
 
 TEXT = make.GRAMMAR.read_text("utf-8")

@@ -91,7 +91,7 @@ def test_no_name_holds_what_is_not_seen(sign: str) -> None:
 def test_a_mark_apart_from_its_letter_is_joined() -> None:
     text = "metric e\u0301te = exact_match(team)"
     found = parse(Source("a.skill", text)).diagnostics[0]
-    assert found.message == "the combining acute accent (U+0301) stands apart from its letter"
+    assert found.message == "the combining acute accent (U+0301) is separate from its letter"
     assert found.fix is not None
     assert found.fix.text == "é"
     span = found.fix.span

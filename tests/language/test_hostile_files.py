@@ -20,7 +20,7 @@ def limited() -> None:
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+    resource.setrlimit(resource.RLIMIT_CPU, (15, 15))
 
 
 def skillc(*arguments: str | bytes, cwd: Path, redirect: str = "", limit: bool = False) -> subprocess.CompletedProcess:
@@ -40,12 +40,12 @@ def skillc(*arguments: str | bytes, cwd: Path, redirect: str = "", limit: bool =
     )
 
 
-def told(done: subprocess.CompletedProcess) -> str:
-    said = (done.stdout + done.stderr).decode("utf-8", "replace")
-    assert "Traceback" not in said, said
-    assert "bug in skillc" not in said, said
-    assert "\x1b" not in said
-    return said
+def output(done: subprocess.CompletedProcess) -> str:
+    text = (done.stdout + done.stderr).decode("utf-8", "replace")
+    assert "Traceback" not in text, text
+    assert "bug in skillc" not in text, text
+    assert "\x1b" not in text
+    return text
 
 
 # ---- files that are no program --------------------------------------------------------------------
@@ -72,7 +72,7 @@ def test_a_file_that_is_no_program(name: str, tmp_path: Path) -> None:
     (tmp_path / "a.skill").write_bytes(data)
     done = skillc("check", "a.skill", cwd=tmp_path)
     assert done.returncode == 2
-    assert wanted in told(done)
+    assert wanted in output(done)
 
 
 @pytest.mark.parametrize("verb", [["check"], ["plan"], ["compile", "--offline"]])
@@ -80,7 +80,7 @@ def test_each_verb_that_reads_a_program_says_so(verb: list[str], tmp_path: Path)
     (tmp_path / "a.skill").write_bytes(b"PK\x03\x04a")
     done = skillc(*verb, "a.skill", cwd=tmp_path)
     assert done.returncode == 2
-    assert "is a zipped skill" in told(done)
+    assert "is a zipped skill" in output(done)
 
 
 @POSIX
@@ -100,7 +100,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
     for name, wanted in cases.items():
         done = skillc("check", name, cwd=tmp_path)
         assert done.returncode == 2, name
-        assert wanted in told(done), name
+        assert wanted in output(done), name
 
 
 @POSIX
@@ -110,26 +110,26 @@ def test_a_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         bound.bind("s.skill")
         done = skillc("check", "s.skill", cwd=tmp_path)
     assert done.returncode == 2
-    assert "is a device or a pipe" in told(done)
+    assert "is a device or a pipe" in output(done)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
 @pytest.mark.parametrize("name", [b"a\nb.skill", b"a\x1b[31mb.skill", b"a\xff.skill", "a\u202eb.skill".encode()])
-@pytest.mark.parametrize("style", ["text", "concise", "json", "sarif", "github"])
-def test_hostile_names_of_files(name: bytes, style: str, tmp_path: Path) -> None:
+def test_hostile_names_of_files(name: bytes, tmp_path: Path) -> None:
     place = os.path.join(os.fsencode(tmp_path), name)
     Path(os.fsdecode(place)).write_text("language 1\nmetric a = )", "utf-8")
-    done = skillc("check", name, "--format", style, cwd=tmp_path)
-    assert done.returncode == 1
-    assert "SK004" in told(done)
+    for style in ("text", "concise", "json", "sarif", "github"):
+        done = skillc("check", name, "--format", style, cwd=tmp_path)
+        assert done.returncode == 1
+        assert "SK004" in output(done)
     Path(os.fsdecode(place)).unlink()
-    done = skillc("check", name, "--format", style, cwd=tmp_path)
+    done = skillc("check", name, cwd=tmp_path)
     assert done.returncode == 2
-    assert "there is no file" in told(done)
+    assert "there is no file" in output(done)
     # A path in a message of every verb, not of `check` alone.
     done = skillc("plan", name, cwd=tmp_path)
     assert done.returncode == 2
-    assert "\u202e" not in told(done)
+    assert "\u202e" not in output(done)
 
 
 # ---- streams --------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     (tmp_path / "a.skill").write_text("language 1\nmetric a = )", "utf-8")
     done = skillc("check", "a.skill", cwd=tmp_path, redirect=">/dev/full")
     assert done.returncode == 2
-    assert told(done).startswith("error: the output can't be written: no space left on device")
+    assert output(done).startswith("error: the output can't be written: no space left on device")
     assert skillc("plan", "missing.skill", cwd=tmp_path, redirect="2>/dev/full").returncode == 2
 
 
@@ -149,7 +149,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
 def test_closed_streams(redirect: str, status: int, tmp_path: Path) -> None:
     (tmp_path / "a.skill").write_text("language 1\nmetric a = )", "utf-8")
     done = skillc("check", "a.skill", cwd=tmp_path, redirect=redirect)
-    told(done)
+    output(done)
     assert done.returncode == status
 
 
@@ -169,39 +169,40 @@ def test_terminals_of_any_encoding(encoding: str, tmp_path: Path, monkeypatch: p
     (tmp_path / "a.skill").write_text("language 1\nmetric größe数 = )", "utf-8")
     done = skillc("check", "a.skill", cwd=tmp_path)
     assert done.returncode == 1
-    assert "SK004" in told(done)
+    assert "SK004" in output(done)
 
 
 # ---- large and deep texts -------------------------------------------------------------------------
 
-MILLION = 1_000_000
+SIZE = 500_000
+# At this size a time that grows with the square of the length is far beyond the limit of CPU time.
 LARGE = {
-    "a string": 'rubric r = "' + "a" * 5 * MILLION + '"',
-    "a text": 'rubric r = """' + "a" * 5 * MILLION + '"""',
-    "an open string": 'rubric r = "' + "a" * 5 * MILLION,
-    "a name": "metric " + "a" * 5 * MILLION + " = 1",
-    "a number": "metric a = " + "9" * 5 * MILLION,
-    "a comment": "# " + "a" * 5 * MILLION,
-    "a sum": "metric a = " + "1 + " * (5 * MILLION // 4) + "1",
-    "spaces": "metric a =" + " " * 5 * MILLION + "1",
-    "comments": "# a\n" * (MILLION // 10),
-    "documentation": "/// a\n" * (MILLION // 10),
-    "blank lines": "\n" * 4 * MILLION + "metric a = right",
-    "line ends of windows": "\r\n" * 2 * MILLION,
-    "carriage returns": "\r" * MILLION,
-    "hidden characters": "# " + "\u202e" * MILLION,
-    "brackets": "([{" * (MILLION // 4),
-    "mistakes": "a @\n" * MILLION,
+    "a string": 'rubric r = "' + "a" * SIZE + '"',
+    "a text": 'rubric r = """' + "a" * SIZE + '"""',
+    "an open string": 'rubric r = "' + "a" * SIZE,
+    "a name": "metric " + "a" * SIZE + " = 1",
+    "a number": "metric a = " + "9" * SIZE,
+    "a comment": "# " + "a" * SIZE,
+    "a sum": "metric a = " + "1 + " * (SIZE // 4) + "1",
+    "spaces": "metric a =" + " " * SIZE + "1",
+    "comments": "# a\n" * (SIZE // 20),
+    "documentation": "/// a\n" * (SIZE // 20),
+    "blank lines": "\n" * SIZE + "metric a = right",
+    "line ends of windows": "\r\n" * (SIZE // 2),
+    "carriage returns": "\r" * (SIZE // 5),
+    "hidden characters": "# " + "\u202e" * (SIZE // 5),
+    "brackets": "([{" * (SIZE // 20),
+    "mistakes": "a @\n" * (SIZE // 5),
 }
 
 
 @POSIX
 @pytest.mark.parametrize("name", LARGE)
-def test_large_texts_take_little(name: str, tmp_path: Path) -> None:
+def test_large_texts_take_linear_time(name: str, tmp_path: Path) -> None:
     (tmp_path / "a.skill").write_bytes((PROGRAM + LARGE[name] + "\n").encode())
     done = skillc("check", "a.skill", "--format", "concise", cwd=tmp_path, limit=True)
     assert done.returncode == 1
-    assert len(told(done)) < 50_000
+    assert len(output(done)) < 50_000
 
 
 DEEP = 10_000
@@ -222,11 +223,11 @@ def test_ten_thousand_levels(name: str, tmp_path: Path) -> None:
     (tmp_path / "a.skill").write_text(PROGRAM + NESTED[name], "utf-8")
     done = skillc("check", "a.skill", "--format", "concise", cwd=tmp_path, limit=os.name != "nt")
     assert done.returncode == 1
-    assert "nested more than 100 deep" in told(done)
+    assert "nested more than 100 deep" in output(done)
 
 
 def test_a_union_of_ten_thousand_is_wide_and_not_deep(tmp_path: Path) -> None:
     labels = " | ".join(f'"l{i}"' for i in range(DEEP))
     (tmp_path / "a.skill").write_text(f"{PROGRAM}task {{ input a: text; output team: {labels} }}", "utf-8")
     done = skillc("check", "a.skill", "--format", "concise", cwd=tmp_path)
-    assert "SK010" not in told(done)
+    assert "SK010" not in output(done)

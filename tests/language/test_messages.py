@@ -1,4 +1,4 @@
-"""Each mistake that people bring from elsewhere has a message of its own, with its place and the way out."""
+"""Each error that people bring from other languages has its own message, with its location and its fix."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from skillc.syntax.source import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What is said of a text: at which words, and how they are mended (None: nobody can know what was meant)."""
+class Case:
+    """The diagnostic of a text, the words that it points at, and their replacement (None: the intent is unclear)."""
 
     name: str
     text: str
@@ -28,41 +28,41 @@ class Told:
 _WHEN = "in a metric a condition counts as 0 or 1: `(when) * a + (not when) * b`"
 _CHAIN = "0.2 < candidate.correct < 0.9"
 
-TOLD = (
-    Told(
+CASES = (
+    Case(
         "commas in blocks",
         "budget { epochs = 4, cost = $3 }",
         "SK012",
         "statements are not separated by commas",
         ",",
-        "put each on a line of its own, or write `;`",
+        "write each on a separate line, or write `;`",
         ";",
     ),
-    Told(
+    Case(
         "`:` for `=`",
         "section rules { limit: 800 tokens }",
         "SK013",
-        "a value is given with `=`; `:` names a type",
+        "`=` assigns a value; `:` precedes a type",
         ":",
         "write `limit =`",
         " =",
     ),
-    Told(
+    Case(
         "`=` for `==`",
         'metric a = team = "billing"',
         "SK014",
         "`=` does not compare",
         "=",
-        "write `==` to compare; one `=` gives a name its value",
+        "write `==` to compare; `=` assigns a value",
         "==",
     ),
-    Told("`&&`", "gate a = x && y", "SK015", "`&&` is not an operator", "&&", "write `and`", "and"),
-    Told("`||`", "gate a = x || y", "SK015", "`||` is not an operator", "||", "write `or`", "or"),
-    Told("`!`", "gate a = !x", "SK015", "`!` is not an operator", "!", "write `not`", "not "),
-    Told("`=>`", "gate a = x => 3", "SK016", "`=>` is not an operator", "=>", "write `>=`", ">="),
-    Told("`≥`", "gate a = x ≥ 3", "SK016", "`≥` is not an operator", "≥", "write `>=`", ">="),
-    Told("`≤`", "gate a = x ≤ 3", "SK016", "`≤` is not an operator", "≤", "write `<=`", "<="),
-    Told(
+    Case("`&&`", "gate a = x && y", "SK015", "`&&` is not an operator", "&&", "write `and`", "and"),
+    Case("`||`", "gate a = x || y", "SK015", "`||` is not an operator", "||", "write `or`", "or"),
+    Case("`!`", "gate a = !x", "SK015", "`!` is not an operator", "!", "write `not`", "not "),
+    Case("`=>`", "gate a = x => 3", "SK016", "`=>` is not an operator", "=>", "write `>=`", ">="),
+    Case("`≥`", "gate a = x ≥ 3", "SK016", "`≥` is not an operator", "≥", "write `>=`", ">="),
+    Case("`≤`", "gate a = x ≤ 3", "SK016", "`≤` is not an operator", "≤", "write `<=`", "<="),
+    Case(
         "a < x < b",
         program(f"gate g = {_CHAIN}"),
         "SK312",
@@ -72,70 +72,70 @@ TOLD = (
         "0.2 < candidate.correct and candidate.correct < 0.9",
         whole=True,
     ),
-    Told("x ? a : b", "metric a = x ? y : z", "SK017", "there is no `? :`", "?", _WHEN),
-    Told(
+    Case("x ? a : b", "metric a = x ? y : z", "SK017", "the language has no `? :`", "?", _WHEN),
+    Case(
         "if",
         "metric a = y if x else z",
         "SK017",
-        "there is no `if`",
+        "the language has no `if`",
         "if",
         f"{_WHEN}; a gate is itself a condition",
     ),
-    Told(
+    Case(
         "an if statement",
         "if x > 3 {\n}",
         "SK017",
-        "there is no `if`",
+        "the language has no `if`",
         "if",
         f"{_WHEN}; a gate is itself a condition",
     ),
-    Told(
+    Case(
         "single quotes",
         "model a = 'openai/x'",
         "SK018",
-        "single quotes do not hold a text",
+        "single quotes can't delimit a string",
         "'openai/x'",
         'write `"openai/x"`',
         '"openai/x"',
     ),
-    Told(
+    Case(
         "curly quotes",
         "model a = “openai/x”",
         "SK018",
-        "curly quotes do not hold a text",
+        "curly quotes can't delimit a string",
         "“openai/x”",
         'write `"openai/x"`',
         '"openai/x"',
     ),
-    Told("`//`", "goal a = b // why", "SK019", "`//` does not begin a comment", "//", "write `#`", "#"),
-    Told(
+    Case("`//`", "goal a = b // why", "SK019", "`//` does not begin a comment", "//", "write `#`", "#"),
+    Case(
         "`/* */`",
         "goal a = b /* why */",
         "SK019",
-        "`/* */` does not make a comment",
+        "block comments are not supported",
         "/*",
-        "write `#` before each line of it",
+        "write `#` before each line",
         "# why",
     ),
-    Told(
+    Case(
         "`€3`",
         "budget { cost = €3 }",
         "SK020",
-        "money is counted in dollars, not in `€`",
+        "amounts are in dollars, not in `€`",
         "€3",
-        "write the amount in dollars, such as `$3`",
+        "convert the amount to dollars, such as `$3`",
     ),
-    Told(
+    Case(
         "`$ 3`",
         "budget { cost = $ 3 }",
         "SK020",
-        "an amount of money is written without a space, the `$` first",
+        "`$` must be directly before the amount",
         "$ 3",
         "write `$3`",
         "$3",
     ),
-    Told("`.5`", "metric a = .5 * b", "SK021", "a number begins with a digit", ".5", "write `0.5`", "0"),
-    Told(
+    Case("`.5`", "metric a = .5 * b", "SK021", "a number begins with a digit", ".5", "write `0.5`", "0"),
+    Case(
         "a kebab-case name",
         "skill route-tickets { }",
         "SK022",
@@ -144,7 +144,7 @@ TOLD = (
         "write `route_tickets`",
         "route_tickets",
     ),
-    Told(
+    Case(
         "a kebab-case function",
         program("metric a = exact-match(team)"),
         "SK022",
@@ -154,7 +154,7 @@ TOLD = (
         "exact_match",
         whole=True,
     ),
-    Told(
+    Case(
         "a kebab-case metric",
         program("metric brief_score = f1(reply)\ngate g = candidate.brief-score >= 50%"),
         "SK022",
@@ -164,7 +164,7 @@ TOLD = (
         "brief_score",
         whole=True,
     ),
-    Told(
+    Case(
         "a kebab-case word",
         program().replace("skill route {", "skill route { load = on-demand;"),
         "SK022",
@@ -174,57 +174,57 @@ TOLD = (
         "on_demand",
         whole=True,
     ),
-    Told(
+    Case(
         "a list without commas",
         'tools = ["a" "b"]',
         "SK023",
-        "items of a list are separated by commas",
+        "missing comma between list items",
         '"b"',
         "write `,` before it",
         ",",
     ),
-    Told(
+    Case(
         "a no-break space",
         "goal\u00a0a = b",
         "SK024",
-        "a no-break space (U+00A0) stands here",
+        "unexpected no-break space (U+00A0)",
         "\u00a0",
-        "replace it by a plain space",
+        "replace it with a plain space",
         " ",
     ),
-    Told(
+    Case(
         "a zero-width space",
         "go\u200bal a = b",
         "SK024",
-        "a zero-width space (U+200B) stands here",
+        "unexpected zero-width space (U+200B)",
         "\u200b",
         "remove it",
         "",
     ),
-    Told(
+    Case(
         "a zipped skill",
         "PK\x03\x04 and more",
         "SK025",
         "`main.skill` is a zipped skill, not a program",
         "PK\x03\x04",
-        'unpack it, and take its text over with `use "./SKILL.md" as today`',
+        'unpack it, and import its sections with `use "./SKILL.md" as today`',
     ),
 )
 
 
-@pytest.mark.parametrize("told", TOLD, ids=lambda told: told.name)
-def test_a_message_of_its_own(told: Told) -> None:
-    source = Source("main.skill", told.text)
-    diagnostics = run(told.text).diagnostics if told.whole else parse(source).diagnostics
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_message_of_its_own(case: Case) -> None:
+    source = Source("main.skill", case.text)
+    diagnostics = run(case.text).diagnostics if case.whole else parse(source).diagnostics
     (found,) = diagnostics
-    assert (found.code, found.message) == (told.code, told.message)
-    assert found.primary.source.slice(found.primary.span).startswith(told.at)
-    assert found.hint == told.hint
-    assert (found.fix.text if found.fix else None) == told.fix
+    assert (found.code, found.message) == (case.code, case.message)
+    assert found.primary.source.slice(found.primary.span).startswith(case.at)
+    assert found.hint == case.hint
+    assert (found.fix.text if found.fix else None) == case.fix
 
 
-def test_no_two_mistakes_are_told_alike() -> None:
-    said = [(told.message, told.hint) for told in TOLD if told.name != "an if statement"]
+def test_no_two_errors_have_the_same_message() -> None:
+    said = [(case.message, case.hint) for case in CASES if case.name != "an if statement"]
     assert len(said) == len(set(said))
 
 

@@ -63,7 +63,7 @@ def test_settings_are_written_as_in_a_program(key, text, value):
         ("budget.epochs", "0", "`epochs` is at least 1, in `--set budget.epochs=0`", None),
         ("budget.tokens", "5 s", "`tokens` takes `tokens`, not `s`, in `--set budget.tokens=5 s`", "number of tokens"),
         ("budget.cost", "", "no value follows the `=`, in `--set budget.cost=`", "write the value"),
-        ("budget.cost", "1 }", "this `}` closes nothing, in `--set budget.cost=1 }`", "remove it"),
+        ("budget.cost", "1 }", "unmatched `}`, in `--set budget.cost=1 }`", "remove it"),
         (
             "budget.cost",
             "1; epochs = 4",

@@ -1,13 +1,13 @@
-"""Mistakes of syntax: for each the message that its author needs, and the edit after which reading goes on."""
+"""Syntax errors: the message for each, and the patch after which parsing can continue."""
 
 from __future__ import annotations
 
 from skillc.syntax.mistakes import characters, signs, statements
-from skillc.syntax.mistakes.situation import Detector, Mistake, Situation, unexpected
+from skillc.syntax.mistakes.context import Detector, ErrorContext, Mistake, unexpected
 
-__all__ = ["Mistake", "Situation", "explain"]
+__all__ = ["ErrorContext", "Mistake", "explain"]
 
-# The first that answers counts.
+# In this order; the first that recognizes the error explains it.
 _DETECTORS: tuple[Detector, ...] = (
     signs.nesting,
     characters.unknown_character,
@@ -34,9 +34,6 @@ _DETECTORS: tuple[Detector, ...] = (
 )
 
 
-def explain(situation: Situation) -> Mistake:
-    """Explain why reading stopped."""
-    for detector in _DETECTORS:
-        if found := detector(situation):
-            return found
-    return unexpected(situation)
+def explain(context: ErrorContext) -> Mistake:
+    """Explain why parsing stopped."""
+    return next((found for detector in _DETECTORS if (found := detector(context))), None) or unexpected(context)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from skillc.syntax.mistakes.context import ErrorContext, Mistake, Patch, padded
 from skillc.syntax.mistakes.signs import VALUES
-from skillc.syntax.mistakes.situation import Edit, Mistake, Situation
 from skillc.syntax.outline import separators
 
 _COLON = re.compile(r"(?:[^\W\d]\w*[ \t]+)*[^\W\d]\w*[ \t]*(:)[ \t]*")
@@ -16,23 +16,21 @@ _ENDS_VALUE = {"NAME", "NUMBER", "MONEY", "STRING", "TEXT", "RPAR", "RSQB", "PER
 _CONTROL = {"if", "else", "elif", "while", "unless", "then"}
 
 
-def comma_in_block(s: Situation) -> Mistake | None:
+def comma_in_block(s: ErrorContext) -> Mistake | None:
     """`{ a = 1, b = 2 }`."""
     if s.kind != "COMMA" or s.inside not in ("", "LBRACE"):
         return None
     text = s.draft.text
-    commas = [s.start, *(c for c in separators(text, s.start + 1, max(s.statement[1], s.start + 1)))]
     repair = []
-    for comma in commas:
+    for comma in (s.start, *separators(text, s.start + 1, max(s.statement[1], s.start + 1))):
         rest = text[comma + 1 : text.find("\n", comma + 1) if "\n" in text[comma + 1 :] else len(text)].strip()
-        repair.append(Edit(comma, comma + 1, "" if not rest or rest[0] in "#}" else ";"))
-    message = "statements are not separated by commas"
-    hint = "put each on a line of its own, or write `;`"
+        repair.append(Patch(comma, comma + 1, "" if not rest or rest[0] in "#}" else ";"))
+    message, hint = "statements are not separated by commas", "write each on a separate line, or write `;`"
     return s.mistake("SK012", message, (s.start, s.start + 1), hint=hint, repair=repair, safe=True)
 
 
-def colon_for_equals(s: Situation) -> Mistake | None:
-    """`limit: 800 tokens`: a colon is followed by a type, and this is none."""
+def colon_for_equals(s: ErrorContext) -> Mistake | None:
+    """`limit: 800 tokens`: a type follows a colon, and this is none."""
     if s.inside not in ("", "LBRACE"):
         return None
     text, (start, _) = s.draft.text, s.statement
@@ -44,31 +42,27 @@ def colon_for_equals(s: Situation) -> Mistake | None:
         return None
     if s.kind not in VALUES | {"UNCLOSED", "SCALE", "DOT", "COMPARE"} or (between and s.kind in ("NAME", "STRING")):
         return None
-    colon = match.start(1)
-    before = "" if text[colon - 1].isspace() else " "
-    after = "" if text[colon + 1 : colon + 2].isspace() else " "
-    name = text[start:colon].split()[-1]
-    repair = [Edit(colon, colon + 1, f"{before}={after}")]
-    message = "a value is given with `=`; `:` names a type"
-    return s.mistake("SK013", message, (colon, colon + 1), hint=f"write `{name} =`", repair=repair, safe=True)
+    place, name = match.span(1), text[start : match.start(1)].split()[-1]
+    message = "`=` assigns a value; `:` precedes a type"
+    return s.replacement("SK013", message, place, padded(text, place, "="), hint=f"write `{name} =`")
 
 
-def quoted_key(s: Situation) -> Mistake | None:
+def quoted_key(s: ErrorContext) -> Mistake | None:
     """`"limit": 800`."""
     if s.kind != "STRING" or s.last_kind not in ("", "LBRACE", "_END", "COMMA"):
         return None
     match = _KEY.match(s.draft.text, s.start)
     if match is None:
         return None
-    name = match[1].replace("-", "_")
-    repair = [Edit(s.start, s.failure.at.end, name)]
-    message, hint = "the language's own words stand without quotes", f"write `{name} = ...`"
+    name, place = match[1].replace("-", "_"), (s.start, s.failure.at.end)
+    repair = [Patch(*place, name)]
     if match[2] == ":":
-        repair.append(Edit(match.start(2), match.end(2), " ="))
-    return s.mistake("SK022", message, (s.start, s.failure.at.end), hint=hint, repair=repair, safe=True)
+        repair.append(Patch(*match.span(2), " ="))
+    message, hint = "words of the language have no quotes", f"write `{name} = ...`"
+    return s.mistake("SK022", message, place, hint=hint, repair=repair, safe=True)
 
 
-def quoted_name(s: Situation) -> Mistake | None:
+def quoted_name(s: ErrorContext) -> Mistake | None:
     """`model "target" = ...`."""
     last = s.failure.last
     if last is None or last.kind != "STRING" or s.kind not in ("EQUAL", "COLON") or s.failure.accepts & {"COMPARE"}:
@@ -76,13 +70,10 @@ def quoted_name(s: Situation) -> Mistake | None:
     match = _KEY.match(s.draft.text, last.start)
     if match is None:
         return None
-    name = match[1].replace("-", "_")
-    repair = [Edit(last.start, last.end, name)]
-    place = (last.start, last.end)
-    return s.mistake("SK022", "names stand without quotes", place, hint=f"write `{name}`", repair=repair, safe=True)
+    return s.replacement("SK022", "names have no quotes", (last.start, last.end), match[1].replace("-", "_"))
 
 
-def operator_as_value(s: Situation) -> Mistake | None:
+def operator_as_value(s: ErrorContext) -> Mistake | None:
     """`a < and b`: the parser takes `and` for a name where it accepts no operator."""
     last = s.failure.last
     if last is None or last.kind != "NAME" or s.draft.text[last.start : last.end] not in ("and", "or", "not"):
@@ -91,7 +82,7 @@ def operator_as_value(s: Situation) -> Mistake | None:
     return s.mistake("SK001", f"expected a value, found `{word}`", (last.start, last.end))
 
 
-def hyphen_in_name(s: Situation) -> Mistake | None:
+def hyphen_in_name(s: ErrorContext) -> Mistake | None:
     """`skill route-tickets { ... }`."""
     if s.kind != "SIGN" or s.word != "-" or s.last_kind != "NAME" or s.last_end != s.start:
         return None
@@ -99,13 +90,11 @@ def hyphen_in_name(s: Situation) -> Mistake | None:
     match = _KEBAB.match(s.draft.text, last.start) if last else None
     if match is None:
         return None
-    right = match[0].replace("-", "_")
     message = f"`{match[0]}` is not a name: `-` means minus"
-    repair = [Edit(match.start(), match.end(), right)]
-    return s.mistake("SK022", message, match.span(), hint=f"write `{right}`", repair=repair, safe=True)
+    return s.replacement("SK022", message, match.span(), match[0].replace("-", "_"))
 
 
-def condition(s: Situation) -> Mistake | None:
+def condition(s: ErrorContext) -> Mistake | None:
     """`if`, `else` and the like."""
     text = s.draft.text
     first = re.compile(r"[^\W\d]\w*").match(text, s.statement[0])
@@ -116,61 +105,53 @@ def condition(s: Situation) -> Mistake | None:
     else:
         return None
     hint = "in a metric a condition counts as 0 or 1: `(when) * a + (not when) * b`; a gate is itself a condition"
-    return s.mistake("SK017", f"there is no `{text[slice(*place)]}`", place, hint=hint)
+    return s.mistake("SK017", f"the language has no `{text[slice(*place)]}`", place, hint=hint)
 
 
-def missing_comma(s: Situation) -> Mistake | None:
+def missing_comma(s: ErrorContext) -> Mistake | None:
     """`[a b]`, and two statements on a line."""
     if s.kind not in VALUES - {"SIGN", "LPAR", "LSQB"} or s.last_kind not in _ENDS_VALUE:
         return None
-    end = s.last_end
+    place, end = (s.start, s.failure.at.end), s.last_end
     if "COMMA" in s.failure.accepts and s.inside in ("LPAR", "LSQB"):
-        what = "items of a list" if s.inside == "LSQB" else "arguments"
-        repair = [Edit(end, end, ",")]
-        place = (s.start, s.failure.at.end)
-        return s.mistake(
-            "SK023", f"{what} are separated by commas", place, hint="write `,` before it", repair=repair, safe=True
-        )
+        message = f"missing comma between {'list items' if s.inside == 'LSQB' else 'arguments'}"
+        repair = [Patch(end, end, ",")]
+        return s.mistake("SK023", message, place, hint="write `,` before it", repair=repair, safe=True)
     if "_END" in s.failure.accepts and s.kind == "NAME" and not s.first_on_line():
-        repair = [Edit(end, end, ";")] if _STATEMENT.match(s.draft.text, s.start) else []
+        repair = [Patch(end, end, ";")] if _STATEMENT.match(s.draft.text, s.start) else []
+        message = f"unexpected `{s.word}` after a complete statement"
         hint = "begin a new line, or write `;` before it"
-        message = f"`{s.word}` can't follow here: the statement is complete"
-        return s.mistake("SK001", message, (s.start, s.failure.at.end), hint=hint, repair=repair, safe=False)
+        return s.mistake("SK001", message, place, hint=hint, repair=repair, safe=False)
     return None
 
 
-def block_as_value(s: Situation) -> Mistake | None:
+def block_as_value(s: ErrorContext) -> Mistake | None:
     """`data = { ... }`."""
-    if s.kind != "LBRACE" or s.last_kind != "EQUAL" or s.last_end == 0:
+    if s.kind != "LBRACE" or s.last_kind != "EQUAL" or s.last_end == 0 or s.inside not in ("", "LBRACE"):
         return None
-    equals = s.last_end - 1
-    if s.inside not in ("", "LBRACE"):
-        return None
-    text = s.draft.text
+    text, equals = s.draft.text, s.last_end - 1
     start = equals - 1 if text[equals - 1 : equals].isspace() and text[equals + 1 : equals + 2].isspace() else equals
-    repair = [Edit(start, equals + 1, "")]
-    message = "a block is not a value, and follows without `=`"
+    message, repair = "a block is not a value, and follows without `=`", [Patch(start, equals + 1, "")]
     return s.mistake("SK029", message, (equals, equals + 1), hint="remove the `=`", repair=repair, safe=True)
 
 
-def reserved_word(s: Situation) -> Mistake | None:
-    """`use = 3`; the other reserved words parse as names, and are reported when the tree is built."""
+def reserved_word(s: ErrorContext) -> Mistake | None:
+    """`use = 3`; the other reserved words parse as names, and the builder reports them."""
     last = s.failure.last
     if last and last.kind == "USE" and s.kind in ("EQUAL", "COLON", "LBRACE", "LPAR"):
-        hint = "choose another name; `use` brings in a module"
+        hint = "choose another name; `use` imports a module"
         return s.mistake("SK030", "`use` is reserved and can't begin a setting", (last.start, last.end), hint=hint)
     return None
 
 
-def missing_value(s: Situation) -> Mistake | None:
-    """`limit =` with nothing behind it."""
+def missing_value(s: ErrorContext) -> Mistake | None:
+    """`limit =` without a value."""
     last = s.failure.last
     if last is None or last.kind not in ("EQUAL", "COLON"):
         return None
     if s.kind not in ("_END", "RBRACE", "$END", "EQUAL") and not s.first_on_line():
         return None
     what = "type" if last.kind == "COLON" else "value"
-    sign = s.draft.text[last.start : last.end]
-    return s.mistake(
-        "SK026", f"no {what} follows the `{sign}`", (last.start, last.end), hint=f"write the {what} behind it"
-    )
+    place = (last.start, last.end)
+    message = f"no {what} follows the `{s.draft.text[slice(*place)]}`"
+    return s.mistake("SK026", message, place, hint=f"write the {what} after it")

@@ -1,4 +1,4 @@
-"""The input and output of a detector of mistakes, and the message for a mistake that has no detector."""
+"""The input and output of the detectors of syntax errors, and the message for an error without a detector."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from skillc.syntax.source import Source, Span
 from skillc.text import joined
 
 
-class Edit(NamedTuple):
-    """Characters `start` to `end` of a draft, replaced by `text`."""
+class Patch(NamedTuple):
+    """Replace the characters `start` to `end` with `text`."""
 
     start: int
     end: int
@@ -21,7 +21,7 @@ class Edit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class PatchedText:
     """A copy of a part of the source that recovery may change.
 
     Attributes:
@@ -34,50 +34,46 @@ class Draft:
     places: Sequence[int]
 
     def span(self, start: int, end: int) -> Span:
-        """The place in the source of a range of the draft."""
+        """Return the span in the source of a range of the copy."""
         last = min(max(start, end), len(self.text))
         first = min(start, last)
-        # Not `places[last]` alone: what was removed behind the range is no part of it.
+        # `places[last]` would include what was removed after the range.
         stop = self.places[last - 1] + 1 if last > first else self.places[last]
         return Span(self.places[first], max(stop, self.places[first]))
 
-    def edited(self, edits: Sequence[Edit]) -> Draft:
-        """The draft after edits that do not overlap, in any order."""
+    def patched(self, patches: Sequence[Patch]) -> PatchedText:
+        """Apply patches that do not overlap."""
         text, places = self.text, list(self.places)
-        for edit in sorted(edits, reverse=True):
-            places[edit.start : edit.end] = [places[edit.start]] * len(edit.text)
-            text = text[: edit.start] + edit.text + text[edit.end :]
-        return Draft(self.source, text, places)
+        for each in sorted(patches, reverse=True):
+            places[each.start : each.end] = [places[each.start]] * len(each.text)
+            text = text[: each.start] + each.text + text[each.end :]
+        return PatchedText(self.source, text, places)
 
-    def blanked(self, start: int, end: int) -> Draft:
-        """The draft with a range turned into spaces, line ends kept."""
+    def blanked(self, start: int, end: int) -> PatchedText:
+        """Replace a range with spaces, except for its line ends."""
         blank = "".join(c if c in "\r\n" else " " for c in self.text[start:end])
-        return Draft(self.source, self.text[:start] + blank + self.text[end:], self.places)
-
-    def unchanged(self, start: int, end: int) -> bool:
-        """Whether a range still reads as it does in the source."""
-        return self.source.slice(self.span(start, end)) == self.text[start:end]
+        return PatchedText(self.source, self.text[:start] + blank + self.text[end:], self.places)
 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """A message, and the edits of the draft after which reading can continue; none if the statement is dropped."""
+    """A diagnostic, and the patches after which parsing can continue; none if the statement is dropped."""
 
     diagnostic: Diagnostic
-    repair: tuple[Edit, ...] = ()
+    repair: tuple[Patch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
-    """A failure with its surroundings.
+class ErrorContext:
+    """A failure of the parser with its surroundings.
 
     Attributes:
-        draft: the text that was read.
-        failure: where reading stopped.
-        statement: first character and end of the innermost statement around it, in the draft.
+        draft: the parsed text.
+        failure: where parsing stopped.
+        statement: start and end in the draft of the innermost statement around it.
     """
 
-    draft: Draft
+    draft: PatchedText
     failure: Failure
     statement: tuple[int, int]
 
@@ -88,7 +84,7 @@ class Situation:
 
     @property
     def start(self) -> int:
-        """Where reading stopped."""
+        """The offset of the failure."""
         return self.failure.at.start
 
     @property
@@ -98,17 +94,17 @@ class Situation:
 
     @property
     def last_kind(self) -> str:
-        """The grammar's name for the token before, empty at the beginning."""
+        """The kind of the token before, empty at the beginning."""
         return self.failure.last.kind if self.failure.last else ""
 
     @property
     def last_end(self) -> int:
-        """Where the token before ends."""
+        """The end of the token before."""
         return self.failure.last.end if self.failure.last else 0
 
     @property
     def inside(self) -> str:
-        """The grammar's name for the innermost open bracket, empty outside of all."""
+        """The kind of the innermost open bracket, empty outside brackets."""
         return self.failure.opened[-1].kind if self.failure.opened else ""
 
     def ahead(self, count: int = 1) -> str:
@@ -135,29 +131,53 @@ class Situation:
         place: tuple[int, int],
         *,
         hint: str | None = None,
-        label: str = "",
         secondary: Sequence[Label] = (),
-        repair: Sequence[Edit] = (),
-        fix: Sequence[Edit] | None = None,
+        repair: Sequence[Patch] = (),
+        fix: Sequence[Patch] | None = None,
         safe: bool | None = None,
     ) -> Mistake:
-        """A mistake; with `safe` given, the edits are offered to the user as a fix too, or those of `fix` instead."""
-        edits = repair if fix is None else fix
-        offered = self._fix(edits, safe) if edits and safe is not None else None
-        found = Diagnostic(code, message, self.label(*place, label), secondary=tuple(secondary), hint=hint, fix=offered)
+        """Build a mistake. With `safe` given, `fix` or else `repair` is offered to the user as a fix."""
+        offered = None if safe is None else self._fix(repair if fix is None else fix, safe)
+        found = Diagnostic(code, message, self.label(*place), secondary=tuple(secondary), hint=hint, fix=offered)
         return Mistake(found, tuple(repair))
 
-    def _fix(self, edits: Sequence[Edit], safe: bool) -> Fix | None:
-        start, end = min(edit.start for edit in edits), max(edit.end for edit in edits)
-        if not self.draft.unchanged(start, end):
+    def replacement(
+        self,
+        code: str,
+        message: str,
+        place: tuple[int, int],
+        text: str,
+        *,
+        hint: str | None = None,
+        secondary: Sequence[Label] = (),
+        safe: bool = True,
+    ) -> Mistake:
+        """Build a mistake whose repair and fix replace its range with a text; the default hint is to write the text."""
+        repair = [Patch(*place, text)]
+        return self.mistake(
+            code, message, place, hint=hint or f"write `{text}`", secondary=secondary, repair=repair, safe=safe
+        )
+
+    def _fix(self, patches: Sequence[Patch], safe: bool) -> Fix | None:
+        if not patches:
             return None
-        text = self.draft.text[start:end]
-        for edit in sorted(edits, reverse=True):
-            text = text[: edit.start - start] + edit.text + text[edit.end - start :]
-        return Fix(self.draft.span(start, end), text, safe)
+        start, end = min(each.start for each in patches), max(each.end for each in patches)
+        text, span = self.draft.text[start:end], self.draft.span(start, end)
+        if self.draft.source.slice(span) != text:
+            return None
+        for each in sorted(patches, reverse=True):
+            text = text[: each.start - start] + each.text + text[each.end - start :]
+        return Fix(span, text, safe)
 
 
-Detector = Callable[[Situation], Mistake | None]
+Detector = Callable[[ErrorContext], Mistake | None]
+
+
+def padded(text: str, place: tuple[int, int], word: str, opened: str = "") -> str:
+    """Return a word for a range of a text, with spaces where none are around the range; none after `opened`."""
+    before, after = text[: place[0]][-1:], text[place[1] : place[1] + 1]
+    left = "" if before.isspace() or (opened and (not before or before in opened)) else " "
+    return f"{left}{word}{'' if after.isspace() else ' '}"
 
 
 # ---- the general message --------------------------------------------------------------------------
@@ -191,7 +211,7 @@ WORDS = {
     "_END": "the end of the line",
     "$END": "the end of the file",
 }
-"""What each terminal of the grammar is called in a message; a test compares the keys with the grammar."""
+"""The names of the grammar's terminals in messages; a test compares the keys with the grammar."""
 
 HIDDEN = {"UNCLOSED", "COMMENT"}
 _VALUE = {"NUMBER", "STRING", "NAME", "LPAR"}
@@ -201,7 +221,7 @@ _ORDER = ("EQUAL", "COLON", "COMMA", "RPAR", "RSQB", "RBRACE", "LBRACE", "NAME",
 
 
 def expected(accepts: frozenset[str]) -> list[str]:
-    """Name what was expected, the likeliest first, at most four."""
+    """Return the names of what was expected, the likeliest first, at most four."""
     if accepts >= _VALUE:
         rest = accepts - _STARTS_VALUE - _OPERATORS
         return ["a value", *_named(rest)][:4]
@@ -222,18 +242,18 @@ def _named(accepts: frozenset[str]) -> list[str]:
     return [WORDS.get(kind, kind) for kind in kinds]
 
 
-def unexpected(s: Situation) -> Mistake:
-    """The general message."""
+def unexpected(s: ErrorContext) -> Mistake:
+    """Build the general message."""
     words = expected(s.failure.accepts)
-    wanted = f"expected {joined(words, 'or')}" if words else "nothing more was expected"
+    wanted = f"expected {joined(words, 'or')}" if words else "expected nothing more"
     if s.kind == "$END":
         end = max(s.last_end, 1)
         return s.mistake("SK001", f"{wanted}, but the statement ends here", (end - 1, end))
     if s.kind == "_END" and s.word != ";":
         return s.mistake("SK001", f"{wanted}, but the line ends here", (s.last_end, s.last_end))
-    shown = s.word if len(s.word) <= 30 else s.word[:29] + "…"
-    shown = shown.splitlines()[0] if shown else ""
+    word = s.word if len(s.word) <= 30 else s.word[:29] + "…"
+    word = word.splitlines()[0] if word else ""
     secondary = [
         s.label(each.start, each.end, "inside this") for each in s.failure.opened[-1:] if each.kind != "LBRACE"
     ]
-    return s.mistake("SK001", f"{wanted}, found `{shown}`", (s.start, s.failure.at.end), secondary=secondary)
+    return s.mistake("SK001", f"{wanted}, found `{word}`", (s.start, s.failure.at.end), secondary=secondary)
