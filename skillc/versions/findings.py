@@ -77,11 +77,11 @@ def _removed(pair: VersionPair, old: Version, against: str) -> Diagnostic:
 
 def _finding(change: Change, old: Version, new: Version) -> Diagnostic:
     rule = RULES[change.rule or ""]
-    earlier = label_of(old.checked, change.place, f"at `{old.files.label}`")
+    earlier = label_of(old.checked, change.anchor, f"at `{old.files.label}`")
     # What is gone has its place in the old text alone; a finding still needs one in the new.
     secondary = () if isinstance(old.files, DiskTree) else (_named(earlier, old),)
     return Diagnostic(
-        rule.code, change.message, label_of(new.checked, change.place), rule.severity, secondary, change.hint
+        rule.code, change.message, label_of(new.checked, change.anchor), rule.severity, secondary, change.hint
     )
 
 

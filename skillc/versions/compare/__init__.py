@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from skillc.versions.change import GROUPS, Change
 from skillc.versions.compare.data import data_changes
-from skillc.versions.compare.gates import gate_changes, require_changes
-from skillc.versions.compare.metrics import metric_changes
+from skillc.versions.compare.measures import gate_changes, metric_changes, require_changes
 from skillc.versions.compare.settings import budget_changes, model_changes, optimize_changes
 from skillc.versions.compare.task import skill_changes, task_changes
 from skillc.versions.version import Version
-
-__all__ = ["changes_between"]
 
 _PARTS = (
     task_changes,

@@ -1,4 +1,4 @@
-"""Changes of the data: where it is read from, how it is split, and which examples are on which side."""
+"""Changes of the data: its files, its split, and the examples of each side."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skillc.outcomes import Example
 from skillc.plan.schema import DataPlan, FieldPlan
 from skillc.text import listed
 from skillc.versions.change import Anchor, Change
-from skillc.versions.compare.settings import entries_that_differ, fields_that_differ, shown
+from skillc.versions.compare.settings import entries_that_differ, fields_that_differ, render_value
 from skillc.versions.version import CommitTree, DiskTree, Version
 
 FILES = ("source", "train", "validation", "test")
@@ -23,7 +23,7 @@ FILES = ("source", "train", "validation", "test")
 
 @dataclass(frozen=True, slots=True)
 class ExampleDigest:
-    """One example: its side, and a digest of its inputs and its right answers."""
+    """The side of one example, and a digest of its inputs and gold answers."""
 
     side: Side
     content: str
@@ -34,8 +34,8 @@ class ExampleSplits:
     """All examples by key.
 
     Attributes:
-        digest: of the data, as locks hold it.
-        test: digest of the inputs of the test split, as locks hold it.
+        digest: of the data, as in locks.
+        test: digest of the inputs of the test split, as in locks.
     """
 
     rows: Mapping[str, ExampleDigest]
@@ -50,19 +50,17 @@ class Unreadable:
     reason: str
 
 
-def data_files(data: DataPlan) -> tuple[str, ...]:
-    """Return the files that a program names."""
+def _data_files(data: DataPlan) -> tuple[str, ...]:
     return tuple(name for each in FILES if (name := getattr(data, each)) is not None)
 
 
-def sides_of(version: Version, other: Version, inputs: Collection[str] | None = None) -> ExampleSplits | Unreadable:
+def _splits_of(version: Version, other: Version, inputs: Collection[str] | None = None) -> ExampleSplits | Unreadable:
     """Return the examples of a version.
 
     Args:
         version: the program in one place.
-        other: the version that it is compared with, whose types read the data where its own do not fit it.
-        inputs: what examples are told apart by, beside their ids: None for ids alone, which is right where both
-            versions have the same inputs.
+        other: the version to compare with; its types read the data if those of `version` do not fit.
+        inputs: that identify an example; None for its id, if both versions have the same inputs.
     """
     missing = _missing(version)
     if missing is not None:
@@ -77,18 +75,18 @@ def sides_of(version: Version, other: Version, inputs: Collection[str] | None = 
 
 
 def _missing(version: Version) -> Unreadable | None:
-    """Write the data of a commit to disk; return the first file that is not available."""
+    """Write the data of a commit to disk; return why the first unavailable file is missing."""
     if isinstance(version.files, DiskTree):
         return None
-    for name in data_files(version.plan.data):
+    for name in _data_files(version.plan.data):
         path = posixpath.normpath(posixpath.join(version.folder, name.replace("\\", "/")))
         if path.startswith(("/", "..")):
-            return Unreadable(f"`{name}` lies outside the repository")
+            return Unreadable(f"`{name}` is outside the repository")
         content = version.files.read(path)
         if content is None:
             held = isinstance(version.files, CommitTree) and version.files.missing(path)
             where = f"`{version.files.label}`"
-            lfs = f"`{name}` of {where} is kept by Git LFS, and is not on this machine"
+            lfs = f"`{name}` of {where} is in Git LFS, and not on this machine"
             return Unreadable(lfs if held else f"`{name}` is not in git at {where}")
         place = version.root / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -98,12 +96,12 @@ def _missing(version: Version) -> Unreadable | None:
 
 def _sides(dataset: Dataset, inputs: Collection[str] | None) -> ExampleSplits:
     rows: dict[str, ExampleDigest] = {}
-    by_side: tuple[tuple[Side, tuple[Example, ...]], ...] = (
-        ("train", dataset.train),
-        ("validation", dataset.validation),
-        ("test", dataset.test),
-    )
-    for side, examples in by_side:
+    by_side: dict[Side, tuple[Example, ...]] = {
+        "train": dataset.train,
+        "validation": dataset.validation,
+        "test": dataset.test,
+    }
+    for side, examples in by_side.items():
         for example in examples:
             key = example.id if inputs is None else digest({name: example.inputs.get(name) for name in inputs})
             content = digest({"inputs": dict(example.inputs), "gold": dict(example.gold)})
@@ -111,66 +109,55 @@ def _sides(dataset: Dataset, inputs: Collection[str] | None) -> ExampleSplits:
     return ExampleSplits(rows, dataset.digest, split_digest(dataset.test))
 
 
-_PLACE = Anchor("data")
-_HINT = "keep the test split as it is: a gain on another one does not compare, and examples that moved were learnt from"
+_ANCHOR = Anchor("data")
+_HINT = "keep the test split: gains on different splits do not compare, and moved examples were trained on"
 
 
 def data_changes(old: Version, new: Version) -> Iterator[Change]:
-    """Yield changes of the data's settings, and of the examples on test."""
+    """Yield changes of the data's settings, and of the examples of each side."""
     before, after = old.plan.data, new.plan.data
-    settings = [_setting(name, one, other) for name, one, other in fields_that_differ(before, after, but=("fields",))]
-    fields = [*_fields(before, after)]
-    ungrouped = before.group is not None and before.group != after.group
-    yield from (change for change in settings if not (ungrouped and change.subject == "group"))
-    if before.group is not None and ungrouped:
+    settings = list(fields_that_differ(before, after, but=("fields",)))
+    for name, one, other in settings:
+        anchor = Anchor("data", None, name if other is not None else None)
+        if name != "group" or one is None:
+            yield Change("data", name, render_value(one), render_value(other), anchor)
+    if before.group is not None and before.group != after.group:
         yield _group(before.group, after.group)
+    fields = list(_fields(before, after))
     yield from fields
-    if not settings and not fields and _same_task(old, new) and _same_files(old, new):
-        return
-    causes = [change.subject for change in settings if change.subject in ("source", "split", "group", "seed", *FILES)]
-    yield from _examples(old, new, causes)
-
-
-def _setting(name: str, before: object, after: object) -> Change:
-    place = Anchor("data", None, name if after is not None else None)
-    return Change("data", name, shown(before), shown(after), place=place)
+    same_task = (old.plan.task.inputs, old.plan.task.outputs) == (new.plan.task.inputs, new.plan.task.outputs)
+    if settings or fields or not same_task or not _has_same_files(old, new):
+        causes = [name for name, *_ in settings if name in ("source", "split", "group", "seed", *FILES)]
+        yield from _examples(old, new, causes)
 
 
 def _fields(old: DataPlan, new: DataPlan) -> Iterator[Change]:
     """Yield changes of the declared columns that gates and metrics read."""
     before, after = ({field.name: field for field in data.fields} for data in (old, new))
     for name, one, other in entries_that_differ(before, after):
-        subject, place = f"field {name}", Anchor("field", name) if other is not None else _PLACE
-        was, is_ = (_field(field, name) for field in (one, other))
-        yield Change("data", subject, was, is_, place=place)
+        anchor = Anchor("field", name) if other is not None else _ANCHOR
+        yield Change("data", f"field {name}", _field(one), _field(other), anchor)
 
 
-def _field(field: object, name: str) -> str | None:
+def _field(field: object) -> str | None:
     if not isinstance(field, FieldPlan):
         return None
-    column = f' {{ column = "{field.column}" }}' if field.column != name else ""
+    column = f' {{ column = "{field.column}" }}' if field.column != field.name else ""
     return f"{field.type.text}{column}"
 
 
 def _group(before: str, after: str | None) -> Change:
-    place = Anchor("data", None, "group" if after is not None else None)
+    message = f"examples were grouped by `{before}`, and are grouped by `{after}` now"
     if after is None:
-        message = (
-            f"examples of one `{before}` are no longer kept on one side, so that what is learnt may leak into test"
-        )
-    else:
-        message = f"examples were kept together by `{before}`, and are by `{after}` now"
+        message = f"examples of one `{before}` are no longer on one side, so training examples may leak into test"
+    anchor = Anchor("data", None, "group" if after is not None else None)
     hint = f"keep `group = {before}`"
-    return Change("data", "group", before, shown(after), "looser", "group-dropped", message, hint, place=place)
+    return Change("data", "group", before, render_value(after), anchor, "group-dropped", message, hint)
 
 
-def _same_task(old: Version, new: Version) -> bool:
-    return (old.plan.task.inputs, old.plan.task.outputs) == (new.plan.task.inputs, new.plan.task.outputs)
-
-
-def _same_files(old: Version, new: Version) -> bool:
-    """Return whether the data files are the same bytes, so that nothing has to be read."""
-    for name in data_files(new.plan.data):
+def _has_same_files(old: Version, new: Version) -> bool:
+    """Return whether the data files are the same bytes, so that nothing needs to be read."""
+    for name in _data_files(new.plan.data):
         content = new.read(name)
         if content is None or content != old.read(name):
             return False
@@ -180,68 +167,63 @@ def _same_files(old: Version, new: Version) -> bool:
 def _examples(old: Version, new: Version, causes: list[str]) -> Iterator[Change]:
     names, now = ({field.name for field in version.plan.task.inputs} for version in (old, new))
     inputs = None if names == now else sorted(names & now)
-    before, after = sides_of(old, new, inputs), sides_of(new, old, inputs)
+    before, after = _splits_of(old, new, inputs), _splits_of(new, old, inputs)
     if isinstance(before, ExampleSplits) and isinstance(after, ExampleSplits) and inputs != []:
-        yield from _compared(before, after, causes)
+        yield from _moved_examples(before, after, causes)
     else:
         yield from _by_lock(old, before, after, causes)
 
 
-def _compared(before: ExampleSplits, after: ExampleSplits, causes: list[str]) -> Iterator[Change]:
+def _moved_examples(before: ExampleSplits, after: ExampleSplits, causes: list[str]) -> Iterator[Change]:
     old = {key: row for key, row in before.rows.items() if row.side == "test"}
-    new = {key: row for key, row in after.rows.items() if row.side == "test"}
+    new = {key for key, row in after.rows.items() if row.side == "test"}
     gone = Counter(after.rows[key].side if key in after.rows else "gone" for key in old if key not in new)
-    edited = sum(row.content != new[key].content for key, row in old.items() if key in new)
-    if gone or edited:
-        yield _moved(len(old), len(new), gone, edited, causes)
-    told = bool(gone or edited)
-    for side in ("train", "validation", *([] if told else ["test"])):
+    edited = sum(row.content != after.rows[key].content for key, row in old.items() if key in new)
+    test_changed = bool(gone or edited)
+    if test_changed:
+        yield _changed_test(len(old), len(new), gone, edited, causes)
+    for side in ("train", "validation", *([] if test_changed else ["test"])):
         one = {key for key, row in before.rows.items() if row.side == side}
         other = {key for key, row in after.rows.items() if row.side == side}
-        fresh, left = len(other - one), len(one - other)
-        if fresh or left:
-            yield _resized(side, len(one), len(other), fresh, left, told=told)
+        if one != other:
+            yield _resized(side, one, other, None if test_changed else "data-changed")
     if before.digest != after.digest and not edited and {*before.rows} == {*after.rows}:
         edits = sum(row.content != after.rows[key].content for key, row in before.rows.items() if row.side != "test")
         if edits:
-            message = f"{edits} examples to learn from or select on were edited"
-            yield Change("data", "examples", f"{len(before.rows)}", f"{edits} edited", "", "data-changed", message)
+            message = f"{edits} train or validation examples were edited"
+            yield Change(
+                "data", "examples", f"{len(before.rows)}", f"{edits} edited", Anchor(), "data-changed", message
+            )
 
 
-def _moved(was: int, is_: int, gone: Counter[str], edited: int, causes: list[str]) -> Change:
-    said = []
-    for side, words in (("train", "are trained on now"), ("validation", "are selected on now"), ("gone", "are gone")):
-        if gone[side]:
-            said.append(f"{gone[side]} {words}")
-    if edited:
-        said.append(f"{edited} were edited")
+def _changed_test(was: int, is_: int, gone: Counter[str], edited: int, causes: list[str]) -> Change:
+    counts = (
+        (gone["train"], "are trained on now"),
+        (gone["validation"], "are validated on now"),
+        (gone["gone"], "are gone"),
+        (edited, "were edited"),
+    )
+    parts = ", ".join(f"{count} {what}" for count, what in counts if count)
     by = f" by {listed(causes, 'and')}" if causes else ""
-    message = f"the test split changed{by}: of {was} test examples {', '.join(said)}"
-    place = Anchor("data", None, causes[0]) if causes else _PLACE
-    return Change(
-        "data", "test examples", f"{was}", f"{is_}", "unordered", "test-split-changed", message, _HINT, place=place
-    )
+    message = f"the test split changed{by}: of {was} test examples {parts}"
+    return _test_split_changed(message, f"{was}", f"{is_}", Anchor("data", None, causes[0]) if causes else _ANCHOR)
 
 
-def _resized(side: str, was: int, is_: int, fresh: int, left: int, *, told: bool) -> Change:
-    message = f"the {side} split has {is_} examples where it had {was}: {fresh} new ones, {left} fewer of the old"
-    rule = None if told else "data-changed"
-    return Change(
-        "data",
-        f"{side} split",
-        f"{was} examples",
-        f"{is_} examples, {fresh} of them new",
-        "",
-        rule,
-        message,
-        place=_PLACE,
-    )
+def _test_split_changed(message: str, was: str = "", is_: str = "", anchor: Anchor = _ANCHOR) -> Change:
+    return Change("data", "test examples", was, is_, anchor, "test-split-changed", message, _HINT)
+
+
+def _resized(side: str, old: set[str], new: set[str], rule: str | None) -> Change:
+    added, removed = len(new - old), len(old - new)
+    message = f"the {side} split has {len(new)} examples, before {len(old)}: {added} added, {removed} removed"
+    before, after = f"{len(old)} examples", f"{len(new)} examples, {added} of them new"
+    return Change("data", f"{side} split", before, after, _ANCHOR, rule, message)
 
 
 def _by_lock(
     old: Version, before: ExampleSplits | Unreadable, after: ExampleSplits | Unreadable, causes: list[str]
 ) -> Iterator[Change]:
-    """Compare by the lock of the old version when the data cannot be read; otherwise report that it is unknown."""
+    """Compare with the lock of the old version if the data cannot be read; else report that it is unknown."""
     lock = old.lock
     if isinstance(after, ExampleSplits) and lock is not None:
         if lock.data.digest == after.digest:
@@ -249,20 +231,17 @@ def _by_lock(
         tests = [look.test for look in lock.looks if look.run == lock.run and look.test is not None]
         if tests and tests[-1] == after.test:
             message = "the data changed, and the inputs of the test split did not"
-            yield Change("data", "examples", "", "", "", "data-changed", message, place=_PLACE)
+            yield Change("data", "examples", "", "", _ANCHOR, "data-changed", message)
             return
         if tests:
-            message = "the test split is not the one that the lock was tested on"
-            yield Change(
-                "data", "test examples", "", "", "unordered", "test-split-changed", message, _HINT, place=_PLACE
-            )
+            yield _test_split_changed("the test split differs from the tested one of the lock")
             return
-    reasons = [each.reason for each in (before, after) if isinstance(each, Unreadable)] or ["no input stayed the same"]
+    reasons = [each.reason for each in (before, after) if isinstance(each, Unreadable)]
+    reason = reasons[0] if reasons else "no input stayed the same"
     if {"split", "seed", "group"} & {*causes}:
         by = listed(causes, "and")
-        message = f"the test split changed by {by}; which examples moved can't be told: {reasons[0]}"
-        yield Change("data", "test examples", "", "", "unordered", "test-split-changed", message, _HINT, place=_PLACE)
+        yield _test_split_changed(f"the test split changed by {by}; the moved examples are unknown: {reason}")
         return
-    message = f"whether the test split is the same can't be told: {reasons[0]}"
-    hint = "keep the data in git, or compile, so that the lock names it"
-    yield Change("data", "test examples", "", "", "unordered", "data-not-compared", message, hint, place=_PLACE)
+    message = f"cannot compare the test split: {reason}"
+    hint = "keep the data in git, or compile, so that the lock has its digest"
+    yield Change("data", "test examples", "", "", _ANCHOR, "data-not-compared", message, hint)

@@ -1,4 +1,4 @@
-"""Changes of budgets, of the loop's settings and of models, and changes of plain values."""
+"""Changes of budgets, loop settings and models; values rendered as a program writes them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from skillc.versions.change import Anchor, Bearing, Change
 from skillc.versions.version import Version
 
 
-def shown(value: object, unit: str = "") -> str:
+def render_value(value: object, unit: str = "") -> str:
     """Render a value on one line, as a program writes it.
 
     Args:
@@ -41,21 +41,16 @@ def shown(value: object, unit: str = "") -> str:
     if isinstance(value, float | str):
         return json.dumps(value, ensure_ascii=False) if isinstance(value, str) and " " in value else str(value)
     if isinstance(value, BaseModel):
-        return _part(value)
+        return _block_text(value)
     if isinstance(value, Mapping):
         return _block(value) or "none"
     if isinstance(value, Collection):
-        return ", ".join(shown(each) for each in value) or "none"
+        return ", ".join(render_value(each) for each in value) or "none"
     return str(value)
 
 
-def share(value: Fraction) -> str:
-    """Render a share in percent."""
-    return f"{decimal(value * 100)}%"
-
-
 def fields_that_differ(old: object, new: object, but: Collection[str] = ()) -> Iterator[tuple[str, object, object]]:
-    """Yield name, old and new value of each field that is not the same."""
+    """Yield name, old and new value of each field that changed."""
     earlier = fields_of(old)
     for name, after in fields_of(new).items():
         before = earlier[name]
@@ -66,19 +61,19 @@ def fields_that_differ(old: object, new: object, but: Collection[str] = ()) -> I
 def entries_that_differ(
     old: Mapping[str, object], new: Mapping[str, object]
 ) -> Iterator[tuple[str, object | None, object | None]]:
-    """Yield key, old and new value of each entry that is not the same; None where it is missing."""
+    """Yield key, old and new value of each entry that changed; None if it is missing."""
     for name in (*old, *(name for name in new if name not in old)):
         before, after = old.get(name), new.get(name)
         if before != after:
             yield name, before, after
 
 
-def _part(value: BaseModel) -> str:
-    render = _PARTS.get(type(value))
+def _block_text(value: BaseModel) -> str:
+    render = _RENDERERS.get(type(value))
     if render is not None:
         return render(value)
     pairs = ((name, getattr(value, name)) for name in type(value).model_fields)
-    return "; ".join(f"{name} = {shown(each)}" for name, each in pairs if each not in (None, (), {}))
+    return "; ".join(f"{name} = {render_value(each)}" for name, each in pairs if each not in (None, (), {}))
 
 
 def _block(settings: Mapping[str, object]) -> str:
@@ -94,7 +89,7 @@ def _literal(value: object) -> str:
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list | tuple):
         return f"[{', '.join(_literal(each) for each in value)}]"
-    return shown(value)
+    return render_value(value)
 
 
 def _rollout(plan: RolloutPlan) -> str:
@@ -126,7 +121,7 @@ def _exec(plan: ExecPlan) -> str:
     return ", ".join(said)
 
 
-_PARTS: Mapping[type[BaseModel], Callable[..., str]] = {
+_RENDERERS: Mapping[type[BaseModel], Callable[..., str]] = {
     RolloutPlan: _rollout,
     SplitPlan: _split,
     PricePlan: _price,
@@ -135,77 +130,62 @@ _PARTS: Mapping[type[BaseModel], Callable[..., str]] = {
 }
 
 
+# ---- budget ---------------------------------------------------------------------------------------
+
 _UNITS = {each.name: each.unit for each in BUDGET}
 
 
 def budget_changes(old: Version, new: Version) -> Iterator[Change]:
     """Yield changes of the budget."""
     for name, before, after in fields_that_differ(old.plan.budget, new.plan.budget):
-        yield _cap(name, before, after)
+        if name == "min_gain":
+            one, other = Fraction(str(before)), Fraction(str(after))
+            was, is_ = (f"{decimal(value * 100)}%" for value in (one, other))
+            raised = other < one
+            message = f"a smaller gain now resets `patience`: `min_gain` was {was} and is {is_}"
+        else:
+            was, is_ = ("no cap" if value is None else render_value(value, _UNITS[name]) for value in (before, after))
+            raised = before is not None and (after is None or Fraction(str(after)) > Fraction(str(before)))
+            message = f"the budget's `{name}` was {was} and is {is_}"
+            if after is None:
+                message = f"the budget no longer caps `{name}`"
+        anchor = Anchor("budget", None, name if after is not None else None)
+        rule = "budget-raised" if raised else None
+        yield Change("budget", name, was, is_, anchor, rule, message, stated="looser" if raised else "stricter")
 
 
-def _cap(name: str, before: object, after: object) -> Change:
-    place = Anchor("budget", None, name if after is not None else None)
-    if name == "min_gain":
-        one, other = Fraction(str(before)), Fraction(str(after))
-        message = (
-            f"an accept may add less and still put patience off: `min_gain` was {share(one)} and is {share(other)}"
-        )
-        return _ruled(name, share(one), share(other), raised=other < one, message=message, place=place)
-    was, is_ = (_shown(name, value) for value in (before, after))
-    raised = before is not None and (after is None or Fraction(str(after)) > Fraction(str(before)))
-    message = (
-        f"the budget's `{name}` was {was} and is {is_}" if after is not None else f"the budget caps `{name}` no more"
-    )
-    return _ruled(name, was, is_, raised=raised, message=message, place=place)
-
-
-def _shown(name: str, value: object) -> str:
-    return "no cap" if value is None else shown(value, _UNITS[name])
-
-
-def _ruled(name: str, before: str, after: str, *, raised: bool, message: str, place: Anchor) -> Change:
-    bearing: Bearing = "looser" if raised else "stricter"
-    rule = "budget-raised" if raised else None
-    return Change("budget", name, before, after, bearing, rule, message, place=place)
+# ---- the loop -------------------------------------------------------------------------------------
 
 
 def optimize_changes(old: Version, new: Version) -> Iterator[Change]:
-    """Yield changes of the loop. `breaking` reports only what decides with less or sees more."""
+    """Yield changes of the loop. `breaking` reports those that decide on less or see more."""
     before, after = old.plan.optimize, new.plan.optimize
     for name, one, other in fields_that_differ(before, after):
-        bearing, rule, message = _weaker(name, before, after)
-        place = Anchor("optimize", None, name)
-        yield Change("optimize", name, shown(one), shown(other), bearing, rule, message, place=place)
+        weaker = _weaker(name, before, after)
+        stated: Bearing = "stricter" if name in ("accept", "samples", "sees") and weaker is None else ""
+        rule, message = weaker or (None, "")
+        anchor = Anchor("optimize", None, name)
+        yield Change("optimize", name, render_value(one), render_value(other), anchor, rule, message, stated=stated)
     if old.plan.language != new.plan.language:
-        yield Change("optimize", "language", shown(old.plan.language), shown(new.plan.language))
+        yield Change("optimize", "language", render_value(old.plan.language), render_value(new.plan.language))
 
 
-def _weaker(name: str, old: OptimizePlan, new: OptimizePlan) -> tuple[Bearing, str | None, str]:
-    if name == "accept":
-        if new.accept == "always":
-            return "looser", "accept-always", "every candidate is accepted now, whatever the gates say"
-        return "stricter", None, ""
-    if name == "samples":
-        if new.samples < old.samples:
-            message = f"gates decide on {new.samples} rollouts of an example where there were {old.samples}"
-            return "looser", "samples-lowered", message
-        return "stricter", None, ""
-    if name == "sees":
-        more = [each for each in new.sees if each not in old.sees]
-        if more:
-            return (
-                "looser",
-                "sees-widened",
-                f"the optimizer may look at {listed(more, 'and')} now",
-            )
-        return "stricter", None, ""
-    return "", None, ""
+def _weaker(name: str, old: OptimizePlan, new: OptimizePlan) -> tuple[str, str] | None:
+    """Return the rule and message of a setting that decides on less or sees more."""
+    if name == "accept" and new.accept == "always":
+        return "accept-always", "every candidate is accepted now, whatever the gates decide"
+    if name == "samples" and new.samples < old.samples:
+        return "samples-lowered", f"gates decide on {new.samples} rollouts per example, before on {old.samples}"
+    more = [each for each in new.sees if each not in old.sees]
+    if name == "sees" and more:
+        return "sees-widened", f"the optimizer may see {listed(more, 'and')} now"
+    return None
 
 
-# What a reply depends on; the rest is how fast and from where it is asked.
-_ANSWERS = ("model", "exec", "backend")
-_DURATIONS = ("timeout",)
+# ---- models ---------------------------------------------------------------------------------------
+
+# Settings that change replies; the others change only speed and address.
+_CHANGE_REPLIES = ("model", "exec", "backend")
 
 
 def model_changes(old: Version, new: Version) -> Iterator[Change]:
@@ -213,42 +193,37 @@ def model_changes(old: Version, new: Version) -> Iterator[Change]:
     before, after = redact_plan(old.plan).models, redact_plan(new.plan).models
     for role in sorted(before.keys() | after.keys()):
         one, other = before.get(role), after.get(role)
-        if one is None and other is not None:
-            yield Change("models", f"model {role}", None, _name(other), place=Anchor("model", role))
-        elif other is None and one is not None:
-            yield Change("models", f"model {role}", _name(one), None)
-        elif one is not None and other is not None:
-            yield from _changed(role, one, other)
+        if one is not None and other is not None:
+            yield from _changed_model(role, one, other)
+        elif other is not None:
+            yield Change("models", f"model {role}", None, _model_name(other), Anchor("model", role))
+        elif one is not None:
+            yield Change("models", f"model {role}", _model_name(one), None)
 
 
-def _changed(role: str, old: ModelPlan, new: ModelPlan) -> Iterator[Change]:
-    if _name(old) != _name(new):
-        yield _change(role, "model", _name(old), _name(new))
+def _changed_model(role: str, old: ModelPlan, new: ModelPlan) -> Iterator[Change]:
+    if _model_name(old) != _model_name(new):
+        yield _setting(role, "model", _model_name(old), _model_name(new))
     if old.pacing != new.pacing:
-        yield from (_change(role, *each) for each in fields_that_differ(old.pacing, new.pacing))
+        yield from (_setting(role, *each) for each in fields_that_differ(old.pacing, new.pacing))
     for name, before, after in entries_that_differ(old.parameters, new.parameters):
-        yield _change(role, name, before, after, answers=True)
+        yield _setting(role, name, before, after, is_parameter=True)
     for name, before, after in fields_that_differ(old, new, but=("role", "model", "model_env", "parameters", "pacing")):
         if name.endswith("_env"):
-            yield _change(role, name.removesuffix("_env"), _variable(before), _variable(after))
+            was, is_ = (None if value is None else f'env("{value}")' for value in (before, after))
+            yield _setting(role, name.removesuffix("_env"), was, is_)
         else:
-            yield _change(role, name, before, after)
+            yield _setting(role, name, before, after)
 
 
-def _change(role: str, name: str, before: object, after: object, *, answers: bool = False) -> Change:
-    """Describe one setting that changed; `answers` marks what a reply depends on."""
+def _setting(role: str, name: str, before: object, after: object, *, is_parameter: bool = False) -> Change:
     whole = name == "model"
     subject = f"model {role}" if whole else f"model {role}: {name}"
-    unit = "s" if name in _DURATIONS else ""
-    was, is_ = (shown(value, unit) for value in (before, after))
-    rule = "model-changed" if answers or name in _ANSWERS else None
+    was, is_ = (render_value(value, "s" if name == "timeout" else "") for value in (before, after))
+    rule = "model-changed" if is_parameter or name in _CHANGE_REPLIES else None
     message = f"the {subject} was `{was}` and is `{is_}`"
-    return Change("models", subject, was, is_, "", rule, message, place=Anchor("model", role, None if whole else name))
+    return Change("models", subject, was, is_, Anchor("model", role, None if whole else name), rule, message)
 
 
-def _name(model: ModelPlan) -> str:
+def _model_name(model: ModelPlan) -> str:
     return model.model or f'env("{model.model_env}")'
-
-
-def _variable(name: object) -> str | None:
-    return None if name is None else f'env("{name}")'

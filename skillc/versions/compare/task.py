@@ -6,9 +6,9 @@ import difflib
 from collections.abc import Collection, Iterator
 
 from skillc.document.change import annotate_opposites
-from skillc.plan.schema import FieldPlan, SectionPlan, TypePlan
+from skillc.plan.schema import FieldPlan, SectionPlan, SkillPlan, TypePlan
 from skillc.versions.change import Anchor, Bearing, Change
-from skillc.versions.compare.settings import fields_that_differ, shown
+from skillc.versions.compare.settings import fields_that_differ, render_value
 from skillc.versions.version import Version
 
 
@@ -20,81 +20,69 @@ def task_changes(old: Version, new: Version) -> Iterator[Change]:
     for kind, one, other in (("inputs", before.inputs, after.inputs), ("outputs", before.outputs, after.outputs)):
         names, now = [field.name for field in one], [field.name for field in other]
         if names != now and sorted(names) == sorted(now):
-            yield Change("task", f"order of {kind}", shown(names), shown(now), place=Anchor("task"))
+            yield Change("task", f"order of {kind}", render_value(names), render_value(now), Anchor("task"))
     if before.rollout != after.rollout:
-        place = Anchor("task", None, "rollout")
-        yield Change("task", "rollout", shown(before.rollout), shown(after.rollout), place=place)
+        values = render_value(before.rollout), render_value(after.rollout)
+        yield Change("task", "rollout", *values, Anchor("task", None, "rollout"))
 
 
 def _fields(kind: str, old: tuple[FieldPlan, ...], new: tuple[FieldPlan, ...]) -> Iterator[Change]:
     before, after = ({field.name: field for field in fields} for fields in (old, new))
     for name in before.keys() | after.keys():
         one, other = before.get(name), after.get(name)
-        if one is None and other is not None:
-            yield _added(kind, other)
-        elif other is None and one is not None:
-            yield _removed(kind, one)
-        elif one is not None and other is not None:
-            yield from _changed(kind, one, other)
+        if one is not None and other is not None:
+            yield from _changed_field(kind, one, other)
+        elif other is not None:
+            yield _added_field(kind, other)
+        elif one is not None:
+            yield _removed_field(kind, one)
 
 
-def _added(kind: str, field: FieldPlan) -> Change:
-    text, place = field.type.text, Anchor(kind, field.name)
+def _added_field(kind: str, field: FieldPlan) -> Change:
+    subject, text, anchor = f"{kind} {field.name}", field.type.text, Anchor(kind, field.name)
     if kind == "output" or field.type.optional:
-        return Change("task", f"{kind} {field.name}", None, text, place=place)
-    message = f"the input `{field.name}` is new, and every caller has to give it"
-    hint = f"make it one that may be left out: `input {field.name}: {text} | none`"
-    return Change("task", f"{kind} {field.name}", None, text, "", "input-added", message, hint, place=place)
+        return Change("task", subject, None, text, anchor)
+    message = f"the input `{field.name}` is new, and every caller must provide it"
+    hint = f"make it optional: `input {field.name}: {text} | none`"
+    return Change("task", subject, None, text, anchor, "input-added", message, hint)
 
 
-def _removed(kind: str, field: FieldPlan) -> Change:
-    text = field.type.text
+def _removed_field(kind: str, field: FieldPlan) -> Change:
+    subject, text = f"{kind} {field.name}", field.type.text
     if kind == "input":
-        return Change("task", f"{kind} {field.name}", text, None, place=Anchor("task"))
+        return Change("task", subject, text, None, Anchor("task"))
     message = f"the output `{field.name}` is gone, and every caller that reads it fails"
-    return Change(
-        "task",
-        f"{kind} {field.name}",
-        text,
-        None,
-        "",
-        "output-removed",
-        message,
-        place=Anchor("output", field.name),
-    )
+    return Change("task", subject, text, None, Anchor("output", field.name), "output-removed", message)
 
 
-def _changed(kind: str, old: FieldPlan, new: FieldPlan) -> Iterator[Change]:
-    subject, place = f"{kind} {new.name}", Anchor(kind, new.name)
+def _changed_field(kind: str, old: FieldPlan, new: FieldPlan) -> Iterator[Change]:
+    subject = f"{kind} {new.name}"
     if old.type != new.type:
         before, after = old.type.text, new.type.text
+        rule, message = _output_rule(new.name, old.type, new.type)
         if kind == "input":
-            wider = _fits(old.type, new.type)
-            message = f"the input `{new.name}` no longer takes all that it took: `{before}` became `{after}`"
-            yield Change("task", subject, before, after, "", None if wider else "input-changed", message, place=place)
-        else:
-            rule, message = _output_rule(new.name, old.type, new.type)
-            yield Change("task", subject, before, after, "", rule, message, place=place)
+            rule = None if _fits(old.type, new.type) else "input-changed"
+            message = f"the input `{new.name}` no longer accepts all its old values: `{before}` became `{after}`"
+        yield Change("task", subject, before, after, Anchor(kind, new.name), rule, message)
     for name, one, other in fields_that_differ(old, new, but=("type", "name")):
-        yield Change("task", f"{subject}: {name}", shown(one), shown(other), place=Anchor(kind, new.name, name))
+        anchor = Anchor(kind, new.name, name)
+        yield Change("task", f"{subject}: {name}", render_value(one), render_value(other), anchor)
 
 
 def _output_rule(name: str, old: TypePlan, new: TypePlan) -> tuple[str | None, str]:
-    gone = [label for label in old.labels if label not in new.labels]
-    fresh = [label for label in new.labels if label not in old.labels]
-    if old.kind == new.kind == "labels" and (gone or fresh) and not (new.optional and not old.optional):
+    gone = ", ".join(f'`"{label}"`' for label in old.labels if label not in new.labels)
+    added = ", ".join(f'`"{label}"`' for label in new.labels if label not in old.labels)
+    if old.kind == new.kind == "labels" and (gone or added) and not (new.optional and not old.optional):
         if gone:
-            listed = ", ".join(f'`"{label}"`' for label in gone)
-            return "labels-removed", f"the output `{name}` can no longer be {listed}"
-        listed = ", ".join(f'`"{label}"`' for label in fresh)
-        return "labels-added", f"the output `{name}` can be {listed} now, which callers may not know"
+            return "labels-removed", f"the output `{name}` can no longer be {gone}"
+        return "labels-added", f"the output `{name}` can also be {added} now, which callers may not expect"
     if _fits(new, old):
         return None, ""
     return "output-changed", f"the output `{name}` was `{old.text}` and is `{new.text}`"
 
 
 def _fits(narrow: TypePlan, wide: TypePlan) -> bool:
-    """Return whether every value of one type is one of the other."""
+    """Return whether every value of one type is a value of the other."""
     if narrow.optional and not wide.optional:
         return False
     if narrow.kind == "labels":
@@ -115,84 +103,77 @@ def skill_changes(old: Version, new: Version) -> Iterator[Change]:
     for name in ("name", "title", "frontmatter", "load", "present"):
         one, other = getattr(before, name), getattr(after, name)
         if one != other:
-            yield Change("skill", name, shown(one), shown(other), place=Anchor("skill", after.name, name))
-    place = Anchor("skill", after.name, "about")
-    if before.about != after.about:
-        yield Change("skill", "about", "", "", lines=_lines(before.about, after.about), place=place)
-    if before.about_trainable != after.about_trainable:
-        yield _thawed("`about`", "about", before.about_trainable, after.about_trainable, place)
+            yield Change("skill", name, render_value(one), render_value(other), Anchor("skill", after.name, name))
+    yield from _about(before, after)
     labels = [label for field in new.plan.task.outputs for label in field.type.labels]
     sections = {section.name: section for section in before.sections}
     now = {section.name: section for section in after.sections}
     for name in [*sections, *(each for each in now if each not in sections)]:
         yield from _section(sections.get(name), now.get(name), labels)
-    names = [name for name in sections if name in now]
-    if names != [name for name in now if name in sections]:
-        yield Change(
-            "skill", "order of sections", shown(list(sections)), shown(list(now)), place=Anchor("skill", after.name)
-        )
+    if [name for name in sections if name in now] != [name for name in now if name in sections]:
+        values = render_value(list(sections)), render_value(list(now))
+        yield Change("skill", "order of sections", *values, Anchor("skill", after.name))
 
 
-def _thawed(called: str, subject: str, was: bool, is_: bool, place: Anchor) -> Change:
-    modes = ("trainable" if was else "frozen", "trainable" if is_ else "frozen")
-    if was:
-        return Change("skill", subject, *modes, "stricter", place=place)
-    message = f"{called} was frozen, and the optimizer may change it now"
-    return Change("skill", subject, *modes, "looser", "section-thawed", message, place=place)
+def _about(old: SkillPlan, new: SkillPlan) -> Iterator[Change]:
+    anchor = Anchor("skill", new.name, "about")
+    if old.about != new.about:
+        yield Change("skill", "about", "", "", anchor, lines=_diff(old.about, new.about))
+    if old.about_trainable and not new.about_trainable:
+        yield Change("skill", "about", "trainable", "frozen", anchor, stated="stricter")
+    elif new.about_trainable and not old.about_trainable:
+        message = "`about` was frozen, and the optimizer may change it now"
+        yield Change("skill", "about", "frozen", "trainable", anchor, "section-thawed", message)
 
 
 def _section(old: SectionPlan | None, new: SectionPlan | None, labels: Collection[str]) -> Iterator[Change]:
-    if old is None and new is not None:
-        lines = tuple(f"+ {line}" for line in new.text.splitlines())
-        yield Change(
-            "skill", f"{new.mode} section {new.name}", None, "", lines=lines, place=Anchor("section", new.name)
-        )
-    elif new is None and old is not None:
-        lines = tuple(f"- {line}" for line in old.text.splitlines())
-        frozen = old.mode == "frozen"
-        message = f"the frozen section `{old.name}` is gone"
-        yield Change(
-            "skill", f"{old.mode} section {old.name}", "", None, "looser" if frozen else "",
-            "frozen-changed" if frozen else None, message, lines=lines, place=Anchor("section", old.name),
-        )  # fmt: skip
-    elif old is not None and new is not None:
+    if old is not None and new is not None:
         yield from _changed_section(old, new, labels)
+    elif new is not None:
+        lines = tuple(f"+ {line}" for line in new.text.splitlines())
+        yield Change("skill", f"{new.mode} section {new.name}", None, "", Anchor("section", new.name), lines=lines)
+    elif old is not None:
+        subject, anchor = f"{old.mode} section {old.name}", Anchor("section", old.name)
+        lines = tuple(f"- {line}" for line in old.text.splitlines())
+        if old.mode == "frozen":
+            message = f"the frozen section `{old.name}` is gone"
+            yield Change("skill", subject, "", None, anchor, "frozen-changed", message, stated="looser", lines=lines)
+        else:
+            yield Change("skill", subject, "", None, anchor, lines=lines)
 
 
 def _changed_section(old: SectionPlan, new: SectionPlan, labels: Collection[str]) -> Iterator[Change]:
-    place = Anchor("section", new.name)
+    name, anchor, was_frozen = f"section {new.name}", Anchor("section", new.name), old.mode == "frozen"
     if old.mode != new.mode:
-        thawed = old.mode == "frozen"
-        bearing: Bearing = "looser" if _FREEDOM[new.mode] > _FREEDOM[old.mode] else "stricter"
+        looser = _FREEDOM[new.mode] > _FREEDOM[old.mode]
         message = f"the section `{new.name}` was frozen, and the optimizer may change it now"
-        rule = "section-thawed" if thawed else None
-        yield Change("skill", f"section {new.name}", old.mode, new.mode, bearing, rule, message, place=place)
+        rule = "section-thawed" if was_frozen else None
+        bearing: Bearing = "looser" if looser else "stricter"
+        yield Change("skill", name, old.mode, new.mode, anchor, rule, message, stated=bearing)
     if old.title != new.title:
-        yield Change("skill", f"section {new.name}: title", shown(old.title), shown(new.title), place=place)
+        yield Change("skill", f"{name}: title", render_value(old.title), render_value(new.title), anchor)
     if old.text != new.text:
-        frozen = old.mode == "frozen"
-        message = f"the text of the frozen section `{new.name}` changed"
-        yield Change(
-            "skill", f"{new.mode} section {new.name}", "", "", "",
-            "frozen-changed" if frozen else None, message, lines=_lines(old.text, new.text, labels), place=place,
-        )  # fmt: skip
+        rule, message = "frozen-changed", f"the text of the frozen section `{new.name}` changed"
+        lines = _diff(old.text, new.text, labels)
+        yield Change("skill", f"{new.mode} {name}", "", "", anchor, rule if was_frozen else None, message, lines=lines)
     if old.limit != new.limit and "frozen" not in (old.mode, new.mode):
         yield _limit(old, new)
 
 
 def _limit(old: SectionPlan, new: SectionPlan) -> Change:
     raised = old.limit is not None and (new.limit is None or new.limit > old.limit)
-    before, after = (shown(limit, "tokens") if limit is not None else "no limit" for limit in (old.limit, new.limit))
+    before, after = (
+        render_value(limit, "tokens") if limit is not None else "no limit" for limit in (old.limit, new.limit)
+    )
     message = f"the section `{new.name}` may become longer: {before} became {after}"
-    place = Anchor("section", new.name, "limit")
-    return Change(
-        "skill", f"section {new.name}: limit", before, after, "looser" if raised else "stricter",
-        "limit-raised" if raised else None, message, place=place,
-    )  # fmt: skip
+    subject, anchor = f"section {new.name}: limit", Anchor("section", new.name, "limit")
+    if raised:
+        return Change("skill", subject, before, after, anchor, "limit-raised", message)
+    return Change("skill", subject, before, after, anchor, stated="stricter")
 
 
-def _lines(old: str, new: str, labels: Collection[str] = ()) -> tuple[str, ...]:
-    """Diff two texts by line with one line of context, and point out opposites."""
+def _diff(old: str, new: str, labels: Collection[str] = ()) -> tuple[str, ...]:
+    """Diff two texts by line with one line of context, and mark opposites."""
     found = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=1)
     return annotate_opposites(
         [f"{line[:1]} {line[1:]}" for line in list(found)[2:] if not line.startswith("@@")], labels
