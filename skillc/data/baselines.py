@@ -1,4 +1,4 @@
-"""What needs no model: the most frequent label, and the words of the inputs. A skill should beat both."""
+"""Baselines without a model: the most frequent label, and naive Bayes over the words of the inputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MICRO = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Predictions of a simple rule for the one output, in the order of the examples that it was asked for."""
+    """Predictions of a baseline for the one output, in the order of the examples."""
 
     name: str
     predictions: tuple[str, ...]
@@ -29,14 +29,14 @@ class Baseline:
 def baseline_scores(
     task: TaskPlan, dataset: Dataset, examples: Sequence[Example] | None = None
 ) -> tuple[Baseline, ...]:
-    """Predictions of `most frequent label` and `keywords`, both learned on train alone, for a caller to score.
+    """Return the predictions of `most frequent label` and `keywords`, learned on train.
 
-    Empty for a task that has not exactly one output of labels, and without examples.
+    None without examples, or unless the task has exactly one output and it has labels.
 
     Args:
-        task: what goes in and what comes out.
-        dataset: whose train split is learned from.
-        examples: to predict; the test split where none are given.
+        task: inputs and outputs.
+        dataset: its train split is learned from.
+        examples: the examples to predict; by default the test split.
     """
     asked = dataset.test if examples is None else examples
     if len(task.outputs) != 1 or task.outputs[0].type.kind != "labels" or not asked:
@@ -44,7 +44,7 @@ def baseline_scores(
     output = task.outputs[0]
     labels = output.type.labels
     counts = Counter(label for example in dataset.train for label in _answers(example, output.name))
-    # Ties go to the label that was declared first.
+    # Ties go to the label declared first.
     majority = max(labels, key=lambda label: counts[label])
     keywords = _Keywords(dataset.train, output.name, labels)
     return (
@@ -59,7 +59,7 @@ def _answers(example: Example, output: str) -> list[str]:
 
 
 def _words(example: Example) -> list[str]:
-    """Return the different words of the inputs, in alphabetical order."""
+    """Return the distinct words of the inputs, in alphabetical order."""
     return sorted({word for value in example.inputs.values() for word in _WORD.findall(_flat(value).casefold())})
 
 
@@ -72,11 +72,10 @@ def _flat(value: JsonValue) -> str:
 
 
 class _Keywords:
-    """Multinomial naive Bayes over the different words of an example, with add-one smoothing.
+    """Multinomial naive Bayes over the distinct words of an example, with add-one smoothing.
 
     Scores a label by log P(label) + sum of log P(word | label) (Manning, Raghavan and Schütze 2008, section 13.2).
-    Logarithms are integers of a millionth, so that no order of summing matters. Words not seen in train are passed
-    over.
+    Logarithms are integers in millionths, so that sums are exact. Words not seen in train are ignored.
     """
 
     def __init__(self, train: Sequence[Example], output: str, labels: Sequence[str]) -> None:
@@ -95,7 +94,7 @@ class _Keywords:
             self._words[word] = {label: _log(words[label][word] + 1) for label in self._labels if words[label][word]}
 
     def predict(self, example: Example) -> str:
-        """Return the likeliest label, of equal ones the first declared."""
+        """Return the most likely label; of equal ones the first declared."""
         known = [self._words[word] for word in _words(example) if word in self._words]
         return max(self._labels, key=lambda label: self._score(label, known))
 

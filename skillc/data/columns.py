@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -20,22 +20,22 @@ from skillc.json_values import JsonObject
 from skillc.plan.schema import DataPlan, FieldPlan, TaskPlan, TypePlan
 from skillc.text import shown
 
-Role = Literal["input", "output", "field"]
+ColumnRole = Literal["input", "output", "field"]
 
 _INTEGER = re.compile(r"[-+]?\d{1,400}")
 _BOOLS = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A field of the program and what it is there for."""
+class DataColumn:
+    """A field of the program and its role."""
 
     field: FieldPlan
-    role: Role
+    role: ColumnRole
 
 
 @dataclass(frozen=True, slots=True)
-class Converted:
+class TypedRow:
     """The values of one row, by role and name."""
 
     inputs: JsonObject
@@ -44,14 +44,14 @@ class Converted:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """What conversion must know about a file.
+class DataFile:
+    """A data file whose rows are converted.
 
     Attributes:
-        name: how messages call the file.
+        name: its name in messages.
         csv: whether all its values are text.
-        folder: where paths in it begin.
-        root: the program's folder; paths in examples begin there.
+        folder: the folder of paths in it.
+        root: the program's folder; paths in examples are relative to it.
     """
 
     name: str
@@ -69,59 +69,55 @@ class BadValue(ValueError):  # noqa: N818
         self.kind = kind
 
 
-def columns_of(task: TaskPlan, data: DataPlan) -> tuple[Column, ...]:
+def columns_of(task: TaskPlan, data: DataPlan) -> tuple[DataColumn, ...]:
     """Return all columns that a program reads, inputs first."""
     return (
-        *(Column(field, "input") for field in task.inputs),
-        *(Column(field, "output") for field in task.outputs),
-        *(Column(field, "field") for field in data.fields),
+        *(DataColumn(field, "input") for field in task.inputs),
+        *(DataColumn(field, "output") for field in task.outputs),
+        *(DataColumn(field, "field") for field in data.fields),
     )
 
 
-def convert_row(row: Row, columns: tuple[Column, ...], origin: Origin, problems: Problems) -> Converted | None:
-    """Return the typed values of a row; None where something was wrong and noted."""
-    values: dict[Role, dict[str, JsonValue]] = {"input": {}, "output": {}, "field": {}}
+def convert_row(row: Row, columns: tuple[DataColumn, ...], file: DataFile, problems: Problems) -> TypedRow | None:
+    """Return the typed values of a row; report its problems and return None if it has any."""
+    values: dict[ColumnRole, dict[str, JsonValue]] = {"input": {}, "output": {}, "field": {}}
     good = True
     for column in columns:
         try:
-            values[column.role][column.field.name] = _value(row, column, origin)
+            values[column.role][column.field.name] = _value(row, column, file)
         except BadValue as bad:
             at = (column.role, column.field.name, None)
-            problems.add(origin.name, row.line, str(bad), bad.hint, at=at, kind=bad.kind)
+            problems.add(file.name, row.line, str(bad), bad.hint, at=at, kind=bad.kind)
             good = False
-    return Converted(values["input"], values["output"], values["field"]) if good else None
+    return TypedRow(values["input"], values["output"], values["field"]) if good else None
 
 
-def _value(row: Row, column: Column, origin: Origin) -> JsonValue:
+def _value(row: Row, column: DataColumn, file: DataFile) -> JsonValue:
     field = column.field
     value = row.values.get(field.column)
     if field.column not in row.values and not field.type.optional:
         raise _missing(row, column)
-    if value is None or (origin.csv and value == "" and (field.type.kind != "text" or field.type.optional)):
+    if value is None or (file.csv and value == "" and (field.type.kind != "text" or field.type.optional)):
         value = None
     if column.role == "output":
-        return _gold(value, field, origin)
-    return _typed(value, field, field.type, origin)
+        return _gold(value, field, file)
+    return _typed(value, field, field.type, file)
 
 
-def _missing(row: Row, column: Column) -> BadValue:
+def _missing(row: Row, column: DataColumn) -> BadValue:
     field = column.field
-    there = name_list(row.values) or "nothing"
-    close = _closest(field.column, tuple(row.values))
+    close = _closest_name(field.column, tuple(row.values))
     what = f"no `{field.column}`" if field.column == field.name else f"no `{field.column}` for `{field.name}`"
-    hint = None
-    if close:
-        kind = {"input": "input ", "output": "output ", "field": "field "}[column.role]
-        hint = f'if `{close}` is meant, write `{kind}{field.name}: ... {{ column = "{close}" }}`'
-    return BadValue(f"{what}; the row has {there}", hint)
+    hint = f'if `{close}` is meant, write `{column.role} {field.name}: ... {{ column = "{close}" }}`' if close else None
+    return BadValue(f"{what}; the row has {name_list(row.values) or 'nothing'}", hint)
 
 
-# Most rows lack the same columns and have the same others.
-_closest = lru_cache(maxsize=8192)(closest_name)
+# Rows with a missing column mostly lack the same one.
+_closest_name = lru_cache(maxsize=8192)(closest_name)
 
 
-def _gold(value: JsonValue, field: FieldPlan, origin: Origin) -> JsonValue:
-    """Return a right answer, or for an output that is no list, a list of answers any of which is right."""
+def _gold(value: JsonValue, field: FieldPlan, file: DataFile) -> JsonValue:
+    """Return the right answer, or for an output that is no list, a list of answers any of which is right."""
     kind = field.type.kind
     empty = value is None or value == "" or (value == [] and kind != "list")
     if empty and not field.type.optional:
@@ -129,30 +125,30 @@ def _gold(value: JsonValue, field: FieldPlan, origin: Origin) -> JsonValue:
     if value == "" and field.type.optional:
         return None
     if kind not in ("list", "json"):
-        if origin.csv and kind != "text" and isinstance(value, str) and value.lstrip().startswith("["):
+        if file.csv and kind != "text" and isinstance(value, str) and value.lstrip().startswith("["):
             value = _json_cell(value, field, "a list")
         if isinstance(value, list):
             if None in value or "" in value:
                 raise BadValue(f"an empty answer in the list `{field.column}`", "remove it")
-            return [_typed(answer, field, field.type, origin) for answer in value]
-    return _typed(value, field, field.type, origin)
+            return [_typed(answer, field, field.type, file) for answer in value]
+    return _typed(value, field, field.type, file)
 
 
-def _typed(value: JsonValue, field: FieldPlan, type_: TypePlan, origin: Origin) -> JsonValue:
+def _typed(value: JsonValue, field: FieldPlan, type_: TypePlan, file: DataFile) -> JsonValue:
     if value is None:
         if type_.optional:
             return None
         raise BadValue(f"`{field.column}` is empty", f"give a value, or declare `{field.name}: ... | none`")
     if type_.kind in ("file", "image"):
-        return _path(value, field, origin)
+        return _path(value, field, file)
     if type_.kind == "list":
-        return _list(value, field, type_, origin)
+        return _list(value, field, type_, file)
     if type_.kind == "labels":
         return _label(value, field, type_)
-    return _CONVERT[type_.kind](value, field, origin)
+    return _CONVERT[type_.kind](value, field, file)
 
 
-def _text(value: JsonValue, field: FieldPlan, origin: Origin) -> JsonValue:
+def _text(value: JsonValue, field: FieldPlan, file: DataFile) -> JsonValue:
     if isinstance(value, str):
         return _whole(value, field)
     if isinstance(value, int) and not isinstance(value, bool):
@@ -168,18 +164,18 @@ def _whole(value: str, field: FieldPlan) -> str:
     return value
 
 
-def _bool(value: JsonValue, field: FieldPlan, origin: Origin) -> JsonValue:
+def _bool(value: JsonValue, field: FieldPlan, file: DataFile) -> JsonValue:
     if isinstance(value, bool):
         return value
-    if origin.csv and isinstance(value, str) and value.strip().lower() in _BOOLS:
+    if file.csv and isinstance(value, str) and value.strip().lower() in _BOOLS:
         return _BOOLS[value.strip().lower()]
     raise _wrong(value, field, "a bool", "write true or false")
 
 
-def _number(value: JsonValue, field: FieldPlan, origin: Origin) -> JsonValue:
+def _number(value: JsonValue, field: FieldPlan, file: DataFile) -> JsonValue:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
-    if origin.csv and isinstance(value, str):
+    if file.csv and isinstance(value, str):
         text = value.strip()
         if _INTEGER.fullmatch(text):
             return int(text)
@@ -188,8 +184,8 @@ def _number(value: JsonValue, field: FieldPlan, origin: Origin) -> JsonValue:
     raise _wrong(value, field, "a number", "write digits and a decimal point, nothing else")
 
 
-def _integer(value: JsonValue, field: FieldPlan, origin: Origin) -> JsonValue:
-    number = _number(value, field, origin)
+def _integer(value: JsonValue, field: FieldPlan, file: DataFile) -> JsonValue:
+    number = _number(value, field, file)
     if isinstance(number, float) and number.is_integer():
         return int(number)
     if isinstance(number, int):
@@ -197,8 +193,8 @@ def _integer(value: JsonValue, field: FieldPlan, origin: Origin) -> JsonValue:
     raise _wrong(value, field, "an integer", f"declare `{field.name}: number`")
 
 
-def _json(value: JsonValue, field: FieldPlan, origin: Origin) -> JsonValue:
-    return _json_cell(value, field, "JSON") if origin.csv and isinstance(value, str) else value
+def _json(value: JsonValue, field: FieldPlan, file: DataFile) -> JsonValue:
+    return _json_cell(value, field, "JSON") if file.csv and isinstance(value, str) else value
 
 
 def _json_cell(value: str, field: FieldPlan, what: str) -> JsonValue:
@@ -208,15 +204,15 @@ def _json_cell(value: str, field: FieldPlan, what: str) -> JsonValue:
         raise BadValue(f"`{field.column}` is not {what}: {error}", 'write it as JSON: `["a", "b"]`') from None
 
 
-def _list(value: JsonValue, field: FieldPlan, type_: TypePlan, origin: Origin) -> JsonValue:
-    if origin.csv and isinstance(value, str):
+def _list(value: JsonValue, field: FieldPlan, type_: TypePlan, file: DataFile) -> JsonValue:
+    if file.csv and isinstance(value, str):
         value = _json_cell(value, field, "a list")
-        # What stood inside JSON has its type already.
-        origin = Origin(origin.name, False, origin.folder, origin.root)
+        # Values inside JSON are typed.
+        file = replace(file, csv=False)
     if not isinstance(value, list):
         raise _wrong(value, field, "a list", 'write `["a", "b"]`')
     item = type_.item or TypePlan(kind="text")
-    return [_typed(part, field, item, origin) for part in value]
+    return [_typed(part, field, item, file) for part in value]
 
 
 def _label(value: JsonValue, field: FieldPlan, type_: TypePlan) -> JsonValue:
@@ -231,22 +227,22 @@ def _label(value: JsonValue, field: FieldPlan, type_: TypePlan) -> JsonValue:
     )
 
 
-def _path(value: JsonValue, field: FieldPlan, origin: Origin) -> JsonValue:
-    """Return a path below the data file's folder becomes one that begins at the program's folder."""
+def _path(value: JsonValue, field: FieldPlan, file: DataFile) -> JsonValue:
+    """Return a path, which must be below the data file's folder, relative to the program's folder."""
     if not isinstance(value, str) or not value:
         raise _wrong(value, field, "a path", "write it relative to the data file")
-    folder = origin.folder.resolve()
+    folder = file.folder.resolve()
     try:
         found = (folder / value).resolve()
         inside = found.is_relative_to(folder)
         there = inside and found.is_file()
     except (OSError, ValueError, RuntimeError):
-        raise BadValue(f"{shown(value)} in `{field.column}` is no path") from None
+        raise BadValue(f"{shown(value)} in `{field.column}` is not a path") from None
     if Path(value).is_absolute() or not inside:
-        raise BadValue(f"{shown(value)} in `{field.column}` leads out of the data's folder", "move the file below it")
+        raise BadValue(f"{shown(value)} in `{field.column}` is outside the data's folder", "move the file below it")
     if not there:
-        raise BadValue(f"there is no file {shown(value)}, named in `{field.column}`", "paths begin at the data file")
-    return Path(os.path.relpath(origin.folder / value, origin.root)).as_posix()
+        raise BadValue(f"no file {shown(value)}, named in `{field.column}`", "paths are relative to the data file")
+    return Path(os.path.relpath(file.folder / value, file.root)).as_posix()
 
 
 def _wrong(value: JsonValue, field: FieldPlan, what: str, hint: str) -> BadValue:
@@ -254,7 +250,7 @@ def _wrong(value: JsonValue, field: FieldPlan, what: str, hint: str) -> BadValue
     return BadValue(message, hint, f"values in `{field.column}` are not {what}")
 
 
-_CONVERT: dict[str, Callable[[JsonValue, FieldPlan, Origin], JsonValue]] = {
+_CONVERT: dict[str, Callable[[JsonValue, FieldPlan, DataFile], JsonValue]] = {
     "text": _text,
     "bool": _bool,
     "number": _number,
@@ -267,6 +263,7 @@ ROWS_READ = 100_000
 _DISTINCT_KEPT = 20_000
 _TRUTHS = frozenset({"true", "false"})
 _WHOLE_CELL = re.compile(r"-?(?:0|[1-9]\d{0,17})")
+_KINDS: dict[type, str] = {bool: "bool", int: "integer", float: "number", list: "list", dict: "json"}
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,17})\.\d{1,17}")
 
 
@@ -275,8 +272,8 @@ class ColumnProfile:
     """Counts over one column; a value counts as empty when it is null or "".
 
     Attributes:
-        values: how often each value stands there, the first 20,000 different ones.
-        kinds: how often each kind of value does: text, number, integer, bool, list, json.
+        values: how often each value occurs, for the first 20,000 distinct ones.
+        kinds: how often each kind occurs: text, number, integer, bool, list, json.
     """
 
     name: str
@@ -292,12 +289,12 @@ class ColumnProfile:
 
     @property
     def distinct(self) -> int:
-        """How many different values there are (20,000 at most)."""
+        """The number of distinct values, 20,000 at most."""
         return len(self.values)
 
     @property
     def mean_length(self) -> float:
-        """Characters of a value that is not empty."""
+        """Characters of a non-empty value on average."""
         return self.characters / max(1, self.rows - self.empty)
 
     @property
@@ -333,7 +330,7 @@ def profile(path: Path) -> tuple[ColumnProfile, ...]:
     """Return the columns of a file in the order in which they first appear, over the first 100,000 rows.
 
     Raises:
-        SkillcError: the file cannot be read, or a row is no row.
+        SkillcError: the file or a row cannot be read.
     """
     problems = Problems()
     columns: dict[str, ColumnProfile] = {}
@@ -348,17 +345,9 @@ def profile(path: Path) -> tuple[ColumnProfile, ...]:
 
 
 def _kind(value: JsonValue, *, csv: bool) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int):
-        return "integer"
-    if isinstance(value, float):
-        return "number"
-    if isinstance(value, list):
-        return "list"
-    if isinstance(value, dict):
-        return "json"
-    return _kind_of_cell(value) if csv and value else "text"
+    if isinstance(value, str):
+        return _kind_of_cell(value) if csv else "text"
+    return _KINDS[type(value)]
 
 
 def _kind_of_cell(value: str) -> str:

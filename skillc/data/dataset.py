@@ -1,4 +1,4 @@
-"""All examples of a program, on their sides, and their sizes for the bounds of a plan."""
+"""The examples of a program by split, and their sizes for the bounds of a plan."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from skillc.budget.spend import Extent, Sizes
-from skillc.data.columns import Column, Origin, columns_of, convert_row
+from skillc.data.columns import DataColumn, DataFile, columns_of, convert_row
 from skillc.data.problems import Problems, closest_name, location_text, name_list
 from skillc.data.read import Row, is_csv, read_rows
 from skillc.data.split import SIDES, Side, rank, split_groups
@@ -35,12 +35,12 @@ class Dataset:
     """Examples by side, each side in hash order.
 
     Attributes:
-        digest: of all examples and their sides, files that they name included; the order of rows is not in it.
-        warnings: what a user should know about the data, one line each.
+        digest: of all examples, their sides and the files that they name; the order of rows does not matter.
+        warnings: one line each.
         places: file and line of each example by its id.
     """
 
-    # Not in the repr: asyncio writes that of a task's result when it ends, and here it would take seconds.
+    # Left out of the repr: asyncio formats a task's result when it ends, which would take seconds.
     train: tuple[Example, ...] = field(repr=False)
     validation: tuple[Example, ...] = field(repr=False)
     test: tuple[Example, ...] = field(repr=False)
@@ -69,43 +69,41 @@ class _Draft:
 
 
 def load(task: TaskPlan, data: DataPlan, root: Path) -> Dataset:
-    """Read and splits the data of a program.
+    """Read and split the data of a program.
 
-    An example's id is its row's `id`, else a hash of its inputs. Its group is what the program names, else a hash of
-    its inputs: rows with the same inputs never stand on two sides. Where a declared group would make them, only the
-    rows on test stay, else those on validation, and a warning counts the others. Rows that are equal in everything
-    count once.
+    An example's id is its row's `id`, else a hash of its inputs. Its group is the value of the declared group, else a
+    hash of its inputs, so that rows with the same inputs are on one side. If a declared group puts them on two, only
+    the rows on test are kept, else those on validation, and a warning counts the others. Equal rows count once.
 
     Args:
-        task: what goes in and what comes out.
+        task: inputs and outputs.
         data: the files, fields, group, split and seed.
-        root: the program's folder, where the plan's paths begin. Values of `file` and `image` fields are paths from
-            here.
+        root: the program's folder, from which the plan's paths and the values of `file` and `image` fields start.
 
     Raises:
-        SkillcError: a file or a row is wrong, an example or a group stands on two sides, or a side is empty.
+        SkillcError: a file or a row is wrong, an example or a group is on two sides, or a side is empty.
     """
-    with _uncollected():
-        found = _loaded(task, data, root)
-        if len(found.train) + len(found.validation) + len(found.test) > _MANY:
-            # They stay to the end and hold no cycles; each visit would take a fifth of a second.
+    with _gc_paused():
+        dataset = _load(task, data, root)
+        if len(dataset.train) + len(dataset.validation) + len(dataset.test) > _MANY:
+            # The examples live until the end and have no cycles; each collection would visit them for 0.2 s.
             gc.freeze()
-        return found
+        return dataset
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
-    """Pause the collector of cyclic garbage: rows have no cycles, and it would visit all of them again and again."""
-    collecting = gc.isenabled()
+def _gc_paused() -> Iterator[None]:
+    """Pause the garbage collector, which would visit all rows again and again, although they have no cycles."""
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if collecting:
+        if was_enabled:
             gc.enable()
 
 
-def _loaded(task: TaskPlan, data: DataPlan, root: Path) -> Dataset:
+def _load(task: TaskPlan, data: DataPlan, root: Path) -> Dataset:
     columns = columns_of(task, data)
     problems = Problems()
     warnings: list[str] = []
@@ -127,66 +125,68 @@ def _loaded(task: TaskPlan, data: DataPlan, root: Path) -> Dataset:
 # ---- reading --------------------------------------------------------------------------------------
 
 
-def _read(name: str, columns: tuple[Column, ...], data: DataPlan, root: Path, problems: Problems) -> list[_Draft]:
+def _read(name: str, columns: tuple[DataColumn, ...], data: DataPlan, root: Path, problems: Problems) -> list[_Draft]:
     path = root / name
-    origin = Origin(name, is_csv(path), path.parent, root)
+    file = DataFile(name, is_csv(path), path.parent, root)
     drafts: list[_Draft] = []
     for row in read_rows(path, name, problems):
         if not drafts:
             _check_group(row, columns, data)
-        if origin.csv and not drafts and _columns_missing(row, columns, origin, problems):
+        if file.csv and not drafts and _report_missing_columns(row, columns, file, problems):
             break
-        draft = _draft(row, columns, data, origin, problems)
+        draft = _draft(row, columns, data, file, problems)
         if draft:
             drafts.append(draft)
     return drafts
 
 
-def _columns_missing(row: Row, columns: tuple[Column, ...], origin: Origin, problems: Problems) -> bool:
-    """Report once a column that the whole table lacks."""
+def _report_missing_columns(row: Row, columns: tuple[DataColumn, ...], file: DataFile, problems: Problems) -> bool:
+    """Report a column that the whole table lacks, once."""
     missing = [c for c in columns if c.field.column not in row.values and not c.field.type.optional]
     if missing:
-        convert_row(Row(1, {**row.values}), tuple(missing), origin, problems)
+        convert_row(Row(1, {**row.values}), tuple(missing), file, problems)
     return bool(missing)
 
 
-def _check_group(row: Row, columns: tuple[Column, ...], data: DataPlan) -> None:
+def _check_group(row: Row, columns: tuple[DataColumn, ...], data: DataPlan) -> None:
     group = data.group
     if group is None or group in row.values or any(column.field.name == group for column in columns):
         return
     names = list(dict.fromkeys([*(column.field.name for column in columns), *row.values]))
     close = closest_name(group, names)
-    hint = f"did you mean `{close}`?" if close else f"there are {name_list(names)}"
-    raise SkillcError(f"`group = {group}` is no field and no column of the data", hint=hint)
+    hint = f"did you mean `{close}`?" if close else f"fields and columns: {name_list(names)}"
+    raise SkillcError(f"`group = {group}` is neither a field nor a column of the data", hint=hint)
 
 
-def _draft(row: Row, columns: tuple[Column, ...], data: DataPlan, origin: Origin, problems: Problems) -> _Draft | None:
-    values = convert_row(row, columns, origin, problems)
-    own = row.values.get(_ID_COLUMN)
-    if own is not None and (isinstance(own, bool) or not isinstance(own, str | int)):
-        problems.add(origin.name, row.line, "an `id` that is neither text nor an integer", "write text")
+def _draft(
+    row: Row, columns: tuple[DataColumn, ...], data: DataPlan, file: DataFile, problems: Problems
+) -> _Draft | None:
+    values = convert_row(row, columns, file, problems)
+    row_id = row.values.get(_ID_COLUMN)
+    if row_id is not None and (isinstance(row_id, bool) or not isinstance(row_id, str | int)):
+        problems.add(file.name, row.line, "an `id` that is neither text nor an integer", "write text")
         return None
     if values is None:
         return None
     inputs = canonical_ascii(values.inputs)
     content = _hash(inputs)
-    # The same bytes as of the three in one list, without encoding the inputs twice.
+    # The bytes of a list of the three, without encoding the inputs twice.
     whole = _hash(f"[{inputs},{canonical_ascii(values.gold)},{canonical_ascii(values.fields)}]")
     group = content
     if data.group is not None:
         value = {**row.values, **values.gold, **values.inputs, **values.fields}.get(data.group)
         if value is None or value == "":
             message, hint = f"no value for the group `{data.group}`", "give each row its group"
-            problems.add(origin.name, row.line, message, hint, at=("data", None, "group"))
+            problems.add(file.name, row.line, message, hint, at=("data", None, "group"))
             return None
         group = value if isinstance(value, str) else canonical_ascii(value)
-    identity = str(own) if own is not None and own != "" else None
+    identity = str(row_id) if row_id is not None and row_id != "" else None
     gold, fields = values.gold, values.fields
-    return _Draft(origin.name, row.line, identity, values.inputs, gold, fields, content, whole, group)
+    return _Draft(file.name, row.line, identity, values.inputs, gold, fields, content, whole, group)
 
 
 def _unique(drafts: Sequence[_Draft], problems: Problems, warnings: list[str]) -> list[_Draft]:
-    """Drop rows that are equal in everything and have no id; report duplicate ids."""
+    """Drop equal rows without id; report duplicate ids."""
     ids: dict[str, _Draft] = {}
     wholes: set[tuple[str, str]] = set()
     kept: list[_Draft] = []
@@ -195,7 +195,7 @@ def _unique(drafts: Sequence[_Draft], problems: Problems, warnings: list[str]) -
             first = ids.setdefault(draft.id, draft)
             if first is not draft:
                 hint = "give each row its own, or remove the column"
-                problems.add(draft.file, draft.line, f"the id `{draft.id}` stands at {first.place} already", hint)
+                problems.add(draft.file, draft.line, f"the id `{draft.id}` is already used at {first.place}", hint)
                 continue
         elif (draft.whole, draft.group) in wholes:
             continue
@@ -204,7 +204,7 @@ def _unique(drafts: Sequence[_Draft], problems: Problems, warnings: list[str]) -
         kept.append(draft)
     left = len(drafts) - len(kept)
     if left and not problems.any:
-        warnings.append(f"rows that equal another one in everything count once: {left:,} left out")
+        warnings.append(f"left out {counted(left, 'duplicate row')}")
     return kept
 
 
@@ -225,19 +225,19 @@ def _split(drafts: Sequence[_Draft], data: DataPlan, warnings: list[str]) -> Map
                 else:
                     apart += 1
     if not (sides["train"] and sides["validation"]):
-        raise SkillcError(f"all inputs of train or validation in `{data.source}` stand on another side too")
+        raise SkillcError(f"all inputs of train or validation in `{data.source}` are on another side too")
     unused = sum(draft.group not in of for draft in drafts)
     if unused:
-        warnings.append(f"{counted(unused, 'example')} beyond the counts of `split` on no side")
+        warnings.append(f"left out {counted(unused, 'example')} beyond the counts of `split`")
     if apart:
         warnings.append(
-            f"{counted(apart, 'example')} left out: the same inputs stand on another side, under another `{data.group}`"
+            f"left out {counted(apart, 'example')}: the same inputs are on another side, under another `{data.group}`"
         )
     return sides
 
 
 def _from_files(
-    columns: tuple[Column, ...], data: DataPlan, root: Path, problems: Problems, warnings: list[str]
+    columns: tuple[DataColumn, ...], data: DataPlan, root: Path, problems: Problems, warnings: list[str]
 ) -> Mapping[Side, list[_Draft]]:
     files: dict[Side, str | None] = {"train": data.train, "validation": data.validation, "test": data.test}
     for side in ("train", "validation"):
@@ -246,7 +246,7 @@ def _from_files(
             raise SkillcError(f"the data has no {side} file", hint=hint)
     read = {side: _read(name, columns, data, root, problems) if name else [] for side, name in files.items()}
     problems.check()
-    # One after the other, so that an id on two sides is found; equal rows count once on a side only.
+    # Side by side: an id on two sides is reported, while equal rows count once per side.
     seen: dict[str, _Draft] = {}
     sides: dict[Side, list[_Draft]] = {}
     for side in SIDES:
@@ -255,7 +255,7 @@ def _from_files(
             first = seen.setdefault(draft.id, draft) if draft.id is not None else draft
             if first is not draft:
                 problems.add(
-                    draft.file, draft.line, f"the id `{draft.id}` stands at {first.place} already", "rename one"
+                    draft.file, draft.line, f"the id `{draft.id}` is already used at {first.place}", "rename one"
                 )
     _check_apart(sides, data, problems)
     problems.check()
@@ -269,10 +269,10 @@ def _check_apart(sides: Mapping[Side, list[_Draft]], data: DataPlan, problems: P
         for draft in sides[side]:
             other, first = contents.setdefault(draft.content, (side, draft))
             if other != side:
-                problems.add(draft.file, draft.line, f"the same inputs stand at {first.place}, on {other}", "keep one")
+                problems.add(draft.file, draft.line, f"the same inputs are at {first.place}, on {other}", "keep one")
             other, first = groups.setdefault(draft.group, (side, draft))
             if other != side and data.group is not None:
-                message = f"the `{data.group}` of this row stands on {other} too, at {first.place}"
+                message = f"the `{data.group}` of this row is on {other} too, at {first.place}"
                 problems.add(draft.file, draft.line, message, "put all rows of a group into one file")
 
 
@@ -298,9 +298,9 @@ def _warn_conflicts(drafts: Sequence[_Draft], warnings: list[str]) -> None:
 def _examples(
     sides: Mapping[Side, list[_Draft]], seed: int
 ) -> tuple[Mapping[Side, tuple[Example, ...]], Mapping[str, tuple[str, int]]]:
-    """Return examples with ids, each side in hash order, and the place of each.
+    """Return the examples of each side in hash order, and the place of each.
 
-    Of several rows with one input and no id, the second in the order of content is `...-2`.
+    Of rows with the same inputs and no id, the second in the order of content gets the id `...-2`.
     """
     every = [(draft, side) for side in SIDES for draft in sides[side]]
     every.sort(key=lambda pair: (pair[0].whole, pair[0].group, pair[0].id or ""))
@@ -358,9 +358,9 @@ def sizes_of(plan: Plan, dataset: Dataset) -> Sizes:
 
 def _tokens(values: JsonObject) -> int:
     texts = map(as_text, values.values())
-    return sum(_few(text) if len(text) <= _SHORT else count_tokens(text) for text in texts)
+    return sum(_cached_count(text) if len(text) <= _SHORT else count_tokens(text) for text in texts)
 
 
-# Labels and other short answers are the same over and over.
+# Labels and other short answers repeat.
 _SHORT = 40
-_few = lru_cache(maxsize=4096)(count_tokens)
+_cached_count = lru_cache(maxsize=4096)(count_tokens)

@@ -1,4 +1,4 @@
-"""Problems of a data file: collected, and raised once."""
+"""Problems of a data file, collected and raised together."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from dataclasses import dataclass, replace
 from skillc.errors import SkillcError
 from skillc.text import counted, cut, listed
 
-SHOWN = 5
-LINES = 3
+_MOST_KINDS = 5
+_MOST_LINES = 3
 
-
-# Where in the program: kind, name, setting.
-Where = tuple[str, str | None, str | None]
+Declared = tuple[str, str | None, str | None]
+"""A declaration of the program: kind, name, setting."""
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """One finding in a file, with its fix.
+class DataProblem:
+    """One kind of problem in a file, with its fix.
 
     Attributes:
-        lines: the first few lines that have it; 0 is the file as a whole.
-        rows: how many lines have it.
-        at: the declaration in the program that the data does not fit; None where there is none.
+        lines: the first lines that have it; 0 is the whole file.
+        rows: the number of lines that have it.
+        at: the declaration of the program that the data contradicts.
     """
 
     file: str
@@ -32,7 +31,7 @@ class Problem:
     message: str
     hint: str | None = None
     rows: int = 1
-    at: Where | None = None
+    at: Declared | None = None
 
     def __str__(self) -> str:
         if self.rows == 1:
@@ -43,12 +42,9 @@ class Problem:
 
 
 class DataError(SkillcError):
-    """Data that can't be used; `problems` are the first few kinds, `more` how many problems there are besides.
+    """Unusable data: the first few kinds of problems, the number of all (`count`) and of those not shown (`more`)."""
 
-    `count` is the number of all problems.
-    """
-
-    def __init__(self, message: str, problems: Sequence[Problem], count: int, *, hint: str | None = None) -> None:
+    def __init__(self, message: str, problems: Sequence[DataProblem], count: int, *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.problems = tuple(problems)
         self.count = count
@@ -56,15 +52,15 @@ class DataError(SkillcError):
 
 
 class Problems:
-    """Collect problems: one entry for each kind. Keep the first few kinds and count the rest."""
+    """Collect the first few kinds of problems and count the rest."""
 
     def __init__(self) -> None:
-        self._first: dict[tuple[str, str], Problem] = {}
+        self._first: dict[tuple[str, str], DataProblem] = {}
         self._count = 0
 
     @property
     def any(self) -> bool:
-        """Whether there is a problem."""
+        """Whether a problem was added."""
         return self._count > 0
 
     def add(
@@ -74,35 +70,35 @@ class Problems:
         message: str,
         hint: str | None = None,
         *,
-        at: Where | None = None,
+        at: Declared | None = None,
         kind: str | None = None,
     ) -> None:
-        """Note a problem.
+        """Add a problem.
 
         Args:
             file: the data file.
-            line: where it is.
-            message: what is wrong. Rows with the same message are one problem.
+            line: its line.
+            message: the problem. Rows with the same message count as one kind.
             hint: the fix.
-            at: the declaration that it is about.
-            kind: the message for rows whose values differ and that have the same fault; None keeps them apart.
+            at: the declaration that it contradicts.
+            kind: the message for several rows whose values differ; None keeps them apart.
         """
         self._count += 1
         key = (file, kind or message)
         known = self._first.get(key)
         if known is not None:
-            lines = known.lines if len(known.lines) == LINES else (*known.lines, line)
-            told = message if message == known.message else kind or message
-            self._first[key] = replace(known, lines=lines, message=told, rows=known.rows + 1)
-        elif len(self._first) < SHOWN:
-            self._first[key] = Problem(file, (line,), message, hint, at=at)
+            lines = known.lines if len(known.lines) == _MOST_LINES else (*known.lines, line)
+            message = message if message == known.message else kind or message
+            self._first[key] = replace(known, lines=lines, message=message, rows=known.rows + 1)
+        elif len(self._first) < _MOST_KINDS:
+            self._first[key] = DataProblem(file, (line,), message, hint, at=at)
 
     def fatal(self, file: str, line: int, message: str, hint: str | None = None) -> SkillcError:
-        """Return the error for a file that cannot be read further; earlier problems come first."""
+        """Return the error of a file that cannot be read further, after earlier problems."""
         self._count += 1
         self._first = {
-            **dict(list(self._first.items())[: SHOWN - 1]),
-            (file, ""): Problem(file, (line,), message, hint),
+            **dict(list(self._first.items())[: _MOST_KINDS - 1]),
+            (file, ""): DataProblem(file, (line,), message, hint),
         }
         return self.error()
 
@@ -119,17 +115,17 @@ class Problems:
         return DataError(message, first, self._count)
 
     def check(self) -> None:
-        """Raise what was found.
+        """Raise the problems, if any.
 
         Raises:
-            SkillcError: there is a problem.
+            SkillcError: a problem was added.
         """
         if self._count:
             raise self.error()
 
 
 def location_text(file: str, line: int) -> str:
-    """Return a place in a data file: its line, or its row where the file has no lines; 0 is the whole file."""
+    """Describe a place in a data file: a line, or a row if the file has no lines; 0 is the whole file."""
     if not line:
         return f"`{file}`"
     name = file.rpartition("/")[2]
@@ -138,12 +134,12 @@ def location_text(file: str, line: int) -> str:
 
 
 def name_list(names: Iterable[str]) -> str:
-    """Return names from a data file, the first 12 of them, each cut where it is long."""
+    """List the first 12 names from a data file, each shortened."""
     return listed((cut(name, 40) for name in names), most=12)
 
 
 def closest_name(name: str, known: Sequence[str]) -> str | None:
-    """Return the known name that was probably meant: equal but for case, spaces and signs, else close in spelling."""
+    """Return the known name that was probably meant: equal except for case and punctuation, else close in spelling."""
     bare = {_bare(k): k for k in reversed(known)}
     if _bare(name) in bare:
         return bare[_bare(name)]

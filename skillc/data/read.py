@@ -1,6 +1,6 @@
 """Rows of a data file, one at a time: JSONL, JSON, CSV, TSV, Parquet, and folders saved by Hugging Face `datasets`.
 
-No line, object or field is ever held beyond its limit, so a broken file fails soon and in little memory.
+Lines, objects and fields have size limits, so that a broken file fails early and in little memory.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ import codecs
 import csv
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -25,15 +26,13 @@ FIELD_CHARACTERS = 1_000_000
 ROW_BYTES = 16_000_000
 _CHUNK = 1 << 20
 _TOO_LONG = f"a field may have {FIELD_CHARACTERS:,} characters"
-_FORMATS = {
-    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "tsv", PARQUET: "parquet",
-}  # fmt: skip
+_TOO_DEEP = "the value is nested too deeply"
 _READ = ".jsonl, .json, .csv, .tsv or .parquet"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row and the line where it begins, or its number in a file without lines. In CSV and TSV all values are text."""
+    """A row and its first line, or its number in a file without lines. In CSV and TSV all values are text."""
 
     line: int
     values: JsonObject
@@ -58,12 +57,12 @@ def read_rows(path: Path, name: str, problems: Problems) -> Iterator[Row]:
     """Yield the rows of a file. Report a bad row in `problems` and skip it.
 
     Args:
-        path: the file; its extension says how it is read.
-        name: how messages call it.
-        problems: where bad rows are noted.
+        path: the file; its extension is its format.
+        name: its name in messages.
+        problems: collects bad rows.
 
     Raises:
-        SkillcError: the file cannot be read at all, or not any further.
+        SkillcError: the file cannot be read, or not any further.
     """
     file = _File(path, name, problems)
     if path.is_dir() and is_saved(path):
@@ -74,33 +73,32 @@ def read_rows(path: Path, name: str, problems: Problems) -> Iterator[Row]:
     if not path.is_file():
         if path.exists():
             file.stop(0, "is a device or a pipe, not a file", f"name a file: {_READ}")
-        there = sorted(p.name for p in path.parent.glob("*") if p.suffix in _FORMATS) if path.parent.is_dir() else []
-        file.stop(0, "there is no such file", f"beside it stand {name_list(there)}" if there else None)
-    kind = _FORMATS.get(path.suffix.lower())
-    if kind is None:
-        what = f"`{path.suffix}` files are not read" if path.suffix else "the name has no ending that says its format"
-        file.stop(0, what, f"write {_READ}")
-    if kind == "parquet":
+        others = sorted(other.name for other in path.parent.glob("*") if other.suffix in {*_READERS, PARQUET})
+        file.stop(0, "file not found", f"data files in that folder: {name_list(others)}" if others else None)
+    suffix = path.suffix.lower()
+    if suffix == PARQUET:
         yield from _of_table(file, parquet_rows(path, file.stop))
         return
-    reader = {"jsonl": _jsonl, "json": _json, "csv": _csv, "tsv": _tsv}[kind]
-    found = False
+    if suffix not in _READERS:
+        what = f"`{path.suffix}` is not a supported format" if path.suffix else "the name has no extension"
+        file.stop(0, what, f"use {_READ}")
+    has_rows = False
     try:
         with path.open("rb") as stream:
-            for row in reader(file, stream):
-                found = True
+            for row in _READERS[suffix](file, stream):
+                has_rows = True
                 yield row
     except OSError as error:
         file.stop(0, f"cannot be read: {error.strerror}")
-    if not found and not problems.any:
-        file.stop(0, "holds no row")
+    if not has_rows and not problems.any:
+        file.stop(0, "has no rows")
 
 
 # ---- bytes to lines -------------------------------------------------------------------------------
 
 
 def _lines(file: _File, stream: BinaryIO) -> Iterator[tuple[int, str | None]]:
-    """Yield number and text of each line; None for a line that is no text and was reported."""
+    """Yield number and text of each line; None for a line that is not UTF-8, which is reported."""
     offset, number = 0, 0
     while raw := stream.readline(ROW_BYTES + 1):
         number += 1
@@ -122,7 +120,7 @@ def _decoded(file: _File, raw: bytes, skip: int, offset: int, number: int) -> st
     except UnicodeDecodeError as error:
         at = offset + skip + error.start
         byte = raw[skip + error.start]
-        file.problems.add(file.name, number, f"no UTF-8: byte 0x{byte:02X} at offset {at}", "save the file as UTF-8")
+        file.problems.add(file.name, number, f"not UTF-8: byte 0x{byte:02X} at offset {at}", "save the file as UTF-8")
         return None
 
 
@@ -133,7 +131,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         keys = [key for key, _ in pairs]
-        raise ValueError(f"the key `{next(k for k in keys if keys.count(k) > 1)}` stands twice")
+        raise ValueError(f"duplicate key `{next(k for k in keys if keys.count(k) > 1)}`")
     return found
 
 
@@ -152,22 +150,22 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_float=_finite, parse
 
 
 def parse_json(text: str) -> JsonValue:
-    """Return a JSON value, strictly: no double keys, no NaN, no infinite number.
+    """Parse a JSON value, strictly: no duplicate keys, no NaN, no infinite number.
 
     Raises:
-        ValueError: it is none; the message says why.
+        ValueError: the text is not such a value.
     """
     try:
         value: JsonValue = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise ValueError(_why(error)) from None
     except RecursionError:
-        raise ValueError("the value is nested too deeply") from None
+        raise ValueError(_TOO_DEEP) from None
     return value
 
 
 def _why(error: json.JSONDecodeError) -> str:
-    return f"no valid JSON: {error.msg[:1].lower()}{error.msg[1:]} at column {error.colno}"
+    return f"invalid JSON: {error.msg[:1].lower()}{error.msg[1:]} at column {error.colno}"
 
 
 def _jsonl(file: _File, stream: BinaryIO) -> Iterator[Row]:
@@ -175,7 +173,9 @@ def _jsonl(file: _File, stream: BinaryIO) -> Iterator[Row]:
         if line is None or not line.strip():
             continue
         if number == 1 and line.strip() == "[":
-            file.stop(1, "begins like a JSON list", f"call it `{file.path.stem}.json`, or write one object a line")
+            file.stop(
+                1, "begins like a JSON list", f"rename it to `{file.path.stem}.json`, or write one object per line"
+            )
         try:
             value = parse_json(line)
         except ValueError as error:
@@ -187,10 +187,12 @@ def _jsonl(file: _File, stream: BinaryIO) -> Iterator[Row]:
 
 def _json(file: _File, stream: BinaryIO) -> Iterator[Row]:
     """Yield the objects of a list, decoded one by one from a buffer of little more than one row."""
-    text = _Chunks(file, stream)
+    text = _JsonStream(file, stream)
     if text.next() != "[":
-        what = "is no list of objects" if text.next() else "is empty"
-        file.stop(0, what, f"write `[{{...}}, {{...}}]`; with one object a line call it `{file.path.stem}.jsonl`")
+        what = "is not a list of objects" if text.next() else "is empty"
+        file.stop(
+            0, what, f"write `[{{...}}, {{...}}]`; with one object per line rename it to `{file.path.stem}.jsonl`"
+        )
     text.take()
     while text.next() != "]":
         line = text.line
@@ -205,14 +207,14 @@ def _json(file: _File, stream: BinaryIO) -> Iterator[Row]:
             file.stop(text.line, "a `,` or the closing `]` is missing")
     text.take()
     if text.next():
-        file.stop(text.line, "text behind the closing `]`", "remove it")
+        file.stop(text.line, "text after the closing `]`", "remove it")
 
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
-class _Chunks:
-    """A position in the text of a stream, which is read in chunks."""
+class _JsonStream:
+    """A JSON scanner over a stream that is read in chunks."""
 
     def __init__(self, file: _File, stream: BinaryIO) -> None:
         self.line = 1
@@ -236,7 +238,7 @@ class _Chunks:
         self._go(self._at + 1)
 
     def next(self) -> str:
-        """Return the next character that is no white space, "" at the end."""
+        """Return the next character that is not white space, "" at the end."""
         while True:
             space = _SPACE.match(self._text, self._at)
             self._go(space.end() if space else self._at)
@@ -245,7 +247,7 @@ class _Chunks:
             self._more()
 
     def value(self) -> tuple[JsonValue, int]:
-        """Return the JSON value here, and its length."""
+        """Parse the next JSON value; return it and its length."""
         while True:
             held = len(self._text) - self._at
             try:
@@ -258,8 +260,7 @@ class _Chunks:
                 if self._ended or (held > ROW_BYTES and not error.msg.startswith("Unterminated")):
                     self._file.stop(self.line + self._text.count("\n", self._at, error.pos), _why(error))
             except (ValueError, RecursionError) as error:
-                deep = isinstance(error, RecursionError)
-                self._file.stop(self.line, "the value is nested too deeply" if deep else str(error))
+                self._file.stop(self.line, _TOO_DEEP if isinstance(error, RecursionError) else str(error))
             if held > ROW_BYTES:
                 self._file.stop(self.line, f"the row is longer than {ROW_BYTES // 1_000_000} MB", _TOO_LONG)
             for _ in range(1 + held // _CHUNK):
@@ -282,7 +283,7 @@ def _text_pieces(file: _File, stream: BinaryIO) -> Iterator[str]:
             begun = offset - rest
             where = line + error.object.count(b"\n", 0, error.start)
             byte = error.object[error.start]
-            file.stop(where, f"no UTF-8: byte 0x{byte:02X} at offset {begun + error.start}", "save the file as UTF-8")
+            file.stop(where, f"not UTF-8: byte 0x{byte:02X} at offset {begun + error.start}", "save the file as UTF-8")
         if not raw:
             return
         rest = len(decoder.getstate()[0])
@@ -294,7 +295,7 @@ def _text_pieces(file: _File, stream: BinaryIO) -> Iterator[str]:
 def _row(file: _File, line: int, value: JsonValue, length: int) -> Row | None:
     if not isinstance(value, dict):
         kind = {list: "a list", str: "text", bool: "a bool", type(None): "null"}.get(type(value), "a number")
-        file.problems.add(file.name, line, f"{kind} and not an object", 'write `{"field": value}`')
+        file.problems.add(file.name, line, f"{kind}, not an object", 'write `{"field": value}`')
         return None
     if length > FIELD_CHARACTERS:
         for name, field in value.items():
@@ -306,32 +307,25 @@ def _row(file: _File, line: int, value: JsonValue, length: int) -> Row | None:
 
 
 def _of_table(file: _File, rows: Iterator[tuple[int, dict[str, JsonValue]]]) -> Iterator[Row]:
-    found = False
+    has_rows = False
     for number, values in rows:
-        found = True
+        has_rows = True
         long = any(isinstance(value, str) and len(value) > FIELD_CHARACTERS for value in values.values())
         if row := _row(file, number, values, FIELD_CHARACTERS + 1 if long else 0):
             yield row
-    if not found:
-        file.stop(0, "holds no row")
+    if not has_rows:
+        file.stop(0, "has no rows")
 
 
 # ---- CSV ------------------------------------------------------------------------------------------
 
-_SIGNS = {",": "comma", "\t": "tab"}
+_DELIMITERS = {",": "comma", "\t": "tab"}
 
 
-def _kind(sign: str) -> str:
-    return "CSV" if sign == "," else "TSV"
-
-
-def _tsv(file: _File, stream: BinaryIO) -> Iterator[Row]:
-    return _csv(file, stream, "\t")
-
-
-def _csv(file: _File, stream: BinaryIO, sign: str = ",") -> Iterator[Row]:
+def _csv(file: _File, stream: BinaryIO, delimiter: str = ",") -> Iterator[Row]:
     before = csv.field_size_limit()
-    reader = csv.reader(_csv_lines(file, stream), strict=True, delimiter=sign)
+    lines = ("\n" if line is None else line for _, line in _lines(file, stream))
+    reader = csv.reader(lines, strict=True, delimiter=delimiter)
     header: list[str] | None = None
     while True:
         line = reader.line_num + 1
@@ -339,9 +333,10 @@ def _csv(file: _File, stream: BinaryIO, sign: str = ",") -> Iterator[Row]:
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            long = "field larger" in str(error)
-            message = "a cell is too long" if long else f"no valid {_kind(sign)}: {error}"
-            file.stop(line, message, f"{_TOO_LONG}; is a quote left open?" if long else "double each quote in a cell")
+            if "field larger" in str(error):
+                file.stop(line, "a cell is too long", f"{_TOO_LONG}; is a quote left open?")
+            kind = "CSV" if delimiter == "," else "TSV"
+            file.stop(line, f"invalid {kind}: {error}", "double each quote in a cell")
         finally:
             csv.field_size_limit(before)
         if cells is None:
@@ -349,32 +344,36 @@ def _csv(file: _File, stream: BinaryIO, sign: str = ",") -> Iterator[Row]:
         if not cells:
             continue
         if header is None:
-            header = _header(file, cells, sign)
+            header = _header(file, cells, delimiter)
         elif len(cells) != len(header):
             message = f"{counted(len(cells), 'cell')}, but the header has {len(header)}"
-            file.problems.add(file.name, line, message, f"quote a cell that holds a {_SIGNS[sign]}")
+            file.problems.add(file.name, line, message, f"quote a cell that contains a {_DELIMITERS[delimiter]}")
         else:
             yield Row(line, dict(zip(header, cells, strict=True)))
 
 
-def _csv_lines(file: _File, stream: BinaryIO) -> Iterator[str]:
-    for _, line in _lines(file, stream):
-        yield "\n" if line is None else line
-
-
-def _header(file: _File, cells: list[str], sign: str) -> list[str]:
+def _header(file: _File, cells: list[str], delimiter: str) -> list[str]:
     names = [cell.strip() for cell in cells]
     if len(names) == 1 and any(other in names[0] for other in ";,\t"):
-        name = _SIGNS[sign]
+        name = _DELIMITERS[delimiter]
         hint = f"save the file with {name}s between the cells"
-        if sign == "," and "\t" in names[0]:
-            hint = f"its cells are separated by tabs: call it `{file.path.stem}.tsv`"
-        elif sign == "\t" and "," in names[0]:
-            hint = f"its cells are separated by commas: call it `{file.path.stem}.csv`"
-        file.stop(1, f"the header holds no {name}", hint)
+        if delimiter == "," and "\t" in names[0]:
+            hint = f"its cells are separated by tabs: rename it to `{file.path.stem}.tsv`"
+        elif delimiter == "\t" and "," in names[0]:
+            hint = f"its cells are separated by commas: rename it to `{file.path.stem}.csv`"
+        file.stop(1, f"the header has no {name}", hint)
     if "" in names:
         file.stop(1, f"column {names.index('') + 1} of the header has no name", "name it, or remove the column")
     double = [name for i, name in enumerate(names) if name in names[:i]]
     if double:
         file.stop(1, f"two columns are named `{double[0]}`", "rename one")
     return names
+
+
+_READERS: Mapping[str, Callable[[_File, BinaryIO], Iterator[Row]]] = {
+    ".jsonl": _jsonl,
+    ".ndjson": _jsonl,
+    ".json": _json,
+    ".csv": _csv,
+    ".tsv": partial(_csv, delimiter="\t"),
+}

@@ -1,4 +1,4 @@
-"""Splits: which side an example is on, and which examples a skill has used."""
+"""Splits: the side of each example, and the examples that a skill was made with."""
 
 from __future__ import annotations
 
@@ -20,26 +20,25 @@ SIDES: tuple[Side, ...] = ("train", "validation", "test")
 
 
 def rank(seed: int, name: str) -> int:
-    """Return the place of a group or an example in hash order, 0 to 2^256."""
+    """Return the position of a group or an example in hash order, 0 to 2^256."""
     return int.from_bytes(hashlib.sha256(f"{seed}\0{name}".encode("utf-8", "surrogatepass")).digest())
 
 
 def split_groups(groups: Iterable[str], plan: SplitPlan, seed: int, *, file: str) -> Mapping[str, Side]:
     """Return the side of every group; a group without a side is left out.
 
-    Shares: a group's side depends on its own hash alone, so that a new row never moves another group. The sizes come
-    near the shares as the number of groups grows.
+    Shares: a group's side depends only on its hash, so that a new row never moves another group. The sizes approach the
+    shares as the number of groups grows.
 
-    Counts of examples: groups fill train, then validation, then test in hash order, and a side is full as soon as it
-    has its number of examples, so that a large group may carry it over. What is left belongs to no side. A new row
-    then can move the groups behind it in hash order: the last ones of train to validation, of validation to test, of
-    test to none.
+    Counts of examples: groups fill train, then validation, then test in hash order. A side is full as soon as it has
+    its number of examples, and a large group may exceed it. The rest has no side. A new row can move the groups after
+    it in hash order to the next side.
 
     Args:
         groups: the group of each example.
         plan: shares or counts.
         seed: chooses among equal splits.
-        file: how messages call the data.
+        file: the data's name in messages.
 
     Raises:
         SkillcError: a side with a share would be empty, or there are fewer examples than counted.
@@ -73,7 +72,7 @@ def _by_count(sizes: Mapping[str, int], parts: Sequence[Fraction], seed: int, fi
         counts = " : ".join(written(int(part)) for part in parts if part)
         raise SkillcError(
             f"`split = {counts}` needs {needed} examples, {file} has {there}",
-            hint="count fewer, or split by shares: `split = 2 : 1 : 2`",
+            hint="lower the counts, or split by shares: `split = 2 : 1 : 2`",
         )
     order = sorted(sizes, key=lambda group: (rank(seed, group), group))
     sides: dict[str, Side] = {}
@@ -110,15 +109,13 @@ def _check_sizes(
 def _fix(plan: SplitPlan, parts: Sequence[Fraction], groups: int) -> str:
     sides = sum(part > 0 for part in parts)
     if plan.unit == "examples" or groups < 2 * sides:
-        return f"bring more data: each of the {sides} sides needs groups of its own"
+        return f"add more data: each of the {sides} sides needs its own groups"
     total = sum(parts)
     counts = [max(1, int(part * groups / total)) for part in parts if part]
-    return f"with few examples split by counts: `split = {' : '.join(written(count) for count in counts)}`"
+    return f"split few examples by counts: `split = {' : '.join(written(count) for count in counts)}`"
 
 
 _NAMED = 3
-
-
 _DIGITS = 10
 
 
@@ -132,28 +129,28 @@ def _digest_of(example: Example) -> str:
 
 
 def check_unused(used: str, test: Sequence[Example], *, skill: str) -> None:
-    """Refuse a start from a skill that was trained, or selected, on examples of the present test split.
+    """Refuse to start from a skill that was trained or selected on examples of the current test split.
 
     Args:
-        used: marks of the examples that its lock lists as used: of its training and of its validation split.
-        test: the present test split.
-        skill: how the program names the skill that it starts from.
+        used: marks of the examples of its train and validation splits, from its lock.
+        test: the current test split.
+        skill: the name of the skill in the program.
 
     Raises:
-        SkillcError: some are the same; the message says how many, and names the first.
+        SkillcError: some examples are the same.
     """
     known = {used[i : i + _DIGITS] for i in range(0, len(used), _DIGITS)}
     shared = sorted(example.id for example in test if _digest_of(example) in known)
     if not shared:
         return
     raise SkillcError(
-        f"`{skill}` was made with {counted(len(shared), 'example')} that the test split holds now: "
+        f"`{skill}` was made with {counted(len(shared), 'example')} of the current test split: "
         f"{listed(shared, most=_NAMED)}",
-        hint="split with the `seed`, `group` and `split` that it was made with, or test on new examples",
+        hint="use the `seed`, `group` and `split` that it was made with, or test on new examples",
     )
 
 
 def split_digest(examples: Sequence[Example]) -> str:
-    """Name a test split by its inputs alone: other ids, labels or groups, or another order, make no new split."""
+    """Return the digest of a split's inputs; other ids, labels, groups or another order make no new split."""
     inputs = {canonical_ascii(dict(e.inputs)) for e in examples}
     return hashlib.sha256("\n".join(sorted(inputs)).encode()).hexdigest()

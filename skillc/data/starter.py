@@ -22,68 +22,22 @@ _MOST_LABELS = 20
 _LABEL_CHARACTERS = 40
 _LONG_TEXT = 20
 _SMALL = 100
-_ANSWERS = [
-    "label",
-    "labels",
-    "category",
-    "class",
-    "intent",
-    "sentiment",
-    "team",
-    "queue",
-    "department",
-    "route",
-    "answer",
-    "answers",
-    "output",
-    "target",
-    "expected",
-    "gold",
-    "response",
-    "reply",
-    "completion",
-    "summary",
-    "translation",
-    "result",
-    "verdict",
-    "decision",
-    "priority",
-    "topic",
-]
-_GROUPS = [
-    "customer",
-    "client",
-    "user",
-    "author",
-    "account",
-    "session",
-    "conversation",
-    "thread",
-    "patient",
-    "company",
-    "group",
-]
-_SLICES = ["product", "channel", "country", "region", "language", "source", "type", "kind", "segment", "plan", "tier"]
-_QUESTIONS = [
-    "text",
-    "question",
-    "message",
-    "ticket",
-    "mail",
-    "review",
-    "body",
-    "content",
-    "input",
-    "prompt",
-    "sentence",
-    "comment",
-]
+_LABEL_NAMES = {"label", "labels", "category", "class", "intent", "sentiment", "topic", "priority"}
+_ROUTE_NAMES = {"team", "queue", "department", "route", "verdict", "decision"}
+_REPLY_NAMES = {"answer", "answers", "response", "reply", "completion", "summary", "translation"}
+_TARGET_NAMES = {"output", "target", "expected", "gold", "result"}
+_ANSWERS = _LABEL_NAMES | _ROUTE_NAMES | _REPLY_NAMES | _TARGET_NAMES
+_PEOPLE = {"customer", "client", "user", "author", "account", "patient", "company"}
+_GROUPS = _PEOPLE | {"session", "conversation", "thread", "group"}
+_SLICES = {"product", "channel", "country", "region", "language", "source", "type", "kind", "segment", "plan", "tier"}
+_TEXTS = {"text", "body", "content", "input", "prompt", "sentence", "question"}
+_QUESTIONS = _TEXTS | {"message", "ticket", "mail", "review", "comment"}
 _RESERVED = frozenset({"and", "or", "not", "use", "none", "true", "false"})
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The columns that the user named; empty ones are guessed."""
+    """The columns that the user chose; the others are guessed."""
 
     answers: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
@@ -92,7 +46,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """What a column is used for, and why.
+    """Why a column or a metric is used.
 
     Attributes:
         role: `input`, `answer`, `group`, `compare by`, `metric` or `not used`.
@@ -116,18 +70,13 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class _Guess:
-    """What each column is taken for."""
+    """The role of each column."""
 
     inputs: tuple[ColumnProfile, ...]
     outputs: tuple[ColumnProfile, ...]
     group: ColumnProfile | None
     slice: ColumnProfile | None
     others: tuple[ColumnProfile, ...]
-
-    @property
-    def output(self) -> ColumnProfile:
-        """The first answer."""
-        return self.outputs[0]
 
 
 RULEBOOK_MODELS = (
@@ -146,8 +95,8 @@ def start(
 ) -> Started:
     """Write a `.skill` program for a data file.
 
-    The answer is the column that looks most like one, by its name and by how few different values it has; the inputs
-    are the longer texts among the rest. The models are `rulebook/v1` by default, which needs no key.
+    The answer is the most likely column by its name and its number of distinct values; the inputs are the longer texts
+    among the rest. The models are `rulebook/v1` by default, which needs no key.
 
     Args:
         path: the data.
@@ -157,7 +106,7 @@ def start(
         models: the statements of `target` and `optimizer`.
 
     Raises:
-        SkillcError: the file cannot be read, has no two columns to learn from, or lacks a chosen column.
+        SkillcError: the file cannot be read, has fewer than two usable columns, or lacks a chosen column.
     """
     columns = profile(path)
     choice = choice or Choice()
@@ -166,14 +115,15 @@ def start(
     goal = next(
         name for name in ("correct", "score", "right", "hit", "goal_score", "goal_mean") if name not in names.values()
     )
+    source = Path(os.path.relpath(path, relative_to)).as_posix() if relative_to is not None else path.name
     parts = [
         _head(path, columns[0].rows),
         "language 1",
         _task(guess, names),
         _skill(guess, names) if existing is None else _existing(existing, guess, names),
         models,
-        _data(guess, names, _source(path, relative_to)),
-        f"# What is to become better.\ngoal {goal} = {_goal(guess, names)}",
+        _data(guess, names, source),
+        f"# The metric to improve.\ngoal {goal} = {_goal(guess, names)}",
         _budget(guess),
         _gates(guess, names, goal),
     ]
@@ -197,8 +147,8 @@ def _guess(columns: Sequence[ColumnProfile], file: str, choice: Choice) -> _Gues
     usable = [c for c in columns if c.name.lower() != "id" and c.name.strip() and c.empty < c.rows]
     if len(usable) < 2:
         raise SkillcError(
-            f"`{file}` has no two columns to learn from",
-            hint="it needs what goes in and, for each row, the right answer",
+            f"`{file}` has fewer than two usable columns",
+            hint="it needs an input column and a column with the right answer of each row",
         )
     candidates = [c for c in usable if c.name not in choice.inputs and c is not chosen_group] or usable
     outputs = tuple(named[name] for name in choice.answers) or (
@@ -206,10 +156,7 @@ def _guess(columns: Sequence[ColumnProfile], file: str, choice: Choice) -> _Gues
     )
     rest = [c for c in usable if not any(c is output for output in outputs)]
     texts = [c for c in rest if c.kind == "text" and c.mean_length >= _LONG_TEXT]
-    if chosen_group is not None:
-        group: ColumnProfile | None = chosen_group
-    else:
-        group = next((c for c in rest if c not in texts and _repeats(c) and _named(c, _GROUPS)), None)
+    group = chosen_group or next((c for c in rest if c not in texts and _repeats(c) and _named(c, _GROUPS)), None)
     few = [c for c in rest if c not in texts and c is not group and _is_slice(c)]
     sliced = next((c for c in few if _named(c, _SLICES)), None)
     chosen = [named[name] for name in dict.fromkeys(choice.inputs)]
@@ -226,10 +173,10 @@ def _guess(columns: Sequence[ColumnProfile], file: str, choice: Choice) -> _Gues
 
 
 def _column_of(name: str, columns: Sequence[ColumnProfile], file: str) -> ColumnProfile:
-    """Return the column that the user names.
+    """Return a column that the user chose.
 
     Raises:
-        SkillcError: there is none, or it has no value.
+        SkillcError: the file lacks it, or it has no value.
     """
     found = next((column for column in columns if column.name == name), None)
     if found is None:
@@ -245,13 +192,15 @@ def _column_of(name: str, columns: Sequence[ColumnProfile], file: str) -> Column
 
 
 def _reasons(guess: _Guess, names: dict[str, str], choice: Choice) -> Iterator[Reason]:
-    """Yield the use of each column, and the reason."""
+    """Yield the role of each column with the reason."""
     for column in guess.inputs:
         long = column.kind == "text" and column.mean_length >= _LONG_TEXT
         why = f"text of {column.mean_length:,.0f} characters on average" if long else "no longer text is left"
         yield Reason("input", column.name, "named by --input" if choice.inputs else why)
     for column in guess.outputs:
-        yield Reason("answer", column.name, "named by --answer" if choice.answers else _answer_reason(column))
+        likely = "named like an answer" if _named(column, _ANSWERS) else "looks most like an answer"
+        why = f"{likely}, {column.distinct} values: labels" if _labels(column) else f"{likely}: {column.kind}"
+        yield Reason("answer", column.name, "named by --answer" if choice.answers else why)
     if guess.group:
         group = guess.group
         why = "named by --group" if choice.group else f"named like one, {group.distinct:,} values repeat"
@@ -265,11 +214,6 @@ def _reasons(guess: _Guess, names: dict[str, str], choice: Choice) -> Iterator[R
         yield Reason("not used", name_list([column.name for column in guess.others]), "declare a field to use one")
 
 
-def _answer_reason(column: ColumnProfile) -> str:
-    name = "named like an answer" if _named(column, _ANSWERS) else "looks most like an answer"
-    return f"{name}, {column.distinct} values: labels" if _labels(column) else f"{name}: {column.kind}"
-
-
 def _metric_reason(column: ColumnProfile) -> str:
     if _labels(column) or column.kind == "bool":
         return "a label is right or wrong"
@@ -277,11 +221,11 @@ def _metric_reason(column: ColumnProfile) -> str:
         "integer": "a number is right or wrong",
         "number": "a number is right or wrong",
         "json": "the share of right fields",
-    }.get(column.kind, "a short text is right or wrong" if _is_short(column) else "the words that two texts share")
+    }.get(column.kind, "a short text is right or wrong" if _is_short(column) else "the share of common words")
 
 
 def _answer_likeness(column: ColumnProfile, columns: Sequence[ColumnProfile]) -> tuple[int, int]:
-    """Score a column as the answer: a name like `label`, few values, no gaps; of equals the last column wins."""
+    """Score a column as the answer by its name, number of values and gaps; of equal ones the last wins."""
     points = 4 * _named(column, _ANSWERS) + 2 * (_labels(column) is not None) + 2 * (column.empty == 0)
     points -= 3 * (_named(column, _GROUPS) + _named(column, _SLICES) + _named(column, _QUESTIONS))
     points -= 2 * (column.kind == "text" and column.mean_length > 200)
@@ -294,7 +238,7 @@ def _named(column: ColumnProfile, words: Iterable[str]) -> bool:
 
 
 def _labels(column: ColumnProfile) -> tuple[str, ...] | None:
-    """Return the values as labels, the frequent ones first; None where there are too many, or too long ones."""
+    """Return the values as labels, most frequent first; None if there are too many or too long ones."""
     filled = column.rows - column.empty
     few = 2 <= column.distinct <= _MOST_LABELS and 2 * column.distinct <= filled
     if column.kind != "text" or not few or column.longest > _LABEL_CHARACTERS or column.lines:
@@ -314,7 +258,7 @@ def _is_slice(column: ColumnProfile) -> bool:
 
 
 def _names(columns: Sequence[ColumnProfile]) -> dict[str, str]:
-    """Return for each column a distinct name that the language can write."""
+    """Return a valid and unique name for each column."""
     names: dict[str, str] = {}
     for column in columns:
         name = column.name
@@ -334,8 +278,8 @@ def _writable(name: str) -> bool:
 def _head(path: Path, rows: int) -> str:
     program = f"{path.stem}.skill"
     return (
-        f"# A first program for {_one_line(path.name)}, {rows:,} rows. What goes in, what comes out and\n"
-        "# what groups the rows was guessed from the columns: read it once, and correct it. Then:\n#\n"
+        f"# A first program for {_one_line(path.name)}, {rows:,} rows. Inputs, outputs and\n"
+        "# groups were guessed from the columns: read it once, and correct it. Then:\n#\n"
         f"#     skillc plan {_one_line(program)}         # what may a compile cost, at most?\n"
         f"#     skillc compile {_one_line(program)}      # learn, gate, test, write SKILL.md"
     )
@@ -360,7 +304,7 @@ def _type(column: ColumnProfile, *, labels: bool = False) -> str:
 
 
 def _any_of(column: ColumnProfile) -> bool:
-    """Return whether a list of answers is likely to mean that any of them is right."""
+    """Return whether any answer of a list is likely to be right."""
     return column.name.lower() in ("answers", "aliases", "golds")
 
 
@@ -389,19 +333,19 @@ def _skill(guess: _Guess, names: dict[str, str]) -> str:
 
 
 def _skill_name(guess: _Guess, names: dict[str, str]) -> str:
-    verb = "choose" if _labels(guess.output) else "give"
-    return f"{verb}_{names[guess.output.name]}".lower()[:64]
+    verb = "choose" if _labels(guess.outputs[0]) else "give"
+    return f"{verb}_{names[guess.outputs[0].name]}".lower()[:64]
 
 
 def _about(guess: _Guess, names: dict[str, str]) -> str:
-    """Describe what the skill is for, and when to use it."""
+    """Describe the purpose and use of the skill."""
 
     def words(column: ColumnProfile) -> str:
         return names[column.name].replace("_", " ")
 
     given = joined([f"the {words(column)}" for column in guess.inputs[:3]])
     wanted = joined([f"the {words(column)}" for column in guess.outputs])
-    labels = _labels(guess.output)
+    labels = _labels(guess.outputs[0])
     verb = "Choose" if labels else "Give"
     of = ""
     if labels and len(guess.outputs) == 1:
@@ -409,13 +353,13 @@ def _about(guess: _Guess, names: dict[str, str]) -> str:
         of = f" ({joined([*most, 'others'] if len(labels) > len(most) else most, 'or')})"
     thing = words(guess.inputs[0])
     new = f"new {thing} need" if thing.endswith("s") and not thing.endswith("ss") else f"a new {thing} needs"
-    need = f"{words(guess.output)}"
+    need = words(guess.outputs[0])
     need = need if need.endswith("s") and not need.endswith("ss") else f"{'an' if need[:1] in 'aeio' else 'a'} {need}"
     return " ".join(f"{verb} {wanted}{of}, given {given}. Use it whenever {new} {need}.".split())
 
 
 def _existing(skill: Existing, guess: _Guess, names: dict[str, str]) -> str:
-    """Return the block of a skill that the author has already."""
+    """Return the block of an existing skill."""
     about = skill.about or _about(guess, names)
     lines = [f"  about = {quote(about)}"]
     if skill.title is not None:
@@ -430,18 +374,10 @@ def _existing(skill: Existing, guess: _Guess, names: dict[str, str]) -> str:
         lines += ["", f"  {section.mode} section {section.name} = {text}{block}"]
     if not any(section.mode == "trainable" for section in skill.sections):
         name = free_name("rules", [section.name for section in skill.sections])
-        lines += [
-            "",
-            "  # No section above is a list of rules, so what is learned goes here.",
-            f"  trainable section {name} {{ limit = {WHOLE_TEXT:_} tokens }}",
-        ]
+        lines += ["", "  # No section above is a list of rules, so what is learned goes here."]
+        lines.append(f"  trainable section {name} {{ limit = {WHOLE_TEXT:_} tokens }}")
     name = skill.name or _skill_name(guess, names)
     return "\n".join([f"skill {name} {{", *lines, "}"])
-
-
-def _source(path: Path, folder: Path | None) -> str:
-    """Return the data's path as the program writes it: from its own folder, with slashes."""
-    return Path(os.path.relpath(path, folder)).as_posix() if folder is not None else path.name
 
 
 def _data(guess: _Guess, names: dict[str, str], source: str) -> str:
@@ -469,11 +405,11 @@ def _budget(guess: _Guess) -> str:
 
 def _counted(guess: _Guess) -> bool:
     """Return whether the split is in numbers of examples: shares of so few may leave a side empty."""
-    return 3 <= guess.output.rows < _SMALL and not guess.group
+    return 3 <= guess.outputs[0].rows < _SMALL and not guess.group
 
 
 def _split(guess: _Guess) -> str:
-    rows = guess.output.rows
+    rows = guess.outputs[0].rows
     if not _counted(guess):
         return "split = 2 : 1 : 2    # train : validation : test"
     validation = max(1, rows // 5)

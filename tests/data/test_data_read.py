@@ -95,46 +95,46 @@ A = '{"ticket": "a", "team": "billing"}\n'
         ("a.jsonl", A + '{"ticket": "b", "team": []}\n', ["no answer in `team`"]),
         ("a.jsonl", A + '{"ticket": null, "team": "billing"}\n', ["`ticket` is empty", "| none"]),
         ("a.jsonl", A + '{"ticket": true, "team": "billing"}\n', ["`true` in `ticket` is not text"]),
-        ("a.jsonl", A + '{"ticket": "b"\n', ["line 2", "no valid JSON", "column"]),
-        ("a.jsonl", A + "[1]\n", ["line 2", "a list and not an object"]),
-        ("a.jsonl", A + "3\n", ["a number and not an object"]),
-        ("a.jsonl", A + '{"ticket": "b", "ticket": "c", "team": "billing"}\n', ["`ticket` stands twice"]),
+        ("a.jsonl", A + '{"ticket": "b"\n', ["line 2", "invalid JSON", "column"]),
+        ("a.jsonl", A + "[1]\n", ["line 2", "a list, not an object"]),
+        ("a.jsonl", A + "3\n", ["a number, not an object"]),
+        ("a.jsonl", A + '{"ticket": "b", "ticket": "c", "team": "billing"}\n', ["duplicate key `ticket`"]),
         ("a.jsonl", A + '{"ticket": "b", "team": NaN}\n', ["`NaN` is not JSON"]),
         ("a.jsonl", A + '{"ticket": "b", "team": 1e999}\n', ["too large"]),
         ("a.jsonl", A + '{"ticket": "\\ud800", "team": "billing"}\n', ["surrogate"]),
-        ("a.jsonl", A + '{"ticket": ' + "[" * 100_000 + "}\n", ["line 2", "nested too deeply|no valid JSON"]),
+        ("a.jsonl", A + '{"ticket": ' + "[" * 100_000 + "}\n", ["line 2", "nested too deeply|invalid JSON"]),
         ("a.jsonl", A.encode() + b'{"ticket": "\xff"}\n', ["line 2", "byte 0xFF at offset 47", "UTF-8"]),
         ("a.jsonl", A.encode() + b'{"ticket": "\0"}\n', ["line 2", "NUL byte at offset 47"]),
         ("a.jsonl", A.encode("utf-16"), ["UTF-16"]),
         ("a.jsonl", '{"id": "x", "ticket": "a", "team": "billing"}\n{"id": "x", "ticket": "b", "team": "billing"}\n',
-         ["line 2", "the id `x` stands at `a.jsonl` line 1 already"]),
+         ["line 2", "the id `x` is already used at `a.jsonl` line 1"]),
         ("a.jsonl", '{"id": [1], "ticket": "a", "team": "billing"}\n', ["`id` that is neither"]),
-        ("a.jsonl", "", ["`a.jsonl`", "holds no row"]),
+        ("a.jsonl", "", ["`a.jsonl`", "has no rows"]),
         ("a.jsonl", "[\n" + A, ["begins like a JSON list", "`a.json`"]),
         ("a.json", "", ["is empty"]),
-        ("a.json", "{}", ["no list of objects", "a.jsonl"]),
-        ("a.json", "[]", ["holds no row"]),
+        ("a.json", "{}", ["not a list of objects", "a.jsonl"]),
+        ("a.json", "[]", ["has no rows"]),
         ("a.json", f"[{A}{A}]", ["line 2", "`,` or the closing `]` is missing"]),
         ("a.json", f"[{A},]", ["comma before the closing"]),
         ("a.json", f"[{A}", ["closing `]` is missing"]),
-        ("a.json", f"[{A}] x", ["behind the closing"]),
-        ("a.json", f'[\n{A},\n{{"ticket" "b"}}]', ["line 4", "no valid JSON"]),
-        ("a.json", f"[{A}, 3]", ["a number and not an object"]),
+        ("a.json", f"[{A}] x", ["after the closing"]),
+        ("a.json", f'[\n{A},\n{{"ticket" "b"}}]', ["line 4", "invalid JSON"]),
+        ("a.json", f"[{A}, 3]", ["a number, not an object"]),
         ("a.json", b'[{"ticket": "\xff"}]', ["line 1", "byte 0xFF at offset 13"]),
         ("a.json", b'[{"ticket":\n "\0"}]', ["line 2", "NUL byte at offset 14"]),
         ("a.json", b'[{"ticket": "\xc3', ["UTF-8"]),
         ("a.csv", "ticket,team\na,billing\nb,billing,x\n", ["line 3", "3 cells, but the header has 2", "comma"]),
         ("a.csv", "ticket,team\na\n", ["line 2", "1 cell, but"]),
-        ("a.csv", "ticket,team\n", ["holds no row"]),
-        ("a.csv", "", ["holds no row"]),
+        ("a.csv", "ticket,team\n", ["has no rows"]),
+        ("a.csv", "", ["has no rows"]),
         ("a.csv", "ticket,ticket\n", ["two columns are named `ticket`"]),
         ("a.csv", "ticket,\na,b\n", ["column 2 of the header has no name"]),
         ("a.csv", "ticket;team\na;b\n", ["no comma"]),
         ("a.csv", "ticket,Team\na,billing\nb,billing\n", ["`a.csv` line 1", "no `team`", "`Team`"]),
-        ("a.csv", 'ticket,team\n"a,billing\n', ["line 2", "no valid CSV"]),
-        ("a.csv", 'ticket,team\n"a"b,billing\n', ["no valid CSV", "double each quote"]),
+        ("a.csv", 'ticket,team\n"a,billing\n', ["line 2", "invalid CSV"]),
+        ("a.csv", 'ticket,team\n"a"b,billing\n', ["invalid CSV", "double each quote"]),
         ("a.csv", "ticket,team\na,\n", ["line 2", "no answer in `team`"]),
-        ("a.txt", "x", ["`.txt` files are not read", ".jsonl"]),
+        ("a.txt", "x", ["`.txt` is not a supported format", ".jsonl"]),
     ],
 )  # fmt: skip
 def test_refused_with_file_line_and_fix(tmp_path: Path, name: str, content: str | bytes, words: list[str]) -> None:
@@ -146,7 +146,7 @@ def test_refused_with_file_line_and_fix(tmp_path: Path, name: str, content: str 
 def test_no_file_and_a_folder(tmp_path: Path) -> None:
     (tmp_path / "b.jsonl").write_text(A)
     (tmp_path / "folder").mkdir()
-    with pytest.raises(SkillcError, match="no such file") as caught:
+    with pytest.raises(SkillcError, match="file not found") as caught:
         load(TASK, DataPlan(source="a.jsonl"), tmp_path)
     assert "`b.jsonl`" in (caught.value.hint or "")
     with pytest.raises(SkillcError, match="is a folder"):
@@ -261,12 +261,12 @@ def test_files_stand_in_the_datas_folder(tmp_path: Path) -> None:
     (folder / "0.png").write_bytes(b"other")
     assert loaded(tmp_path, "data/a.jsonl", good, task, split=counts).digest != dataset.digest
     for bad, words in {
-        "pages/9.png": "there is no file",
-        "../outside.png": "leads out",
-        "pages/link.png": "leads out",
-        str(folder / "1.png"): "leads out",
-        "pages": "there is no file",
-        "a\x00b": "is no path",
+        "pages/9.png": "no file",
+        "../outside.png": "is outside",
+        "pages/link.png": "is outside",
+        str(folder / "1.png"): "is outside",
+        "pages": "no file",
+        "a\x00b": "is not a path",
         "": "no path|not a path",
     }.items():
         said = refusal(tmp_path, "data/b.jsonl", lines({"page": bad, "team": "billing"}), task)
@@ -287,10 +287,10 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory,
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("rows", "`rows`: the name has no ending that says its format"),
-        ("rows.xyz", "`rows.xyz`: `.xyz` files are not read"),
+        ("rows", "`rows`: the name has no extension"),
+        ("rows.xyz", "`rows.xyz`: `.xyz` is not a supported format"),
         ("pipe.jsonl", "`pipe.jsonl`: is a device or a pipe, not a file"),
-        ("none.jsonl", "`none.jsonl`: there is no such file"),
+        ("none.jsonl", "`none.jsonl`: file not found"),
     ],
 )
 def test_a_file_that_is_not_read_is_called_what_it_is(tmp_path: Path, name: str, message: str) -> None:

@@ -16,7 +16,7 @@ def examples(ids):
 def test_what_a_skill_learnt_from_may_not_be_what_it_is_tested_on():
     with pytest.raises(SkillcError) as raised:
         check_unused(marks(examples("acdx")), examples("dcb"), skill="./old/SKILL.md")
-    assert raised.value.message == ("`./old/SKILL.md` was made with 2 examples that the test split holds now: `c`, `d`")
+    assert raised.value.message == ("`./old/SKILL.md` was made with 2 examples of the current test split: `c`, `d`")
     assert "`seed`" in raised.value.hint
 
 

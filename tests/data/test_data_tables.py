@@ -38,11 +38,11 @@ def test_a_tsv_file_gives_the_same_data(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("a.tsv", "ticket,team\na,b\n", ["line 1: the header holds no tab", "separated by commas", "`a.csv`"]),
-        ("a.csv", "ticket\tteam\na\tb\n", ["line 1: the header holds no comma", "separated by tabs", "`a.tsv`"]),
-        ("a.tsv", "ticket\tteam\na\tbilling\tc\n", ["line 2: 3 cells, but the header has 2", "holds a tab"]),
-        ("a.tsv", "ticket\tteam\n", ["holds no row"]),
-        ("a.xlsx", "x", ["`.xlsx` files are not read", ".tsv or .parquet"]),
+        ("a.tsv", "ticket,team\na,b\n", ["line 1: the header has no tab", "separated by commas", "`a.csv`"]),
+        ("a.csv", "ticket\tteam\na\tb\n", ["line 1: the header has no comma", "separated by tabs", "`a.tsv`"]),
+        ("a.tsv", "ticket\tteam\na\tbilling\tc\n", ["line 2: 3 cells, but the header has 2", "contains a tab"]),
+        ("a.tsv", "ticket\tteam\n", ["has no rows"]),
+        ("a.xlsx", "x", ["`.xlsx` is not a supported format", ".tsv or .parquet"]),
     ],
 )
 def test_mistakes_in_tables_of_text(tmp_path: Path, name: str, text: str, words: list[str]) -> None:
@@ -76,10 +76,10 @@ def test_mistakes_in_a_parquet_file_name_the_row(tmp_path: Path) -> None:
     with pytest.raises(SkillcError, match=r"`a\.parquet` row 21"):
         load(TASK, DataPlan(source="a.parquet", split=SplitPlan(unit="share", parts=(1, 1, 0))), tmp_path)
     parquet(tmp_path / "b.parquet", [{"ticket": b"\xff", "team": "billing"}])
-    with pytest.raises(SkillcError, match=r"`b.parquet` row 1: the column `ticket` holds bytes"):
+    with pytest.raises(SkillcError, match=r"`b.parquet` row 1: the column `ticket` contains bytes"):
         rows_of(tmp_path / "b.parquet")
     (tmp_path / "c.parquet").write_bytes(b"PAR1 nothing")
-    with pytest.raises(SkillcError, match=r"`c\.parquet`: is no valid Parquet file"):
+    with pytest.raises(SkillcError, match=r"`c\.parquet`: is not a valid Parquet file"):
         rows_of(tmp_path / "c.parquet")
     parquet(tmp_path / "d.parquet", [{"a": None}])
     assert rows_of(tmp_path / "d.parquet") == [{"a": None}]
