@@ -1,6 +1,6 @@
-"""The user's LMs behind skillc's client: every call of theirs is reserved, counted, capped and kept.
+"""The user's LMs behind skillc's client, which reserves, counts, caps and caches their calls.
 
-A role's address names the LM and its settings, so that replies of two LMs are never mixed.
+A role's address contains a digest of the LM's settings, so that cached replies of two LMs never mix.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from skillc.plan.schema import ModelPlan, Plan, PricePlan
 TARGET, OPTIMIZER = "target", "optimizer"
 _LIMITS = ("max_tokens", "max_completion_tokens")
 _SECRET = "api_key"
-# Parameters of a call that the client adds for litellm, and no LM of DSPy's needs.
+# Parameters that the client adds for litellm and a DSPy LM does not take.
 _NOT_SENT = ("model", "messages", "api_base", "api_key", "timeout")
 _TRANSIENT = ("LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError", "LMLockTimeoutError")
 
@@ -31,9 +31,9 @@ class UserLMs:
     """The LMs of a run by role.
 
     Args:
-        target: DSPy's configured LM; None where every predictor has its own.
-        optimizer: writes the instructions.
-        student: predictors with an LM of their own get a role of their own.
+        target: DSPy's configured LM; None if every predictor has its own.
+        optimizer: writes the instructions; by default the target.
+        student: the module; each LM of a predictor gets a role.
 
     Raises:
         SkillcError: a predictor has no LM.
@@ -49,23 +49,24 @@ class UserLMs:
                 self.by_role[role], self.own[name] = predictor.lm, role
             elif target is None:
                 raise SkillcError(
-                    f"no LM answers for the predictor `{name}`", hint="configure one: `dspy.configure(lm=...)`"
+                    f"no LM is configured for the predictor `{name}`",
+                    hint="call `dspy.configure(lm=...)`",
                 )
         self.by_role[TARGET] = target if target is not None else next(iter(self.by_role.values()))
         self.by_role[OPTIMIZER] = optimizer if optimizer is not None else self.by_role[TARGET]
 
     def plans(self, prices: Mapping[str, tuple[float, float]]) -> dict[str, ModelPlan]:
-        """A model for each role; `prices` holds dollars per million tokens, of prompt and of reply."""
+        """Return a model for each role; `prices` are dollars per million tokens of prompt and reply."""
         return {role: _plan(role, lm, prices.get(role)) for role, lm in sorted(self.by_role.items())}
 
     def client(self, plan: Plan, cache: Path | None, concurrency: int) -> Client:
-        """A client that sends each role's calls to its LM."""
+        """Return a client that sends each role's calls to its LM."""
         lms = {_address(role, lm): lm.copy(cache=False) for role, lm in self.by_role.items()}
 
         async def send(sent: Mapping[str, Any]) -> Any:
             return await asyncio.to_thread(_ask, lms[sent["api_base"]], sent)
 
-        # The LM has retries of its own.
+        # The LM retries too.
         return Client(
             plan, cache_folder=cache, concurrency=concurrency, transport=send, retries=RetryPolicy(attempts=2)
         )
@@ -85,15 +86,15 @@ def _plan(role: str, lm: Any, price: tuple[float, float] | None) -> ModelPlan:
 
 def _address(role: str, lm: Any) -> str:
     settings = {name: value for name, value in lm.kwargs.items() if name != _SECRET}
-    told = json.dumps([str(lm.model), type(lm).__qualname__, settings], sort_keys=True, default=str)
-    return f"dspy://{role}.{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+    content = json.dumps([str(lm.model), type(lm).__qualname__, settings], sort_keys=True, default=str)
+    return f"dspy://{role}.{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
 
 def _ask(lm: Any, sent: Mapping[str, Any]) -> dict[str, Any]:
-    """One attempt; the reply in the OpenAI chat format.
+    """Make one attempt and return the reply in the OpenAI chat format.
 
     Raises:
-        ConnectionError: a trouble that another attempt may mend.
+        ConnectionError: a transient failure, worth another attempt.
     """
     options = {name: value for name, value in sent.items() if name not in _NOT_SENT}
     if any(name in lm.kwargs for name in _LIMITS):
@@ -126,7 +127,7 @@ def _get(value: Any, name: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value of a provider's own class as a dict."""
+    """Return an object of a provider's class as a dict."""
     dump = getattr(value, "model_dump", None)
     if callable(dump):
         return dump()

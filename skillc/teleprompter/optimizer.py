@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,16 +26,19 @@ from skillc.plan.schema import Plan
 from skillc.run.session import Session
 from skillc.run.stop import Stop
 from skillc.stats.verdict import Verdict
-from skillc.teleprompter.examples import ExampleSet, example_set
-from skillc.teleprompter.lms import UserLMs
-from skillc.teleprompter.predictors import (
+from skillc.teleprompter.conversion import (
+    ExampleSet,
     Instruction,
+    as_json,
+    example_set,
     field_plans,
     instructions_of,
+    plan_for,
     skill_plan,
     texts_for,
     with_instructions,
 )
+from skillc.teleprompter.lms import UserLMs
 from skillc.teleprompter.rollouts import (
     Metric,
     ModuleMeter,
@@ -44,10 +47,8 @@ from skillc.teleprompter.rollouts import (
     ModuleTask,
     ScoredPrediction,
     arguments_of,
-    as_json,
     scored,
 )
-from skillc.teleprompter.settings import plan_for
 from skillc.text import listed
 
 GATES = {"better": "candidate.score > incumbent.score"}
@@ -59,13 +60,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SkillReport:
-    """What a compile found out; `program.skillc` of the module that it gives back.
+    """The result of a compile, `program.skillc` of the returned module.
 
     Attributes:
-        verdict: the best instructions against the first ones on the test set; `unverified` without one.
+        verdict: the best instructions against the first ones on the test set; `unverified` without a test set.
         validation: the arms `none`, `initial` and `best` on the validation set, which the loop selected on.
-        test: the same on the test set; empty arms where it was not scored.
-        history: one record for each decision, as in the history of a compile.
+        test: the same on the test set; empty arms if it was not scored.
+        history: one record per decision, as in the history of a compile.
         ledger: calls, tokens and cost by role and stage.
         stopped: why the loop ended.
         skill: the instructions as sections and rules.
@@ -100,27 +101,27 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
         routed = optimizer.compile(router, trainset=train, valset=validation, testset=test)
         print(routed.skillc.verdict)
 
-    Each predictor's instruction becomes a trainable section of rules, lines between `<!-- locked -->` and
-    `<!-- /locked -->` excepted, which stay as they are. A rollout is one call of the module under DSPy's settings, with
-    its LMs behind skillc's ledger: no cap is passed, not by one call. An exception that the module raises on a model's
-    answer is the worst score; a model that cannot be reached is no score.
+    Each predictor's instruction becomes a trainable section of rules; lines between `<!-- locked -->` and
+    `<!-- /locked -->` never change. A rollout is one call of the module under DSPy's settings, with its LMs behind
+    skillc's ledger, so no call exceeds a cap. An exception that the module raises on a model's answer is the worst
+    score; an unreachable model is no score.
 
     Args:
-        metric: of `dspy.GEPA`'s signature, or (gold, pred[, trace]); gives a number, or `score` with `feedback`. It is
-            called once for each rollout.
-        gates: conditions by name, in skillc's language; the goal's name there is `score`.
+        metric: has `dspy.GEPA`'s signature or (gold, pred[, trace]), and returns a number, or `score` with `feedback`.
+            Called once per rollout.
+        gates: conditions by name, in skillc's language; the goal is `score`.
         budget: caps by name as in a program's `budget` block: `epochs`, `steps`, `calls`, `tokens`, `cost` ("$2"),
             `time` ("20 min"), `patience`, `min_gain`.
         optimize: settings of the `optimize` block: `batch`, `edits` ("cosine(4, 2)"), `method`, `sees`, ...
         optimizer_lm: writes the rules; by default the target improves itself.
         low: the metric's worst score.
-        high: its best.
-        limit: the most tokens of one trainable section; None sets no limit.
-        group: a key of the examples; those with one value count as one in the test.
+        high: the best score.
+        limit: maximum tokens of a trainable section; None for no limit.
+        group: a key of the examples; equal values count as one in the test.
         prices: dollars per million tokens of prompt and of reply by role (`target`, `optimizer`), for caps on cost.
-        cache: a folder that keeps replies, so that a compile that is run again pays for nothing twice.
-        num_threads: rollouts at once.
-        seed: of all that is drawn.
+        cache: a folder for replies, so that a repeated compile pays for nothing twice.
+        num_threads: concurrent rollouts.
+        seed: of all random draws.
     """
 
     def __init__(
@@ -166,19 +167,19 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
         testset: Sequence[Any] | None = None,
         **_: Any,
     ) -> Any:
-        """A deep copy of a module with the best instructions, and a `SkillReport` as its attribute `skillc`.
+        """Return a deep copy of a module with the best instructions, and a `SkillReport` as its attribute `skillc`.
 
         Args:
-            student: any module with predictors; it stays as it is.
-            trainset: examples to learn from.
+            student: any module with predictors; not changed.
+            trainset: examples to train on.
             teacher: not used.
-            valset: examples that the gates are decided on; by default a third of the training set.
+            valset: examples to decide the gates; by default a third of the training set.
             testset: examples for the verdict, scored once at the end. Compiling again with the same test set counts as
-                another look at it, which asks more of the evidence.
+                another look at it, which requires stronger evidence.
 
         Raises:
-            SkillcError: what the user can mend: examples, settings, models, the metric.
-            BudgetReached: the caps do not even admit the baseline.
+            SkillcError: examples, settings, models or the metric cannot be used.
+            BudgetReached: the caps do not admit the baseline.
         """
         instructions = instructions_of(student)
         material = example_set(trainset, valset, testset, group=self.group, seed=self.seed)
@@ -259,7 +260,7 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
 
 
 class _LoggingObserver(SilentObserver):
-    """Keeps the decisions, and writes notes to the log."""
+    """Keeps decisions and logs notes."""
 
     def note(self, message: str) -> None:
         super().note(message)
@@ -267,7 +268,7 @@ class _LoggingObserver(SilentObserver):
 
 
 class _FinalTestReserve:
-    """Calls for the final test of two modules, kept back in the ledger."""
+    """Reserves the calls of the final test, for two modules, in the ledger."""
 
     def __init__(self, client: Client, examples: int, predictors: int) -> None:
         self._ledger = client.ledger
@@ -281,16 +282,14 @@ class _FinalTestReserve:
 def _texts(
     document: Document | None, student: Any, plan: Plan, instructions: Sequence[Instruction]
 ) -> Mapping[str, str]:
-    """Each predictor's instruction; without a skill the sentence that DSPy makes from a signature's fields."""
+    """Return each predictor's instruction; without a skill, DSPy's default sentence on the signature's fields."""
     if document is not None:
         return texts_for(document, plan, instructions)
-    fields = {name: predictor.signature for name, predictor in student.named_predictors()}
-    return {name: _default(signature) for name, signature in fields.items()}
-
-
-def _default(signature: Any) -> str:
-    inputs, outputs = (listed(names) for names in (signature.input_fields, signature.output_fields))
-    return f"Given the fields {inputs}, produce the fields {outputs}."
+    signatures = {name: predictor.signature for name, predictor in student.named_predictors()}
+    return {
+        name: f"Given the fields {listed(each.input_fields)}, produce the fields {listed(each.output_fields)}."
+        for name, each in signatures.items()
+    }
 
 
 def _name(student: Any) -> str:
@@ -303,23 +302,10 @@ def _test_of(material: ExampleSet) -> tuple[str, ...]:
 
 
 def _run_blocking(job: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine, also where the caller stands in an event loop of its own, as in a notebook."""
+    """Run a coroutine, on another thread if this one runs an event loop, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(job)
-    results: list[T] = []
-    problems: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            results.append(asyncio.run(job))
-        except BaseException as problem:
-            problems.append(problem)
-
-    thread = threading.Thread(target=work, name="skillc")
-    thread.start()
-    thread.join()
-    if problems:
-        raise problems[0]
-    return results[0]
+    with ThreadPoolExecutor(1, thread_name_prefix="skillc") as pool:
+        return pool.submit(asyncio.run, job).result()

@@ -1,4 +1,4 @@
-"""Rollouts of a user's module: its predictors carry the candidate's texts, and the user's metric judges."""
+"""Rollouts of a user's module: its predictors carry the candidate's texts, and the user's metric scores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
-from pydantic import JsonValue, TypeAdapter
+from pydantic import JsonValue
 
 from skillc.document.skill import Document, for_target
 from skillc.metrics.meter import Meter, MetricError, RolloutScores
@@ -25,8 +25,8 @@ from skillc.models.failures import CallFailed, find_failure
 from skillc.optimize.rollouts import Outcome, Rollouts
 from skillc.outcomes import MICRO, Example, Scored
 from skillc.program.rollout import UNMEASURED_BY, Rollout, rollout_of
+from skillc.teleprompter.conversion import with_instructions
 from skillc.teleprompter.lms import TARGET
-from skillc.teleprompter.predictors import with_instructions
 from skillc.user_code import describe_exception, raised_by_user_code
 
 Metric = Callable[..., Any]
@@ -42,7 +42,7 @@ class ScoredPrediction(dict[str, JsonValue]):
 
 
 class ModuleMeter(Meter):
-    """Reads the score that was given where the module's own objects were at hand."""
+    """Reads the score that the runner computed from the module's objects."""
 
     def measure(
         self, example: Example, prediction: Mapping[str, JsonValue] | None, problem: str | None = None
@@ -57,7 +57,7 @@ def arguments_of(metric: Metric) -> int:
     """Return how many of (gold, pred, trace, pred_name, pred_trace) a metric takes: 5, 3 or 2.
 
     Raises:
-        TypeError: it takes neither.
+        TypeError: it takes other arguments.
     """
     for count in (5, 3, 2):
         try:
@@ -71,17 +71,15 @@ def arguments_of(metric: Metric) -> int:
 def scored(
     metric: Metric, gold: Any, prediction: Any, trace: Any, *, low: float, high: float, example: str
 ) -> tuple[int, str]:
-    """Return the metric's score in millionths, and its feedback. Called once per rollout, with the whole trace.
+    """Return the metric's score in millionths and its feedback; called once per rollout, with the whole trace.
 
     Raises:
-        MetricError: it failed, gave no number, or left its range; the run stops.
+        MetricError: the metric failed, or returned no number in its range; the run stops.
     """
     where = f"the metric on example `{example}`"
     try:
-        given = metric(*(gold, prediction, trace, None, None)[: arguments_of(metric)])
+        result = metric(*(gold, prediction, trace, None, None)[: arguments_of(metric)])
     except BaseException as problem:
-        from skillc.models.failures import find_failure
-
         if not raised_by_user_code(problem):
             raise
         failure = find_failure(problem)
@@ -89,45 +87,42 @@ def scored(
             raise failure from None
         raise MetricError(f"{where} failed: {describe_exception(problem, function=metric)}") from problem
     feedback: Any = ""
-    if isinstance(given, Mapping) or hasattr(given, "score"):
-        feedback = given.get("feedback") if hasattr(given, "get") else getattr(given, "feedback", "")
-        given = given["score"] if isinstance(given, Mapping) else given.score
-    if isinstance(given, bool):
-        given = float(given)
+    if isinstance(result, Mapping) or hasattr(result, "score"):
+        feedback = result.get("feedback") if hasattr(result, "get") else getattr(result, "feedback", "")
+        result = result["score"] if isinstance(result, Mapping) else result.score
     try:
-        value = float(given)
+        value = float(result)
     except (TypeError, ValueError):
-        raise MetricError(f"{where} gave no number but {type(given).__name__}") from None
+        raise MetricError(f"{where} returned {type(result).__name__}, not a number") from None
     if not math.isfinite(value) or not low <= value <= high:
         raise MetricError(
-            f"{where} gave {value:g}, outside of {low:g} to {high:g}", hint="say its range with `low=` and `high=`"
+            f"{where} returned {value:g}, outside {low:g} to {high:g}", hint="set its range with `low=` and `high=`"
         )
     return round(value * MICRO), str(feedback or "")
 
 
 def score_of(example: Mapping[str, Any], prediction: Mapping[str, Any]) -> float:
-    """Placeholder for the user's metric in the plan's text; `ModuleMeter` computes the scores.
+    """Stand in for the user's metric in the plan's text; `ModuleMeter` reads the scores.
 
     Raises:
-        RuntimeError: always: a plan of `SkillOptimizer` is run by it alone.
+        RuntimeError: always; only `SkillOptimizer` runs its plans.
     """
     raise RuntimeError("this metric exists only where SkillOptimizer runs")
 
 
 _KEPT = 64
-_JSON: TypeAdapter[Any] = TypeAdapter(Any)
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleTask:
-    """What all rollouts of a module have in common.
+    """Shared parts of all rollouts of a module.
 
     Attributes:
         student: the user's module.
         texts: each predictor's instruction under a document, None for no skill.
         examples: the user's examples by id.
-        score: (gold, prediction, trace, id) to an answer; raises `MetricError`.
-        own: role of each predictor that has an LM of its own.
+        score: scores (gold, prediction, trace, id); raises `MetricError`.
+        own: role of each predictor with its own LM.
     """
 
     student: Any
@@ -140,9 +135,9 @@ class ModuleTask:
 class ModuleRunner:
     """Runs rollouts on threads, because a user's module is synchronous.
 
-    A rollout takes its place in line only when a thread is free for it: a module's second call stands behind places
-    that were taken before, and would wait for ever for one whose rollout has no thread. The first calls of rollouts are
-    charged in the order of the asking, later ones as they come.
+    A rollout takes its place in the call queue only when a thread is free for it: a module's second call queues behind
+    earlier places, and would wait forever for one whose rollout has no thread. First calls of rollouts are charged in
+    the order of the requests, later ones as they come.
     """
 
     def __init__(self, job: ModuleTask, client: Client, threads: int) -> None:
@@ -175,7 +170,7 @@ class ModuleRunner:
                 return await loop.run_in_executor(self._pool, context.run, self._run, module, example, sample, stage)
 
     async def close(self) -> None:
-        """Wait for the modules that still run, so that none calls a model after the run."""
+        """Wait for running modules, so that none calls a model after the run."""
         await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
 
     def _module(self, text: str | None) -> Any:
@@ -199,7 +194,7 @@ class ModuleRunner:
                 prediction = module(**gold.inputs())
             except Exception as raised:
                 return _failed(raised, inside.completions)
-            reply = _told(module, trace) or None
+            reply = _trajectory(module, trace) or None
             try:
                 answer = self._job.score(gold, prediction, list(trace), example.id)
             except CallFailed as failure:
@@ -210,7 +205,7 @@ class ModuleRunner:
 
 
 class ModuleRollouts(Rollouts):
-    """Rollouts that pass the runner the measured document: a module needs its sections, not one text."""
+    """Pass the measured document to the runner: a module needs its sections, not one text."""
 
     _runner: ModuleRunner
 
@@ -224,7 +219,7 @@ class ModuleRollouts(Rollouts):
 
 
 def _failed(raised: Exception, completions: list[Completion]) -> Rollout:
-    """Raise skillc's own errors again; turn any other error on a model's answer into a wrong answer with its reason."""
+    """Raise skillc's errors again; turn any other error into a wrong answer with its reason."""
     failure = find_failure(raised)
     if isinstance(failure, CallFailed):
         return rollout_of(completions, failure=UNMEASURED_BY[failure.kind], detail=failure.detail)
@@ -236,18 +231,13 @@ def _failed(raised: Exception, completions: list[Completion]) -> Rollout:
     return rollout_of(completions, problem=f"the module raised {type(raised).__name__}: {said}")
 
 
-def _told(module: Any, trace: Sequence[Any]) -> str:
-    """Return each predictor's inputs and outputs, in order: a module's trajectory."""
+def _trajectory(module: Any, trace: Sequence[Any]) -> str:
+    """Render each predictor's inputs and outputs, in order."""
     names = {id(predictor): name for name, predictor in module.named_predictors()}
     lines = []
     for predictor, inputs, outputs in trace:
-        given = ", ".join(f"{name}={value!r}" for name, value in inputs.items())
-        told = ", ".join(f"{name}={value!r}" for name, value in dict(outputs).items())
-        lines.append(f"{names.get(id(predictor), 'another predictor')}({given}) answered {told}")
+        arguments, answer = (
+            ", ".join(f"{name}={value!r}" for name, value in dict(fields).items()) for fields in (inputs, outputs)
+        )
+        lines.append(f"{names.get(id(predictor), 'another predictor')}({arguments}) answered {answer}")
     return "\n".join(lines)
-
-
-def as_json(value: Any) -> JsonValue:
-    """Convert a value to JSON; what JSON lacks becomes text."""
-    plain: JsonValue = _JSON.dump_python(value, mode="json", fallback=str)
-    return plain

@@ -267,7 +267,7 @@ def test_a_reused_preamble_does_not_say_the_task_twice(tmp_path: Path) -> None:
 
 
 def test_a_skill_optimizer_adds_nothing_to_a_module_of_the_users_own() -> None:
-    from skillc.teleprompter.predictors import instructions_of, skill_plan
+    from skillc.teleprompter.conversion import instructions_of, skill_plan
 
     skill = skill_plan(instructions_of(dspy.Predict("question -> answer")), "module", None)
     assert "Given" not in for_target(initial_document(plan_of(skill=skill))).partition("\n\n")[0]

@@ -243,7 +243,7 @@ def test_a_metric_that_fails_or_leaves_its_range_stops_the_run_and_names_the_exa
 
     with pytest.raises(MetricError, match="failed: KeyError"):
         compiled(Sorter(), book(), optimizer=optimizer(broken))
-    with pytest.raises(MetricError, match="gave 7, outside of 0 to 1"):
+    with pytest.raises(MetricError, match="returned 7, outside 0 to 1"):
         compiled(Sorter(), book(), optimizer=optimizer(lambda gold, pred: 7))
     with pytest.raises(TypeError, match="a metric takes"):
         SkillOptimizer(lambda only: 1)
@@ -273,7 +273,7 @@ def test_a_target_that_cannot_be_reached_is_no_score(monkeypatch):
 
 
 def test_without_an_lm_it_says_how_to_configure_one():
-    with pytest.raises(SkillcError, match="no LM answers for the predictor `sort`"):
+    with pytest.raises(SkillcError, match="no LM is configured for the predictor `sort`"):
         compiled(Sorter(), None)
 
 
