@@ -1,9 +1,9 @@
-"""The functions of metrics and gates: one entry each, with all that the rest of skillc needs to know of them.
+"""The table of the functions of metrics and gates.
 
-The checker reads the arguments, unit and range; `evaluate` decides on what `reads` names; `prove` reasons with ranges
-and with what options do; drawing, hover, completion and the reference show the rest. A new function of gates is an
-entry here and an evaluator in `evaluate.py`. Third parties add functions by packages of `.skill` files whose metrics
-call Python code through `python`.
+The checker reads the arguments, unit and range; `evaluate` decides on the evidence that `reads` names; `prove` reasons
+with ranges and the effects of options; drawing, hover, completion and the reference show the rest. A new function of
+gates is an entry here and an evaluator in `evaluate.py`. Third parties add functions by packages of `.skill` files
+whose metrics call Python code through `python`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from skillc.gates.intervals import POSITIVE, UNIT, Interval, clamp, maximum, minimum
 from skillc.gates.terms import CallTerm, Constant, Operation, Term, WordTerm
@@ -22,7 +22,7 @@ _THIS = "0.1"
 
 
 class Level(IntEnum):
-    """Where a value is known: in the program text, on one rollout, or for one skill on a split."""
+    """Where a value is defined: in the program text, on one rollout, or for one skill on a split."""
 
     LITERAL = 0
     EXAMPLE = 1
@@ -33,20 +33,20 @@ Takes = Literal[
     "output",  # an output of the task
     "readable",  # a field that holds text
     "quantity",  # any number of the level of the call
-    "literal",  # a number that is written out
-    "share",  # a number without a unit that is written out
+    "literal",  # a literal number
+    "share",  # a literal number without a unit
     "texts",  # a list of quoted texts
-    "phrases",  # texts in quotes, or what a field holds
-    "passed",  # a field, a text or a number that a function of the user's own is told
+    "phrases",  # quoted texts, or a field
+    "passed",  # a field, a text or a number, passed to a function of the user
     "function",  # a text of the form module:function
     "metric",  # a metric, or an expression that makes one
     "mean",  # state.metric
     "state",  # candidate, incumbent, best, initial
     "candidate",  # the candidate alone
-    "claim",  # a written comparison of two means
-    "field",  # a field that examples can be grouped by
+    "claim",  # a literal comparison of two means
+    "field",  # a field to group examples by
     "condition",  # a condition on one rollout
-    "judged",  # a rubric, or a text of its own
+    "judged",  # a rubric, or a text
     "model",  # a role
     "skill",  # a skill of the program
     "batch",  # the word batch
@@ -56,7 +56,7 @@ Takes = Literal[
 
 @dataclass(frozen=True, slots=True)
 class BuiltinParameter:
-    """A parameter of a builtin. A required one is positional; an optional one is written `name = value`."""
+    """A parameter of a builtin: positional, or `named` and written `name = value`."""
 
     name: str
     takes: Takes
@@ -64,7 +64,8 @@ class BuiltinParameter:
     named: bool = False
 
 
-Result = Callable[[Sequence[Interval]], Interval]
+RangeRule = Callable[[Sequence[Interval]], Interval]
+"""The range of a result from the ranges of the quantities among the arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +73,21 @@ class Builtin:
     """A function of the language.
 
     Attributes:
-        level: `EXAMPLE` in metrics, `RUN` in gates; None for plain arithmetic, which is of its arguments' level.
-        unit: of the result; None for that of the first argument.
-        range: of the result, whatever the arguments.
-        result: the range of the result from those of the quantities that it is given, where it follows from them.
-        limit: what the program may declare to bound the result: the `limit` of the field, the `turns` of a rollout, the
-            limits of the sections that may change.
+        level: `EXAMPLE` in metrics, `RUN` in gates; None for arithmetic, which has the level of its arguments.
+        unit: of the result; None for the unit of the first argument.
+        range: of the result, for any arguments.
+        result: the range of the result, if it follows from those of the arguments.
+        limit: the declaration that may bound the result: the `limit` of the field, the `turns` of a rollout, the limits
+            of the sections that may change.
         many: whether the last positional parameter may repeat.
-        rest: what further positional arguments are, where there may be any.
-        reads: what a gate must see to decide it: the texts of skills, or scores on a split.
-        about_candidate: whether it compares the candidate with the incumbent without naming either.
-        lowered_by: options that never raise the result.
-        raised_by: options that never lower it.
+        rest: the kind of further positional arguments; None if there can be none.
+        reads: the evidence that decides it: texts of skills, or scores on a split.
+        about_candidate: whether it compares the candidate with the incumbent implicitly.
+        lowered_by: options that lower the result or leave it.
+        raised_by: options that raise it or leave it.
         share_of_tokens: whether it is a share of a number of tokens, which reports show with it.
         direction: 1 for the mean gain of the candidate over the incumbent, -1 for the mean loss, else 0.
-        since: the version of skillc that runs it; it is checked in all versions.
+        since: the version of skillc that can run it; every version checks it.
     """
 
     name: str
@@ -95,7 +96,7 @@ class Builtin:
     about: str
     unit: str | None = ""
     range: Interval = UNIT
-    result: Result | None = None
+    result: RangeRule | None = None
     limit: Literal["", "field", "turns", "change"] = ""
     many: bool = False
     rest: Takes | None = None
@@ -108,27 +109,27 @@ class Builtin:
     since: str = _THIS
 
     def range_of(self, quantities: Sequence[Interval]) -> Interval:
-        """The range of the result, from those of the quantities among the arguments."""
+        """The range of the result for the ranges of the quantities among the arguments."""
         return self.range if self.result is None else self.result(quantities)
 
     @property
     def later(self) -> bool:
-        """Whether only a later version of skillc can run it."""
+        """Whether this version of skillc can only check it."""
         return self.since != _THIS
 
     @property
     def positional(self) -> tuple[BuiltinParameter, ...]:
-        """The parameters that are given by position."""
+        """The positional parameters."""
         return tuple(p for p in self.parameters if not p.named)
 
     @property
     def options(self) -> tuple[BuiltinParameter, ...]:
-        """The parameters that are given by name."""
+        """The named parameters."""
         return tuple(p for p in self.parameters if p.named)
 
     @property
     def usage(self) -> str:
-        """How it is called, for hints: `worst(state.metric, by = field)`."""
+        """An example call, for hints: `worst(state.metric, by = field)`."""
         parts = [_SHOWN.get(p.takes, p.name) + (", ..." if self.many else "") for p in self.positional]
         parts += ["..."] if self.rest else []
         parts += [f"{p.name} = {_SHOWN.get(p.takes, p.takes)}" for p in self.options]
@@ -158,211 +159,182 @@ def _option(name: str, takes: Takes, *, required: bool = False) -> BuiltinParame
     return BuiltinParameter(name, takes, required, named=True)
 
 
+def _example(name: str, about: str, *parameters: BuiltinParameter, **more: Any) -> Builtin:
+    return Builtin(name, Level.EXAMPLE, parameters, about, **more)
+
+
+def _run(name: str, about: str, *parameters: BuiltinParameter, **more: Any) -> Builtin:
+    return Builtin(name, Level.RUN, parameters, about, **more)
+
+
+def _arithmetic(name: str, about: str, result: RangeRule, *operands: str, many: bool = False) -> Builtin:
+    parameters = tuple(_given(operand, "quantity") for operand in operands)
+    return Builtin(name, None, parameters, about, None, result=result, many=many)
+
+
 def _first(quantities: Sequence[Interval]) -> Interval:
     return quantities[0]
 
 
 def _width(quantities: Sequence[Interval]) -> Interval:
-    """The range of a mean gain or loss: at most the width of the metric's own."""
+    """The range of a mean gain or loss: at most the width of the metric."""
     return Interval(Fraction(0), (quantities[0] - quantities[0]).high)
 
 
-_OUTPUT = (_given("output", "output"),)
-_MOVED = (_given("metric", "metric"), _option("on", "batch"), _option("by", "field"))
+_OUTPUT = _given("output", "output")
+_FIELD = _given("field", "readable")
+_METRIC = _given("metric", "metric")
+_STATE = _given("state", "state")
+_CLAIM = _given("claim", "claim")
+_PHRASES = _given("phrases", "phrases")
+_CONDITION = _given("condition", "condition")
+_ON, _BY, _OVER = _option("on", "batch"), _option("by", "field"), _option("over", "run")
 
 _EXAMPLE = (
-    Builtin("exact_match", Level.EXAMPLE, _OUTPUT, "1 where the output equals the gold answer"),
-    Builtin("f1", Level.EXAMPLE, _OUTPUT, "overlap of the words, or of the items of a list, with the gold answer"),
-    Builtin(
+    _example("exact_match", "1 where the output equals the gold answer", _OUTPUT),
+    _example("f1", "overlap of the words, or of the items of a list, with the gold answer", _OUTPUT),
+    _example(
         "precision_of",
-        Level.EXAMPLE,
-        _OUTPUT,
         "the share of the output's words, or of its items where it is a list, that the gold answer has too",
-    ),
-    Builtin(
-        "recall_of",
-        Level.EXAMPLE,
         _OUTPUT,
+    ),
+    _example(
+        "recall_of",
         "the share of the gold answer's words, or of its items where it is a list, that the output has too",
+        _OUTPUT,
     ),
-    Builtin("contains", Level.EXAMPLE, _OUTPUT, "1 where the output contains the gold answer"),
-    Builtin(
-        "mentions",
-        Level.EXAMPLE,
-        (_given("field", "readable"), _given("phrases", "phrases")),
-        "1 where a field holds at least one of the texts, ignoring case",
-    ),
-    Builtin(
-        "covers",
-        Level.EXAMPLE,
-        (_given("field", "readable"), _given("phrases", "phrases")),
-        "the share of the texts that a field holds, ignoring case",
-    ),
-    Builtin(
+    _example("contains", "1 where the output contains the gold answer", _OUTPUT),
+    _example("mentions", "1 where a field contains at least one of the texts, ignoring case", _FIELD, _PHRASES),
+    _example("covers", "the share of the texts that a field contains, ignoring case", _FIELD, _PHRASES),
+    _example(
         "numeric",
-        Level.EXAMPLE,
-        (*_OUTPUT, _option("tolerance", "share"), _option("within", "share")),
         "1 where the number in the output is the gold one, within a share of it or a distance",
+        *(_OUTPUT, _option("tolerance", "share"), _option("within", "share")),
     ),
-    Builtin(
+    _example(
         "relative_error",
-        Level.EXAMPLE,
-        (*_OUTPUT, _option("scale", "share")),
-        "how far the number in the output lies from the gold one, as a share of it or of `scale`; at most 1",
+        "the distance of the number in the output from the gold one, as a share of it or of `scale`; at most 1",
+        *(_OUTPUT, _option("scale", "share")),
     ),
-    Builtin(
+    _example(
         "ordinal_error",
-        Level.EXAMPLE,
-        (*_OUTPUT, _option("most", "share")),
-        "how many labels the output lies from the gold one in their order, as a share of all or of `most`; at most 1",
+        "the distance of the output from the gold answer in labels, as a share of all labels or of `most`; at most 1",
+        *(_OUTPUT, _option("most", "share")),
     ),
-    Builtin("valid_json", Level.EXAMPLE, _OUTPUT, "1 where the output is a JSON object or list"),
-    Builtin(
+    _example("valid_json", "1 where the output is a JSON object or list", _OUTPUT),
+    _example(
         "json_fields",
-        Level.EXAMPLE,
-        (*_OUTPUT, _option("fields", "texts")),
         "the share of the gold answer's fields that the output has right",
+        *(_OUTPUT, _option("fields", "texts")),
     ),
-    Builtin(
+    _example(
         "one_of",
-        Level.EXAMPLE,
-        (*_OUTPUT, _option("options", "texts")),
         "1 where the output is one of the options; by default the declared labels",
+        *(_OUTPUT, _option("options", "texts")),
     ),
-    Builtin(
-        "tokens", Level.EXAMPLE, (_given("field", "readable"),), "tokens of a field", "tokens", POSITIVE, limit="field"
-    ),
-    Builtin("words", Level.EXAMPLE, (_given("field", "readable"),), "words of a field", "", POSITIVE),
-    Builtin("lines", Level.EXAMPLE, (_given("field", "readable"),), "its lines that are not blank", "", POSITIVE),
-    Builtin(
+    _example("tokens", "tokens of a field", _FIELD, unit="tokens", range=POSITIVE, limit="field"),
+    _example("words", "words of a field", _FIELD, range=POSITIVE),
+    _example("lines", "non-blank lines of a field", _FIELD, range=POSITIVE),
+    _example(
         "python",
-        Level.EXAMPLE,
-        (_given("function", "function"), _option("low", "literal"), _option("high", "literal")),
-        "what a function of yours gives, between `low` and `high`; it is told the fields and texts behind its name",
-        None,
+        "the result of your own function, between `low` and `high`; it is given the fields and texts after its name",
+        *(_given("function", "function"), _option("low", "literal"), _option("high", "literal")),
+        unit=None,
         rest="passed",
     ),
-    Builtin(
+    _example(
         "judge",
-        Level.EXAMPLE,
-        (_given("output", "output"), _given("rubric", "judged"), _option("model", "model", required=True)),
-        "what a model says of the output by a rubric or a question",
+        "the judgement of a model on the output, by a rubric or a question",
+        *(_OUTPUT, _given("rubric", "judged"), _option("model", "model", required=True)),
         since="0.5",
     ),
-    Builtin("reward", Level.EXAMPLE, (), "what the environment gave for the rollout", since="0.5"),
-    Builtin("turns", Level.EXAMPLE, (), "turns that the rollout took", "turns", POSITIVE, limit="turns", since="0.5"),
-    Builtin("seconds", Level.EXAMPLE, (), "time that the rollout took", "s", POSITIVE, since="0.5"),
-    Builtin("opened", Level.EXAMPLE, (_given("skill", "skill"),), "1 where the target opened the skill", since="0.5"),
+    _example("reward", "the reward of the environment for the rollout", since="0.5"),
+    _example("turns", "turns of the rollout", unit="turns", range=POSITIVE, limit="turns", since="0.5"),
+    _example("seconds", "time of the rollout", unit="s", range=POSITIVE, since="0.5"),
+    _example("opened", "1 where the target opened the skill", _given("skill", "skill"), since="0.5"),
 )
 
 _BOTH = (
-    Builtin("min", None, (_given("a", "quantity"),), "the smallest", None, result=minimum, many=True),
-    Builtin("max", None, (_given("a", "quantity"),), "the greatest", None, result=maximum, many=True),
-    Builtin(
-        "clamp",
-        None,
-        (_given("x", "quantity"), _given("low", "quantity"), _given("high", "quantity")),
-        "`x`, but at least `low` and at most `high`",
-        None,
-        result=lambda quantities: clamp(*quantities),
+    _arithmetic("min", "the smallest", minimum, "a", many=True),
+    _arithmetic("max", "the greatest", maximum, "a", many=True),
+    _arithmetic(
+        "clamp", "`x`, but at least `low` and at most `high`", lambda each: clamp(*each), *("x", "low", "high")
     ),
 )
 
 _RUN = (
-    Builtin(
+    _run(
         "improved",
-        Level.RUN,
-        _MOVED,
         "mean gain where the candidate is better",
-        None,
+        *(_METRIC, _ON, _BY),
+        unit=None,
         direction=1,
         result=_width,
         about_candidate=True,
         lowered_by=("by",),
     ),
-    Builtin(
+    _run(
         "regressed",
-        Level.RUN,
-        _MOVED,
         "mean loss where the candidate is worse",
-        None,
+        *(_METRIC, _ON, _BY),
+        unit=None,
         direction=-1,
         result=_width,
         about_candidate=True,
         raised_by=("by",),
     ),
-    Builtin(
+    _run(
         "worst",
-        Level.RUN,
-        (_given("mean", "mean"), _option("by", "field", required=True)),
         "the mean of the group that has the lowest",
-        None,
+        *(_given("mean", "mean"), _option("by", "field", required=True)),
+        unit=None,
         result=_first,
         lowered_by=("by",),
     ),
-    Builtin("tokens", Level.RUN, (_given("state", "state"),), "tokens of a skill", "tokens", POSITIVE, reads="text"),
-    Builtin(
+    _run("tokens", "tokens of a skill", _STATE, unit="tokens", range=POSITIVE, reads="text"),
+    _run(
         "change",
-        Level.RUN,
-        (_given("candidate", "candidate"),),
         "tokens deleted plus inserted, divided by the larger of the incumbent's tokens and the sum of section limits; "
         "what is inserted into a section counts by the share of its limit that the incumbent uses",
-        "",
-        POSITIVE,
+        _given("candidate", "candidate"),
+        range=POSITIVE,
         limit="change",
         reads="text",
         about_candidate=True,
         share_of_tokens=True,
     ),
-    Builtin(
+    _run(
         "overlap",
-        Level.RUN,
-        (_given("state", "state"),),
-        "the share of a skill's trained words that stand, five in a row, in a training example's inputs or answers",
+        "the share of a skill's trained words that occur, five in a row, in a training example's inputs or answers",
+        _STATE,
         reads="text",
     ),
-    Builtin("cost", Level.RUN, (_given("state", "state"),), "mean list price of a rollout", "$", POSITIVE),
-    Builtin("latency", Level.RUN, (_given("state", "state"),), "mean time of a rollout", "s", POSITIVE, since="0.3"),
-    Builtin(
-        "confidence",
-        Level.RUN,
-        (_given("claim", "claim"), _option("over", "run")),
-        "how sure a paired test is of a comparison of two means",
-        lowered_by=("over",),
-    ),
-    Builtin(
+    _run("cost", "mean list price of a rollout", _STATE, unit="$", range=POSITIVE),
+    _run("latency", "mean time of a rollout", _STATE, unit="s", range=POSITIVE, since="0.3"),
+    _run("confidence", "confidence of a paired test that one mean is higher", _CLAIM, _OVER, lowered_by=("over",)),
+    _run(
         "e_value",
-        Level.RUN,
-        (_given("claim", "claim"), _option("over", "run")),
         "the evidence for a comparison of two means, as what a bet on the paired differences multiplies its stake by; "
         "a false claim reaches 20 in at most 5 % of decisions, with `over = run` in at most 5 % of runs",
-        "",
-        POSITIVE,
+        *(_CLAIM, _OVER),
+        range=POSITIVE,
         lowered_by=("over",),
     ),
-    Builtin(
+    _run(
         "precision",
-        Level.RUN,
-        (_given("metric", "metric"), _given("condition", "condition")),
         "of the examples where the metric holds, the share on which the condition does",
+        *(_METRIC, _CONDITION),
         about_candidate=True,
         since="0.5",
     ),
-    Builtin(
+    _run(
         "recall",
-        Level.RUN,
-        (_given("metric", "metric"), _given("condition", "condition")),
         "of the examples where the condition holds, the share on which the metric does",
+        *(_METRIC, _CONDITION),
         about_candidate=True,
         since="0.5",
     ),
-    Builtin(
-        "flip_rate",
-        Level.RUN,
-        (_given("metric", "metric"),),
-        "the share of examples on which a second measurement differs",
-        since="0.5",
-    ),
+    _run("flip_rate", "the share of examples on which a second measurement differs", _METRIC, since="0.5"),
 )
 
 
@@ -384,23 +356,23 @@ def lookup(name: str, level: Level) -> Builtin | None:
 
 
 def is_claim_test(call: CallTerm) -> bool:
-    """Whether a call judges a claim, that one mean is above another."""
+    """Whether a call tests a claim, that one mean is higher than another."""
     builtin = RUN_FUNCTIONS.get(call.function)
     return builtin is not None and any(parameter.takes == "claim" for parameter in builtin.parameters)
 
 
 def is_on_batch(call: CallTerm) -> bool:
-    """Whether a call is of the training batch: `on = batch`."""
+    """Whether a call reads the training batch: `on = batch`."""
     return call.option("on") == WordTerm("batch")
 
 
 def multiplicity(claim: CallTerm, decisions: int) -> int:
-    """The decisions that share the error of a claim: with `over = run` all of the run, else this one."""
+    """The number of decisions that share the error of a claim: with `over = run` all of a run, else 1."""
     return decisions if claim.option("over") == WordTerm("run") else 1
 
 
 def without_option(call: CallTerm, name: str) -> Term:
-    """The call without an option; its first argument where the function needs that option, as `worst` needs `by`."""
+    """Drop an option of a call; if the function requires it, as `worst` requires `by`, return the first argument."""
     builtin = RUN_FUNCTIONS.get(call.function)
     if builtin is not None and any(each.name == name and each.required for each in builtin.options):
         return call.arguments[0]
@@ -408,7 +380,7 @@ def without_option(call: CallTerm, name: str) -> Term:
 
 
 def is_arithmetic(term: Term) -> bool:
-    """Whether a term is arithmetic over its parts: an operator, `min`, `max` or `clamp`."""
+    """Whether a term is an operator, `min`, `max` or `clamp` over its parts."""
     if isinstance(term, CallTerm):
         builtin = RUN_FUNCTIONS.get(term.function)
         return builtin is not None and builtin.level is None
@@ -416,7 +388,7 @@ def is_arithmetic(term: Term) -> bool:
 
 
 def interval_of(term: Term, quantity: Callable[[Term], Interval]) -> Interval:
-    """The interval of a number, from those of the quantities that it is composed of.
+    """The interval of a number, computed from the intervals of its quantities.
 
     Raises:
         TypeError: the term is a condition.

@@ -1,6 +1,6 @@
-"""Rules over declarations: those that nothing uses, and names that can be taken for something else.
+"""Rules over declarations: unused ones, and ambiguous names.
 
-In a library most declarations are what other files use, so most rules leave libraries out.
+Other files use most declarations of a library, so most rules skip libraries.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label
 from skillc.gates.functions import EXAMPLE_FUNCTIONS, NAMES
-from skillc.gates.terms import CallTerm, FieldTerm, MeanTerm, MetricTerm, Term, WordTerm, metrics_read, walk
+from skillc.gates.terms import CallTerm, FieldTerm, Term, WordTerm, metrics_read, walk
 from skillc.language.checked import Entity, Invocation, Word
 from skillc.language.modules import Module
 from skillc.lint.rules import ProgramFacts, note, rule, warning
@@ -22,27 +22,27 @@ _MARKED = {
     "budget": "write `budget = {name}`",
     "optimize": "write `optimize = {name}`",
 }
-_OF_THE_ROW = ("predict", "chain_of_thought", "react")
-"""The rollouts that are given inputs alone, and no other column of the data."""
+_INPUTS_ONLY = ("predict", "chain_of_thought", "react")
+"""Rollouts that read only inputs of the data."""
 _RENAME = "give the module another name with `as`"
 
 
 # ---- modules --------------------------------------------------------------------------------------
 
 
-@rule(ProgramFacts, "SK109", libraries=True)
+@rule(ProgramFacts, libraries=True)
 def unused_modules(facts: ProgramFacts) -> Iterator[Diagnostic]:
-    """Modules of which nothing is used."""
+    """Modules that are not used."""
     module = facts.module
     for alias, place in module.places.items():
         if alias not in module.used and module.uses.get(alias) is not None:
             fix = _line_removed(module.source, place)
-            message = f"nothing of `{alias}` is used"
+            message = f"the module `{alias}` is not used"
             yield note("SK109", Label(module.source, place), message, "remove the line", fix=fix)
 
 
 def _line_removed(source: Source, place: Span) -> Fix | None:
-    """Remove the line of a statement, if nothing else is on it."""
+    """The fix that removes the line of a statement, if the line has nothing else."""
     begin = source.text.rfind("\n", 0, place.start) + 1
     end = source.text.find("\n", place.end)
     end = end + 1 if end >= 0 else len(source.text)
@@ -50,12 +50,12 @@ def _line_removed(source: Source, place: Span) -> Fix | None:
     return Fix(Span(begin, end), "") if alone else None
 
 
-@rule(ProgramFacts, "SK118", libraries=True)
+@rule(ProgramFacts, libraries=True)
 def ambiguous_modules(facts: ProgramFacts) -> Iterator[Diagnostic]:
-    """Module names that mean something else too, and modules with two names.
+    """Module names with another meaning, and modules with two names.
 
-    Position tells them apart, so they are legal. Fields are left out: `input text: text` beside `use std.text` is
-    common, and a field is never followed by a dot.
+    They are legal, as only a module name is followed by a dot. Fields are left out: `input text: text` beside
+    `use std.text` is common.
     """
     module = facts.module
     for alias, place in module.places.items():
@@ -89,14 +89,14 @@ def _used_twice(module: Module) -> Iterator[Diagnostic]:
             continue
         other = first.setdefault(used.key, alias)
         if other != alias and alias in module.places and other in module.places:
-            labels = (Label(module.source, module.places[other], "the first is here"),)
-            message = f"`{alias}` and `{other}` are one module, `{used.shown}`"
+            labels = (Label(module.source, module.places[other], "first name"),)
+            message = f"`{alias}` and `{other}` are the same module, `{used.shown}`"
             place = Label(module.source, module.places[alias])
             yield note("SK118", place, message, "keep one of the lines", secondary=labels)
 
 
 def _named_like_packages(module: Module, statements: Iterable[nodes.Statement]) -> Iterator[Diagnostic]:
-    """Files that have the name of a package that the same program uses."""
+    """Files named like a package that the program uses."""
     for path in [use.path for use in statements if isinstance(use, nodes.Use) and use.path is not None]:
         used = module.uses.get(path[0].text)
         if used is None or (len(path) > 1 and used.package is not None and used.package.name == path[0].text):
@@ -106,35 +106,35 @@ def _named_like_packages(module: Module, statements: Iterable[nodes.Statement]) 
         yield note("SK118", Label(module.source, module.places[path[0].text]), message, _RENAME, secondary=labels)
 
 
-# ---- what nothing reads ---------------------------------------------------------------------------
+# ---- unused declarations ---------------------------------------------------------------------------
 
 
-@rule(ProgramFacts, "SK409")
+@rule(ProgramFacts)
 def unread_metrics(facts: ProgramFacts) -> Iterator[Diagnostic]:
-    """Metrics that no gate and no goal reads."""
+    """Metrics that neither a gate nor the goal reads."""
     read = {name for term in _terms(facts) for name in metrics_read(term)}
     for metric in facts.checked.metrics:
         if metric.declared and not metric.goal and metric.name not in read:
             message = f"no gate and no goal reads the metric `{metric.name}`"
-            yield note("SK409", metric, message, "it is measured and reported all the same")
+            yield note("SK409", metric, message, "it is still measured and reported")
 
 
-@rule(ProgramFacts, "SK604")
+@rule(ProgramFacts)
 def unasked_models(facts: ProgramFacts) -> Iterator[Diagnostic]:
-    """Models that no metric asks."""
+    """Models that no metric calls."""
     metrics = (each for metric in facts.checked.metrics for each in walk(metric.term))
     judges = {each.word for each in metrics if isinstance(each, WordTerm)}
-    # A model that another one is made from is used.
+    # A model that another model is based on is used.
     asked = {"target", "optimizer", *judges, *(name for kind, name in facts.module.reached if kind == "model")}
     for model in facts.checked.entities:
         if model.kind == "model" and model.name not in asked:
-            message = f"no metric asks the model `{model.name}`"
+            message = f"no metric calls the model `{model.name}`"
             judged, tried = f"judge(answer, rubric, model = {model.name})", f"skillc eval --model {model.name}"
             hint = f"remove it; `{tried}` tries it as the target, and `{judged}` comes with skillc {_JUDGES}"
             yield note("SK604", model, message, hint)
 
 
-@rule(ProgramFacts, "SK415")
+@rule(ProgramFacts)
 def uncalled_functions(facts: ProgramFacts) -> Iterator[Diagnostic]:
     """Metrics and gates with parameters that nothing calls."""
     module = facts.module
@@ -142,18 +142,18 @@ def uncalled_functions(facts: ProgramFacts) -> Iterator[Diagnostic]:
         if ("function", name) not in module.reached and decl.name is not None:
             kind = decl.kind.word
             message = f"nothing calls the {kind} `{name}`"
-            hint = f"`{kind} x = {name}(...)` does; move it into a file of its own if others use it"
+            hint = f"call it: `{kind} x = {name}(...)`; or move it into another file if other programs use it"
             yield note("SK415", Label(module.source, decl.name.span), message, hint)
 
 
-@rule(ProgramFacts, "SK416", "SK418")
+@rule(ProgramFacts)
 def unused_declarations(facts: ProgramFacts) -> Iterator[Diagnostic]:
-    """Rubrics that no judge is asked by, and reusable declarations that nothing uses."""
+    """Rubrics that no judge uses, and reusable declarations that nothing uses."""
     calls = [each for term in _terms(facts) for each in walk(term) if isinstance(each, CallTerm)]
     asked = {each.arguments[1] for each in calls if each.function == "judge"}
     for entity in facts.checked.entities:
         if entity.kind == "rubric" and WordTerm(entity.name or "") not in asked:
-            message = f"no metric asks a judge by the rubric `{entity.name}`"
+            message = f"no judge uses the rubric `{entity.name}`"
             hint = f"remove it; `judge(answer, {entity.name}, model = referee)` comes with skillc {_JUDGES}"
             yield note("SK416", entity, message, hint)
         elif entity.kind in _MARKED and entity.name and (entity.kind, entity.name) not in facts.module.reached:
@@ -161,14 +161,14 @@ def unused_declarations(facts: ProgramFacts) -> Iterator[Diagnostic]:
             yield note("SK418", entity, message, f"{_MARKED[entity.kind].format(name=entity.name)}, or remove it")
 
 
-@rule(ProgramFacts, "SK417")
+@rule(ProgramFacts)
 def unread_fields(facts: ProgramFacts) -> Iterator[Diagnostic]:
-    """Fields of the data that nothing reads; a user's function, or an environment, may read any."""
+    """Fields of the data that nothing reads; a function of the user or an environment may read any."""
     entities = facts.checked.entities
     terms = [each for term in _terms(facts) for each in walk(term)]
     if any(isinstance(each, CallTerm) and each.function == "python" for each in terms):
         return
-    if any(_rollout(task) not in _OF_THE_ROW for task in entities if task.kind == "task"):
+    if any(_rollout(task) not in _INPUTS_ONLY for task in entities if task.kind == "task"):
         return
     read = {each.name for each in terms if isinstance(each, FieldTerm)}
     for data in entities:
@@ -179,7 +179,7 @@ def unread_fields(facts: ProgramFacts) -> Iterator[Diagnostic]:
         for field in data.children:
             if field.name not in read and field.name != grouped:
                 message = f"nothing reads the field `{field.name}`"
-                hint = f"a gate may, `regressed(metric, by = {field.name})`, or a metric, or `group`; or remove it"
+                hint = f"use it in a gate, `regressed(metric, by = {field.name})`, a metric or `group`; or remove it"
                 yield note("SK417", field, message, hint)
 
 
@@ -198,38 +198,27 @@ def _terms(facts: ProgramFacts) -> list[Term]:
 # ---- the goal -------------------------------------------------------------------------------------
 
 
-@rule(ProgramFacts, "SK514")
+@rule(ProgramFacts)
 def unread_goal(facts: ProgramFacts) -> Iterator[Diagnostic]:
-    """A goal with which no gate of a step has a metric in common."""
-    goal = next((metric for metric in facts.checked.metrics if metric.goal), None)
+    """A goal that shares no metric with the gates of a step."""
+    accept = facts.settings("optimize").get("accept")
     deciding = [gate for gate in facts.checked.gates if gate.kind == "gate" and gate.for_ is None]
-    optimize = facts.declared("optimize")
-    accept = optimize.settings.get("accept") if optimize is not None else None
-    if goal is None or not deciding or (accept is not None and accept.value == Word("always")):
+    if facts.goal is None or not deciding or (accept is not None and accept.value == Word("always")):
         return
-    terms = {metric.name: metric.term for metric in facts.checked.metrics}
-    read = _closure((name for gate in deciding for name in _read(gate.term)), terms)
+    goal, terms = facts.goal, {metric.name: metric.term for metric in facts.checked.metrics}
+    read = _closure((name for gate in deciding for name in metrics_read(gate.term)), terms)
     if not read & _closure([goal.name], terms):
-        message = f"no gate reads the goal `{goal.name}`, so edits are accepted that make it worse"
+        message = f"no gate reads the goal `{goal.name}`, so edits that lower it are accepted"
         yield warning("SK514", goal, message, f"add `gate better = candidate.{goal.name} > incumbent.{goal.name}`")
 
 
 def _closure(names: Iterable[str], terms: Mapping[str, Term]) -> set[str]:
-    """Metrics, with all that they are made of."""
+    """Metrics, and all that they are computed from."""
     found: set[str] = set()
     waiting = list(names)
     while waiting:
         name = waiting.pop()
         if name not in found:
             found.add(name)
-            term = terms.get(name)
-            waiting += _read(term) if term is not None else ()
+            waiting += metrics_read(terms[name]) if name in terms else ()
     return found
-
-
-def _read(term: Term) -> list[str]:
-    return [
-        each.name if isinstance(each, MetricTerm) else each.metric
-        for each in walk(term)
-        if isinstance(each, MetricTerm | MeanTerm)
-    ]

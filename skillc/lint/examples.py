@@ -1,12 +1,11 @@
-"""Rules over examples: warnings from loading, near duplicates, labels, and columns that are mostly empty."""
+"""Rules over examples: load warnings, near duplicates, labels, mostly empty columns, and quotes in the skill."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
 
@@ -20,18 +19,19 @@ from skillc.lint.rules import DataFacts, note, rule, warning
 from skillc.optimize.gate.gate import RUN, Words, example_words, words
 from skillc.outcomes import Example
 from skillc.plan.figures import percent
-from skillc.plan.schema import FieldPlan, Plan
+from skillc.plan.schema import FieldPlan
 from skillc.text import counted, joined, shown
 
 _BETWEEN = re.compile(r"[\W_]+")
 _CLOSED = frozenset({"labels", "bool", "number", "integer"})
 _MOST_ROWS = Fraction(1, 2)
 
-Member = tuple[Side, Example]
+_Member = tuple[Side, Example]
+"""An example and its side."""
 
 
 def place_of(dataset: Dataset, example: Example) -> str:
-    """Where an example was read: `` `tickets.jsonl` line 3 ``."""
+    """The file and line of an example: `` `tickets.jsonl` line 3 ``."""
     known = dataset.places.get(example.id)
     return location_text(*known) if known is not None else f"`{example.id}`"
 
@@ -41,9 +41,9 @@ def _source(facts: DataFacts) -> Label:
     return facts.at("data", None, "source" if facts.plan.data.source is not None else "train")
 
 
-@rule(DataFacts, "SK439")
+@rule(DataFacts)
 def load_warnings(facts: DataFacts) -> Iterator[Diagnostic]:
-    """What the loader noticed."""
+    """Warnings of the loader."""
     for message in facts.dataset.warnings:
         yield note("SK439", _source(facts), message)
 
@@ -51,13 +51,13 @@ def load_warnings(facts: DataFacts) -> Iterator[Diagnostic]:
 # ---- near duplicates ------------------------------------------------------------------------------
 
 
-@rule(DataFacts, "SK430", "SK431")
+@rule(DataFacts)
 def near_duplicates(facts: DataFacts) -> Iterator[Diagnostic]:
-    """Examples whose inputs differ in case, blanks and punctuation only: on two sides, or with two answers.
+    """Examples whose inputs differ only in case, blanks and punctuation: on two sides, or with two answers.
 
-    Equal inputs are left out: they are never on two sides (`dataset.load`), which also reports two answers to them.
+    Equal inputs are left out: `dataset.load` keeps them on one side and reports different answers.
     """
-    alike: dict[str, list[Member]] = defaultdict(list)
+    alike: dict[str, list[_Member]] = defaultdict(list)
     for side in SIDES:
         for example in getattr(facts.dataset, side):
             alike[normalise_inputs(example.inputs)].append((side, example))
@@ -67,7 +67,7 @@ def near_duplicates(facts: DataFacts) -> Iterator[Diagnostic]:
 
 
 def normalise_inputs(inputs: Mapping[str, JsonValue]) -> str:
-    """Return inputs without case, blanks and punctuation; two that differ in anything else differ here."""
+    """Inputs without case, blanks and punctuation; other differences remain."""
     return "\0".join(f"{name}={_normal(value)}" for name, value in inputs.items())
 
 
@@ -75,19 +75,19 @@ def _normal(value: JsonValue) -> str:
     if not isinstance(value, str):
         return repr(value)
     text = value if value.isascii() else unicodedata.normalize("NFKC", value)
-    # Of a text without a letter or digit the signs are all there is.
+    # A text without letters and digits keeps its punctuation.
     return _BETWEEN.sub(" ", text.casefold()).strip() or value
 
 
-def _differ(members: Sequence[Member]) -> bool:
+def _differ(members: Sequence[_Member]) -> bool:
     return any(one.inputs != other.inputs for (_, one), (_, other) in pairwise(members))
 
 
-def _on_two_sides(facts: DataFacts, several: Sequence[Sequence[Member]]) -> Iterator[Diagnostic]:
+def _on_two_sides(facts: DataFacts, several: Sequence[Sequence[_Member]]) -> Iterator[Diagnostic]:
     leaks = [members for members in several if len({side for side, _ in members}) > 1]
     if not leaks:
         return
-    # The side that is decided on comes first: an example of train that stands on test is the worst.
+    # Show the worst pair: train and test, then train and validation.
     shared = {
         other: [m for m in leaks if {"train", other} <= {side for side, _ in m}] for other in ("test", "validation")
     }
@@ -96,14 +96,14 @@ def _on_two_sides(facts: DataFacts, several: Sequence[Sequence[Member]]) -> Iter
     other = next(member for member in which if member[0] != one[0])
     examples = sum(sum(s != "train" for s, _ in members) for members in leaks)
     message = (
-        f"{counted(examples, 'example')} {'stands' if examples == 1 else 'stand'} on two sides, case and signs aside: "
+        f"{counted(examples, 'example')} {'is' if examples == 1 else 'are'} on two sides, case and punctuation aside: "
         f"{place_of(facts.dataset, one[1])} ({one[0]}), {place_of(facts.dataset, other[1])} ({other[0]})"
     )
-    hint = "keep one of each, or give them one `group`: no group stands on two sides"
+    hint = "keep one of each, or give them the same `group`, which is never split"
     yield warning("SK430", _source(facts), message, hint)
 
 
-def _with_two_answers(facts: DataFacts, several: Sequence[Sequence[Member]]) -> Iterator[Diagnostic]:
+def _with_two_answers(facts: DataFacts, several: Sequence[Sequence[_Member]]) -> Iterator[Diagnostic]:
     for output in facts.plan.task.outputs:
         if output.type.kind not in _CLOSED:
             continue
@@ -113,19 +113,19 @@ def _with_two_answers(facts: DataFacts, several: Sequence[Sequence[Member]]) -> 
         one, other = found[0]
         times = f"{counted(len(found), 'input')} {'has' if len(found) == 1 else 'have'}"
         shown = (f"{place_of(facts.dataset, each)} (`{_shown(each, output.name)}`)" for each in (one, other))
-        message = f"{times} two answers, case and signs aside: {', '.join(shown)}"
-        hint = "correct one, or leave both out: no skill can have both right"
+        message = f"{times} different answers, case and punctuation aside: {', '.join(shown)}"
+        hint = "correct one, or leave both out: no skill can get both right"
         yield warning("SK431", facts.at("output", output.name), message, hint)
 
 
-def _contradiction(members: Sequence[Member], output: str) -> tuple[Example, Example] | None:
+def _contradiction(members: Sequence[_Member], output: str) -> tuple[Example, Example] | None:
     first = members[0][1]
     known = _answers(first, output)
     return next(((first, each) for _, each in members[1:] if not known & _answers(each, output)), None)
 
 
 def _answers(example: Example, output: str) -> set[str]:
-    """All answers that count as right."""
+    """All answers that count as correct."""
     gold = example.gold.get(output)
     return {repr(each) for each in (gold if isinstance(gold, list) else [gold])}
 
@@ -138,9 +138,9 @@ def _shown(example: Example, output: str) -> str:
 # ---- labels and columns ---------------------------------------------------------------------------
 
 
-@rule(DataFacts, "SK434", "SK435")
+@rule(DataFacts)
 def labels(facts: DataFacts) -> Iterator[Diagnostic]:
-    """Declared labels that no example has, or that only one side has."""
+    """Declared labels that no example has, or that train lacks, or only train has."""
     for output in facts.plan.task.outputs:
         if output.type.kind != "labels":
             continue
@@ -150,18 +150,16 @@ def labels(facts: DataFacts) -> Iterator[Diagnostic]:
         never = [label for label in output.type.labels if not every[label]]
         if never:
             message = f"no example has the label {name_list(never)}"
-            yield note("SK434", at, message, "bring examples of it, or remove it")
+            yield note("SK434", at, message, "add examples of it, or remove it")
         unlearnt = [label for label in output.type.labels if every[label] and not seen["train"][label]]
         if unlearnt:
             where = joined([side for side in SIDES if any(seen[side][label] for label in unlearnt)])
-            message = (
-                f"the label {name_list(unlearnt)} stands on {where} and not on train, so nothing can be learnt of it"
-            )
-            yield warning("SK435", at, message, "bring more of it, or choose another `seed`")
+            message = f"the label {name_list(unlearnt)} is on {where} and not on train, so it cannot be learnt"
+            yield warning("SK435", at, message, "add examples of it, or choose another `seed`")
         untried = [label for label in output.type.labels if seen["train"][label] and not (every - seen["train"])[label]]
         if untried:
-            message = f"the label {name_list(untried)} stands on train alone, so nothing tells whether it was learnt"
-            yield note("SK435", at, message, "bring more of it, or choose another `seed`")
+            message = f"the label {name_list(untried)} is on train only, so it is never measured"
+            yield note("SK435", at, message, "add examples of it, or choose another `seed`")
 
 
 def _counts(examples: tuple[Example, ...], output: FieldPlan) -> Counter[str]:
@@ -172,7 +170,7 @@ def _counts(examples: tuple[Example, ...], output: FieldPlan) -> Counter[str]:
     return found
 
 
-@rule(DataFacts, "SK436")
+@rule(DataFacts)
 def empty_columns(facts: DataFacts) -> Iterator[Diagnostic]:
     """Inputs and fields that are empty in most rows."""
     dataset = facts.dataset
@@ -184,7 +182,7 @@ def empty_columns(facts: DataFacts) -> Iterator[Diagnostic]:
                 message = (
                     f"`{field.name}` is empty in {percent(empty / len(examples))} of {counted(len(examples), 'row')}"
                 )
-                hint = f"look at the column `{field.column}` of the data"
+                hint = f"check the column `{field.column}` of the data"
                 yield note("SK436", facts.at(kind, field.name), message, hint)
 
 
@@ -195,75 +193,59 @@ def _empty(value: JsonValue) -> bool:
 # ---- quotes ---------------------------------------------------------------------------------------
 
 _PART = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+#]|\d+[.)])\s)")
-# Words that more different inputs share, or half of all examples, are wording of the task and no quote of any of them.
-_FEW = 2
+_FEW_INPUTS = 2
+"""Words in more different inputs than this, or in half of all examples, are wording of the task and no quote."""
+
+_Occurrences = Mapping[Words, Sequence[_Member]]
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A text that the target reads, its name in messages, and its place."""
-
-    name: str
-    text: str
-    at: Label
-
-
-@dataclass(frozen=True, slots=True)
-class Quote:
-    """Words of an example."""
-
-    run: Words
-    side: Side
-    example: Example
-
-
-Found = Mapping[Words, Sequence[tuple[Side, Example]]]
-
-
-@rule(DataFacts, "SK432", "SK433")
+@rule(DataFacts)
 def quotes(facts: DataFacts) -> Iterator[Diagnostic]:
-    """Texts of the skill, declared or compiled before, that repeat words of examples."""
-    skill, dataset = facts.plan.skill, facts.dataset
-    texts = [Text(f"the section `{s.name}`", s.text, facts.at("section", s.name)) for s in skill.sections if s.text]
-    texts += [Text(name, text, facts.at("skill", skill.name)) for name, text in facts.compiled.items()]
-    parts = [[words(part) for part in _PART.split(text.text)] for text in texts]
-    found = _examples_of(facts.plan, dataset, {run for each in parts for part in each for run in _runs(part)})
-    every = sum(len(getattr(dataset, side)) for side in SIDES)
-    common = {run for run, where in found.items() if _is_common(where, every)}
-    for text, each in zip(texts, parts, strict=True):
-        quoted: dict[str, Quote] = {}
+    """Texts of the skill, declared or compiled before, that share five or more words in a row with examples.
+
+    `overlap` in a gate reads the trained texts only.
+    """
+    skill = facts.plan.skill
+    texts = [(f"the section `{s.name}`", s.text, facts.at("section", s.name)) for s in skill.sections if s.text]
+    texts += [(name, text, facts.at("skill", skill.name)) for name, text in facts.compiled.items()]
+    parts = [[words(part) for part in _PART.split(text)] for _, text, _ in texts]
+    found = _occurrences(facts, {run for each in parts for part in each for run in _runs(part)})
+    every = sum(len(getattr(facts.dataset, side)) for side in SIDES)
+    common = {run for run, members in found.items() if _is_wording(members, every)}
+    for (name, _, at), each in zip(texts, parts, strict=True):
+        quoted: dict[str, tuple[Words, _Member]] = {}
         for part in each:
-            for quote in _quotes(part, found, common):
-                quoted.setdefault(quote.example.id, quote)
-        yield from _told(dataset, text, quoted)
+            for run, member in _quotes(part, found, common):
+                quoted.setdefault(member[1].id, (run, member))
+        yield from _quote_findings(facts.dataset, name, at, quoted.values())
 
 
 def _runs(part: Words) -> list[Words]:
-    """Each five words in a row of a paragraph or a rule, in order."""
+    """Each five words in a row of a paragraph or a rule."""
     return [part[i : i + RUN] for i in range(len(part) - RUN + 1)]
 
 
-def _is_common(where: Sequence[tuple[Side, Example]], every: int) -> bool:
-    """Whether so many examples contain a run that it is part of the task's wording; equal inputs count once."""
-    inputs = len({normalise_inputs(example.inputs) for _, example in where})
-    return inputs > _FEW or (inputs > 1 and 2 * inputs >= every)
+def _is_wording(members: Sequence[_Member], every: int) -> bool:
+    """Whether so many examples contain a run that it is wording of the task; equal inputs count once."""
+    inputs = len({normalise_inputs(example.inputs) for _, example in members})
+    return inputs > _FEW_INPUTS or (inputs > 1 and 2 * inputs >= every)
 
 
-def _quotes(part: Words, found: Found, common: set[Words]) -> Iterator[Quote]:
-    """The examples that a paragraph quotes: five words or more of a stretch belong to that example.
+def _quotes(part: Words, found: _Occurrences, common: set[Words]) -> Iterator[tuple[Words, _Member]]:
+    """The examples that a paragraph quotes, each with the best run: five words or more of a stretch are its own.
 
-    A stretch goes on through the wording that examples share, but those words don't count. One word that follows the
-    shared wording by chance both here and in an example is no quote.
+    A stretch continues through wording that examples share, but those words don't count: a single word that follows
+    shared wording both here and in an example is no quote.
     """
     runs = _runs(part)
     shared = {i + j for i, run in enumerate(runs) if run in common for j in range(RUN)}
     places: dict[str, list[int]] = defaultdict(list)
-    examples = {e.id: (side, e) for run in runs if run not in common for side, e in found.get(run, ())}
+    members = {member[1].id: member for run in runs if run not in common for member in found.get(run, ())}
     for i, run in enumerate(runs):
         for _, example in found.get(run, ()):
-            if example.id in examples:
+            if example.id in members:
                 places[example.id].append(i)
-    # How many words before each place are not shared.
+    # The number of words before each place that are not shared.
     own = [0, *accumulate(i not in shared for i in range(len(part)))]
     for name, at in places.items():
         start = before = -2
@@ -271,21 +253,19 @@ def _quotes(part: Words, found: Found, common: set[Words]) -> Iterator[Quote]:
             start, before = (start if i == before + 1 else i), i
             if own[i + RUN] - own[start] >= RUN:
                 best = max(range(start, i + 1), key=lambda k: own[k + RUN] - own[k])
-                yield Quote(runs[best], *examples[name])
+                yield runs[best], members[name]
                 break
 
 
-def _examples_of(plan: Plan, dataset: Dataset, wanted: set[Words]) -> Found:
-    """The examples in which runs stand."""
-    found: dict[Words, list[tuple[Side, Example]]] = defaultdict(list)
-    if not wanted:
-        return found
+def _occurrences(facts: DataFacts, wanted: set[Words]) -> _Occurrences:
+    """The examples that contain each run."""
+    found: dict[Words, list[_Member]] = defaultdict(list)
     first = {run[0] for run in wanted}
-    for side in SIDES:
-        for example in getattr(dataset, side):
+    for side in SIDES if wanted else ():
+        for example in getattr(facts.dataset, side):
             here = {
                 run
-                for text in example_words(example, plan.task)
+                for text in example_words(example, facts.plan.task)
                 if not first.isdisjoint(text)
                 for i in range(len(text) - RUN + 1)
                 if text[i] in first and (run := text[i : i + RUN]) in wanted
@@ -295,18 +275,20 @@ def _examples_of(plan: Plan, dataset: Dataset, wanted: set[Words]) -> Found:
     return found
 
 
-def _told(dataset: Dataset, text: Text, found: Mapping[str, Quote]) -> Iterator[Diagnostic]:
-    for sides, code, say in ((("validation", "test"), "SK433", warning), (("train",), "SK432", note)):
-        quoted = [quote for quote in found.values() if quote.side in sides]
+def _quote_findings(
+    dataset: Dataset, name: str, at: Label, found: Collection[tuple[Words, _Member]]
+) -> Iterator[Diagnostic]:
+    for sides, code, report in ((("validation", "test"), "SK433", warning), (("train",), "SK432", note)):
+        quoted = [(run, member) for run, member in found if member[0] in sides]
         if not quoted:
             continue
-        first = min(quoted, key=lambda quote: dataset.places.get(quote.example.id, ("", 0)))
-        what = joined(sorted({quote.side for quote in quoted}, reverse=True))
+        run, (_, first) = min(quoted, key=lambda each: dataset.places.get(each[1][1].id, ("", 0)))
+        which = joined(sorted({side for _, (side, _) in quoted}, reverse=True))
         message = (
-            f"{text.name} has words of {counted(len(quoted), 'example')} of {what}: "
-            f"{shown(' '.join(first.run))} stands in {place_of(dataset, first.example)}"
+            f"{name} has words of {counted(len(quoted), 'example')} of {which}: "
+            f"{shown(' '.join(run))} is in {place_of(dataset, first)}"
         )
-        hint = "say it in words of your own: what is tested must not stand in the skill"
+        hint = "use other words: the skill must not contain what it is tested on"
         if code == "SK432":
-            hint = "say what holds for others too: the skill can know those examples by heart"
-        yield say(code, text.at, message, hint)
+            hint = "state what holds for other examples too; otherwise the skill may only memorise these"
+        yield report(code, at, message, hint)

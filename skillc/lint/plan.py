@@ -35,7 +35,7 @@ _MEASURES: dict[str, Measure] = {
 # ---- the budget -----------------------------------------------------------------------------------
 
 
-@rule(PlanFacts, "SK651")
+@rule(PlanFacts)
 def unknown_prices(facts: PlanFacts) -> Iterator[Diagnostic]:
     """Models without a price, if the budget caps the cost."""
     if facts.plan.budget.cost is None:
@@ -47,7 +47,7 @@ def unknown_prices(facts: PlanFacts) -> Iterator[Diagnostic]:
             yield error("SK651", facts.at("model", role), message, price_hint(model))
 
 
-@rule(PlanFacts, "SK501", "SK551")
+@rule(PlanFacts)
 def unaffordable_runs(facts: PlanFacts) -> Iterator[Diagnostic]:
     """Caps below the least that a run with a result takes (an error), or below the estimate of a whole run."""
     bounds = facts.bounds
@@ -111,7 +111,7 @@ def _setting(measure: str, value: int | Fraction) -> str:
 # ---- the loop -------------------------------------------------------------------------------------
 
 
-@rule(PlanFacts, "SK553", "SK567")
+@rule(PlanFacts)
 def large_batches(facts: PlanFacts) -> Iterator[Diagnostic]:
     """Batches larger than train, and waves that let no gate be decided early."""
     optimize, sizes, batch = facts.plan.optimize, facts.sizes, step_size(facts.plan)
@@ -128,7 +128,7 @@ def large_batches(facts: PlanFacts) -> Iterator[Diagnostic]:
         yield note("SK567", facts.at("optimize", None, "wave"), message, "a tenth is a good size")
 
 
-@rule(PlanFacts, "SK569")
+@rule(PlanFacts)
 def idle_rollback(facts: PlanFacts) -> Iterator[Diagnostic]:
     """`rollback`, if gates let no candidate through that is worse."""
     if facts.plan.optimize.rollback is not None and facts.plan.optimize.accept != "always":
@@ -139,7 +139,7 @@ def idle_rollback(facts: PlanFacts) -> Iterator[Diagnostic]:
 # ---- gates and chance -----------------------------------------------------------------------------
 
 
-@rule(PlanFacts, "SK554")
+@rule(PlanFacts)
 def small_groups(facts: PlanFacts) -> Iterator[Diagnostic]:
     """The smallest group of each `by = field`: the weight of a single example there."""
     for gate in facts.plan.gates:
@@ -154,7 +154,7 @@ def small_groups(facts: PlanFacts) -> Iterator[Diagnostic]:
             )
 
 
-@rule(PlanFacts, "SK555")
+@rule(PlanFacts)
 def noisy_target(facts: PlanFacts) -> Iterator[Diagnostic]:
     """A target that answers with chance, if each example is run once."""
     temperature = facts.plan.models["target"].parameters.get("temperature")
@@ -164,7 +164,7 @@ def noisy_target(facts: PlanFacts) -> Iterator[Diagnostic]:
         yield warning("SK555", facts.at("model", "target", "temperature"), message, hint)
 
 
-@rule(PlanFacts, "SK557")
+@rule(PlanFacts)
 def accepts_by_chance(facts: PlanFacts) -> Iterator[Diagnostic]:
     """Accepts to expect over a whole run if all candidates were worth nothing; none if no validation decides."""
     plan, examples = facts.plan, facts.sizes.validation
@@ -239,7 +239,7 @@ def _stricter(facts: PlanFacts, decisions: int) -> str | None:
     return f"the final test tells; `{strict}` lets less through" if goal.declared else "the final test tells"
 
 
-@rule(PlanFacts, "SK561")
+@rule(PlanFacts)
 def weak_test(facts: PlanFacts) -> Iterator[Diagnostic]:
     """A test split that can't show anything; an error if a verdict is required."""
     required = facts.plan.required_verdict
@@ -254,7 +254,7 @@ def weak_test(facts: PlanFacts) -> Iterator[Diagnostic]:
         yield say("SK561", facts.at("data", None, "group"), f"the test split has {few}", hint)
 
 
-@rule(PlanFacts, "SK568")
+@rule(PlanFacts)
 def drifting_gates(facts: PlanFacts) -> Iterator[Diagnostic]:
     """Tolerances against the incumbent, which add up over accepts unless a gate holds the skill to a fixed one."""
     anchored: set[str] = set()
@@ -281,7 +281,7 @@ def drifting_gates(facts: PlanFacts) -> Iterator[Diagnostic]:
             yield warning("SK568", facts.at("gate", gate_name), message, hint)
 
 
-@rule(PlanFacts, "SK562")
+@rule(PlanFacts)
 def few_in_flight(facts: PlanFacts) -> Iterator[Diagnostic]:
     """Budgets that admit few calls at once."""
     for role, admitted in facts.bounds.in_flight.items():

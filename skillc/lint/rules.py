@@ -1,4 +1,4 @@
-"""The registry of lint rules, what they are given, and the driver that runs them.
+"""The registry of lint rules, the facts that they read, and the driver.
 
 A rule is one function in a module of this package under `@rule(...)`, and one entry for each of its codes in
 `skillc/diagnostics/codes`. Commands, suppression, `explain` and the language server need no further change.
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity
-from skillc.language.checked import Checked, Entity
+from skillc.language.checked import Checked, CheckedMetric, Entity, Setting
 from skillc.language.modules import Module
 from skillc.syntax.source import Source, Span
 
@@ -29,32 +30,41 @@ class LintFacts:
 
     Attributes:
         checked: the program, without errors.
-        modules: the modules of this package with rules over these facts, in the order in which they run.
+        modules: modules of this package with rules over these facts, in the order in which they run.
     """
 
     checked: Checked
     modules: ClassVar[tuple[str, ...]] = ()
 
     def at(self, kind: str, name: str | None, setting: str | None = None) -> Label:
-        """The place of a declaration or of one of its settings; the first statement if the program has neither."""
+        """The location of a declaration or a setting; the first statement if the program has neither."""
         return place_of(self.checked, kind, name, setting)
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramFacts(LintFacts):
-    """A checked program and the module of its main file: what `check` knows."""
+    """A checked program and the module of its main file, for `check`."""
 
     module: Module
     modules: ClassVar[tuple[str, ...]] = ("declarations", "limits")
 
-    def declared(self, kind: str) -> Entity | None:
-        """The declaration of a kind that is in force: the one without a name."""
-        return next((each for each in self.checked.entities if each.kind == kind and each.name is None), None)
+    @property
+    def goal(self) -> CheckedMetric | None:
+        """The goal, unless the program has none."""
+        return next((metric for metric in self.checked.metrics if metric.goal), None)
+
+    def of_kind(self, kind: str) -> list[Entity]:
+        """The declarations of a kind."""
+        return [entity for entity in self.checked.entities if entity.kind == kind]
+
+    def settings(self, kind: str) -> Mapping[str, Setting]:
+        """The settings of the declaration of a kind that applies to the run, the one without a name."""
+        return next((entity.settings for entity in self.of_kind(kind) if entity.name is None), {})
 
 
 @dataclass(frozen=True, slots=True)
 class PlanFacts(LintFacts):
-    """A program with its plan, and what a run may spend on its data: what `plan` and `compile` know."""
+    """A program with its plan and the bounds of a run on its data, for `plan` and `compile`."""
 
     plan: Plan
     bounds: Bounds
@@ -68,10 +78,10 @@ class PlanFacts(LintFacts):
 
 @dataclass(frozen=True, slots=True)
 class DataFacts(LintFacts):
-    """A program with its examples: what `check --data` knows.
+    """A program with its examples, for `check --data`.
 
     Attributes:
-        compiled: texts of a skill that was compiled before, by their names in messages; empty if there is none.
+        compiled: texts of the skill compiled before, by their names in messages.
     """
 
     plan: Plan
@@ -87,28 +97,22 @@ F = TypeVar("F", bound=Find)
 
 @dataclass(frozen=True, slots=True)
 class LintRule:
-    """A function that yields findings over facts of one type.
-
-    Attributes:
-        codes: those that it may yield.
-        libraries: whether it also runs on files that only declare what others use.
-    """
+    """A function that yields findings over facts of one type; `libraries` if it also runs on libraries."""
 
     over: type[LintFacts]
-    codes: tuple[str, ...]
     find: Find
     libraries: bool = False
 
 
 RULES: list[LintRule] = []
-"""The rules of all modules that are loaded; those of a module run in its order."""
+"""The rules of all loaded modules; those of a module run in its order."""
 
 
-def rule(over: type[LintFacts], *codes: str, libraries: bool = False) -> Callable[[F], F]:
+def rule(over: type[LintFacts], *, libraries: bool = False) -> Callable[[F], F]:
     """Register a function as a rule; a function over two kinds of facts is decorated twice."""
 
     def register(find: F) -> F:
-        RULES.append(LintRule(over, codes, find, libraries))
+        RULES.append(LintRule(over, find, libraries))
         return find
 
     return register
@@ -129,7 +133,7 @@ def lint(facts: LintFacts) -> Iterator[Diagnostic]:
 
 
 class Located(Protocol):
-    """A part of a program with a place."""
+    """A part of a program with its location."""
 
     @property
     def source(self) -> Source:
@@ -137,10 +141,11 @@ class Located(Protocol):
 
     @property
     def span(self) -> Span:
-        """Its place in the file."""
+        """Its location in the file."""
 
 
-def note(
+def finding(
+    severity: Severity,
     code: str,
     at: Label | Located,
     message: str,
@@ -149,33 +154,18 @@ def note(
     fix: Fix | None = None,
     secondary: tuple[Label, ...] = (),
 ) -> Diagnostic:
-    """A finding that is worth knowing and stops nothing."""
-    return Diagnostic(code, message, _label(at), Severity.NOTE, secondary, hint, fix)
+    """A diagnostic at a part of the program."""
+    place = at if isinstance(at, Label) else Label(at.source, at.span)
+    return Diagnostic(code, message, place, severity, secondary, hint, fix)
 
 
-def warning(
-    code: str,
-    at: Label | Located,
-    message: str,
-    hint: str | None = None,
-    *,
-    secondary: tuple[Label, ...] = (),
-) -> Diagnostic:
-    """A finding that is probably a mistake."""
-    return Diagnostic(code, message, _label(at), Severity.WARNING, secondary, hint)
-
-
-def error(code: str, at: Label | Located, message: str, hint: str | None = None) -> Diagnostic:
-    """A finding that leaves the run no chance."""
-    return Diagnostic(code, message, _label(at), hint=hint)
-
-
-def _label(at: Label | Located) -> Label:
-    return at if isinstance(at, Label) else Label(at.source, at.span)
+note = partial(finding, Severity.NOTE)
+warning = partial(finding, Severity.WARNING)
+error = partial(finding, Severity.ERROR)
 
 
 def place_of(checked: Checked, kind: str, name: str | None, setting: str | None = None) -> Label:
-    """The place of a declaration or of one of its settings; the first statement if the program has neither."""
+    """The location of a declaration or a setting; the first statement if the program has neither."""
     found = checked.place_of(kind, name, setting)
     if found is not None:
         return Label(*found)

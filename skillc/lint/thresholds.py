@@ -36,7 +36,7 @@ _MANY = Fraction(1, 5)
 """The share of the examples that a gate on confidence or an e-value may ask to improve before a note says so."""
 
 
-@rule(DataFacts, "SK520", "SK521")
+@rule(DataFacts)
 def thresholds(facts: DataFacts) -> Iterator[Diagnostic]:
     """Gates whose thresholds are finer than the validation split, or that it can't reach."""
     plan, sizes = facts.plan, facts.sizes

@@ -79,7 +79,7 @@ print(json.dumps({
 
 def test_a_gate_function_is_an_entry_and_an_evaluator(tmp_path: Path) -> None:
     copy_package(tmp_path)
-    insert(tmp_path / "skillc/gates/functions.py", ENTRY, '    Builtin(\n        "improved",')
+    insert(tmp_path / "skillc/gates/functions.py", ENTRY, '    _run(\n        "improved",')
     insert(tmp_path / "skillc/gates/evaluate.py", EVALUATOR, "EVALUATORS: ")
     insert(tmp_path / "skillc/gates/evaluate.py", '        "errors": _errors,\n', '        "improved": _gain_or_loss,')
     for name, limit in (("strict", "10%"), ("loose", "20%")):

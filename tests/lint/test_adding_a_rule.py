@@ -5,7 +5,7 @@ from package_copy import copy_package, run_copy
 
 RULE = '''
 
-@rule(ProgramFacts, "SK499")
+@rule(ProgramFacts)
 def short_names(facts: ProgramFacts) -> Iterator[Diagnostic]:
     """Metrics with names of one letter."""
     for metric in facts.checked.metrics:

@@ -35,7 +35,8 @@ def test_inputs_that_differ_in_case_blanks_or_signs_stand_on_two_sides(tmp_path,
     ((code, message),) = found(program)
     assert code == "SK430"
     assert message == (
-        "1 example stands on two sides, case and signs aside: `test.jsonl` line 41 (test), `train.jsonl` line 4 (train)"
+        "1 example is on two sides, case and punctuation aside: "
+        "`test.jsonl` line 41 (test), `train.jsonl` line 4 (train)"
     )
 
 
@@ -122,8 +123,8 @@ def test_labels_by_where_they_are_seen(tmp_path):
         (
             "SK435",
             Severity.WARNING,
-        ): "the label `legal` stands on test and not on train, so nothing can be learnt of it",
-        ("SK435", Severity.NOTE): "the label `sales` stands on train alone, so nothing tells whether it was learnt",
+        ): "the label `legal` is on test and not on train, so it cannot be learnt",
+        ("SK435", Severity.NOTE): "the label `sales` is on train only, so it is never measured",
     }
     (at,) = {each.primary.source.slice(each.primary.span) for each in check_data(program).kept if each.code == "SK434"}
     assert at == "team"
@@ -155,7 +156,7 @@ def test_a_section_that_quotes_a_test_example(tmp_path):
     )
     assert code == "SK433"
     assert message.startswith("the section `role` has words of 1 example of test")
-    assert message.endswith("stands in `test.jsonl` line 41")
+    assert message.endswith("is in `test.jsonl` line 41")
 
 
 def test_a_section_that_quotes_train_is_noted(tmp_path):
