@@ -12,7 +12,8 @@ from pydantic import JsonValue
 from skillc.evaluate.job import EvalJob, is_same, labels_of
 from skillc.evaluate.scores import Gain, ModelScores, ScorePairs, gain_of, pair_of, score_of
 from skillc.evaluate.skills import NONE, SkillArm, count_looks
-from skillc.metrics.meter import Meter, model_free_means
+from skillc.metrics.baselines import baseline_means
+from skillc.metrics.meter import Meter
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, EndpointUnreachable
 from skillc.models.ledger import Tally
@@ -66,7 +67,7 @@ def evaluate(job: EvalJob, observer: Observer, client: Client, stop: Stop | None
     return Evaluation(
         job=job,
         models=_figures(job, table, client) if whole or job.split != "test" else (),
-        baselines=model_free_means(job.plan, job.dataset, job.examples, meter) if job.split != "train" else {},
+        baselines=baseline_means(job.plan, job.dataset, job.examples, meter) if job.split != "train" else {},
         stopped=stopped,
         made_with=_made_with(job),
         spent=client.ledger.snapshot(),

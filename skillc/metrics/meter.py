@@ -14,8 +14,6 @@ from typing import Any
 from pydantic import JsonValue
 
 from skillc import user_code
-from skillc.data.baselines import baseline_scores
-from skillc.data.dataset import Dataset
 from skillc.errors import SkillcError
 from skillc.gates.terms import (
     CallTerm,
@@ -31,14 +29,11 @@ from skillc.gates.terms import (
 )
 from skillc.json_values import JsonObject
 from skillc.metrics.primitives import COUNTS, PRIMITIVES, SEARCHES, Measurement, Subject, phrases_of, same, text_of
-from skillc.metrics.user_metric import call, load_function
-from skillc.outcomes import MICRO, Cell, Example, Scored, Unmeasured, UnmeasuredKind, measured_mean
+from skillc.metrics.user_metric import call
+from skillc.outcomes import MICRO, Cell, Example, Scored, Unmeasured, UnmeasuredKind
 from skillc.plan.schema import MetricPlan, Plan
 
-# What a metric may call.
-FUNCTIONS = frozenset(PRIMITIVES) | frozenset(COUNTS) | frozenset(SEARCHES) | {"python", "min", "max", "clamp"}
-
-
+_LONGEST = 80
 _OPERATIONS: Mapping[str, Callable[[Fraction, Fraction], Fraction | bool]] = {
     "+": operators.add,
     "-": operators.sub,
@@ -54,7 +49,7 @@ _OPERATIONS: Mapping[str, Callable[[Fraction, Fraction], Fraction | bool]] = {
 
 
 class MetricError(SkillcError):
-    """A metric raised, gave no number, or left its range: the run stops, and the example is named."""
+    """A metric raised an exception, returned no number or left its range. The run stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +70,7 @@ class Meter:
 
     Args:
         plan: whose metrics are measured.
-        root: the program's folder, where the user's own metrics are looked for.
+        root: the program's folder, where the user's metrics are searched first.
         places: file and line of each example by its id, for messages.
 
     Raises:
@@ -86,7 +81,7 @@ class Meter:
         self._plan = plan
         self._root = root
         self._places = places or {}
-        self._functions = {name: load_function(name, root) for name in python_names(plan)}
+        self._functions = {name: user_code.load_function(name, root, "metric") for name in python_names(plan)}
         self._read_by_goal = _read_by(plan, plan.goal)
 
     def measure(self, example: Example, prediction: JsonObject | None, problem: str | None = None) -> RolloutScores:
@@ -98,33 +93,33 @@ class Meter:
         if prediction is None:
             worst: dict[str, Cell] = {m.name: Scored(_micro(m.low)) for m in self._plan.metrics}
             return RolloutScores(worst, problem or "the answer could not be read")
-        return self._measured(self._plan.metrics, example, prediction)
+        return self._evaluate(self._plan.metrics, example, prediction)
 
     def goal(self, example: Example, prediction: JsonObject) -> Cell:
-        """Return the goal's score alone: no metric is evaluated that the goal does not read.
+        """Return the goal's score, evaluating only the metrics that the goal reads.
 
         Raises:
             MetricError: a metric failed on this example.
         """
-        return self._measured(self._read_by_goal, example, prediction).cells[self._plan.goal.name]
+        return self._evaluate(self._read_by_goal, example, prediction).cells[self._plan.goal.name]
 
-    def _measured(self, metrics: Sequence[MetricPlan], example: Example, prediction: JsonObject) -> RolloutScores:
-        once = _Once(self._plan, self._functions, example, prediction, self._root)
+    def _evaluate(self, metrics: Sequence[MetricPlan], example: Example, prediction: JsonObject) -> RolloutScores:
+        rollout = _Evaluation(self._plan, self._functions, example, prediction, self._root)
         cells: dict[str, Cell] = {}
         for metric in metrics:
             try:
-                cells[metric.name] = Scored(_micro(once.metric(metric)))
+                cells[metric.name] = Scored(_micro(rollout.score(metric)))
             except SkillcError as problem:
                 raise self._failed(metric, example, prediction, problem) from problem
-        return RolloutScores(cells, "\n".join(dict.fromkeys(line for line in once.feedback if line)))
+        return RolloutScores(cells, "\n".join(dict.fromkeys(line for line in rollout.feedback if line)))
 
-    def named(self, example: Example) -> str:
-        """Return an example for a message: its id, and its place in the data where that is known."""
+    def describe(self, example: Example) -> str:
+        """Name an example in a message by its id and its place in the data."""
         file, line = self._places.get(example.id, ("", 0))
         return f"example `{example.id}`" + (f" (`{file}` line {line})" if file else "")
 
-    def shown(self, example: Example) -> str:
-        """Return the inputs of an example, one short line each."""
+    def input_lines(self, example: Example) -> str:
+        """Return the inputs of an example, one shortened line each."""
         return _lines({**example.inputs, **example.fields})
 
     def _failed(
@@ -133,35 +128,34 @@ class Meter:
         """Return the error of a metric on an example, with the values that it read."""
         terms = list(walk(metric.term))
         names = {term.name for term in terms if isinstance(term, FieldTerm)}
-        own = any(isinstance(term, CallTerm) and term.function == "python" for term in terms)
+        reads_all = any(isinstance(term, CallTerm) and term.function == "python" for term in terms)
 
         def read(values: JsonObject) -> dict[str, JsonValue]:
-            return {name: value for name, value in values.items() if own or name in names}
+            return {name: value for name, value in values.items() if reads_all or name in names}
 
         values = {
             **read({**example.inputs, **example.fields}),
             **{f"gold.{name}": value for name, value in read(example.gold).items()},
             **{f"answer.{name}": value for name, value in read(prediction).items()},
         }
-        where = f"the metric `{metric.name}` on {self.named(example)}"
+        where = f"the metric `{metric.name}` on {self.describe(example)}"
         return MetricError(f"{where}: {problem.message}{_lines(values)}", hint=problem.hint)
 
 
-_LONGEST = 80
-
 _Value = Fraction | JsonValue
-"""A number, or the text, field or list that a function is given."""
+"""A number, or the text, field or list that is an argument of a function."""
 
 
 def _lines(values: JsonObject) -> str:
-    """Return values by name, one line each, as JSON so that none breaks its line, and cut where they are long."""
-    told = ((name, json.dumps(value, ensure_ascii=False)) for name, value in values.items())
-    short = ((name, text if len(text) <= _LONGEST else text[:_LONGEST] + "…") for name, text in told)
-    return "".join(f"\n  {name} = {text}" for name, text in short)
+    """Return values by name as JSON, one shortened line each."""
+    texts = {name: json.dumps(value, ensure_ascii=False) for name, value in values.items()}
+    return "".join(
+        f"\n  {name} = {text if len(text) <= _LONGEST else text[:_LONGEST] + '…'}" for name, text in texts.items()
+    )
 
 
-class _Once:
-    """The evaluation of one rollout; each primitive runs once, however many metrics use it."""
+class _Evaluation:
+    """The evaluation of one rollout. Each primitive runs once, even if several metrics use it."""
 
     def __init__(
         self,
@@ -182,7 +176,7 @@ class _Once:
         self._counts: dict[CallTerm, Fraction] = {}
         self.feedback: list[str] = []
 
-    def metric(self, metric: MetricPlan) -> Fraction:
+    def score(self, metric: MetricPlan) -> Fraction:
         try:
             score = _within(self._number(metric.term), metric.low, metric.high)
         except SkillcError:
@@ -295,7 +289,7 @@ def _python_argument(term: Term) -> JsonValue:
 
 
 def _read_by(plan: Plan, metric: MetricPlan) -> tuple[MetricPlan, ...]:
-    """Return a metric and those that it reads, in the plan's order: each after the metrics that it reads."""
+    """Return a metric and those that it reads, in the plan's order."""
     wanted = {metric.name}
     for each in reversed(plan.metrics):
         if each.name in wanted:
@@ -304,7 +298,7 @@ def _read_by(plan: Plan, metric: MetricPlan) -> tuple[MetricPlan, ...]:
 
 
 def python_names(plan: Plan) -> list[str]:
-    """Return the `module:function` names that the plan's metrics call, each once, in order."""
+    """Return the distinct `module:function` names that the plan's metrics call, in order."""
     terms = (part for metric in plan.metrics for part in walk(metric.term))
     calls = (part for part in terms if isinstance(part, CallTerm) and part.function == "python")
     names = (call.arguments[0] for call in calls)
@@ -312,12 +306,12 @@ def python_names(plan: Plan) -> list[str]:
 
 
 def _exact(value: object) -> Fraction:
-    """Return a number as an exact one; a float counts to the millionth."""
+    """Return an exact number; a float is rounded to millionths."""
     if isinstance(value, bool | int | Fraction):
         return Fraction(value)
     if isinstance(value, float) and math.isfinite(value):
         return Fraction(round(value * MICRO), MICRO)
-    raise SkillcError(f"`{value}` is no finite number")
+    raise SkillcError(f"`{value}` is not a finite number")
 
 
 def _within(score: Fraction, low: Fraction, high: Fraction) -> Fraction:
@@ -339,28 +333,12 @@ def _micro(value: Fraction) -> int:
 
 
 def metric_sources(plan: Plan, root: Path) -> dict[str, str]:
-    """Return the digest of the source of each metric of the user, by `module:function`.
+    """Return the source digest of each user's metric, by `module:function`.
 
     Raises:
-        SkillcError: a module or a function is not there.
+        SkillcError: a module or a function does not exist.
     """
-    return {name: source_digest(name, root) for name in python_names(plan)}
-
-
-def source_digest(name: str, root: Path) -> str:
-    """Return the sha256 of a metric's source file and of the files in the program's folder that it imports."""
-    return user_code.source_digest(name, load_function(name, root), root)
-
-
-def model_free_means(plan: Plan, dataset: Dataset, examples: Sequence[Example], meter: Meter) -> dict[str, Fraction]:
-    """Return the goal's mean on some examples of each simple classifier; none where the task has no single label."""
-    means = {}
-    for baseline in baseline_scores(plan.task, dataset, examples):
-        cells = [
-            meter.goal(example, {plan.task.outputs[0].name: answer})
-            for example, answer in zip(examples, baseline.predictions, strict=True)
-        ]
-        mean = measured_mean(cell.value if isinstance(cell, Scored) else None for cell in cells)
-        if mean.value is not None:
-            means[baseline.name] = mean.value
-    return means
+    return {
+        name: user_code.source_digest(name, user_code.load_function(name, root, "metric"), root)
+        for name in python_names(plan)
+    }

@@ -1,12 +1,12 @@
-"""Measure one output or one text: the functions that a metric may call, by the name that a program uses.
+"""The functions that a metric may call, by their names in programs.
 
 To add one, write its function here, decorated with `@primitive`, and its entry in `skillc/gates/functions.py`, which
-declares its parameters. A primitive judges an output by its right answers; `SEARCHES` and `COUNTS` read a text and need
-none.
+declares its parameters. A primitive compares an output with its right answers; `SEARCHES` and `COUNTS` read a text
+alone.
 
-`f1`, `precision_of` and `recall_of` measure overlap of words as SQuAD does (official evaluation script of SQuAD v1.1,
-Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine Comprehension of Text", EMNLP 2016): lower case, punctuation
-out, the words a, an, the out, white space collapsed; F1 of the multisets of words; the best over all right answers.
+`f1`, `precision_of` and `recall_of` measure the overlap of words as SQuAD does (official evaluation script of SQuAD
+v1.1, Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine Comprehension of Text", EMNLP 2016): lower case, without
+punctuation and articles, white space collapsed; F1 of the multisets of words; the best over all right answers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from types import MappingProxyType
 
 from pydantic import JsonValue
 
@@ -31,7 +30,7 @@ from skillc.tokens import count_tokens
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A score in the primitive's unit, and feedback on it for the optimizer."""
+    """A score in the primitive's unit, and feedback for the optimizer."""
 
     score: Fraction | int | float
     feedback: str = ""
@@ -44,10 +43,10 @@ class Subject:
     Attributes:
         name: the output's.
         type: its declared type.
-        value: what the model answered.
-        gold: the right answer; `golds` are all that count as right.
-        options: the named arguments in the program, exact numbers as Fractions.
-        reveal: whether a feedback may say the right answer.
+        value: the model's answer.
+        gold: the right answer, or a list of them.
+        options: the named arguments in the program; numbers are Fractions.
+        reveal: whether feedback may contain the right answer.
     """
 
     name: str
@@ -59,15 +58,15 @@ class Subject:
 
     @property
     def golds(self) -> list[JsonValue]:
-        """All right answers: a list counts as several, unless the output itself is a list.
+        """All right answers: a list means several, unless the output is a list.
 
         Raises:
-            SkillcError: the example has none.
+            SkillcError: the example has no right answer.
         """
         several = isinstance(self.gold, list) and self.type.kind != "list"
         golds = self.gold if isinstance(self.gold, list) and several else [self.gold]
         if not golds or (self.gold is None and not self.type.optional):
-            raise SkillcError(f"there is no right answer for `{self.name}`")
+            raise SkillcError(f"no right answer for `{self.name}`")
         return golds
 
 
@@ -77,13 +76,13 @@ PRIMITIVES: dict[str, Primitive] = {}
 
 
 def primitive(function: Primitive) -> Primitive:
-    """Register a function as the primitive of its name; its scores are from 0 to 1."""
+    """Register a function as the primitive of its name, with scores from 0 to 1."""
     PRIMITIVES[function.__name__] = function
     return function
 
 
 def text_of(value: JsonValue) -> str:
-    """Return a value as the text to compare or count, empty for None."""
+    """Return a value as a text to compare or count, empty for None."""
     if value is None:
         return ""
     if isinstance(value, list):
@@ -92,23 +91,23 @@ def text_of(value: JsonValue) -> str:
 
 
 def shown(value: JsonValue) -> str:
-    """Return a value as feedback shows it."""
+    """Quote a value for feedback."""
     if value is None:
         return "nothing"
     return f"`{value}`" if isinstance(value, str) else f"`{json.dumps(value, ensure_ascii=False)}`"
 
 
 def expected(subject: Subject) -> str:
-    """Describe the right answer, if it may be revealed, and the one that was given."""
+    """Describe the given answer and, if it may be revealed, the right one."""
     if not subject.reveal:
         return f"{shown(subject.value)} is wrong"
     return f"expected {' or '.join(shown(gold) for gold in subject.golds)}, got {shown(subject.value)}"
 
 
 def same(value: JsonValue, gold: JsonValue) -> bool:
-    """Compare two values: texts in Unicode's composed form without outer white space, numbers by value."""
+    """Compare two values: texts in NFC and stripped, numbers by value."""
     if isinstance(value, str) and isinstance(gold, str):
-        return tidy(value) == tidy(gold)
+        return canonical_text(value) == canonical_text(gold)
     if isinstance(value, bool) or isinstance(gold, bool):
         return value is gold
     if isinstance(value, list) and isinstance(gold, list):
@@ -118,21 +117,21 @@ def same(value: JsonValue, gold: JsonValue) -> bool:
     return value == gold
 
 
-def tidy(text: str) -> str:
-    """Normalize a text for comparison."""
+def canonical_text(text: str) -> str:
+    """Return a text in NFC without outer white space."""
     return unicodedata.normalize("NFC", text).strip()
 
 
 @primitive
 def exact_match(subject: Subject) -> Measurement:
-    """1 where the answer equals a right one, else 0."""
+    """1 if the answer equals a right one, else 0."""
     right = any(same(subject.value, gold) for gold in subject.golds)
     return Measurement(int(right), "right" if right else expected(subject))
 
 
 @primitive
 def contains(subject: Subject) -> Measurement:
-    """1 where the answer contains a right one, ignoring case, else 0."""
+    """1 if the answer contains a right one, ignoring case, else 0."""
     text = _folded_value(subject.value)
     golds = [_folded_value(gold) for gold in subject.golds]
     right = any(gold and gold in text for gold in golds)
@@ -141,7 +140,7 @@ def contains(subject: Subject) -> Measurement:
 
 @primitive
 def one_of(subject: Subject) -> Measurement:
-    """1 where the answer is one of the options, by default the declared labels, else 0."""
+    """1 if the answer is one of the options, by default the declared labels, else 0."""
     given = subject.options.get("options")
     options = [str(option) for option in given] if isinstance(given, list | tuple) else list(subject.type.labels)
     right = any(same(text_of(subject.value), option) for option in options)
@@ -150,11 +149,11 @@ def one_of(subject: Subject) -> Measurement:
 
 
 def _folded_value(value: JsonValue) -> str:
-    # Folding case can take a text out of the composed form, and composing can change what folds.
-    return unicodedata.normalize("NFC", tidy(text_of(value)).casefold())
+    # Case folding can decompose a text, and composing can change its case folding.
+    return unicodedata.normalize("NFC", canonical_text(text_of(value)).casefold())
 
 
-# Commas only where they part thousands (or lakhs): `1,5` is no number rather than 15.
+# Commas only between thousands (or lakhs): `1,5` is not read as 15.
 _NUMBER = re.compile(
     r"(?P<sign>[+-]?)\s*[$€£]?\s*"
     r"(?P<digits>(?:\d{1,3}(?:,\d{2,3})*,\d{3}|\d+)(?:\.\d*)?|\.\d+)(?P<power>[eE][+-]?\d{1,3})?"
@@ -165,10 +164,10 @@ _LONGEST = 400
 
 
 def read_number(value: JsonValue) -> Fraction | None:
-    """Return the number in an answer, None where it is none.
+    """Return an answer as a number, None if it is not one.
 
-    Commas between thousands, one currency sign (`$`, `€`, `£`) and a trailing `%` are allowed and do not count:
-    `$1,200` is 1200, and `5%` is 5.
+    Commas between thousands, one currency sign (`$`, `€`, `£`) and a trailing `%` are ignored: `$1,200` is 1200, and
+    `5%` is 5.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
@@ -182,13 +181,13 @@ def read_number(value: JsonValue) -> Fraction | None:
 def _gold_numbers(subject: Subject) -> list[Fraction]:
     golds = [gold for gold in map(read_number, subject.golds) if gold is not None]
     if not golds:
-        raise SkillcError(f"the right answer for `{subject.name}`, {shown(subject.gold)}, is no number")
+        raise SkillcError(f"the right answer for `{subject.name}`, {shown(subject.gold)}, is not a number")
     return golds
 
 
 @primitive
 def numeric(subject: Subject) -> Measurement:
-    """1 where the answer is a right number within `within`, or within the share `tolerance` of it, else 0."""
+    """1 if the answer differs from a right number by at most `within` or its share `tolerance`, else 0."""
     golds, answer = _gold_numbers(subject), read_number(subject.value)
     if answer is None:
         return Measurement(0, f"{shown(subject.value)} is no number")
@@ -208,7 +207,7 @@ _WORST = Fraction(1)
 def relative_error(subject: Subject) -> Measurement:
     """The distance of the answer from the nearest right number, as a share of that number or of `scale`, at most 1.
 
-    An answer that is no number is 1 off, and so is any other answer where the right one is 0 and no `scale` is given.
+    The error is 1 for an answer that is not a number, and for any wrong answer if the right one is 0 without a `scale`.
     """
     golds, answer = _gold_numbers(subject), read_number(subject.value)
     if answer is None:
@@ -219,14 +218,14 @@ def relative_error(subject: Subject) -> Measurement:
 
 @primitive
 def ordinal_error(subject: Subject) -> Measurement:
-    """How many labels lie between the answer and the nearest right one, as a share of all or of `most`, at most 1.
+    """The distance in labels of the answer from the nearest right one, as a share of all or of `most`, at most 1.
 
-    An answer that is none of the labels is 1 off.
+    The error is 1 for an answer that is not a label.
     """
     places = {label: index for index, label in enumerate(subject.type.labels)}
     golds = [place for gold in subject.golds if (place := _place(places, text_of(gold))) is not None]
     if not golds:
-        raise SkillcError(f"the right answer for `{subject.name}`, {shown(subject.gold)}, is none of its labels")
+        raise SkillcError(f"the right answer for `{subject.name}`, {shown(subject.gold)}, is not one of its labels")
     answer = _place(places, text_of(subject.value))
     if answer is None:
         return Measurement(_WORST, f"{shown(subject.value)} is none of the labels")
@@ -257,7 +256,7 @@ def json_fields(subject: Subject) -> Measurement:
     """
     golds = [gold for gold in map(read_object, subject.golds) if gold is not None]
     if not golds:
-        raise SkillcError(f"the right answer for `{subject.name}` is no JSON object")
+        raise SkillcError(f"the right answer for `{subject.name}` is not a JSON object")
     answer = read_object(subject.value)
     if answer is None:
         return Measurement(0, f"{shown(subject.value)} is no JSON object")
@@ -266,11 +265,11 @@ def json_fields(subject: Subject) -> Measurement:
 
 @primitive
 def valid_json(subject: Subject) -> Measurement:
-    """1 where the answer is a JSON object or list and nothing else, else 0."""
+    """1 if the answer is a JSON object or list and nothing else, else 0."""
     value = subject.value
     if isinstance(value, str):
         try:
-            # Numbers of any length are JSON, and `NaN` is not.
+            # JSON has numbers of any length, but no `NaN`.
             value = json.loads(value, parse_int=float, parse_constant=_no_constant)
         except (ValueError, RecursionError) as problem:
             return Measurement(0, f"this is no JSON: {str(problem)[:100]}")
@@ -287,17 +286,17 @@ def _against(answer: dict[str, JsonValue], gold: dict[str, JsonValue], subject: 
     names = [str(name) for name in given] if isinstance(given, list | tuple) else list(gold)
     wrong = [name for name in names if (name in answer) != (name in gold) or not same(answer.get(name), gold.get(name))]
     score = Fraction(len(names) - len(wrong), len(names)) if names else Fraction(1)
-    return Measurement(score, "; ".join(_told_field(name, answer, gold, subject) for name in wrong) or "right")
+    return Measurement(score, "; ".join(_describe_field(name, answer, gold, subject) for name in wrong) or "right")
 
 
-def _told_field(name: str, answer: dict[str, JsonValue], gold: dict[str, JsonValue], subject: Subject) -> str:
+def _describe_field(name: str, answer: dict[str, JsonValue], gold: dict[str, JsonValue], subject: Subject) -> str:
     if not subject.reveal:
         return f"{name}: {shown(answer.get(name))} is wrong"
     return f"{name}: expected {shown(gold.get(name))}, got {shown(answer.get(name))}"
 
 
 def read_object(value: JsonValue) -> dict[str, JsonValue] | None:
-    """Return a JSON object, also from its text."""
+    """Return a JSON object, parsed if it is a text, else None."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -316,7 +315,7 @@ def normalise(text: str) -> str:
 
 
 def f1_score(ours: Sequence[str], theirs: Sequence[str]) -> Fraction:
-    """Return F1 of two multisets; 0 where they share nothing, as in the official script, also where both are empty."""
+    """Return F1 of two multisets; 0 if they share nothing, also if both are empty, as in the official script."""
     shared = sum((Counter(ours) & Counter(theirs)).values())
     return Fraction(2 * shared, len(ours) + len(theirs)) if shared else Fraction(0)
 
@@ -325,26 +324,23 @@ def f1_score(ours: Sequence[str], theirs: Sequence[str]) -> Fraction:
 def f1(subject: Subject) -> Measurement:
     """The best F1 over the right answers: of the words of a text, or of the items of a list, each normalised.
 
-    Two empty lists agree in full; SQuAD has no lists.
+    Two empty lists score 1; SQuAD has no lists.
     """
-    if subject.type.kind == "list":
-        ours, *golds = (_items(value) for value in (subject.value, *subject.golds))
-        best = max(f1_score(ours, gold) if ours or gold else Fraction(1) for gold in golds)
-    else:
-        ours = normalise(text_of(subject.value)).split()
-        best = max(f1_score(ours, normalise(text_of(gold)).split()) for gold in subject.golds)
+    is_list = subject.type.kind == "list"
+    ours, *golds = (_bag(subject, value) for value in (subject.value, *subject.golds))
+    best = max(Fraction(1) if is_list and not (ours or gold) else f1_score(ours, gold) for gold in golds)
     return Measurement(best, "right" if best == 1 else expected(subject))
 
 
 @primitive
 def precision_of(subject: Subject) -> Measurement:
-    """The share of the answer's words or items that a right answer has; 1 where both are empty, 0 where one is."""
+    """The share of the answer's words or items that a right answer has; 1 if both are empty, 0 if one is."""
     return _of_bags(subject, lambda shared, ours, theirs: Fraction(shared, ours))
 
 
 @primitive
 def recall_of(subject: Subject) -> Measurement:
-    """The share of a right answer's words or items that the answer has; 1 where both are empty, 0 where one is."""
+    """The share of a right answer's words or items that the answer has; 1 if both are empty, 0 if one is."""
     return _of_bags(subject, lambda shared, ours, theirs: Fraction(shared, theirs))
 
 
@@ -359,41 +355,40 @@ def _of_bags(subject: Subject, share: Callable[[int, int, int], Fraction]) -> Me
 
 
 def _bag(subject: Subject, value: JsonValue) -> list[str]:
-    return _items(value) if subject.type.kind == "list" else normalise(text_of(value)).split()
-
-
-def _items(value: JsonValue) -> list[str]:
+    """Return the normalised words of a text, or items of a list."""
+    if subject.type.kind != "list":
+        return normalise(text_of(value)).split()
     items = value if isinstance(value, list) else [] if value is None else [value]
     return [normalise(text_of(item)) for item in items]
 
 
-_MOST_TOLD = 8
+_MOST_QUOTED = 8
 
 
 def phrases_of(value: JsonValue) -> list[str]:
-    """Return the texts that are looked for: those of a list, or the one; empty ones are none."""
+    """Return the phrases to search for: the texts of a list or the one text, without empty ones."""
     items = value if isinstance(value, list) else [value]
     return [text for text in map(text_of, items) if text.strip()]
 
 
 def mentions(value: JsonValue, phrases: list[str], reveal: bool = True) -> Measurement:
-    """1 where the text holds at least one of the phrases, ignoring case and how white space is laid out, else 0."""
+    """1 if the text contains at least one of the phrases, ignoring case and white space, else 0."""
     text = _folded_text(text_of(value))
     found = [phrase for phrase in phrases if _folded_text(phrase) in text]
     if not found:
-        return Measurement(0, f"mentions none of {_shown_phrases(phrases)}" if reveal else "mentions none of them")
-    return Measurement(1, f"mentions {_shown_phrases(found)}" if reveal else f"mentions {len(found)} of them")
+        return Measurement(0, f"mentions none of {_quote_phrases(phrases)}" if reveal else "mentions none of them")
+    return Measurement(1, f"mentions {_quote_phrases(found)}" if reveal else f"mentions {len(found)} of them")
 
 
 def covers(value: JsonValue, phrases: list[str], reveal: bool = True) -> Measurement:
-    """The share of the phrases that the text holds, ignoring case and how white space is laid out; of none all."""
+    """The share of the phrases that the text contains, ignoring case and white space; 1 without phrases."""
     text = _folded_text(text_of(value))
     missing = [phrase for phrase in phrases if _folded_text(phrase) not in text]
     score = Fraction(len(phrases) - len(missing), len(phrases)) if phrases else Fraction(1)
     if not missing:
         return Measurement(score, "right")
     return Measurement(
-        score, f"lacks {_shown_phrases(missing)}" if reveal else f"lacks {len(missing)} of {len(phrases)}"
+        score, f"lacks {_quote_phrases(missing)}" if reveal else f"lacks {len(missing)} of {len(phrases)}"
     )
 
 
@@ -408,15 +403,13 @@ def lines(text: str) -> int:
 
 
 def _folded_text(text: str) -> str:
-    return tidy(" ".join(tidy(text).casefold().split()))
+    return canonical_text(" ".join(canonical_text(text).casefold().split()))
 
 
-def _shown_phrases(phrases: list[str]) -> str:
-    more = ", ..." if len(phrases) > _MOST_TOLD else ""
-    return ", ".join(shown(phrase) for phrase in phrases[:_MOST_TOLD]) + more
+def _quote_phrases(phrases: list[str]) -> str:
+    more = ", ..." if len(phrases) > _MOST_QUOTED else ""
+    return ", ".join(shown(phrase) for phrase in phrases[:_MOST_QUOTED]) + more
 
 
-COUNTS: Mapping[str, Callable[[str], int]] = MappingProxyType({"tokens": count_tokens, "words": words, "lines": lines})
-SEARCHES: Mapping[str, Callable[[JsonValue, list[str], bool], Measurement]] = MappingProxyType(
-    {"mentions": mentions, "covers": covers}
-)
+COUNTS: Mapping[str, Callable[[str], int]] = {"tokens": count_tokens, "words": words, "lines": lines}
+SEARCHES: Mapping[str, Callable[[JsonValue, list[str], bool], Measurement]] = {"mentions": mentions, "covers": covers}

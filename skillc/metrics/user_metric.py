@@ -1,4 +1,4 @@
-"""Call a metric of the user: `python("module:function")`, from a module beside the program or an installed one."""
+"""Call a user's metric: `python("module:function")`."""
 
 from __future__ import annotations
 
@@ -19,37 +19,30 @@ from skillc.metrics.primitives import Measurement
 from skillc.outcomes import Example
 
 
-def load_function(name: str, root: Path) -> Callable[..., Any]:
-    """Return the metric behind `module:function`.
-
-    Raises:
-        SkillcError: the name is not of that form, or there is no such module or function.
-    """
-    return user_code.load_function(name, root, "metric")
+class MetricFailed(SkillcError):  # noqa: N818
+    """A metric of the user raised an exception or returned no number."""
 
 
 def call(
     function: Callable[..., Any],
     example: Example,
     prediction: JsonObject,
-    told: Sequence[JsonValue] = (),
+    arguments: Sequence[JsonValue] = (),
     root: Path | None = None,
 ) -> Measurement:
     """Call a user's function, which returns a number, a bool, (score, feedback) or an object with both.
 
-    The function is called as `function(example, prediction)` with dicts of its own; the example holds the inputs and
-    the data fields by name, the right answers under `gold`, and `id`. What stands behind its name in the program comes
-    after these: `python("module:function", reply, 3)` calls it with the name `"reply"` and with 3.
+    The function is called as `function(example, prediction)` with copies; the example has the inputs and the data
+    fields by name, the right answers under `gold`, and `id`. Further arguments of the program follow:
+    `python("module:function", reply, 3)` passes the name `"reply"` and 3.
 
     Raises:
-        MetricFailed: it raised, or what it gave holds no number.
+        MetricFailed: it raised an exception, or returned no number.
     """
     data = {**example.inputs, **example.fields, "gold": dict(example.gold), "id": example.id}
     given = copy.deepcopy(data), copy.deepcopy(dict(prediction))
     try:
-        measure = _measured(function(*given, *told))
-        _exact(measure.score)
-        return measure
+        return _measurement(function(*given, *arguments))
     except MetricFailed as problem:
         place = user_code.defined_at(function, root)
         raise MetricFailed(f"{problem.message}, from the function at `{place}`" if place else problem.message) from None
@@ -59,11 +52,7 @@ def call(
         raise MetricFailed(user_code.describe_exception(problem, root, function)) from problem
 
 
-class MetricFailed(SkillcError):  # noqa: N818
-    """A metric of the user raised an exception or returned no number."""
-
-
-def _measured(result: Any) -> Measurement:
+def _measurement(result: Any) -> Measurement:
     feedback: object = ""
     if isinstance(result, tuple) and len(result) == 2:
         result, feedback = result
@@ -77,16 +66,10 @@ def _measured(result: Any) -> Measurement:
 def _number(value: object) -> Fraction | int | float:
     if hasattr(value, "item") and callable(value.item):
         value = value.item()  # a scalar of numpy or of torch
+    if isinstance(value, float | Decimal) and not math.isfinite(value):
+        raise MetricFailed(f"`{value}` is not a finite number")
+    if isinstance(value, Decimal):
+        return Fraction(value)
     if isinstance(value, bool | int | float | Fraction):
         return value
-    if isinstance(value, Decimal) and value.is_finite():
-        return Fraction(value)
-    if isinstance(value, Decimal):
-        raise MetricFailed(f"`{value}` is no finite number")
     raise MetricFailed(f"a score must be a number, not {type(value).__name__}")
-
-
-def _exact(score: Fraction | int | float) -> None:
-    """Refuse a float that is no number."""
-    if isinstance(score, float) and not math.isfinite(score):
-        raise MetricFailed(f"`{score}` is no finite number")

@@ -128,7 +128,7 @@ class Rollouts:
                 try:
                     rollout = await self._runner(text, example, sample, stage)
                 except BackendFailed as problem:
-                    raise problem.on(f"{self._meter.named(example)}{self._meter.shown(example)}") from None
+                    raise problem.on(f"{self._meter.describe(example)}{self._meter.input_lines(example)}") from None
                 outcome = self._measured(example, rollout)
                 return outcome.to_json(), outcome.measured
 

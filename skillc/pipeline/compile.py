@@ -19,7 +19,8 @@ from skillc.data.split import check_unused, marks, split_digest
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned
-from skillc.metrics.meter import Meter, model_free_means
+from skillc.metrics.baselines import baseline_means
+from skillc.metrics.meter import Meter
 from skillc.models.client import Client
 from skillc.models.failures import EndpointUnreachable
 from skillc.models.ledger import ClosingReserve
@@ -284,7 +285,7 @@ def _write(run: CompileRun, trained: TrainResult, tested: FinalResult) -> Compil
         for note in candidate.remove(written):
             watch.note(note)
     dataset = job.estimated.dataset
-    baselines = model_free_means(plan, dataset, dataset.test, run.meter)
+    baselines = baseline_means(plan, dataset, dataset.test, run.meter)
     served = run.session.client.servers.summaries()
     return Compiled(trained, tested, lock, paths.skill, spent, baselines, kept, served, withheld=withheld)
 

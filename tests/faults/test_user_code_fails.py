@@ -51,7 +51,7 @@ def only_on(statement):
         ("example['zzz']", "KeyError: 'zzz', at `own.py:4`"),
         ("json = __import__('json').loads('{')", "at `own.py:4`"),
         ("helper.fails()", "RuntimeError: no no, at `helper.py:2`"),
-        ("return float('nan')", "`nan` is no finite number, from the function at `own.py:3`"),
+        ("return float('nan')", "`nan` is not a finite number, from the function at `own.py:3`"),
         ("return 'good'", "a score must be a number, not str, from the function at `own.py:3`"),
     ],
 )

@@ -59,7 +59,7 @@ def test_relative_error(value, gold, scale, expected):
 
 
 def test_relative_error_needs_a_right_number():
-    with pytest.raises(SkillcError, match="is no number"):
+    with pytest.raises(SkillcError, match="is not a number"):
         score("relative_error", "1", "many")
 
 
@@ -97,7 +97,7 @@ def test_ordinal_error(value, gold, most, expected):
 
 def test_ordinal_error_of_one_label_and_of_a_right_answer_that_is_none():
     assert score("ordinal_error", "a", "a", kind="labels", labels=("a",)) == 0
-    with pytest.raises(SkillcError, match="is none of its labels"):
+    with pytest.raises(SkillcError, match="is not one of its labels"):
         score("ordinal_error", "low", "tall", kind="labels", labels=LABELS)
 
 

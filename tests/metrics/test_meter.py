@@ -127,9 +127,9 @@ def test_a_score_outside_the_range_stops_the_run_and_names_the_example(tmp_path)
 def test_what_fails_in_a_metric_is_a_message(tmp_path):
     with pytest.raises(MetricError, match="`m` on example `t001`: ZeroDivisionError"):
         of(Operation("/", (number(1), FieldTerm("weight"))), {"team": "x"}, tmp_path, item=example(weight=0))
-    with pytest.raises(MetricError, match="`m` on example `t001`: there is no right answer for `team`"):
+    with pytest.raises(MetricError, match="`m` on example `t001`: no right answer for `team`"):
         of(on_team("exact_match"), {"team": "x"}, tmp_path, item=example(gold=None))
-    with pytest.raises(MetricError, match="`abc` is no finite number"):
+    with pytest.raises(MetricError, match="`abc` is not a finite number"):
         of(FieldTerm("weight"), {"team": "x"}, tmp_path, item=example(weight="abc"))
 
 

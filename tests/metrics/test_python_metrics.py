@@ -5,7 +5,7 @@ from metric_plans import example, metric, plan, python
 
 from skillc.errors import SkillcError
 from skillc.metrics.meter import Meter, MetricError, metric_sources
-from skillc.metrics.user_metric import load_function
+from skillc.user_code import load_function
 
 
 @pytest.fixture(autouse=True)
@@ -52,8 +52,8 @@ def test_what_a_function_may_give(result, micro, feedback, tmp_path):
 @pytest.mark.parametrize(
     ("result", "message"),
     [
-        ("float('nan')", "`nan` is no finite number"),
-        ("float('inf')", "`inf` is no finite number"),
+        ("float('nan')", "`nan` is not a finite number"),
+        ("float('inf')", "`inf` is not a finite number"),
         ("1e305", "OverflowError"),
         ("1.5", "1.5 is outside the range 0 to 1"),
         ("'0.5'", "a score must be a number, not str"),
@@ -109,7 +109,7 @@ def test_a_function_cannot_change_the_example(tmp_path):
 def test_the_programs_folder_is_on_the_path_only_while_importing(tmp_path):
     write(tmp_path, own="import sys\nat_import = list(sys.path)\ndef m(e, p):\n    return 1\n")
     before = list(sys.path)
-    function = load_function("own:m", tmp_path)
+    function = load_function("own:m", tmp_path, "metric")
     assert function.__globals__["at_import"][0] == str(tmp_path.resolve())
     assert sys.path == before
 
@@ -137,7 +137,7 @@ def test_two_programs_may_name_their_modules_alike(tmp_path):
 def test_a_function_that_cannot_be_had_is_a_message(name, message, tmp_path):
     write(tmp_path, own="x = 1\n", broken="def\n", leaves="raise SystemExit(1)\n")
     with pytest.raises(SkillcError) as caught:
-        load_function(name, tmp_path)
+        load_function(name, tmp_path, "metric")
     assert message in caught.value.message
 
 

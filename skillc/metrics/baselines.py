@@ -7,12 +7,14 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from pydantic import JsonValue
 
 from skillc.data.dataset import Dataset
-from skillc.outcomes import Example
-from skillc.plan.schema import TaskPlan
+from skillc.metrics.meter import Meter
+from skillc.outcomes import Example, Scored, measured_mean
+from skillc.plan.schema import Plan, TaskPlan
 
 _WORD = re.compile(r"[^\W_]+")
 _MICRO = 1_000_000
@@ -26,7 +28,7 @@ class Baseline:
     predictions: tuple[str, ...]
 
 
-def baseline_scores(
+def baseline_predictions(
     task: TaskPlan, dataset: Dataset, examples: Sequence[Example] | None = None
 ) -> tuple[Baseline, ...]:
     """Return the predictions of `most frequent label` and `keywords`, learned on train.
@@ -51,6 +53,20 @@ def baseline_scores(
         Baseline("most frequent label", (majority,) * len(asked)),
         Baseline("keywords", tuple(keywords.predict(example) for example in asked)),
     )
+
+
+def baseline_means(plan: Plan, dataset: Dataset, examples: Sequence[Example], meter: Meter) -> dict[str, Fraction]:
+    """Return the goal's mean of each baseline on the examples."""
+    means = {}
+    for baseline in baseline_predictions(plan.task, dataset, examples):
+        cells = [
+            meter.goal(example, {plan.task.outputs[0].name: answer})
+            for example, answer in zip(examples, baseline.predictions, strict=True)
+        ]
+        mean = measured_mean(cell.value if isinstance(cell, Scored) else None for cell in cells)
+        if mean.value is not None:
+            means[baseline.name] = mean.value
+    return means
 
 
 def _answers(example: Example, output: str) -> list[str]:
