@@ -15,7 +15,7 @@ from skillc.errors import SkillcError
 _MARK = re.compile(r"^(?:<{7} [^\n]*|\|{7}(?: [^\n]*|$)|={7}(?=\r?$)|>{7} [^\n]*)", re.MULTILINE)
 _WRITTEN = re.compile(r"[^\r\n]")
 
-Place = tuple[int, int]
+Range = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +29,17 @@ class Conflict:
         end: the last mark.
     """
 
-    begin: Place
-    theirs: Place
-    between: Place
-    end: Place
+    begin: Range
+    theirs: Range
+    between: Range
+    end: Range
 
 
 def conflicts(text: str) -> Iterator[Conflict]:
     """Find each conflict whose marks are in their order, each on its own line."""
-    begin: Place | None = None
-    base: Place | None = None
-    between: Place | None = None
+    begin: Range | None = None
+    base: Range | None = None
+    between: Range | None = None
     for match in _MARK.finditer(text):
         place, sign = (match.start(), match.start() + len(match[0].rstrip())), match[0][0]
         if sign == "<":

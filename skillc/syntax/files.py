@@ -16,9 +16,9 @@ from skillc.errors import SkillcError
 from skillc.syntax.source import Source
 
 SIZE_LIMIT = 10_000_000
-"""Bytes of the largest file that is read as a program."""
+"""Maximum size of a program, in bytes."""
 
-# With files, without any, in several parts.
+# A zip with files, and an empty one.
 _ZIPS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
 _OTHER_MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 _OTHER_FILES = {
@@ -34,8 +34,8 @@ _OTHER_FILES = {
     b"SQLite format 3\0": "a database",
 }
 _DATA_HINT = 'write a first program for it with `skillc new {name}`, or name it in one: `data {{ source = "{file}" }}`'
-_TEXT_HINT = 'take its sections over in a program: `use "./{file}" as today`'
-_LOCK_HINT = "`skillc check --locked` holds a program against the lock beside its skill"
+_TEXT_HINT = 'import its sections in a program: `use "./{file}" as today`'
+_LOCK_HINT = "`skillc check --locked` compares a program with the lock of its skill"
 _OTHER_SUFFIXES = {
     ".md": ("a markdown document", _TEXT_HINT),
     ".csv": ("a data file", _DATA_HINT),
@@ -51,39 +51,39 @@ _OTHER_NAMES = {
     "skill.lock": ("a lock", _LOCK_HINT),
     "history.jsonl": ("the history of a skill", "`skillc report` and git read it; check the program instead"),
 }
-"""Files that people name in place of a program: what they are, and the verb that reads them."""
+"""Files that users name instead of a program: their kind, and a hint."""
 _WIDE = re.compile(rb"(?:\0[^\0]){3}|(?:[^\0]\0){3}")
 
 
 class SourceError(SkillcError):
-    """A file that is no program; the message says why."""
+    """A file that can't be read as a program."""
 
 
 def read_source(path: Path) -> Source:
-    """The text of a file, without a byte-order mark, under the name that the user gave.
+    """Read a file, without its byte-order mark.
 
     Raises:
-        SourceError: there is no such file, it can't be read, or what it holds is not a text.
+        SourceError: the file does not exist, can't be read, or is not text.
     """
-    return Source(str(path), decode(str(path), read_bytes(path)))
+    return Source(str(path), decode(str(path), _read_bytes(path)))
 
 
 def read_main(path: Path) -> Source:
-    """The program that a command line names.
+    """Read the program that a command line names.
 
     Raises:
-        SourceError: as `read_source`, and where its name says that it is something else.
+        SourceError: as `read_source`, or its name is that of another kind of file.
     """
     return Source(str(path), decode(str(path), read_program(path)))
 
 
 def read_program(path: Path) -> bytes:
-    """The bytes of a program's file.
+    """Read the bytes of a program.
 
     Raises:
-        SourceError: there is no such file, it can't be read, or its name says that it is something else.
+        SourceError: the file does not exist, can't be read, or its name is that of another kind of file.
     """
-    data = read_bytes(path)
+    data = _read_bytes(path)
     other = _OTHER_NAMES.get(path.name) or _OTHER_SUFFIXES.get(path.suffix.lower())
     if other is None:
         return data
@@ -92,10 +92,10 @@ def read_program(path: Path) -> bytes:
 
 
 def write_source(path: Path, text: str, *, keep_mark: bool = True) -> None:
-    """Puts a text in the place of a file's, whole or not at all; its mode stays, and with `keep_mark` what marks UTF-8.
+    """Replace a file atomically; keep its mode, and with `keep_mark` its byte-order mark.
 
     Raises:
-        SourceError: the file may not be written, or can't be.
+        SourceError: the file can't be written.
     """
     from skillc.files import write_atomically
 
@@ -111,48 +111,43 @@ def write_source(path: Path, text: str, *, keep_mark: bool = True) -> None:
         raise SourceError(f"`{path}` can't be written: {_reason(error)}") from None
 
 
-def read_bytes(path: Path) -> bytes:
-    """What a file holds.
-
-    Raises:
-        SourceError: there is no such file, or it can't be read.
-    """
+def _read_bytes(path: Path) -> bytes:
     name = str(path)
     try:
-        # Without it, opening a pipe waits for a writer.
+        # Without O_NONBLOCK, opening a pipe waits for a writer.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except FileNotFoundError:
         raise SourceError(f"there is no file `{name}`", hint=_nearby(path)) from None
     except PermissionError:
         if path.is_dir():
-            raise _a_folder(name) from None
+            raise _folder_error(name) from None
         raise SourceError(f"`{name}` may not be read", hint="check its permissions") from None
     except (OSError, ValueError) as error:
         if getattr(error, "errno", None) == errno.ENXIO:
-            raise _device(name) from None
+            raise _device_error(name) from None
         raise SourceError(f"`{name}` can't be read: {_reason(error)}") from None
     state = os.fstat(handle)
     if not stat.S_ISREG(state.st_mode):
         os.close(handle)
         folder = stat.S_ISDIR(state.st_mode)
-        raise _a_folder(name) if folder else _device(name)
+        raise _folder_error(name) if folder else _device_error(name)
     with os.fdopen(handle, "rb") as file:
         if state.st_size > SIZE_LIMIT:
-            raise _too_large(name)
+            raise _size_error(name)
         try:
             data = file.read(SIZE_LIMIT + 1)
         except OSError as error:
             raise SourceError(f"`{name}` can't be read: {_reason(error)}") from None
     if len(data) > SIZE_LIMIT:
-        raise _too_large(name)
+        raise _size_error(name)
     return data
 
 
 def decode(name: str, data: bytes) -> str:
-    """The text of a program, without a byte-order mark.
+    """Decode a program, without its byte-order mark.
 
     Raises:
-        SourceError: it is not a text, or not UTF-8.
+        SourceError: it is not text, or not UTF-8.
     """
     if data.startswith(_ZIPS):
         hint = 'unpack it, and import its sections with `use "./SKILL.md" as today`'
@@ -168,7 +163,7 @@ def decode(name: str, data: bytes) -> str:
     data = data.removeprefix(b"\xef\xbb\xbf")
     zero = data.find(b"\0")
     if zero >= 0:
-        raise SourceError(f"`{name}` is not a text: line {_line(data, zero)} holds a zero byte (byte {zero})")
+        raise SourceError(f"`{name}` is not text: line {_line(data, zero)} contains a zero byte (byte {zero})")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -181,16 +176,16 @@ def _line(data: bytes, offset: int) -> int:
     return data.count(b"\n", 0, offset) + 1
 
 
-def _a_folder(name: str) -> SourceError:
+def _folder_error(name: str) -> SourceError:
     return SourceError(f"`{name}` is a folder, not a program", hint="name a file in it")
 
 
-def _device(name: str) -> SourceError:
+def _device_error(name: str) -> SourceError:
     return SourceError(f"`{name}` is a device or a pipe, not a file")
 
 
-def _too_large(name: str) -> SourceError:
-    return SourceError(f"`{name}` is larger than {SIZE_LIMIT // 1_000_000} MB, which no program is")
+def _size_error(name: str) -> SourceError:
+    return SourceError(f"`{name}` is larger than {SIZE_LIMIT // 1_000_000} MB, the limit for programs")
 
 
 def _reason(error: Exception) -> str:
@@ -211,42 +206,42 @@ def _nearby(path: Path) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder out of which nothing can be read, whatever links lie in it.
+    """A folder outside of which no file can be read, not even through links.
 
     Attributes:
-        place: where it is.
-        what: what it is to the user, for messages.
+        place: its path.
+        what: its name in messages.
     """
 
     place: Path
     what: str = "the program's folder"
 
     def source(self, path: str) -> Source:
-        """The text of a file, its path relative to the folder.
+        """Read a file by its path relative to the folder.
 
         Raises:
-            SkillcError: it can't be read, or a link leads out of the folder.
+            SkillcError: the file can't be read, or a link leads out of the folder.
         """
         return read_source(self.file(path))
 
     def file(self, path: str) -> Path:
-        """Where a file lies.
+        """Return the path of an existing file.
 
         Raises:
-            SkillcError: it is not there under this very name, or a link leads out of the folder.
+            SkillcError: the file does not exist under exactly this name, or a link leads out of the folder.
         """
         place = self.inside(path)
         try:
             missing = not place.exists()
         except (OSError, ValueError) as error:
-            raise _unreadable(path, error) from None
+            raise SkillcError(f"`{path}` can't be read: {_reason(error)}") from None
         if missing:
             raise SkillcError(f"there is no file `{path}`", hint=self._near(place))
-        self._must_be_called(path)
+        self._check_case(path)
         return place
 
     def inside(self, path: str) -> Path:
-        """Where a file would lie.
+        """Return the path that a file would have.
 
         Raises:
             SkillcError: a link leads out of the folder.
@@ -255,15 +250,15 @@ class Folder:
         try:
             outside = not place.resolve().is_relative_to(self.place.resolve())
         except RuntimeError:
-            raise SkillcError(f"`{path}` can't be read: its links lead in a circle") from None
+            raise SkillcError(f"`{path}` can't be read: its links form a cycle") from None
         except (OSError, ValueError) as error:
-            raise _unreadable(path, error) from None
+            raise SkillcError(f"`{path}` can't be read: {_reason(error)}") from None
         if outside:
-            raise SkillcError(f"`{path}` is a link that leads out of {self.what}", hint="copy the file in its place")
+            raise SkillcError(f"`{path}` is a link that leads out of {self.what}", hint="copy the file instead")
         return place
 
-    def _must_be_called(self, path: str) -> None:
-        """Where case makes no difference to the file system, it makes one to the next system."""
+    def _check_case(self, path: str) -> None:
+        """Reject a path with another case than the file, also on file systems that ignore case."""
         place = self.place
         for part in path.split("/"):
             try:
@@ -272,7 +267,7 @@ class Folder:
                 return
             if part != ".." and unicodedata.normalize("NFC", part) not in names:
                 right = next((name for name in sorted(names) if name.casefold() == part.casefold()), None)
-                hint = f"write `{right}`, as it is called" if right else None
+                hint = f"write `{right}`, the name of the file" if right else None
                 raise SkillcError(f"there is no file `{path}`", hint=hint)
             place = place / part
 
@@ -282,11 +277,6 @@ class Folder:
         except OSError:
             return None
         return spelling_hint(place.name, names)
-
-
-def _unreadable(path: str, error: Exception) -> SkillcError:
-    reason = (getattr(error, "strerror", None) or str(error)).lower()
-    return SkillcError(f"`{path}` can't be read: {reason}")
 
 
 # ---- paths in programs ------------------------------------------------------------------------------
@@ -302,7 +292,7 @@ _COPY = "copy the file beside the program"
 
 
 class PathError(SkillcError):
-    """A path that is not followed; `code` is the diagnostic's, `instead` the path that was probably meant."""
+    """A rejected path; `code` is the code of its diagnostic, `instead` the path that was probably meant."""
 
     def __init__(self, code: str, message: str, *, hint: str | None = None, instead: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -311,53 +301,53 @@ class PathError(SkillcError):
 
 
 def resolve_path(written: str, folder: str, what: str = "the program's folder") -> str:
-    """The path below a root that is meant by one in a file.
+    """Resolve a path in a file to a path below a root.
 
     Args:
-        written: as it stands in the file.
+        written: the path in the file.
         folder: the folder of that file, below the root.
-        what: the root, for messages.
+        what: the name of the root in messages.
 
     Raises:
-        PathError: it leads out of the root, or is no path that means the same everywhere.
+        PathError: the path leads out of the root, or is not portable.
     """
-    _must_be_text(written)
+    _check_characters(written)
     if written.startswith("~"):
-        message = f"`{written}` starts at a home folder, and a path starts at the file that says it"
+        message = f"`{written}` starts at a home folder; a path is relative to its file"
         raise PathError("SK102", message, hint=_COPY)
     drive = _DRIVE.match(written) is not None
     if not drive and _ADDRESS.match(written):
-        raise PathError("SK102", f"`{written}` is an address, and a program reads files alone", hint=_COPY)
+        raise PathError("SK102", f"`{written}` is an address, not a file", hint=_COPY)
     plain = written.replace("\\", "/")
     path = posixpath.normpath(posixpath.join(folder, plain))
     if drive or plain.startswith("/") or path == ".." or path.startswith("../"):
-        raise PathError("SK102", f"`{written}` lies outside {what}", hint=_COPY)
+        raise PathError("SK102", f"`{written}` is outside {what}", hint=_COPY)
     if "\\" in written:
-        raise PathError("SK101", "a path is written with `/`", hint=f'write `"{plain}"`', instead=plain)
+        raise PathError("SK101", "the separator of paths is `/`", hint=f'write `"{plain}"`', instead=plain)
     if encoded := _ENCODED.search(written):
-        message = f"a path is taken as it is written, and `{encoded[0]}` stands for nothing in it"
+        message = f"paths are not percent-encoded, but this one contains `{encoded[0]}`"
         raise PathError("SK101", message, hint="write the character itself")
     for part in path.split("/"):
-        _must_be_portable(written, part)
+        _check_portable(written, part)
     return path
 
 
-def _must_be_text(written: str) -> None:
+def _check_characters(written: str) -> None:
     if not written.strip():
-        raise PathError("SK101", "this is no path", hint='write `use "./lab.skill" as lab`')
+        raise PathError("SK101", "empty path", hint='write `use "./lab.skill" as lab`')
     for character in written:
         if unicodedata.category(character) in _INVISIBLE:
-            message = f"this path holds the character U+{ord(character):04X}, which nobody can see"
-            raise PathError("SK101", message, hint="write the path again by hand")
+            message = f"the path contains the invisible character U+{ord(character):04X}"
+            raise PathError("SK101", message, hint="type the path again")
     too_long = any(len(part.encode("utf-8", "replace")) > _LONGEST_PART for part in re.split(r"[/\\]", written))
     if len(written) > _LONGEST or too_long:
-        raise PathError("SK101", "this path is longer than a file system takes", hint="give the file a shorter name")
+        raise PathError("SK101", "the path is too long for file systems", hint="give the file a shorter name")
 
 
-def _must_be_portable(written: str, part: str) -> None:
-    """Names that another system reads in another way."""
+def _check_portable(written: str, part: str) -> None:
+    """Reject a name that another operating system interprets differently."""
     if ":" in part:
-        message = f"`{written}` holds a `:`, which not every system has in names"
+        message = f"`{written}` contains a `:`, which not every system allows in names"
         raise PathError("SK101", message, hint="rename the file")
     if _DEVICE.fullmatch(part):
         raise PathError("SK101", f"`{part}` is a device on Windows", hint="rename the file")

@@ -15,9 +15,9 @@ _EXPONENT_LIMIT = 30
 
 
 def string_value(raw: str) -> tuple[str, tuple[tuple[int, int], ...]]:
-    r"""The value of `"..."`, quotes included, and the places of escapes that do not exist.
+    r"""Return the value of `"..."`, quotes included, and the ranges of unknown escapes.
 
-    Escapes: `\"`, `\\`, `\n`, `\t`, `\r`, `\u00e9`, `\u{1F600}`. An unknown one is kept as written.
+    Escapes: `\"`, `\\`, `\n`, `\t`, `\r`, `\u00e9`, `\u{1F600}`. An unknown one is kept.
 
     >>> string_value(r'"a\tb\q"')
     ('a\tb\\q', ((5, 7),))
@@ -42,7 +42,7 @@ def string_value(raw: str) -> tuple[str, tuple[tuple[int, int], ...]]:
 
 
 def quote(value: str) -> str:
-    r"""A string literal for a value: the inverse of `string_value`.
+    r"""Return the string literal of a value: the inverse of `string_value`.
 
     >>> quote('say "no"\n')
     '"say \\"no\\"\\n"'
@@ -51,10 +51,10 @@ def quote(value: str) -> str:
 
 
 def text_value(raw: str) -> str:
-    r'''The value of a text, fences included.
+    r'''Return the value of a text, fences included.
 
-    The line of each fence is dropped where it holds nothing else, common indentation is removed, and blank lines are
-    empty. The only escape is `\"""`. Line ends become `\n`.
+    A fence's line is dropped if it contains nothing else, common indentation is removed, and blank lines are empty. The
+    only escape is `\"""`. Line ends become `\n`.
 
     >>> text_value('"""\n    You route.\n      - billing\n  """')
     'You route.\n  - billing'
@@ -63,29 +63,28 @@ def text_value(raw: str) -> str:
 
 
 def dedented(raw: str) -> list[str]:
-    """The lines of a text as it is written, without its fences and its common indentation."""
+    """Return the lines of a text without its fences and its common indentation."""
     lines = raw[3:-3].replace("\r\n", "\n").split("\n")
     first, rest = lines[0], lines[1:]
     if rest and not rest[-1].strip():
         rest.pop()
-    margin = _margin([line for line in rest if line.strip()])
-    kept = [line[len(margin) :] if line.strip() else "" for line in rest]
+    margin = _common_indent([line for line in rest if line.strip()])
+    kept = [line[margin:] if line.strip() else "" for line in rest]
     if first.strip() or not rest:
         kept.insert(0, first if first.strip() else "")
     return kept
 
 
-def _margin(lines: list[str]) -> str:
-    """The longest run of blanks and tabs with which every line begins."""
+def _common_indent(lines: list[str]) -> int:
     first, last = min(lines, default=""), max(lines, default="")
     length = 0
     while length < len(first) and first[length] in " \t" and first[length] == last[length : length + 1]:
         length += 1
-    return first[:length]
+    return length
 
 
 def number_value(raw: str) -> Fraction | None:
-    """The exact value of `1_500`, `0.5`, `2e3`, `31M`; None where it has more digits than any use needs.
+    """Return the exact value of `1_500`, `0.5`, `2e3`, `31M`; None if it has too many digits.
 
     >>> number_value("1.5k")
     Fraction(1500, 1)
@@ -98,6 +97,6 @@ def number_value(raw: str) -> Fraction | None:
     if len(whole) + len(part) > _DIGITS_LIMIT or len(exponent) > 4 or abs(int(exponent)) > _EXPONENT_LIMIT:
         return None
     value = Fraction(int(whole + part), 10 ** len(part))
-    # Most numbers have neither, and a product of fractions takes longer than all the rest.
+    # Most numbers have neither, and multiplying fractions is slow.
     value = value * _SCALES[match["scale"]] if match["scale"] else value
     return value * Fraction(10) ** int(exponent) if match["exponent"] else value

@@ -1,6 +1,6 @@
-"""The syntax tree: one frozen class for each shape of the grammar, with its place.
+"""The syntax tree: one frozen class for each construct of the grammar, with its span.
 
-A node has no meaning: every statement is a `Declaration`, a `Header` or a `Use`, whatever its words are.
+The tree carries no meaning: every statement is a `Declaration`, a `Header` or a `Use`, whatever its words are.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from skillc.syntax.source import Source, Span
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Anything with a place in a source."""
+    """Base class: anything with a span in a source."""
 
     span: Span
 
@@ -114,7 +114,7 @@ class Binary(Node):
 
 
 def chain(node: Binary) -> list[Binary]:
-    """The operators of `a + b - c` from left to right. The tree is as deep as that is long, so never recurse on it."""
+    """Return the operators of `a + b - c` from left to right. Such a tree is deep, so do not recurse on it."""
     found = [node]
     while isinstance(found[-1].left, Binary):
         found.append(found[-1].left)
@@ -122,7 +122,7 @@ def chain(node: Binary) -> list[Binary]:
 
 
 def operands(node: Binary) -> list[Expression]:
-    """`a`, `b` and `c` of `a + b - c`."""
+    """Return `a`, `b` and `c` of `a + b - c`."""
     joined = chain(node)
     return [joined[0].left, *(each.right for each in joined)]
 
@@ -254,7 +254,7 @@ class Comment(Node):
 
 @dataclass(frozen=True, slots=True)
 class Program(Node):
-    """A whole file. `statements` holds every statement that could be read, also when others could not."""
+    """A whole file, with every statement that could be parsed."""
 
     source: Source
     statements: tuple[Statement, ...]

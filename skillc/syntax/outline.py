@@ -1,4 +1,4 @@
-"""The outline of a text that does not parse: where statements begin and end, by brackets, line ends and indentation."""
+"""The statements of a text that does not parse, found by brackets, line ends and indentation."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from skillc.syntax.reader import CLOSERS, DEPTH_LIMIT, OPENERS
 from skillc.syntax.tokens import parts, tokenize
 
-_ON = re.compile(r"(?:\s|#[^\n]*+)*+(?:[-+*|<>=!:.,{]|/(?!/)|(?:and|or)\b)")
-_BROKEN_OFF = re.compile(r"(?:[-+*/|<>=:.,!&]|\b(?:and|or|not))[ \t\r]*\Z")
-_AT_ONCE_AT_COLUMN_0 = re.compile(r"[ \t\r]*(?:#[^\n]*)?\n(?:[ \t\r]*(?:#[^\n]*)?\n)*(?=[^\W\d]|\})")
+_CONTINUATION = re.compile(r"(?:\s|#[^\n]*+)*+(?:[-+*|<>=!:.,{]|/(?!/)|(?:and|or)\b)")
+_UNFINISHED = re.compile(r"(?:[-+*/|<>=:.,!&]|\b(?:and|or|not))[ \t\r]*\Z")
+_NEXT_AT_COLUMN_0 = re.compile(r"[ \t\r]*(?:#[^\n]*)?\n(?:[ \t\r]*(?:#[^\n]*)?\n)*(?=[^\W\d]|\})")
 _INDENT = re.compile(r"(?:[ \t\r]*\n)*([ \t]*)(\S?)")
 _BLANK = re.compile(r"[ \t]*")
 _SPACE = re.compile(r"\s*")
@@ -19,7 +19,7 @@ _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
 @dataclass(slots=True)
-class _Frame:
+class _OpenBracket:
     bracket: str
     at: int
     statement: int
@@ -27,15 +27,15 @@ class _Frame:
 
 
 def chunks(text: str) -> list[tuple[int, int]]:
-    """The pieces of a text that can be read apart: one for each name in the first column, outside texts.
+    """Split a text into parts that can be parsed separately: one for each name in the first column, outside texts.
 
-    Whoever writes the inside of a block in the first column too is recognised by its first line.
+    A block whose first line is in the first column too is not split.
     """
     starts = [0]
     open_: list[bool] = []
     for match in parts(text):
         if match.lastgroup == "open":
-            open_.append(_AT_ONCE_AT_COLUMN_0.match(text, match.end()) is not None)
+            open_.append(_NEXT_AT_COLUMN_0.match(text, match.end()) is not None)
         elif match.lastgroup == "close" and open_:
             open_.pop()
         elif match.lastgroup == "head" and not (open_ and open_[-1]) and match[0] not in ("and", "or"):
@@ -45,7 +45,7 @@ def chunks(text: str) -> list[tuple[int, int]]:
 
 
 def statement_at(text: str, place: int) -> tuple[int, int]:
-    """The innermost statement that holds a place: its first character and the end of its last."""
+    """Return start and end of the innermost statement that contains an offset."""
     for start, end in _statements(text):
         if start <= place < max(end, start + 1):
             return start, end
@@ -53,14 +53,14 @@ def statement_at(text: str, place: int) -> tuple[int, int]:
 
 
 def indentation(text: str, place: int) -> int:
-    """How far the line of a place is indented, in characters."""
+    """Return the indentation of the line of an offset, in characters."""
     start = text.rfind("\n", 0, place) + 1
     match = _BLANK.match(text, start)
     return match.end() - start if match else 0
 
 
 class _Indents:
-    """`indentation` for places most of which come one behind the other: a line of megabytes is gone through once."""
+    """`indentation` for mostly increasing offsets, in linear time also for a line of megabytes."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -77,7 +77,7 @@ class _Indents:
 
 
 def braces(text: str) -> Iterator[tuple[int, int]]:
-    """Each `{` that has a `}`, with that, in the order of the `}`."""
+    """Yield the offsets of each pair of braces, in the order of the `}`."""
     opened: list[int] = []
     for match in parts(text):
         if match[0] == "{":
@@ -87,7 +87,7 @@ def braces(text: str) -> Iterator[tuple[int, int]]:
 
 
 def separators(text: str, start: int, end: int) -> Iterator[int]:
-    """The commas of a range outside of brackets."""
+    """Yield the offsets of commas of a range that are outside brackets."""
     depth = 0
     for token in tokenize(text[start:end], whole=False).found:
         if token.kind in OPENERS:
@@ -99,8 +99,8 @@ def separators(text: str, start: int, end: int) -> Iterator[int]:
 
 
 def _statements(text: str) -> Iterator[tuple[int, int]]:
-    """Every statement, those of a block before the one that the block belongs to."""
-    frames, indents = [_Frame("", 0, 0)], _Indents(text)
+    """Yield every statement, those of a block before the statement with the block."""
+    frames, indents = [_OpenBracket("", 0, 0)], _Indents(text)
     comment = -1
     for match in parts(text):
         kind, at = match.lastgroup, match.start()
@@ -109,7 +109,7 @@ def _statements(text: str) -> Iterator[tuple[int, int]]:
             comment = at
         elif kind == "open":
             first = _SPACE.match(text, frame.statement)
-            frames.append(_Frame(match[0], at, match.end(), indents.at(first.end() if first else at)))
+            frames.append(_OpenBracket(match[0], at, match.end(), indents.at(first.end() if first else at)))
         elif kind == "close":
             yield from _close(text, frames, match[0], at)
         elif kind == "semicolon" and frame.bracket in ("", "{"):
@@ -127,9 +127,9 @@ def _statements(text: str) -> Iterator[tuple[int, int]]:
             yield _trimmed(text, frame.statement, len(text))
 
 
-def _close(text: str, frames: list[_Frame], bracket: str, at: int) -> Iterator[tuple[int, int]]:
+def _close(text: str, frames: list[_OpenBracket], bracket: str, at: int) -> Iterator[tuple[int, int]]:
     wanted = _PAIRS[bracket]
-    # A `)` belongs to no `(` outside of its block; deeper than this nothing is read anyway.
+    # A `)` does not match a `(` outside its block; anything deeper is not parsed anyway.
     near = "".join(frame.bracket for frame in frames[-2 * DEPTH_LIMIT :])
     if wanted not in (near if wanted == "{" else near.rpartition("{")[2]):
         return
@@ -140,15 +140,15 @@ def _close(text: str, frames: list[_Frame], bracket: str, at: int) -> Iterator[t
         yield _trimmed(text, frame.statement, at)
 
 
-def _ends(text: str, frames: list[_Frame], comment: int, at: int) -> bool:
-    """Whether the newline at `at` ends a statement, also one whose `(` was forgotten."""
+def _ends(text: str, frames: list[_OpenBracket], comment: int, at: int) -> bool:
+    """Return whether the newline at `at` ends a statement, including one with an unclosed `(`."""
     code = text[text.rfind("\n", 0, at) + 1 : comment if comment >= 0 else at]
     if not code.strip():
         return False
     if frames[-1].bracket in ("(", "["):
         following = _INDENT.match(text, at + 1)
         return bool(following and following[2] not in (")", "]", "") and len(following[1]) <= frames[-1].indent)
-    return not _BROKEN_OFF.search(code) and not _ON.match(text, at)
+    return not _UNFINISHED.search(code) and not _CONTINUATION.match(text, at)
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Source text and places in it. Every offset counts characters from 0; `end` is exclusive."""
+"""Source text and positions in it. Offsets count characters from 0; `end` is exclusive."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ class Span:
     end: int
 
     def to(self, other: Span) -> Span:
-        """The smallest span that holds both."""
+        """Return the smallest span that contains both."""
         return Span(min(self.start, other.start), max(self.end, other.end))
 
 
 @dataclass(frozen=True)
 class Source:
-    """One file of a program: the name a user knows it by, and its text without a byte-order mark."""
+    """One file of a program: its name for messages, and its text without a byte-order mark."""
 
     name: str
     text: str
 
     @cached_property
     def line_starts(self) -> Sequence[int]:
-        """Offset of the first character of each line."""
-        # A tuple of ten million numbers takes four hundred megabytes.
+        """The offset of the first character of each line."""
+        # An array, because a tuple of ten million numbers takes 400 MB.
         starts = array("q", [0])
         starts.extend(match.end() for match in _LINE_END.finditer(self.text))
         return starts
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Line and column of an offset, both from 1."""
+        """Return line and column of an offset, both from 1."""
         line = bisect_right(self.line_starts, offset)
         return line, offset - self.line_starts[line - 1] + 1
 
     def line(self, number: int) -> str:
-        """The text of a line, counted from 1, without its line end."""
+        """Return a line, counted from 1, without its line end."""
         start = self.line_starts[number - 1]
         end = self.line_starts[number] if number < len(self.line_starts) else len(self.text)
         return self.text[start:end].rstrip("\r\n")
 
     def line_end(self, offset: int) -> int:
-        """Where the line of an offset ends, before its line feed."""
+        """Return the end of the line of an offset, before its line feed."""
         end = self.text.find("\n", offset)
         return end if end >= 0 else len(self.text)
 
     def slice(self, span: Span) -> str:
-        """The characters of a span."""
+        """Return the text of a span."""
         return self.text[span.start : span.end]

@@ -1,7 +1,7 @@
-"""The one reading of a text as tokens: parser, formatter, recovery, editor and colours use it.
+"""The only tokenizer: parser, formatter, recovery, editor and highlighting use it.
 
-The terminals are those of the grammar, so any text has tokens: what begins none is one of the kind `CHARACTER`. A
-comment is no token. It belongs to the last token of the line that it ends, else to the next token.
+The terminals come from the grammar. Any text has tokens: a character that begins no terminal is a token of the kind
+`CHARACTER`. A comment is not a token; it belongs to the last token of the line that it ends, or else to the next token.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from skillc.syntax.nodes import Comment
 from skillc.syntax.source import Span
 
 WORDS = {"and": "AND", "or": "OR", "not": "NOT", "use": "USE", "as": "AS"}
-"""The kinds of the words of the grammar. Where the parser takes no such word, each is a `NAME`."""
+"""The kinds of the keywords. Where the parser accepts no keyword, each is a `NAME`."""
 
 _COLUMN_0 = re.compile(r"^[^\W\d]|^\}", re.MULTILINE)
 _OPENS = re.compile(r"[=({\[,][ \t]*\Z")
@@ -26,13 +26,11 @@ _FENCE = '"""'
 
 
 class Token:
-    """One word, number, string or mark.
+    """One token.
 
     Attributes:
-        kind: the grammar's name of the terminal, `CHARACTER` where there is none, `$END` at the end of the text. A
-            newline is `_END` unless the next line continues its statement, when it is no token.
-        start: the offset of its first character.
-        end: the offset behind its last character.
+        kind: the name of the terminal, `CHARACTER` if there is none, `$END` at the end of the text. A newline is
+            `_END`, or no token if the next line continues its statement.
         line: the line on which it begins, from 0.
         above: comments on lines above it.
         behind: the comment that ends its line.
@@ -52,7 +50,7 @@ class Token:
         self.blank = False
 
     def of_kind(self, kind: str) -> Token:
-        """The token as one of another kind."""
+        """Return the token with another kind."""
         found = Token(kind, self.text, self.start, self.line)
         found.above, found.behind, found.blank = self.above, self.behind, self.blank
         return found
@@ -60,11 +58,11 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A text whose end is wrong.
+    """An error at the end of a text.
 
     Attributes:
-        kind: `unclosed`, or `fence` when the closing fence shares its line with words.
-        span: the part of the source that the text is taken to be.
+        kind: `unclosed`, or `fence` if the closing fence follows other words on its line.
+        span: the assumed extent of the text.
         fence: the fence that looked like its end, None if there is none.
     """
 
@@ -75,15 +73,15 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """A text as tokens.
+    """The tokens of a text.
 
     Attributes:
-        text: the text, with an empty string in place of each text that is never closed, as long as before.
+        text: the text; each unclosed text is replaced with an empty string and blanks of the same length.
         found: the tokens; the last is `$END`.
         comments: in the order of the text.
-        above: documentation above code, by the offset at which the documented code begins.
+        above: documentation above code, by the offset of the documented code.
         behind: documentation that ends a line, by the offset of the last character of code before it.
-        faults: texts with a wrong end.
+        faults: unclosed texts, and texts with a misplaced closing fence.
     """
 
     text: str
@@ -96,21 +94,21 @@ class Tokens:
 
 @cache
 def table() -> Mapping[str, Any]:
-    """The terminals and the parser's tables, as `grammar/make.py` wrote them."""
+    """Load the terminals and the parser's tables, which `grammar/make.py` generates."""
     found: dict[str, Any] = json.loads(Path(__file__).with_name("table.json").read_bytes())
     return found
 
 
 def terminals() -> Mapping[str, str]:
-    """The grammar's terminals as regular expressions, in the order of precedence; words are names."""
+    """Return the grammar's terminals as regular expressions, in the order of precedence; keywords are names."""
     return {name: pattern for name, pattern in table()["terminals"].items() if name not in WORDS.values()}
 
 
 @cache
 def _lexer() -> tuple[re.Pattern[str], list[str]]:
-    """A pattern that matches one token, and the kind of each of its groups."""
+    """Return a pattern that matches one token, and the kind of each of its groups."""
     known = dict(terminals())
-    # The commonest first.
+    # The most frequent kinds first.
     end, name = known.pop("_END"), known.pop("NAME")
     rest = "|".join(f"({pattern})" for pattern in known.values())
     pattern = re.compile(
@@ -123,11 +121,11 @@ _SPECIAL = frozenset(("NEWLINE", "_END", "COMMENT", "TEXT", "UNCLOSED", "$END"))
 
 
 def tokenize(text: str, *, whole: bool = True) -> Tokens:
-    """Read a text.
+    """Tokenize a text.
 
     Args:
         text: any text.
-        whole: look for texts that are never closed. A part of a text whose ends are known to be right has none.
+        whole: look for unclosed texts; off for a part of a text that has none.
     """
     pattern, kinds = _lexer()
     tokens: list[Token] = []
@@ -215,20 +213,20 @@ _OUTLINE = r"|(?P<open>[({\[])|(?P<close>[)}\]])|(?P<newline>\n)|(?P<semicolon>;
 
 
 def opaque(text: str) -> Iterator[re.Match[str]]:
-    """Find only the texts, strings and comments, which takes a tenth of the time of all tokens.
+    """Find only texts, strings and comments, in a tenth of the time of `tokenize`.
 
-    A text that is never closed is only its first three quotes.
+    An unclosed text is only its first three quotes.
     """
     return _coarse().finditer(text)
 
 
 def parts(text: str) -> Iterator[re.Match[str]]:
-    """Find the same, brackets, separators and words in the first column: a fifth of the time of all tokens."""
+    """Find the same, brackets, separators and words in the first column, in a fifth of the time of `tokenize`."""
     return _coarse(_OUTLINE).finditer(text)
 
 
 def _fault(text: str, start: int, end: int | None) -> Fault | None:
-    """Judge a text that begins with a fence, and ends before `end` if there is another one."""
+    """Return the error of a text that begins at `start`, and whose closing fence, if any, ends at `end`."""
     if end is None:
         stop = _COLUMN_0.search(text, start + 3)
         limit = stop.start() if stop else len(text)
@@ -243,6 +241,6 @@ def _fault(text: str, start: int, end: int | None) -> Fault | None:
 
 
 def _closed(text: str, span: Span) -> str:
-    """The text with an empty string and blanks in place of a span."""
+    """Replace a span with an empty string and blanks."""
     blank = "".join(c if c == "\n" else " " for c in text[span.start + 2 : span.end])
     return f'{text[: span.start]}""{blank}{text[span.end :]}'

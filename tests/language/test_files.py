@@ -56,7 +56,7 @@ def test_not_utf8(tmp_path: Path) -> None:
 
 
 def test_zero_byte(tmp_path: Path) -> None:
-    assert "line 2 holds a zero byte (byte 3)" in message(written(tmp_path, b"a\nb\0"))
+    assert "line 2 contains a zero byte (byte 3)" in message(written(tmp_path, b"a\nb\0"))
 
 
 def test_zipped(tmp_path: Path) -> None:

@@ -18,21 +18,21 @@ def hidden(text: str) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize(
     ("sign", "named"),
     [
-        ("\u202e", "a right-to-left override (U+202E), which shows the text in another order than it is read"),
-        ("\u2066", "a left-to-right isolate (U+2066), which shows the text in another order than it is read"),
-        ("\u2028", "a line separator (U+2028), which many an editor shows as the end of the line"),
-        ("\r", "a carriage return (U+000D), which many an editor shows as the end of the line"),
-        ("\x85", "a control character (U+0085), which many an editor shows as the end of the line"),
-        ("\x1b", "a control character (U+001B), which nobody sees"),
-        ("\U000e0041", "a tag latin capital letter a (U+E0041), which nobody sees"),
+        ("\u202e", "a right-to-left override (U+202E), which displays the text in another order than it is read"),
+        ("\u2066", "a left-to-right isolate (U+2066), which displays the text in another order than it is read"),
+        ("\u2028", "a line separator (U+2028), which some editors show as a line break"),
+        ("\r", "a carriage return (U+000D), which some editors show as a line break"),
+        ("\x85", "a control character (U+0085), which some editors show as a line break"),
+        ("\x1b", "a control character (U+001B), which is invisible"),
+        ("\U000e0041", "a tag latin capital letter a (U+E0041), which is invisible"),
     ],
 )
 def test_each_place_of_a_hidden_character_is_named(sign: str, named: str) -> None:
-    assert hidden(f"# a{sign}b") == [("warning", f"this comment holds {named}", hidden(f"# {sign}b")[0][2])]
+    assert hidden(f"# a{sign}b") == [("warning", f"this comment contains {named}", hidden(f"# {sign}b")[0][2])]
     in_string = hidden(f'rubric r = "a{sign}b"')
-    assert [message for _, message, _ in in_string] == [f"this string holds {named}"]
+    assert [message for _, message, _ in in_string] == [f"this string contains {named}"]
     assert f"`\\u{{{ord(sign):x}}}`" in in_string[0][2]
-    assert [m for _, m, _ in hidden(f'rubric r = """\n  a{sign}b\n"""')] == [f"this text holds {named}"]
+    assert [m for _, m, _ in hidden(f'rubric r = """\n  a{sign}b\n"""')] == [f"this text contains {named}"]
 
 
 @pytest.mark.parametrize(

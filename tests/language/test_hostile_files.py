@@ -62,7 +62,7 @@ FILES = {
     "utf-32": ("language 1".encode("utf-32"), "is UTF-32, not UTF-8"),
     "latin-1": ("# größe".encode("latin-1"), "is not UTF-8: line 1, byte 4 is 0xf6"),
     "a surrogate": (b"# \xed\xa0\x80", "is not UTF-8"),
-    "a zero byte": (b"language 1\n\0", "line 2 holds a zero byte"),
+    "a zero byte": (b"language 1\n\0", "line 2 contains a zero byte"),
 }
 
 

@@ -48,33 +48,33 @@ def test_what_lies_in_the_folder_is_read(written: str, root: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "code", "part"),
     [
-        ("../secret.skill", "SK102", "lies outside the program's folder"),
-        ("sub/../../secret.skill", "SK102", "lies outside the program's folder"),
-        ("..", "SK102", "lies outside the program's folder"),
-        ("/etc/passwd", "SK102", "lies outside the program's folder"),
-        ("//server/share/x.skill", "SK102", "lies outside the program's folder"),
-        ("\\\\server\\share\\x.skill", "SK102", "lies outside the program's folder"),
-        ("..\\secret.skill", "SK102", "lies outside the program's folder"),
-        ("C:\\secret.skill", "SK102", "lies outside the program's folder"),
-        ("c:secret.skill", "SK102", "lies outside the program's folder"),
-        ("C:/secret.skill", "SK102", "lies outside the program's folder"),
+        ("../secret.skill", "SK102", "is outside the program's folder"),
+        ("sub/../../secret.skill", "SK102", "is outside the program's folder"),
+        ("..", "SK102", "is outside the program's folder"),
+        ("/etc/passwd", "SK102", "is outside the program's folder"),
+        ("//server/share/x.skill", "SK102", "is outside the program's folder"),
+        ("\\\\server\\share\\x.skill", "SK102", "is outside the program's folder"),
+        ("..\\secret.skill", "SK102", "is outside the program's folder"),
+        ("C:\\secret.skill", "SK102", "is outside the program's folder"),
+        ("c:secret.skill", "SK102", "is outside the program's folder"),
+        ("C:/secret.skill", "SK102", "is outside the program's folder"),
         ("~/secret.skill", "SK102", "starts at a home folder"),
         ("~root/secret.skill", "SK102", "starts at a home folder"),
         ("file:///etc/passwd", "SK102", "is an address"),
         ("https://example.org/x.skill", "SK102", "is an address"),
-        ("sub\\lab.skill", "SK101", "a path is written with `/`"),
-        ("%2e%2e/secret.skill", "SK101", "`%2e` stands for nothing in it"),
-        ("..%2Fsecret.skill", "SK101", "`%2F` stands for nothing in it"),
-        ("lab.skill:stream.skill", "SK101", "holds a `:`"),
+        ("sub\\lab.skill", "SK101", "the separator of paths is `/`"),
+        ("%2e%2e/secret.skill", "SK101", "contains `%2e`"),
+        ("..%2Fsecret.skill", "SK101", "contains `%2F`"),
+        ("lab.skill:stream.skill", "SK101", "contains a `:`"),
         ("NUL.skill", "SK101", "`NUL.skill` is a device on Windows"),
         ("sub/com1", "SK101", "`com1` is a device on Windows"),
         ("lab.skill.", "SK101", "ends in a dot"),
         ("sub /lab.skill", "SK101", "ends in a space"),
-        ("lab\u202ellis.skill", "SK101", "holds the character U+202E"),
-        ("lab\u200b.skill", "SK101", "holds the character U+200B"),
-        ("x" * 300 + ".skill", "SK101", "longer than a file system takes"),
-        ("sub/" * 400 + "x.skill", "SK101", "longer than a file system takes"),
-        ("   ", "SK101", "this is no path"),
+        ("lab\u202ellis.skill", "SK101", "contains the invisible character U+202E"),
+        ("lab\u200b.skill", "SK101", "contains the invisible character U+200B"),
+        ("x" * 300 + ".skill", "SK101", "too long for file systems"),
+        ("sub/" * 400 + "x.skill", "SK101", "too long for file systems"),
+        ("   ", "SK101", "empty path"),
         ("sub", "SK107", "neither a program nor a skill"),
         ("./", "SK107", "neither a program nor a skill"),
         ("lab.skill/more.skill", "SK101", "there is no file"),
@@ -161,7 +161,7 @@ def test_a_file_is_named_as_it_is_called_even_where_case_makes_no_difference(
     monkeypatch.setattr(Path, "iterdir", as_such_a_system_lists)
     with pytest.raises(SkillcError) as caught:
         Folder(root).source("Lab.skill")
-    assert caught.value.hint == "write `lab.skill`, as it is called"
+    assert caught.value.hint == "write `lab.skill`, the name of the file"
 
 
 def test_a_name_may_be_composed_in_either_way(root: Path) -> None:

@@ -74,8 +74,8 @@ def test_files_of_a_package_use_each_other_the_library_and_other_packages(site: 
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("../secret.skill", "`../secret.skill` lies outside the folder of the package `acme`"),
-        ("judging/../../secret.skill", "lies outside the folder of the package `acme`"),
+        ("../secret.skill", "`../secret.skill` is outside the folder of the package `acme`"),
+        ("judging/../../secret.skill", "is outside the folder of the package `acme`"),
         ("link.skill", "`link.skill` is a link that leads out of the package's folder"),
         ("missing.skill", "there is no file `missing.skill`"),
     ],

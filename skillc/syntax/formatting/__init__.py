@@ -1,8 +1,7 @@
-"""`format_source`: a program in its one canonical form, or why there is none.
+"""Format programs.
 
-The result is the same program and formats to itself; both is proved before it is returned. The parser makes its tree of
-tokens, of where statements end, and of the places of `///`. So two texts that agree in these have the same tree, and
-the proof compares tokens instead of trees.
+Before a result is returned, it is proved to be the same program and to format to itself. The tree depends only on the
+tokens, on where statements end, and on the positions of `///`, so the proof compares these instead of trees.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.errors import SkillcError
 from skillc.syntax.files import SourceError, decode, read_program, write_source
 from skillc.syntax.formatting.layout import lay_out
-from skillc.syntax.formatting.words import Block, Statement, Word, read, walk
+from skillc.syntax.formatting.words import FormatBlock, FormatStatement, FormatToken, group_tokens, walk
 from skillc.syntax.literals import text_value
 from skillc.syntax.parser import collector_paused, parse
 from skillc.syntax.reader import Derivation, derive
@@ -25,19 +24,19 @@ from skillc.syntax.tokens import tokenize
 
 @dataclass(frozen=True, slots=True)
 class Formatted:
-    r"""The result for a text.
+    r"""A formatted text.
 
     Attributes:
-        text: the canonical form, with `\n` as its line end; None where formatting was refused.
-        diagnostics: why it was refused: what is wrong with the syntax, or a mistake of skillc itself (SK901).
+        text: the formatted text, with `\n` as its line end; None if there are diagnostics.
+        diagnostics: syntax errors, or a bug of the formatter (SK901).
     """
 
     text: str | None
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-class _FlawError(Exception):
-    """The canonical form is wrong, which is a mistake of the formatter; `place` is an offset in the source."""
+class _FormatterError(Exception):
+    """The result is wrong; `place` is an offset in the source."""
 
     def __init__(self, place: int, message: str) -> None:
         super().__init__(message)
@@ -53,21 +52,21 @@ def format_source(source: Source) -> Formatted:
         if errors:
             return Formatted(None, errors)
         try:
-            program = read(parsed.tokens)
+            program = group_tokens(parsed.tokens)
             before = _facts(program)
             made = lay_out(program)
             if made != source.text:
                 _prove(before, made)
-        except _FlawError as flaw:
-            return Formatted(None, (_bug(source, flaw.place, flaw.message),))
-        except Exception as crash:  # Whatever goes wrong here, the file is sound and stays as it is.
-            return Formatted(None, (_bug(source, 0, f"the formatter broke on this program ({type(crash).__name__})"),))
+        except _FormatterError as bug:
+            return Formatted(None, (_bug(source, bug.place, bug.message),))
+        except Exception as crash:  # Whatever went wrong, the source is unchanged.
+            return Formatted(None, (_bug(source, 0, f"the formatter crashed with {type(crash).__name__}"),))
     return Formatted(made)
 
 
 def _bug(source: Source, place: int, message: str) -> Diagnostic:
     place = min(place, len(source.text))
-    hint = "this is a bug in skillc, and the file is as it was; please report it with this statement"
+    hint = "this is a bug in skillc, and the file is unchanged; please report it with this statement"
     return Diagnostic("SK901", message, Label(source, Span(place, min(place + 1, len(source.text)))), hint=hint)
 
 
@@ -76,13 +75,13 @@ def _bug(source: Source, place: int, message: str) -> Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class FormattedFile:
-    """A file and its canonical form.
+    """A file and its formatted text.
 
     Attributes:
         name: as the user wrote it.
-        before: its bytes; empty where it could not be read.
-        text: its canonical form; None where there is none.
-        diagnostics: why there is none.
+        before: its bytes; empty if it could not be read.
+        text: the formatted text; None if there are diagnostics or a problem.
+        diagnostics: syntax errors, or a bug of the formatter.
         problem: why it could not be read or written.
     """
 
@@ -94,17 +93,17 @@ class FormattedFile:
 
     @property
     def failed(self) -> bool:
-        """Whether the file is neither in its canonical form nor could be brought into it."""
+        """Whether the file could not be formatted."""
         return self.text is None or self.problem is not None
 
     @property
     def changed(self) -> bool:
-        """Whether formatting changes the file, be it only by its line ends."""
+        """Whether formatting changes the file, including its line ends."""
         return self.text is not None and self.text.encode() != self.before
 
 
 def format_bytes(name: str, data: bytes) -> FormattedFile:
-    """Format what a file of that name holds."""
+    """Format the content of a file."""
     try:
         source = Source(name, decode(name, data))
     except SourceError as problem:
@@ -123,7 +122,7 @@ def format_file(path: Path) -> FormattedFile:
 
 
 def save(path: Path, outcome: FormattedFile) -> FormattedFile:
-    """Write a file's canonical form atomically, following a link and keeping permissions; leave a formatted one alone.
+    """Write a formatted file atomically, following links and keeping permissions, unless it is unchanged.
 
     Returns:
         The outcome, with a problem if the file can't be written; its content is then unchanged.
@@ -142,13 +141,13 @@ def save(path: Path, outcome: FormattedFile) -> FormattedFile:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What a program is made of, kept before the layout moves comments in it.
+    """The parts that make two programs the same, recorded before the layout moves comments.
 
     Attributes:
-        words: the words, with the beginning and the end of each statement.
-        places: the offset of each of them.
+        words: the tokens, with the beginning and the end of each statement.
+        places: their offsets.
         comments: all comments in the order of the text.
-        docs: documentation, with the number of its statement; None where it documents nothing.
+        docs: documentation, with the number of its statement, or None.
     """
 
     words: list[str]
@@ -158,32 +157,31 @@ class _Facts:
 
 
 def _prove(before: _Facts, made: str) -> None:
-    """Compare a program, by its facts, with its canonical form.
+    """Check that the formatted text is the same program and formats to itself.
 
     Raises:
-        _FlawError: they are not the same program, or the form does not format to itself.
+        _FormatterError: it is not, or does not.
     """
     derived = derive(tokenize(made).found)
     if not isinstance(derived, Derivation):
-        raise _FlawError(0, "the canonical form of this program does not parse")
-    again = read(derived.tokens)
+        raise _FormatterError(0, "the formatted program does not parse")
+    again = group_tokens(derived.tokens)
     after = _facts(again)
     for place, old, new in zip_longest(before.places, before.words, after.words):
         if old != new:
-            raise _FlawError(place or 0, "the canonical form of this statement is another statement")
+            raise _FormatterError(place or 0, "formatting would change this statement")
     if before.comments != after.comments or before.docs != after.docs:
-        raise _FlawError(0, "the canonical form of this program has other comments")
+        raise _FormatterError(0, "formatting would change the comments of this program")
     if lay_out(again) != made:
-        raise _FlawError(0, "the canonical form of this program has another canonical form")
+        raise _FormatterError(0, "formatting this program twice would change it again")
 
 
-def _facts(program: Block) -> _Facts:
-    """The words, comments and documentation of a program."""
+def _facts(program: FormatBlock) -> _Facts:
     found = _Facts([], [], [], [])
     open_: list[int] = []
     count = 0
     for item in walk(program):
-        if isinstance(item, Statement):
+        if isinstance(item, FormatStatement):
             count += 1
             open_.append(count)
             _add(found, "\n", item.first)
@@ -204,13 +202,13 @@ def _facts(program: Block) -> _Facts:
     return found
 
 
-def _add(to: _Facts, text: str, word: Word) -> None:
+def _add(to: _Facts, text: str, word: FormatToken) -> None:
     to.words.append(text)
     to.places.append(word.start)
 
 
-def _comments(to: _Facts, word: Word, begun: int | None, inside: int) -> None:
-    """Add the comments of a word that is the first of the statement `begun` and part of the statement `inside`."""
+def _comments(to: _Facts, word: FormatToken, begun: int | None, inside: int) -> None:
+    """Add the comments of a token that begins the statement `begun` and is part of the statement `inside`."""
     for comment in word.above:
         to.comments.append(comment.text)
         if comment.documents:

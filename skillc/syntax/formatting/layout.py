@@ -1,8 +1,8 @@
-"""Statements and blocks in the canonical form: one statement a line, blocks as their authors wrote them.
+"""Lay out statements and blocks: one statement a line, blocks on one or several lines as their authors wrote them.
 
-Adjacent lines of one shape are aligned, `=` under `=`, name under name, `{` under `{`: until a blank line, a comment on
-its own line, a statement of several lines or one of another shape. Comments that end lines are aligned too, over
-all shapes. Nothing is aligned where a line would become too long by it.
+Adjacent lines of one shape are aligned (`=`, names and `{` in columns) up to a blank line, a separate comment, a
+statement of several lines or one of another shape. Comments at line ends are aligned across shapes. Lines that would
+become too long are not aligned.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import groupby
 from skillc.syntax.formatting.lines import LIMIT, STEP, Writer, width, write
 from skillc.syntax.formatting.pieces import Bracket, Chain, Leaf, Piece
 from skillc.syntax.formatting.pieces import pieces as pieces_of
-from skillc.syntax.formatting.words import Block, Statement, Word, settle
+from skillc.syntax.formatting.words import FormatBlock, FormatStatement, FormatToken, settle
 from skillc.syntax.nodes import Comment
 
 _GAP = 2
@@ -22,14 +22,14 @@ _OPENS = " {"
 
 
 @dataclass(slots=True)
-class Row:
+class FlatStatement:
     """A statement on one line.
 
     Attributes:
-        words: its words, each a cell.
-        shape: what follows the words where that is aligned: `=`, `:` or `{`; else empty.
-        rest: all behind the words, the blank before it included.
-        comment: the one that ends the line.
+        words: its leading words, each a cell.
+        shape: the aligned sign after the words, `=`, `:` or `{`; else empty.
+        rest: everything after the words, with the space before it.
+        comment: the comment that ends the line.
     """
 
     words: list[str]
@@ -39,20 +39,20 @@ class Row:
 
     @property
     def text(self) -> str:
-        """The line without its comment, nothing aligned."""
+        """The line without alignment and comment."""
         return " ".join(self.words) + self.rest
 
 
-def lay_out(program: Block) -> str:
-    """The text of a program in its canonical form. Comments of the tree may be moved by it."""
+def lay_out(program: FormatBlock) -> str:
+    """Return the formatted text of a program. Comments may be moved to other tokens."""
     lines = _statements(program, 0)
     return "\n".join(lines) + "\n" if lines else ""
 
 
-def _statements(block: Block, indent: int) -> list[str]:
-    """The lines of a block's statements, with the comments before its end."""
+def _statements(block: FormatBlock, indent: int) -> list[str]:
+    """Return the lines of a block's statements, with the comments before its end."""
     made: list[str] = []
-    rows: list[Row] = []
+    rows: list[FlatStatement] = []
     for statement in block.statements:
         first = statement.first
         if first.above or (first.blank and (made or rows)):
@@ -60,7 +60,7 @@ def _statements(block: Block, indent: int) -> list[str]:
             _comments(first, made, indent)
             first.above = ()
         laid = _statement(statement, indent)
-        if isinstance(laid, Row):
+        if isinstance(laid, FlatStatement):
             rows.append(laid)
         else:
             _flush(rows, made, indent)
@@ -72,14 +72,14 @@ def _statements(block: Block, indent: int) -> list[str]:
     return made
 
 
-def _flush(rows: list[Row], made: list[str], indent: int) -> None:
+def _flush(rows: list[FlatStatement], made: list[str], indent: int) -> None:
     if rows:
         made += _aligned_lines(rows, indent)
         rows.clear()
 
 
-def _comments(word: Word, made: list[str], indent: int) -> None:
-    """Add the comments above a word, and at most one blank line before each and before the word."""
+def _comments(word: FormatToken, made: list[str], indent: int) -> None:
+    """Add the comments above a token, and at most one blank line before each and before the token."""
     for comment in word.above:
         if comment.blank and made:
             made.append("")
@@ -88,7 +88,7 @@ def _comments(word: Word, made: list[str], indent: int) -> None:
         made.append("")
 
 
-def _statement(statement: Statement, indent: int) -> Row | list[str]:
+def _statement(statement: FormatStatement, indent: int) -> FlatStatement | list[str]:
     comment, statement.last.behind = statement.last.behind, None
     one_line = statement.first.line == statement.last.line and "\n" not in statement.last.text
     if one_line:
@@ -105,7 +105,7 @@ def _statement(statement: Statement, indent: int) -> Row | list[str]:
     broken = _Broken(statement, pieces or pieces_of(statement.head), indent)
     if comment is None or not one_line or comment.documents:
         return broken.lines(comment)
-    # It is about the whole line, and what `skillc: ignore` suppresses must not depend on where that was broken.
+    # The comment concerns the whole line; what `skillc: ignore` suppresses must not depend on where it is broken.
     lines = broken.lines(None)
     return [f"{lines[0]}  {comment.text}"] if len(lines) == 1 else [" " * indent + comment.text, *lines]
 
@@ -113,8 +113,8 @@ def _statement(statement: Statement, indent: int) -> Row | list[str]:
 # ---- one line -------------------------------------------------------------------------------------
 
 
-def _row(statement: Statement) -> Row | None:
-    """The statement on one line; None if its block needs several, or it is longer than any line."""
+def _row(statement: FormatStatement) -> FlatStatement | None:
+    """Return the statement on one line; None if its block needs several, or it exceeds any line."""
     head, count = statement.head, 0
     if len(head) > LIMIT:
         return None
@@ -127,11 +127,11 @@ def _row(statement: Statement) -> Row | None:
         if inside is None:
             return None
         rest += inside
-    return Row([word.text for word in head[:count]], shape if shape in _SHAPES else "", rest)
+    return FlatStatement([word.text for word in head[:count]], shape if shape in _SHAPES else "", rest)
 
 
-def _flat_block(block: Block) -> str | None:
-    """A block on one line with the blank before it; None if it needs several, or is longer than any line."""
+def _flat_block(block: FormatBlock) -> str | None:
+    """Return a block on one line with a space before it; None if it needs several, or exceeds any line."""
     if not block.on_one_line:
         return None
     texts, room = [], LIMIT
@@ -146,8 +146,8 @@ def _flat_block(block: Block) -> str | None:
 # ---- columns --------------------------------------------------------------------------------------
 
 
-def _aligned_lines(rows: list[Row], indent: int) -> list[str]:
-    """The lines of adjacent rows."""
+def _aligned_lines(rows: list[FlatStatement], indent: int) -> list[str]:
+    """Return the lines of adjacent statements."""
     if len(rows) == 1:
         row = rows[0]
         comment = "" if row.comment is None else " " * _GAP + row.comment.text
@@ -162,10 +162,10 @@ def _aligned_lines(rows: list[Row], indent: int) -> list[str]:
     return _with_comments([" " * indent + text for text in texts], [row.comment for row in rows])
 
 
-def _aligned(rows: list[Row]) -> list[str]:
+def _aligned(rows: list[FlatStatement]) -> list[str]:
     columns = [max(map(width, column)) for column in zip(*(row.words for row in rows), strict=True)]
     if rows[0].shape == ":":
-        # The colon follows the name, and the type follows the colon.
+        # A colon follows its name directly, so the last words are not padded.
         columns[-1] = 0
     padded = (" ".join(_padded(word, size) for word, size in zip(row.words, columns, strict=True)) for row in rows)
     return [text + row.rest for text, row in zip(padded, rows, strict=True)]
@@ -191,17 +191,17 @@ def _padded(text: str, size: int) -> str:
 
 
 class _Broken:
-    """The writing of a statement that takes several lines."""
+    """Writes a statement on several lines."""
 
-    def __init__(self, statement: Statement, pieces: list[Piece], indent: int) -> None:
+    def __init__(self, statement: FormatStatement, pieces: list[Piece], indent: int) -> None:
         self.block = statement.block
         self.pieces = pieces
         self.indent = indent
         self.writer = Writer(indent)
 
     def lines(self, comment: Comment | None) -> list[str]:
-        """The lines, with the comment that ends the last."""
-        # A block may begin on the last line of the head, which leaves room for its brace.
+        """Return the lines; the comment ends the last one."""
+        # A block may begin on the last line of the head, so leave room for its brace.
         more = len(_OPENS) if self.block else 0
         behind = ""
         for i, piece in enumerate(self.pieces):
@@ -218,7 +218,7 @@ class _Broken:
         return self.writer.done()
 
     def _operand(self, piece: Piece, more: int) -> None:
-        """A value or a type: behind its sign, or from the next line on."""
+        """Write a value or type after its sign, or on the next line."""
         writer, inner = self.writer, self.indent + STEP
         text = piece.glue + piece.flat if piece.flat is not None else None
         if text is not None and writer.fits(text, more):
@@ -229,14 +229,14 @@ class _Broken:
             writer.newline(inner)
         write(writer, piece, inner, more)
 
-    def _block(self, block: Block) -> None:
+    def _block(self, block: FormatBlock) -> None:
         writer = self.writer
         flat = _flat_block(block) if not block.open.commented else None
         if flat is not None and writer.fits(flat):
             writer.put(flat[1:], " ", self.indent + STEP)
             return
         if writer.indent != self.indent:
-            # The head ends on an indented line, below which a block would not be visible as one.
+            # The head ends on an indented line, below which the block would be hard to see.
             writer.newline(self.indent)
         writer.word(block.open, self.indent)
         inside = _statements(block, self.indent + STEP)
@@ -246,6 +246,6 @@ class _Broken:
 
 
 def _opens(piece: Piece) -> bool:
-    """Whether a piece ends in a bracket, so that it can be broken in its place."""
+    """Return whether a piece ends in a bracket that can be broken."""
     last = getattr(piece, "parts", [piece])[-1]
     return isinstance(last, Bracket) and bool(last.items)

@@ -1,4 +1,4 @@
-"""Pieces onto lines: on one where they fit, else broken at `and` and `or`, in brackets, or at other operators."""
+"""Write pieces on one line if they fit, else break at `and` and `or`, inside brackets, or at other operators."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import unicodedata
 from collections.abc import Sequence
 
 from skillc.syntax.formatting.pieces import Bracket, Chain, Leaf, Piece, Run
-from skillc.syntax.formatting.words import Word
+from skillc.syntax.formatting.words import FormatToken
 from skillc.syntax.literals import dedented
 from skillc.syntax.nodes import Comment
 
 LIMIT = 120
-"""Columns of a line, its comment aside."""
+"""Columns of a line without its comment."""
 FENCE = '"""'
 STEP = 2
 """Columns of one level of indentation."""
 
 
 def width(text: str) -> int:
-    """The columns of a line: wide characters count as two, combining ones as none.
+    """Return the columns of a text: wide characters have two, combining ones none.
 
     >>> width("naïve"), width("精度")
     (5, 4)
@@ -35,10 +35,10 @@ def _columns(character: str) -> int:
 
 
 def indented(raw: str, indent: int) -> list[str]:
-    r'''The lines of a text, fences included, for a line of that indentation.
+    r'''Return the lines of a text, fences included, for a line with that indentation.
 
-    A text that its author began and closed on one line stays as it is. All others have both fences on separate lines,
-    the closing one indented as the line of the opening one, and the text between them one step further.
+    A text on one line is unchanged. Others have both fences on separate lines, the closing one indented like the line
+    of the opening one, and the text between them indented one more step.
 
     >>> indented('"""\n      You route.\n    """', 2)
     ['"""', '    You route.', '  """']
@@ -48,23 +48,23 @@ def indented(raw: str, indent: int) -> list[str]:
     lines = dedented(raw)
     margin = " " * (indent + STEP)
     body = [margin + line if line else "" for line in lines]
-    made = _whole([FENCE, *(body if lines != [""] else ()), " " * indent + FENCE])
-    # A text that begins on the line of its fence may have an indentation that no other layout can express.
-    return made if dedented("\n".join(made)) == lines else _whole(raw.replace("\r\n", "\n").split("\n"))
+    made = _protected([FENCE, *(body if lines != [""] else ()), " " * indent + FENCE])
+    # A text that begins on the line of its fence may have an indentation that no other layout can keep.
+    return made if dedented("\n".join(made)) == lines else _protected(raw.replace("\r\n", "\n").split("\n"))
 
 
-def _whole(lines: list[str]) -> list[str]:
-    """The lines, so that a carriage return at the end of one is not read as part of the line end."""
+def _protected(lines: list[str]) -> list[str]:
+    """Double carriage returns at line ends, which would otherwise be read as part of the line end."""
     return [line + "\r" if line.endswith("\r") else line for line in lines]
 
 
 class Writer:
-    """The lines of one statement; a comment ends its line.
+    """Collects the lines of one statement; a comment ends its line.
 
     Attributes:
-        lines: those that are complete.
-        indent: of the line that is being written.
-        fresh: whether that line is still empty.
+        lines: the complete lines.
+        indent: the indentation of the current line.
+        fresh: whether the current line is empty.
     """
 
     def __init__(self, indent: int) -> None:
@@ -76,28 +76,28 @@ class Writer:
 
     @property
     def column(self) -> int:
-        """The column at which the next word would begin, its glue aside."""
+        """The column at which the next text would begin, without its glue."""
         return self.indent + width(self._line)
 
     def fits(self, text: str, more: int = 0) -> bool:
-        """Whether a text and `more` columns have room on this line."""
+        """Return whether a text and `more` columns fit on the current line."""
         return not self._ended and self.column + width(text) + more <= LIMIT
 
     def newline(self, indent: int) -> None:
-        """Begin a line, unless this one is empty."""
+        """Begin a line, unless the current one is empty."""
         if not self.fresh:
             self.lines.append(" " * self.indent + self._line)
         self.indent, self.fresh, self._line, self._ended = indent, True, "", False
 
     def put(self, text: str, glue: str, indent: int) -> None:
-        """Write words that hold no newline; `indent` is that of the line that a comment may make necessary."""
+        """Write a text without newlines; `indent` is for the new line that a comment may require."""
         if self._ended:
             self.newline(indent)
         self._line += text if self.fresh else glue + text
         self.fresh = False
 
-    def word(self, word: Word, indent: int) -> None:
-        """Write a word with its comments."""
+    def word(self, word: FormatToken, indent: int) -> None:
+        """Write a token with its comments."""
         self.above(word, indent)
         if word.kind == "TEXT" and "\n" in word.text:
             self._text(word, indent)
@@ -106,8 +106,8 @@ class Writer:
         if word.behind is not None:
             self.behind(word.behind)
 
-    def above(self, word: Word, indent: int) -> None:
-        """Write the comments above a word, each on its own line."""
+    def above(self, word: FormatToken, indent: int) -> None:
+        """Write the comments above a token, each on a separate line."""
         for comment in word.above:
             self.newline(indent)
             self.put(comment.text, "", indent)
@@ -119,18 +119,18 @@ class Writer:
         self._ended = True
 
     def done(self) -> list[str]:
-        """All lines."""
+        """Return all lines."""
         self.newline(0)
         return self.lines
 
-    def _text(self, word: Word, indent: int) -> None:
+    def _text(self, word: FormatToken, indent: int) -> None:
         if self._ended:
             self.newline(indent)
         first, *rest = indented(word.text, self.indent)
         self.put(first, word.glue, indent)
         for line in rest[:-1]:
             self.lines.append(" " * self.indent + self._line)
-            # Whole as it is: the lines of a text hold their own indentation.
+            # The lines of a text include their indentation.
             self.indent, self._line = 0, line
         if rest:
             self.lines.append(" " * self.indent + self._line)
@@ -146,8 +146,8 @@ def write(writer: Writer, piece: Piece, indent: int, more: int) -> None:
     Args:
         writer: the lines so far.
         piece: the piece.
-        indent: the indentation of a line that has to begin inside the piece.
-        more: the columns that what follows needs on the last line of the piece.
+        indent: the indentation of new lines inside the piece.
+        more: the columns needed after the piece on its last line.
     """
     if piece.flat is not None and writer.fits(piece.glue + piece.flat, more):
         writer.put(piece.flat, piece.glue, indent)
@@ -162,7 +162,7 @@ def write(writer: Writer, piece: Piece, indent: int, more: int) -> None:
 
 
 def _run(writer: Writer, parts: Sequence[Piece], indents: tuple[int, int], more: int) -> None:
-    """Write pieces one behind the other; the first and the others have an indentation each."""
+    """Write consecutive pieces; the first has one indentation and the others another."""
     follows = [more]
     for part in reversed(parts[1:]):
         columns, breaks = _least(part)
@@ -172,7 +172,7 @@ def _run(writer: Writer, parts: Sequence[Piece], indents: tuple[int, int], more:
 
 
 def _least(piece: Piece) -> tuple[int, bool]:
-    """The columns that a piece needs on the line on which it begins, and whether it may break behind them."""
+    """Return the columns that a piece needs on its first line, and whether it may break after them."""
     if isinstance(piece, Bracket) and piece.items:
         return len(piece.glue) + 1, True
     if isinstance(piece, Run):
@@ -188,10 +188,7 @@ def _least(piece: Piece) -> tuple[int, bool]:
 
 def _chain(writer: Writer, chain: Chain, indent: int, more: int) -> None:
     if not _breaks(chain, indent):
-        parts = [chain.operands[0]]
-        for operator, operand in zip(chain.operators, chain.operands[1:], strict=True):
-            parts += Leaf(operator), operand
-        _run(writer, parts, (indent, indent), more)
+        _run(writer, chain.parts(), (indent, indent), more)
         return
     write(writer, chain.operands[0], indent + STEP, 0)
     for i, operator in enumerate(chain.operators, 1):
@@ -201,10 +198,10 @@ def _chain(writer: Writer, chain: Chain, indent: int, more: int) -> None:
 
 
 def _breaks(chain: Chain, indent: int) -> bool:
-    """Whether each operand gets a line: conditions and labels always, sums and comparisons where that is enough."""
-    if chain.alternatives:
-        return True
-    return all(each.flat is not None and indent + 3 + width(each.flat) <= LIMIT for each in chain.operands)
+    """Return whether each operand gets a line: conditions and labels always, others if all then fit."""
+    return chain.alternatives or all(
+        each.flat is not None and indent + 3 + width(each.flat) <= LIMIT for each in chain.operands
+    )
 
 
 def _bracket(writer: Writer, bracket: Bracket, indent: int) -> None:

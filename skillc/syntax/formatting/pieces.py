@@ -1,11 +1,11 @@
-"""A statement as pieces that a line may be broken between, made by the parser."""
+"""Split a statement into pieces between which a line may be broken, with the parser."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from skillc.syntax.formatting.words import Word
+from skillc.syntax.formatting.words import FormatToken
 from skillc.syntax.reader import Derivation, derive
 from skillc.syntax.tokens import Token
 
@@ -14,31 +14,31 @@ class Piece:
     """A part of a line.
 
     Attributes:
-        glue: the space before it on a line: a blank or nothing.
-        flat: the piece on one line; None where a comment, a text of several lines or the author broke it.
+        glue: the separator before it on a line: a space or nothing.
+        flat: the piece on one line; None if a comment, a text of several lines or its author broke it.
     """
 
     __slots__ = ()
 
     glue: str
     flat: str | None
-    first: Word
-    last: Word
+    first: FormatToken
+    last: FormatToken
 
 
 class Leaf(Piece):
-    """One word."""
+    """One token."""
 
     __slots__ = ("first", "flat", "glue", "last", "word")
 
-    def __init__(self, word: Word) -> None:
+    def __init__(self, word: FormatToken) -> None:
         self.word = self.first = self.last = word
         self.glue = word.glue
         self.flat = None if word.commented or "\n" in word.text else word.text
 
 
 class Run(Piece):
-    """Pieces in a row, between which no line breaks: `f(x)`, `800 tokens`, `by = team`, `-x`."""
+    """Consecutive pieces without line breaks between them: `f(x)`, `800 tokens`, `by = team`, `-x`."""
 
     __slots__ = ("first", "flat", "glue", "last", "parts")
 
@@ -50,16 +50,16 @@ class Run(Piece):
 
 
 class Chain(Piece):
-    """Operands with operators of one precedence between them.
+    """Operands with operators of one kind between them.
 
     Attributes:
-        operators: the operators, all of one kind.
-        alternatives: whether each operand gets a line once the chain is broken: those of conditions and labels do.
+        operators: the operators.
+        alternatives: whether each operand gets a line if the chain is broken, as in conditions and labels.
     """
 
     __slots__ = ("_flat", "alternatives", "broken", "first", "glue", "operands", "operators")
 
-    def __init__(self, operands: list[Piece], operators: list[Word], *, broken: bool = False) -> None:
+    def __init__(self, operands: list[Piece], operators: list[FormatToken], *, broken: bool = False) -> None:
         self.operands = operands
         self.operators = operators
         self.broken = broken
@@ -68,13 +68,13 @@ class Chain(Piece):
         self.first = operands[0].first
         self._flat: str | Literal[False] | None = None if broken else False
 
-    def grow(self, operator: Word, operand: Piece) -> None:
+    def grow(self, operator: FormatToken, operand: Piece) -> None:
         """Add an operand."""
         self.operators.append(operator)
         self.operands.append(operand)
 
     @property
-    def last(self) -> Word:  # type: ignore[override]
+    def last(self) -> FormatToken:  # type: ignore[override]
         """Its last word."""
         return self.operands[-1].last
 
@@ -82,25 +82,29 @@ class Chain(Piece):
     def flat(self) -> str | None:  # type: ignore[override]
         """The chain on one line."""
         if self._flat is False:
-            parts = [self.operands[0]]
-            for operator, operand in zip(self.operators, self.operands[1:], strict=True):
-                parts += Leaf(operator), operand
-            self._flat = _joined(parts)
+            self._flat = _joined(self.parts())
         return self._flat
+
+    def parts(self) -> list[Piece]:
+        """Return operands and operators in order."""
+        pairs = zip(self.operators, self.operands[1:], strict=True)
+        return [self.operands[0], *(part for operator, operand in pairs for part in (Leaf(operator), operand))]
 
 
 class Bracket(Piece):
     """`( ... )` or `[ ... ]`.
 
     Attributes:
-        items: the pieces in it. A group and the item of a type are one piece.
-        commas: those behind the items; the last one is None where the text has no trailing comma.
-        listed: whether each item gets its own line and a comma, once the bracket is broken.
+        items: its pieces; a group, and the item of a type, are one piece.
+        commas: the comma after each item; the last is None without a trailing comma.
+        listed: whether each item gets a line and a comma if the bracket is broken.
     """
 
     __slots__ = ("close", "commas", "first", "flat", "glue", "items", "last", "listed", "open")
 
-    def __init__(self, open_: Word, items: list[Piece], commas: list[Word | None], close: Word) -> None:
+    def __init__(
+        self, open_: FormatToken, items: list[Piece], commas: list[FormatToken | None], close: FormatToken
+    ) -> None:
         self.open = self.first = open_
         self.items = items
         self.commas = commas
@@ -114,14 +118,12 @@ class Bracket(Piece):
     def _flat(self) -> str | None:
         if self.open.commented or self.close.commented:
             return None
-        flats = [item.flat for item in self.items]
-        if None in flats:
-            return None
-        return self.open.text + ", ".join(flat for flat in flats if flat is not None) + self.close.text
+        flats = [item.flat for item in self.items if item.flat is not None]
+        return self.open.text + ", ".join(flats) + self.close.text if len(flats) == len(self.items) else None
 
 
-def pieces(head: Sequence[Word]) -> list[Piece]:
-    """The pieces of a statement without its block: words, parameters, a type behind its `:`, a value behind its `=`."""
+def pieces(head: Sequence[FormatToken]) -> list[Piece]:
+    """Return the pieces of a statement without its block: words, parameters, `:` and type, `=` and value."""
     last = head[-1]
     found = derive([*head, Token("$END", "", last.end, last.line)], _MAKERS)
     assert isinstance(found, Derivation)
@@ -143,11 +145,10 @@ def _joined(parts: list[Piece]) -> str | None:
 
 
 def _piece(child: Any) -> Piece:
-    return Leaf(child) if isinstance(child, Word) else child
+    return Leaf(child) if isinstance(child, FormatToken) else child
 
 
 def _row(children: list[Any]) -> list[Piece]:
-    """All pieces of a statement, one behind the other."""
     found: list[Piece] = []
     for child in children:
         if isinstance(child, list):
@@ -163,7 +164,7 @@ def _header(children: list[Any]) -> list[Piece]:
 
 
 def _run(children: list[Any]) -> Piece:
-    """Pieces in a row; a call or a member of a run makes it longer."""
+    """Join pieces; a call or a member extends the run before it."""
     parts: list[Piece] = []
     for i, child in enumerate(children):
         if i == 0 and isinstance(child, Run):
@@ -175,7 +176,7 @@ def _run(children: list[Any]) -> Piece:
 
 def _chain(children: list[Any]) -> Piece:
     operands, operators = [_piece(each) for each in children[::2]], children[1::2]
-    # An author may break conditions.
+    # Line breaks that an author put into a condition are kept.
     broken = operators[0].kind in ("AND", "OR") and any(
         before.last.line < operator.line or operator.line < after.first.line
         for before, operator, after in zip(operands, operators, operands[1:], strict=False)
@@ -201,26 +202,12 @@ def _bracket(children: list[Any]) -> Bracket:
 
 def _indexed(children: list[Any]) -> Piece:
     """`list[text]`."""
-    name, *rest = children
-    return _run([name, _bracket(rest)]) if rest[0] is not None else Leaf(name)
-
-
-def _called(children: list[Any]) -> Piece:
-    function, *rest = children
-    return _run([function, _bracket(rest)])
-
-
-def _signed(children: list[Any]) -> Piece:
-    return Run([_piece(each) for each in children])
-
-
-def _whole(children: list[Any]) -> Any:
-    """A program of one statement."""
-    return next(each for each in children if isinstance(each, list))
+    return _run([children[0], _bracket(children[1:])]) if children[1] is not None else Leaf(children[0])
 
 
 _MAKERS: dict[str, Callable[[list[Any]], Any]] = {
-    "start": _whole,
+    # A program of one statement.
+    "start": lambda children: next(each for each in children if isinstance(each, list)),
     "header": _header,
     **dict.fromkeys(("declaration", "use", "words", "path"), _row),
     **dict.fromkeys(("params", "items", "group"), _bracket),
@@ -229,6 +216,6 @@ _MAKERS: dict[str, Callable[[list[Any]], Any]] = {
     **dict.fromkeys(("union", "ratio", "logic", "comparison"), _chain),
     **dict.fromkeys(("label", "unit", "reference", "money", "string", "text"), lambda children: _piece(children[0])),
     "named": _indexed,
-    "call": _called,
-    "unary": _signed,
+    "call": lambda children: _run([children[0], _bracket(children[1:])]),
+    "unary": lambda children: Run([_piece(each) for each in children]),
 }

@@ -1,6 +1,6 @@
-"""The tokens of a program as statements and blocks of words: what the layout walks over and may change.
+"""Group the tokens of a program into statements and blocks, which the layout traverses and may change.
 
-Nothing that is done here moves a comment over another one.
+Comments never change their order.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _ROLES = {
 }
 _BEFORE_OPERANDS = frozenset(("or", "and", "compare", "sum", "scale", "|"))
 _BEFORE_A_NEWLINE = frozenset(("=", ","))
-# The grammar looks over nine lines for an operator that goes on with a statement.
+# The grammar looks ahead nine lines for an operator that continues a statement.
 _LINES_LIMIT = 8
 
 
-class Word(Token):
-    """A token with its place in the layout.
+class FormatToken(Token):
+    """A token with its role in the layout.
 
     Attributes:
-        role: `name`, `number`, `money`, `string`, `text`, `compare`, `sum`, `sign` (of one operand), `scale`, `call`
-            and `type` for a `(` and a `[` behind an operand, else the text itself.
-        glue: the space before it on a line: a blank or nothing.
+        role: `name`, `number`, `money`, `string`, `text`, `compare`, `sum`, `sign` (unary), `scale`, `call` and `type`
+            for a `(` and a `[` after an operand, else the text of the token.
+        glue: the separator before it on a line: a space or nothing.
     """
 
     __slots__ = ("glue", "role")
@@ -50,57 +50,57 @@ class Word(Token):
 
 
 @dataclass(slots=True)
-class Statement:
-    """One statement: its words up to the block, and the block."""
+class FormatStatement:
+    """One statement: its tokens up to the block, and the block."""
 
-    head: list[Word]
-    block: Block | None = None
+    head: list[FormatToken]
+    block: FormatBlock | None = None
 
     @property
-    def first(self) -> Word:
-        """Its first word."""
+    def first(self) -> FormatToken:
+        """Its first token."""
         return self.head[0]
 
     @property
-    def last(self) -> Word:
-        """Its last word."""
+    def last(self) -> FormatToken:
+        """Its last token."""
         return self.block.close if self.block else self.head[-1]
 
 
 @dataclass(slots=True)
-class Block:
+class FormatBlock:
     """`{ ... }`; the comments before the `}` are above `close`."""
 
-    open: Word
-    statements: list[Statement]
-    close: Word
+    open: FormatToken
+    statements: list[FormatStatement]
+    close: FormatToken
 
     @property
     def on_one_line(self) -> bool:
-        """Whether it may stay on one line: it holds nothing, or its author wrote it on one."""
+        """Whether it may stay on one line: it is empty, or its author wrote it on one."""
         following = self.statements[0].first if self.statements else self.close
         commented = self.open.commented or following.above
         return not commented and (not self.statements or self.open.line == self.close.line)
 
 
-def read(tokens: Iterable[Token]) -> Block:
-    """Group the tokens of a sound text into statements, in a block around them; its `close` is the end of the text."""
+def group_tokens(tokens: Iterable[Token]) -> FormatBlock:
+    """Group the tokens of a valid program in a block; its `close` is the end of the text."""
     words = list(_words(tokens))
     end = words.pop()
     assert end is not None
-    whole = Block(end, [], end)
+    whole = FormatBlock(end, [], end)
     open_ = [whole]
-    head: list[Word] = []
+    head: list[FormatToken] = []
     for word in words:
         if word is None or word.role == "}":
             if head:
-                open_[-1].statements.append(Statement(_plain(head)))
+                open_[-1].statements.append(FormatStatement(_plain(head)))
                 head = []
             if word:
                 open_.pop().close = word
         elif word.role == "{":
-            block = Block(word, [], end)
-            open_[-1].statements.append(Statement(_plain(head), block))
+            block = FormatBlock(word, [], end)
+            open_[-1].statements.append(FormatStatement(_plain(head), block))
             open_.append(block)
             head = []
         else:
@@ -108,12 +108,12 @@ def read(tokens: Iterable[Token]) -> Block:
                 _drop_comma(head)
             head.append(word)
     if head:
-        whole.statements.append(Statement(_plain(head)))
+        whole.statements.append(FormatStatement(_plain(head)))
     return whole
 
 
-def _words(tokens: Iterable[Token]) -> Iterator[Word | None]:
-    """The words, None where a statement ends."""
+def _words(tokens: Iterable[Token]) -> Iterator[FormatToken | None]:
+    """Yield the tokens, and None at the end of each statement."""
     open_: list[str] = []
     valued = False
     before, role = "", ""
@@ -144,29 +144,29 @@ def _words(tokens: Iterable[Token]) -> Iterator[Word | None]:
             glue = ""
         if role in _TIGHT_BEFORE:
             glue = ""
-        yield Word(token, role, glue)
+        yield FormatToken(token, role, glue)
         before = kind
         if role == "{":
             # A statement begins.
             before, role = "", ""
 
 
-def walk(block: Block) -> Iterator[Statement | Block]:
-    """Every statement in the order of the text; a block follows its statements, as its `}` does."""
-    waiting: list[Statement | Block] = list(reversed(block.statements))
+def walk(block: FormatBlock) -> Iterator[FormatStatement | FormatBlock]:
+    """Yield every statement in the order of the text, and each block after its statements."""
+    waiting: list[FormatStatement | FormatBlock] = list(reversed(block.statements))
     while waiting:
         item = waiting.pop()
         yield item
-        if isinstance(item, Statement) and item.block:
+        if isinstance(item, FormatStatement) and item.block:
             waiting.append(item.block)
             waiting.extend(reversed(item.block.statements))
 
 
-# ---- what the canonical form leaves out -----------------------------------------------------------
+# ---- superfluous tokens ---------------------------------------------------------------------------
 
 
-def _drop_comma(head: list[Word]) -> None:
-    """Take a trailing comma away; the layout decides where one belongs."""
+def _drop_comma(head: list[FormatToken]) -> None:
+    """Remove a trailing comma; the layout adds one where it is needed."""
     comma, before = head[-1], head[-2]
     if comma.above or (comma.behind and before.behind):
         return
@@ -174,25 +174,25 @@ def _drop_comma(head: list[Word]) -> None:
     head.pop()
 
 
-_OPENS_WHOLE = frozenset(("=", ",", "call", "(", "["))
-_ENDS_WHOLE = frozenset((",", ")", "]"))
+_BEFORE_GROUP = frozenset(("=", ",", "call", "(", "["))
+_AFTER_GROUP = frozenset((",", ")", "]"))
 
 
-def _plain(head: list[Word]) -> list[Word]:
-    """The words without parentheses around the whole of a value, an argument, an item or other parentheses."""
+def _plain(head: list[FormatToken]) -> list[FormatToken]:
+    """Remove parentheses around a whole value, argument, item or other parentheses."""
     if not any(word.role == "(" for word in head):
         return head
     dropped: set[int] = set()
     for start, end in sorted(_groups(head)):
         follows = head[end + 1].role if end + 1 < len(head) else ")"
-        if head[start - 1].role in _OPENS_WHOLE and follows in _ENDS_WHOLE and _bare(head, start, end):
+        if head[start - 1].role in _BEFORE_GROUP and follows in _AFTER_GROUP and _bare(head, start, end):
             dropped |= {start, end}
             head[start + 1].glue, head[start + 1].above = head[start].glue, head[start].above
             head[end - 1].behind = head[end].behind
     return [word for i, word in enumerate(head) if i not in dropped]
 
 
-def _groups(head: list[Word]) -> Iterator[tuple[int, int]]:
+def _groups(head: list[FormatToken]) -> Iterator[tuple[int, int]]:
     open_: list[int] = []
     for i, word in enumerate(head):
         if word.role in ("(", "[", "call", "type"):
@@ -203,8 +203,8 @@ def _groups(head: list[Word]) -> Iterator[tuple[int, int]]:
                 yield start, i
 
 
-def _bare(head: list[Word], start: int, end: int) -> bool:
-    """Whether there is no comment inside of parentheses."""
+def _bare(head: list[FormatToken], start: int, end: int) -> bool:
+    """Return whether parentheses contain no comment."""
     inside = head[start + 1 : end]
     return head[start].behind is None and not head[end].above and not any(word.commented for word in inside)
 
@@ -212,21 +212,20 @@ def _bare(head: list[Word], start: int, end: int) -> bool:
 # ---- comments inside a statement ------------------------------------------------------------------
 
 
-def settle(statement: Statement) -> None:
+def settle(statement: FormatStatement) -> None:
     """Move the comments at an operator, a comma or a `{` of a statement of several lines to the operand before it.
 
-    Done twice, nothing moves the second time. The order of the comments stays, and a `///` moves only where it
-    documents the same statement before and after.
+    This is idempotent and keeps the order of the comments. A `///` moves only if it still documents the same statement.
     """
     head = statement.head
     open_: list[str] = []
-    settled: list[Word] = []
+    settled: list[FormatToken] = []
     for i, word in enumerate(head):
         following = head[i + 1] if i + 1 < len(head) else None
         if word.role in ("(", "[", "call", "type"):
             open_.append(word.role)
         elif word.role in (")", "]") and open_.pop() in ("call", "[") and settled[-1].behind:
-            _comma_for_the_last(settled, word)
+            _add_comma(settled, word)
         if settled and following:
             if word.role in _BEFORE_OPERANDS:
                 _operator(settled[-1], word, following)
@@ -239,17 +238,17 @@ def settle(statement: Statement) -> None:
     statement.head = settled
 
 
-def _comma_for_the_last(settled: list[Word], close: Word) -> None:
-    """A trailing comma that takes the comment over; without a comment the layout makes one where it needs it."""
+def _add_comma(settled: list[FormatToken], close: FormatToken) -> None:
+    """Add a trailing comma with the comment of the last item; without a comment the layout adds commas itself."""
     last = settled[-1]
     if last.role in ("call", "[", ","):
         return
-    comma = Word(Token("COMMA", ",", close.start, last.line), ",", "")
+    comma = FormatToken(Token("COMMA", ",", close.start, last.line), ",", "")
     comma.behind, last.behind = last.behind, None
     settled.append(comma)
 
 
-def _operator(before: Word, operator: Word, following: Word) -> None:
+def _operator(before: FormatToken, operator: FormatToken, following: FormatToken) -> None:
     lines = [*operator.above, *_own_line(operator.behind), *following.above]
     if not _movable(lines) or len(lines) > _LINES_LIMIT:
         return
@@ -258,7 +257,7 @@ def _operator(before: Word, operator: Word, following: Word) -> None:
     operator.above, operator.behind, following.above = lines, None, ()
 
 
-def _newline(before: Word, word: Word, following: Word) -> None:
+def _newline(before: FormatToken, word: FormatToken, following: FormatToken) -> None:
     if not word.above and not word.behind:
         word.behind, before.behind = before.behind, None
         return
