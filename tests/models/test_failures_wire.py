@@ -30,7 +30,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wire_calls import KEY, PROTOCOLS, ask, at
 
-from skillc.models.backends.litellm import MOST_BYTES, Wire, error_in, excerpt, send
+from skillc.models.backends.litellm import MOST_BYTES, WatchedRequest, error_in, excerpt, send
 from skillc.models.failures import PermanentFailure, WireFailure, fix_for, is_transient, retry_after, scrub
 
 # What an attempt was booked with: nothing, its reply's 14 tokens, or all that it had reserved.
@@ -128,7 +128,7 @@ def test_an_attempt_ends_with_its_time_however_the_reply_drips_in(
     with FaultyServer(lambda asked: step) as server:
         found = ask(server, monkeypatch, protocol, timeout=Fraction(1))
         assert found.kind == "transient"
-        assert "no whole reply within 1 s" in str(found.failed)
+        assert "no complete reply within 1 s" in str(found.failed)
         assert server.total == 2
 
 
@@ -188,7 +188,7 @@ def test_a_key_never_travels_to_another_host(monkeypatch: pytest.MonkeyPatch, pr
         with FaultyServer(lambda asked: redirect(target, status)) as server:
             found = ask(server, monkeypatch, protocol)
             assert (found.kind, server.total, other.total) == ("permanent", 1, 0)
-            assert f"leads elsewhere, to `http://127.0.0.1:{other.port}/v1/chat/completions`" in str(found.failed)
+            assert f"redirects to `http://127.0.0.1:{other.port}/v1/chat/completions`" in str(found.failed)
             assert "`base_url`" in str(found.failed.hint)  # type: ignore[union-attr]
             assert "pass" not in str(found.failed)
             assert "abcdefgh" not in str(found.failed)
@@ -276,7 +276,7 @@ def test_nobody_there_is_transient_and_costs_nothing(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("http://no-such-name.invalid/v1", "the name `no-such-name.invalid` is not known"),
+        ("http://no-such-name.invalid/v1", "the host `no-such-name.invalid` is unknown"),
         ("https://127.0.0.1:{port}/v1", "no secure connection to `127.0.0.1`"),
         ("nonsense", "the address cannot be used"),
     ],
@@ -397,22 +397,22 @@ def test_no_body_is_too_strange_to_be_told(body: bytes | str) -> None:
     told = error_in(raw)
     assert told is None or isinstance(told.message, str)
     assert len(excerpt(raw)) < 200
-    wire = Wire()
+    wire = WatchedRequest()
     wire.status, wire.body = 200, raw
-    assert isinstance(wire.told(ValueError("litellm's")), WireFailure)
+    assert isinstance(wire.error_behind(ValueError("litellm's")), WireFailure)
 
 
 def test_a_status_in_the_body_of_a_200_counts() -> None:
-    wire = Wire()
+    wire = WatchedRequest()
     wire.status, wire.body = 200, b'{"error": {"message": "slow down", "code": 429}}'
-    told = wire.told(ValueError())
+    told = wire.error_behind(ValueError())
     assert is_transient(told)
     assert getattr(told, "status_code", None) == 429
 
 
 def test_an_error_before_anything_was_sent_is_litellms_own() -> None:
     problem = ValueError("no such provider")
-    assert Wire().told(problem) is problem
+    assert WatchedRequest().error_behind(problem) is problem
 
 
 def test_a_fix_never_shows_what_the_server_said() -> None:

@@ -261,7 +261,7 @@ REFUSED: list[tuple[str, Step, str, str]] = [
     ("name", refuse(404, "no such model"), "status 404: no such model", "check the model's name and `base_url`"),
     ("parameter", refuse(400, "no `top_q`"), "status 400: no `top_q`", "check the model's parameters"),
     ("account", refuse(402, "pay"), "status 402: pay", "the provider's account is used up"),
-    ("moved", redirect("/elsewhere"), "leads elsewhere", "if the model is there"),
+    ("moved", redirect("/elsewhere"), "redirects to", "if the model is there"),
     ("a page", answer(200, "<html>Welcome</html>", "text/html"), "`Welcome`", "check `base_url`"),
 ]
 
@@ -409,7 +409,7 @@ def test_one_role_is_tried_with_its_model_and_its_tokens() -> None:
     ("plan", "words"),
     [
         (lambda: plan_of(model(key_env="NOT_SET")), "`NOT_SET` is not set"),
-        (lambda: plan_of(model(name="hosted_vllm/x", base_url=None)), "nobody says where its server is"),
+        (lambda: plan_of(model(name="hosted_vllm/x", base_url=None)), "has no server address"),
     ],
 )
 def test_what_needs_no_socket_is_checked_without_one(plan: Callable[[], Plan], words: str) -> None:

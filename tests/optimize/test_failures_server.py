@@ -166,7 +166,7 @@ def test_thirty_percent_that_fail_for_good_stop_the_run_with_a_message_that_says
     ("way", "kind", "words"),
     [
         ("503", "transport", r": status 503: the server is overloaded, 2 attempts$"),
-        ("drop", "transport", r": the connection ended before a whole reply came, 2 attempts$"),
+        ("drop", "transport", r": the connection closed before the reply was complete, 2 attempts$"),
         ("empty", "empty", r"the reply contains no text"),
         ("cut", "cut", r"the reply was cut at its limit, after 9 tokens$"),
     ],

@@ -1,9 +1,9 @@
 """litellm: the only file that imports, patches or reads it. `tests/models/test_litellm_surface.py` lists what it uses.
 
-litellm is imported late, since that takes seconds, and kept from telemetry, downloads and log output. It turns a reset,
-a page of HTML and a bad certificate into one error with an invented status, follows redirects with the key in their
-headers, sends a request again by itself, and reads a reply of any length. So each request of an attempt is watched at
-the one place through which all of litellm's async providers send.
+litellm is imported late, since that takes seconds, without telemetry, downloads and log output. It turns a reset, a
+page of HTML and a bad certificate into one error with an invented status, follows redirects with the key in their
+headers, resends requests by itself, and reads a reply of any length. So each request of an attempt is watched in the
+transport of all of litellm's async providers.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -44,7 +45,7 @@ from skillc.models.failures import OFFLINE, WireFailure
 from skillc.plan.schema import ModelPlan
 from skillc.text import shown
 
-# The variables from which litellm takes a provider's address, where they are not named after the provider.
+# The variables of a provider's address, where litellm does not name them after the provider.
 _ADDRESSES = {
     "anthropic": ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL"),
     "bedrock": ("AWS_BEDROCK_RUNTIME_ENDPOINT",),
@@ -57,7 +58,7 @@ _ADDRESSES = {
 _PRICES = "model_prices_and_context_window_backup.json"
 _PROVIDERS = ("types/utils.py", "LlmProviders")
 
-# The longest reply of a model, thought and log-probabilities included, is a few MiB of JSON.
+# The longest reply of a model, with reasoning and log-probabilities, is a few MiB of JSON.
 MOST_BYTES = 32 * 1024 * 1024
 _REDIRECTS = range(300, 400)
 _ERRORS = frozenset(str(status) for status in range(400, 600))
@@ -66,51 +67,51 @@ _TAG = re.compile(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.DOTALL 
 
 
 async def send(arguments: Mapping[str, Any]) -> Any:
-    """One attempt through litellm: one request, which takes `timeout` seconds at most, all in all.
+    """Send one request through litellm, within `timeout` seconds in total.
 
     Raises:
-        WireFailure: what it met on the wire.
-        Exception: litellm's own, where nothing was sent or the provider uses another transport.
+        WireFailure: the request failed on the wire.
+        Exception: litellm's own, if nothing was sent or the provider uses another transport.
     """
     litellm = load_litellm()
     seconds = arguments.get("timeout")
-    address, authorization = _signed(arguments.get("api_base"))
+    address, authorization = _split_credentials(arguments.get("api_base"))
     if authorization is not None:
         arguments = {**arguments, "api_base": address}
-    with watched(authorization) as met:
+    with watched(authorization) as request:
         try:
-            # The timeout of an HTTP client is that of each read: a reply that drips in is never late.
+            # The timeout of an HTTP client holds for each read: a reply that drips in is never late.
             async with asyncio.timeout(seconds):
                 return await litellm.acompletion(**arguments, num_retries=0, max_retries=0)
         except TimeoutError:
-            raise WireFailure("late", f"no whole reply within {seconds:g} s") from None
+            raise WireFailure("late", f"no complete reply within {seconds:g} s") from None
         except Exception as problem:
-            raise met.told(problem) from problem
+            raise request.error_behind(problem) from problem
 
 
-def _signed(address: str | None) -> tuple[str | None, str | None]:
+def _split_credentials(address: str | None) -> tuple[str | None, str | None]:
     """Move user and password from an address, which libraries would log, into a header."""
     scheme, found, rest = (address or "").partition("://")
-    signs, at, _ = rest.partition("/")[0].rpartition("@")
+    user, at, _ = rest.partition("/")[0].rpartition("@")
     if not (found and at):
         return address, None
-    token = base64.b64encode(unquote_to_bytes(signs if ":" in signs else f"{signs}:")).decode()
-    return f"{scheme}://{rest[len(signs) + 1 :]}", f"Basic {token}"
+    token = base64.b64encode(unquote_to_bytes(user if ":" in user else f"{user}:")).decode()
+    return f"{scheme}://{rest[len(user) + 1 :]}", f"Basic {token}"
 
 
 def _connect(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[Endpoint, Transport]:
-    """The endpoint of any model. A key of a provider's own address is never sent to an address from the program."""
+    """Return the endpoint of any model. A provider's standard key is never sent to an address from the program."""
     provider = model.provider
     url = declared_url(model, environ)
     if url is None:
-        # litellm would read these by itself; what it reads has to be in the cache key.
+        # litellm would read these by itself, but the address has to be in the cache key.
         names = _ADDRESSES.get(provider, (f"{provider.upper()}_API_BASE",))
         url = next((environ[name] for name in names if environ.get(name)), None)
     if url is None and provider in VLLM_PROVIDERS:
         raise SkillcError(
-            f"model `{model.role}` is `{model.model}`, and nobody says where its server is",
-            hint='add `base_url = "http://localhost:8000/v1"` to its block, or `serve = vllm {}`, with which skillc '
-            f"starts one, or {OFFLINE}",
+            f"model `{model.role}` (`{model.model}`) has no server address",
+            hint='add `base_url = "http://localhost:8000/v1"` to its block, or `serve = vllm {}` to have skillc start a '
+            f"server, or {OFFLINE}",
         )
     declared = model.base_url is not None or model.base_url_env is not None
     key_env = model.key_env or (None if declared else KEY_VARIABLES.get(provider))
@@ -122,7 +123,7 @@ def _connect(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[
 
 
 def quiet() -> None:
-    """Keep litellm from downloading its price list; takes effect before litellm is imported."""
+    """Keep litellm from downloading its price list; call it before litellm is imported."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     os.environ.setdefault("LITELLM_LOG", "ERROR")
 
@@ -132,7 +133,7 @@ def load_litellm() -> Any:
     """Import litellm without telemetry or log output, and watch its requests."""
     quiet()
     warnings.filterwarnings("ignore", message="Item '.*' on TypedDict class .*ReadOnly")
-    # Left behind by a call that is cancelled while litellm prepares it.
+    # From calls that are cancelled while litellm prepares them.
     warnings.filterwarnings("ignore", message="coroutine '.*completion' was never awaited", category=RuntimeWarning)
     import litellm
     import openai.resources.chat  # noqa: F401 - litellm would import it at its first call
@@ -149,7 +150,7 @@ def load_litellm() -> Any:
 
 @cache
 def price_list() -> dict[str, dict[str, Any]]:
-    """Litellm's prices by model, from its data file; empty where it cannot be read."""
+    """Return litellm's prices by model from its data file; empty if it cannot be read."""
     with suppress(OSError, ValueError):
         table: dict[str, dict[str, Any]] = json.loads(_file(_PRICES).read_text(encoding="utf-8"))
         return table
@@ -158,7 +159,7 @@ def price_list() -> dict[str, dict[str, Any]]:
 
 @cache
 def litellm_providers() -> frozenset[str]:
-    """The providers that litellm knows; parsed from the enum in its source unless litellm is loaded."""
+    """Return the providers that litellm knows, parsed from its source unless it is loaded."""
     path, name = _PROVIDERS
     if "litellm" not in sys.modules:
         with suppress(OSError, SyntaxError):
@@ -172,11 +173,7 @@ def litellm_providers() -> frozenset[str]:
 
 
 def _file(path: str) -> Path:
-    """A file of the installed litellm.
-
-    Raises:
-        FileNotFoundError: litellm is not installed.
-    """
+    """The path of a file of the installed litellm."""
     found = find_spec("litellm")
     for home in (found.submodule_search_locations or ()) if found else ():
         return Path(home) / path
@@ -186,37 +183,32 @@ def _file(path: str) -> Path:
 # ---- watching requests ----
 
 
-class Told(NamedTuple):
-    """An error in a provider's words; `code` is empty without one."""
+class ProviderError(NamedTuple):
+    """An error as the provider describes it; `code` is empty without one."""
 
     message: str
     code: str
 
 
-class Wire:
-    """The last request of an attempt: its answer or failure.
-
-    Args:
-        authorization: a header that takes the place of the provider's own, for an address with user and password.
+@dataclass(slots=True)
+class WatchedRequest:
+    """The last request of an attempt with its response or failure.
 
     Attributes:
-        status: of the answer, None where none came.
-        headers: likewise, names in lower case.
-        body: likewise, whole.
+        authorization: header for an address with user and password, in place of the provider's.
+        status: of the response, if any.
+        headers: names in lower case.
         failure: how the request failed; no further one is sent.
     """
 
-    __slots__ = ("authorization", "body", "failure", "headers", "status")
+    authorization: str | None = None
+    status: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    failure: Exception | None = None
 
-    def __init__(self, authorization: str | None = None) -> None:
-        self.authorization = authorization
-        self.status: int | None = None
-        self.headers: Mapping[str, str] = {}
-        self.body = b""
-        self.failure: Exception | None = None
-
-    def told(self, problem: Exception) -> Exception:
-        """The error behind one of litellm's; litellm's where nothing was sent."""
+    def error_behind(self, problem: Exception) -> Exception:
+        """Return the error behind one of litellm's, or litellm's if nothing was sent."""
         if isinstance(self.failure, WireFailure):
             return self.failure
         if self.status is None:
@@ -225,57 +217,59 @@ class Wire:
         if self.status < _REDIRECTS.start:
             status = int(found.code) if found is not None and found.code in _ERRORS else None
             if found is None or status is None:
-                what = f"an error in place of a reply: {found.message}" if found else excerpt(self.body)
-                return WireFailure("malformed", f"what came is no reply in the provider's format: {what}", name=name)
+                what = f"an error: {found.message}" if found else excerpt(self.body)
+                return WireFailure(
+                    "malformed", f"the response is not a reply in the provider's format: {what}", name=name
+                )
             return WireFailure("refused", found.message, status=status, code=found.code, name=name)
         message, code = found or (excerpt(self.body), "")
         return WireFailure("refused", message or name, status=self.status, headers=self.headers, code=code, name=name)
 
 
-_WIRE: ContextVar[Wire | None] = ContextVar("skillc_wire", default=None)
+_REQUEST: ContextVar[WatchedRequest | None] = ContextVar("skillc_request", default=None)
 _USERS: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
 _USED: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakSet[Any]] = WeakKeyDictionary()
 
 
 @contextmanager
-def watched(authorization: str | None = None) -> Iterator[Wire]:
-    """Watch the requests that are sent inside; travels with the context, tasks included."""
-    wire = Wire(authorization)
-    token = _WIRE.set(wire)
+def watched(authorization: str | None = None) -> Iterator[WatchedRequest]:
+    """Watch the requests sent inside; travels with the context, tasks included."""
+    request = WatchedRequest(authorization)
+    token = _REQUEST.set(request)
     try:
-        yield wire
+        yield request
     finally:
-        _WIRE.reset(token)
+        _REQUEST.reset(token)
 
 
 def watch(transport: Any) -> None:
-    """Patch a class of httpx transports to pass watched requests through here; others are unchanged."""
+    """Patch a class of httpx transports so that watched requests pass through here."""
     original = transport.handle_async_request
     if getattr(original, "watched", False):
         return
 
     async def handle(self: Any, request: Any) -> Any:
-        wire = _WIRE.get()
-        if wire is None:
+        watching = _REQUEST.get()
+        if watching is None:
             return await original(self, request)
-        if wire.failure is not None:
-            # litellm sends a request again over a new connection: one without a reservation.
-            raise wire.failure
-        if wire.authorization is not None:
-            request.headers["authorization"] = wire.authorization
+        if watching.failure is not None:
+            # litellm resends a request over a new connection, without a reservation.
+            raise watching.failure
+        if watching.authorization is not None:
+            request.headers["authorization"] = watching.authorization
         _USED.setdefault(asyncio.get_running_loop(), WeakSet()).add(self)
         try:
-            return await _answer(wire, request, await original(self, request))
+            return await _read(watching, request, await original(self, request))
         except Exception as problem:
-            wire.failure = _failure(problem, str(request.url.host))
-            raise wire.failure from problem
+            watching.failure = _classify(problem, str(request.url.host))
+            raise watching.failure from problem
 
     handle.watched = True  # type: ignore[attr-defined]
     transport.handle_async_request = handle
 
 
 async def begin() -> None:
-    """Note a user of the running loop's connections, which `end` counts off again."""
+    """Count a user of the running loop's connections, until `end`."""
     loop = asyncio.get_running_loop()
     _USERS[loop] = _USERS.get(loop, 0) + 1
 
@@ -298,35 +292,31 @@ async def disconnect() -> None:
     await asyncio.sleep(0)
 
 
-async def _answer(wire: Wire, request: Any, response: Any) -> Any:
-    """The answer with its body read.
-
-    Raises:
-        WireFailure: it leads elsewhere, or does not end.
-    """
+async def _read(watching: WatchedRequest, request: Any, response: Any) -> Any:
+    """Read the body of a response, unless it redirects or is too long."""
     import httpx
 
-    wire.status = response.status_code
-    wire.headers = {name.lower(): value for name, value in response.headers.items()}
+    watching.status = response.status_code
+    watching.headers = {name.lower(): value for name, value in response.headers.items()}
     if response.status_code in _REDIRECTS:
         await response.aclose()
-        location = wire.headers.get("location")
+        location = watching.headers.get("location")
         if location is None:
-            raise WireFailure("malformed", f"what came is no reply: status {response.status_code}")
-        where = f"the address leads elsewhere, to `{_shown(request, location)}`"
+            raise WireFailure("malformed", f"the response is not a reply: status {response.status_code}")
+        where = f"the address redirects to `{_redirect_target(request, location)}`"
         raise WireFailure("redirected", where, status=response.status_code)
     body = bytearray()
     async for part in response.aiter_bytes():
         body += part
         if len(body) > MOST_BYTES:
             await response.aclose()
-            raise WireFailure("malformed", f"the reply does not end: it is longer than {MOST_BYTES >> 20} MiB")
-    wire.body = bytes(body)
+            raise WireFailure("malformed", f"the reply is longer than {MOST_BYTES >> 20} MiB")
+    watching.body = bytes(body)
     headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _NOT_PASSED_ON]
-    return httpx.Response(response.status_code, headers=headers, content=wire.body, request=request)
+    return httpx.Response(response.status_code, headers=headers, content=watching.body, request=request)
 
 
-def _failure(problem: Exception, host: str) -> WireFailure:
+def _classify(problem: Exception, host: str) -> WireFailure:
     """Classify an error of httpx, or of aiohttp under it."""
     import aiohttp
     import httpx
@@ -335,7 +325,7 @@ def _failure(problem: Exception, host: str) -> WireFailure:
         return problem
     cause = problem.__cause__
     if isinstance(cause, aiohttp.ClientConnectorDNSError):
-        return WireFailure("unreachable", f"the name `{host}` is not known")
+        return WireFailure("unreachable", f"the host `{host}` is unknown")
     if isinstance(cause, aiohttp.ClientSSLError):
         return WireFailure("unreachable", f"no secure connection to `{host}`: {_reason(cause)}")
     if isinstance(cause, aiohttp.ClientConnectorError):
@@ -343,16 +333,16 @@ def _failure(problem: Exception, host: str) -> WireFailure:
     if isinstance(problem, httpx.ConnectTimeout):
         return WireFailure("unreachable", f"no connection to `{host}`: it does not answer")
     if isinstance(problem, httpx.TimeoutException | TimeoutError):
-        return WireFailure("late", "no whole reply came in time")
+        return WireFailure("late", "no complete reply came in time")
     if isinstance(problem, httpx.DecodingError):
-        return WireFailure("malformed", "what came cannot be decoded")
+        return WireFailure("malformed", "the response cannot be decoded")
     if isinstance(problem, httpx.TransportError) and not isinstance(problem, httpx.UnsupportedProtocol):
-        return WireFailure("broken", "the connection ended before a whole reply came")
+        return WireFailure("broken", "the connection closed before the reply was complete")
     return WireFailure("unreachable", f"the address cannot be used: {problem}")
 
 
 def _reason(problem: BaseException) -> str:
-    """Why there is no connection, in the system's words."""
+    """The system's reason why there is no connection."""
     under = getattr(problem, "os_error", None)
     found = getattr(problem, "certificate_error", None) or under or problem
     if isinstance(under, ConnectionRefusedError) or "Connect call failed" in str(found):
@@ -360,8 +350,8 @@ def _reason(problem: BaseException) -> str:
     return str(getattr(found, "strerror", None) or found).lower().rstrip(".") or "it was closed at once"
 
 
-def error_in(body: bytes) -> Told | None:
-    """The error in a body as providers write it; None where there is none."""
+def error_in(body: bytes) -> ProviderError | None:
+    """Find the error in a body, in any form that providers use."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
@@ -380,16 +370,16 @@ def error_in(body: bytes) -> Told | None:
     )
     if not message and not isinstance(error, dict):
         return None
-    return Told(message if isinstance(message, str) else json.dumps(message), code)
+    return ProviderError(message if isinstance(message, str) else json.dumps(message), code)
 
 
 def excerpt(body: bytes) -> str:
-    """The beginning of a body as one line, without HTML tags."""
+    """Return the beginning of a body as one line, without HTML tags."""
     text = _TAG.sub(" ", body[:4096].decode("utf-8", "replace")).strip()
     return shown(text, 120) if text else "nothing"
 
 
-def _shown(request: Any, location: str) -> str:
+def _redirect_target(request: Any, location: str) -> str:
     """The target of a redirect, without user, password and query."""
     import httpx
 
