@@ -108,7 +108,7 @@ def test_values_are_short_and_stay_on_their_line(nursery, tmp_path):
         ("raise KeyboardInterrupt", "raised KeyboardInterrupt, at `own.py:4`"),
         ("raise __import__('asyncio').CancelledError", "raised CancelledError, at `own.py:4`"),
         ("helper.fails()", "raised RuntimeError: no no, at `helper.py:2`"),
-        ("return 17", "gave int `17`, where a text or a `skillc.Reply` is wanted, from the function at `own.py:3`"),
+        ("return 17", "returned int `17` instead of a text or a `skillc.Reply`, from the function at `own.py:3`"),
     ],
 )
 def test_a_backend_that_fails_is_named_with_the_row_that_it_was_asked(nursery, tmp_path, statement, said):

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc.language.commands import json_path
-from skillc.models.backends.command import NotPlain, prompt_text, system_text, user_text
+from skillc.models.backends.command import UnsupportedContent, prompt_text, system_text, user_text
 from skillc.models.backends.command_run import AnswerMissing, prepare, take
 from skillc.plan.schema import AnswerPlan
 
@@ -113,7 +113,7 @@ def test_a_file_counts_only_if_this_call_wrote_it(tmp_path: Path) -> None:
     (tmp_path / "last.txt").write_text(" one\n")
     assert take(answer, b"", tmp_path) == "one"
     prepare(answer, tmp_path)
-    with pytest.raises(AnswerMissing, match="an earlier one left"):
+    with pytest.raises(AnswerMissing, match="from an earlier call"):
         take(answer, b"", tmp_path)
     assert (tmp_path / "last.txt").read_text() == " one\n"
 
@@ -147,5 +147,5 @@ def test_more_messages_have_their_roles_over_them() -> None:
 
 
 def test_an_image_is_no_text() -> None:
-    with pytest.raises(NotPlain, match="image_url"):
+    with pytest.raises(UnsupportedContent, match="image_url"):
         prompt_text([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:"}}]}])

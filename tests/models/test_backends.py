@@ -211,7 +211,7 @@ def test_errors_of_ours_and_exits_are_messages(problem: BaseException, said: str
 @pytest.mark.parametrize("given", [None, 7, b"bytes", ["text"], Reply(text=None)])  # type: ignore[arg-type]
 def test_what_is_no_reply_at_all_is_said(given: Any) -> None:
     backend("mine")(lambda *_: given)
-    with pytest.raises(PermanentFailure, match="where a text or a `skillc"):
+    with pytest.raises(PermanentFailure, match="instead of a text or a `skillc"):
         ask()
 
 
@@ -356,7 +356,7 @@ def test_a_name_is_registered_once() -> None:
 
     assert backend("mine")(one) is one
     backend("mine")(one)  # a cell of a notebook that is run again
-    with pytest.raises(SkillcError, match="is there already"):
+    with pytest.raises(SkillcError, match="is already registered"):
         backend("mine")(two)
 
 

@@ -103,7 +103,7 @@ def test_a_declared_folder_is_used_and_stays(tmp_path: Path) -> None:
     assert ask(model, root=tmp_path).text == "kept"
     assert (tmp_path / "ws" / "note").exists()
     stale = failed(command("true", folder="ws", answer=answer), root=tmp_path)
-    assert (stale.kind, "earlier one" in stale.detail) == ("malformed", True)
+    assert (stale.kind, "earlier call" in stale.detail) == ("malformed", True)
 
 
 @given(
@@ -211,12 +211,12 @@ def counted(tmp_path: Path, script: str) -> tuple[str, Path]:
 @pytest.mark.parametrize(
     ("script", "kind", "runs", "said"),
     [
-        ("echo oh no >&2; exit 1", "transient", 3, "ended with status 1: oh no"),
-        ("echo half; exit 9", "transient", 3, "ended with status 9: half"),
-        ("kill -SEGV $$", "transient", 3, "was ended by SIGSEGV"),
-        ("sleep 60", "transient", 3, "no answer within 2 s"),
-        ("echo server down >&2", "empty", 1, "gave no text: server down"),
-        ('printf "\\377\\376"', "malformed", 3, "no UTF-8"),
+        ("echo oh no >&2; exit 1", "transient", 3, "exited with status 1: oh no"),
+        ("echo half; exit 9", "transient", 3, "exited with status 9: half"),
+        ("kill -SEGV $$", "transient", 3, "was killed by SIGSEGV"),
+        ("sleep 60", "transient", 3, "did not answer within 2 s"),
+        ("echo server down >&2", "empty", 1, "printed no text: server down"),
+        ('printf "\\377\\376"', "malformed", 3, "not UTF-8"),
         ("yes", "malformed", 3, "more than 16 MiB"),
     ],
 )
@@ -246,11 +246,11 @@ def test_garbage_where_json_was_declared_is_malformed() -> None:
 def test_a_command_that_is_not_there_is_said_before_the_first_call(tmp_path: Path) -> None:
     problem = refused(command("no-such-tool-at-all {prompt}"))
     assert isinstance(problem, PermanentFailure)
-    assert "`no-such-tool-at-all` is not there" in problem.message
+    assert "`no-such-tool-at-all` was not found" in problem.message
     (tmp_path / "tool").write_text("no program")
-    assert "can't be executed" in refused(command("./tool {prompt}"), root=tmp_path).message
+    assert "cannot be executed" in refused(command("./tool {prompt}"), root=tmp_path).message
     assert "chmod" in str(refused(command("./tool {prompt}"), root=tmp_path).hint)
-    assert "no folder `ws`" in refused(command("echo {prompt}", folder="ws"), root=tmp_path).message
+    assert "folder `ws` does not exist" in refused(command("echo {prompt}", folder="ws"), root=tmp_path).message
 
 
 def test_a_program_behind_the_command_that_is_not_there_is_permanent(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_a_program_behind_the_command_that_is_not_there_is_permanent(tmp_path: P
     assert len(file.read_text().splitlines()) == 1
     (tmp_path / "tool").write_text("\1\2")
     (tmp_path / "tool").chmod(0o755)
-    assert "can't be started" in refused(command("./tool {prompt}"), root=tmp_path).message
+    assert "cannot be started" in refused(command("./tool {prompt}"), root=tmp_path).message
 
 
 def test_a_script_beside_the_program_is_pointed_at(tmp_path: Path) -> None:
@@ -337,8 +337,8 @@ def test_offline_runs_no_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        (ModelPlan(role="target", model="exec/tool"), "none is declared"),
-        (command("echo {prompt}", name="mine/tool"), "models of the provider `exec`"),
+        (ModelPlan(role="target", model="exec/tool"), "declares no command"),
+        (command("echo {prompt}", name="mine/tool"), "its provider is not `exec`"),
     ],
 )
 def test_a_name_and_a_command_belong_together(model: ModelPlan, said: str) -> None:

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from skillc.models import guard
-from skillc.models.backends.command_run import Ended, run
+from skillc.models.backends.command_run import CommandResult, run
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
 
-def sh(script: str, *, stdin: bytes | None = None, timeout: float = 20, **options: Any) -> Ended:
+def sh(script: str, *, stdin: bytes | None = None, timeout: float = 20, **options: Any) -> CommandResult:
     words = ["sh", "-c", script]
     return asyncio.run(
         run(words, folder=Path("/"), environment=ENVIRONMENT, stdin=stdin, timeout=timeout, **options),
@@ -66,7 +66,7 @@ def test_a_command_need_not_read_what_it_is_given() -> None:
 
 def test_output_has_a_bound_and_standard_error_keeps_its_end() -> None:
     ended = sh("yes", most=10_000, grace=0.1)
-    assert (ended.why, len(ended.stdout)) == ("much", 10_000)
+    assert (ended.why, len(ended.stdout)) == ("output", 10_000)
     assert sh("seq 100000 >&2; echo last >&2").stderr.endswith(b"100000\nlast\n")
 
 
@@ -120,7 +120,7 @@ def test_a_cancelled_command_is_gone_before_the_caller_goes_on() -> None:
 
 
 def test_many_commands_at_once_get_their_own_output() -> None:
-    async def scenario() -> list[Ended]:
+    async def scenario() -> list[CommandResult]:
         each = [
             run(["sh", "-c", f"echo {i}"], folder=Path("/"), environment=ENVIRONMENT, stdin=None, timeout=60)
             for i in range(40)

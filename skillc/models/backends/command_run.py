@@ -1,4 +1,4 @@
-"""Runs one command in its own session, with bounded output, ends it with all that it started, and finds its answer."""
+"""One run of a command in its own session: bounded output, the end of all its processes, and its answer."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from skillc.json_values import as_text
 from skillc.models import guard
@@ -18,26 +18,27 @@ from skillc.models.guard import GUARD, MARK
 from skillc.plan.schema import AnswerPlan
 
 MOST_OUTPUT = 16 * 2**20
-"""Bytes of output that are read; a command that prints more is ended."""
+"""Bytes of output; a command that prints more is killed."""
 
 _TAIL = 4096
 _CHUNK = 65536
-# Seconds between looks at whether a command has ended, and for how long another process may hold its output open.
-_LOOK, _LINGER = 0.1, 0.5
+# Seconds between checks whether a command has ended, and that another process may hold its output open.
+_POLL, _LINGER = 0.1, 0.5
+
+_End = Literal["ended", "timeout", "output"]
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """A command that has ended, or was.
+class CommandResult:
+    """The result of a command.
 
     Attributes:
-        why: it `ended`, or was ended at the `timeout` or because it printed too `much`.
-        status: its exit status, negative for the signal that ended it.
-        stdout: all of its output.
+        why: it `ended`, or was killed at the `timeout` or because of too much `output`.
+        status: exit status, negative for the signal that killed it.
         stderr: the end of its standard error.
     """
 
-    why: Literal["ended", "timeout", "much"]
+    why: _End
     status: int
     stdout: bytes
     stderr: bytes
@@ -52,20 +53,20 @@ async def run(
     timeout: float,
     most: int = MOST_OUTPUT,
     grace: float = guard.GRACE,
-) -> Ended:
-    """Run a command to its end. Whatever ends the wait for it, nothing of it is left running.
+) -> CommandResult:
+    """Run a command; however the wait for it ends, none of its processes is left.
 
     Args:
         words: the program and its arguments.
         folder: the working folder.
-        environment: all variables that it is given.
-        stdin: what it reads; None is nothing.
-        timeout: in seconds.
+        environment: all variables of the command.
+        stdin: its standard input, None for none.
+        timeout: seconds.
         most: bytes of output that it may print.
         grace: seconds between SIGTERM and SIGKILL.
 
     Raises:
-        OSError: it could not be started.
+        OSError: it cannot be started.
     """
     mark = GUARD.mark()
     process = await asyncio.create_subprocess_exec(
@@ -78,47 +79,47 @@ async def run(
         start_new_session=True,
     )
     out, err = bytearray(), bytearray()
-    why: Literal["ended", "timeout", "much"] = "ended"
-    cut = True
+    why: _End = "ended"
+    killed = True
     try:
         GUARD.watch(process.pid, mark)
         async with asyncio.timeout(timeout):
             await _talk(process, stdin, out, err, most)
-        cut = False
+        killed = False
     except TimeoutError:
         why = "timeout"
-    except _TooMuch:
-        why = "much"
+    except _OutputTooLarge:
+        why = "output"
     finally:
-        await _surely(_end(process, mark if cut else "", grace))
-    return Ended(why, process.returncode if process.returncode is not None else -1, bytes(out), bytes(err))
+        await _uncancelled(_end(process, mark if killed else "", grace))
+    return CommandResult(why, process.returncode if process.returncode is not None else -1, bytes(out), bytes(err))
 
 
-class _TooMuch(Exception):  # noqa: N818
-    """More output than is read."""
+class _OutputTooLarge(Exception):  # noqa: N818
+    pass
 
 
 async def _talk(
     process: asyncio.subprocess.Process, stdin: bytes | None, out: bytearray, err: bytearray, most: int
 ) -> None:
     """Feed and read the command until it ends; do not wait for others that hold its output open."""
-    gone = asyncio.create_task(_outlived(process))
-    talk = {
+    ended = asyncio.create_task(_ended(process))
+    pipes = {
         asyncio.create_task(each) for each in (_read(process, out, most), _tail(process, err), _feed(process, stdin))
     }
-    everything = {gone, *talk}
+    tasks = {ended, *pipes}
     try:
-        while talk and not gone.done():
-            done, _ = await asyncio.wait({gone, *talk}, return_when=asyncio.FIRST_COMPLETED)
-            for task in done & talk:
+        while pipes and not ended.done():
+            done, _ = await asyncio.wait({ended, *pipes}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done & pipes:
                 task.result()
-            talk -= done
-        if not talk:
+            pipes -= done
+        if not pipes:
             await process.wait()
     finally:
-        for task in everything:
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*everything, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _read(process: asyncio.subprocess.Process, out: bytearray, most: int) -> None:
@@ -126,7 +127,7 @@ async def _read(process: asyncio.subprocess.Process, out: bytearray, most: int) 
     while chunk := await process.stdout.read(_CHUNK):
         out += chunk[: most - len(out)]
         if len(out) >= most:
-            raise _TooMuch
+            raise _OutputTooLarge
 
 
 async def _tail(process: asyncio.subprocess.Process, err: bytearray) -> None:
@@ -139,32 +140,32 @@ async def _tail(process: asyncio.subprocess.Process, err: bytearray) -> None:
 async def _feed(process: asyncio.subprocess.Process, stdin: bytes | None) -> None:
     if process.stdin is None or stdin is None:
         return
-    # A command need not read what it is given.
+    # A command need not read its input.
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         process.stdin.write(stdin)
         await process.stdin.drain()
     process.stdin.close()
 
 
-async def _outlived(process: asyncio.subprocess.Process) -> None:
+async def _ended(process: asyncio.subprocess.Process) -> None:
     while process.returncode is None:
-        await asyncio.sleep(_LOOK)
+        await asyncio.sleep(_POLL)
     await asyncio.sleep(_LINGER)
 
 
 async def _end(process: asyncio.subprocess.Process, mark: str, grace: float) -> None:
-    """End what is left of the command; by its mark too, unless it ended normally."""
+    """End all processes of the command; by its mark too, unless it ended normally."""
     for step in guard.ending({process.pid}, mark, grace) if mark or guard.is_there(process.pid) else ():
         await asyncio.sleep(step)
     GUARD.forget(process.pid)
     while process.returncode is None:
         await asyncio.sleep(0.01)
-    # The pipes may be held open by what has left the command; here they are not needed any more.
+    # A process that has left the command may hold the pipes open.
     process._transport.close()  # type: ignore[attr-defined]
 
 
-async def _surely(work: Coroutine[None, None, None]) -> None:
-    """Do the work to its end, however often this task is cancelled meanwhile."""
+async def _uncancelled(work: Coroutine[None, None, None]) -> None:
+    """Finish the work even if this task is cancelled meanwhile."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -178,11 +179,11 @@ async def _surely(work: Coroutine[None, None, None]) -> None:
 
 
 class AnswerMissing(ValueError):  # noqa: N818
-    """The output of a command has no answer in the declared place: it is malformed."""
+    """The output of a command has no answer in the declared place, so it is malformed."""
 
 
 def prepare(answer: AnswerPlan, folder: Path) -> None:
-    """Make sure that a file of an earlier call is not taken for this one's: its time is set to the epoch.
+    """Date the answer's file of an earlier call to the epoch, so that it is not read as this call's.
 
     Raises:
         OSError: the file belongs to another user.
@@ -192,64 +193,43 @@ def prepare(answer: AnswerPlan, folder: Path) -> None:
 
 
 def take(answer: AnswerPlan, output: bytes, folder: Path) -> str:
-    """The answer, without the blanks around it; empty where the command printed nothing.
-
-    Args:
-        answer: where it is.
-        output: all that the command printed.
-        folder: the working folder.
+    """Return the answer, stripped; empty if the command printed nothing.
 
     Raises:
-        AnswerMissing: it is not there, or no UTF-8.
+        AnswerMissing: it is not in the declared place, or not UTF-8.
     """
     if answer.kind == "file":
-        return _decoded(_file(folder, answer.text), f"the file `{answer.text}`").strip()
-    text = _decoded(output, "the output").strip()
+        return _decode(_read_file(folder, answer.text), f"the file `{answer.text}`").strip()
+    text = _decode(output, "the output").strip()
     return _READERS[answer.kind](answer, text).strip() if text else ""
 
 
-def _decoded(raw: bytes, what: str) -> str:
+def _decode(raw: bytes, what: str) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError as problem:
-        raise AnswerMissing(f"{what} is no UTF-8 at byte {problem.start}") from None
-
-
-def _stdout(answer: AnswerPlan, text: str) -> str:
-    return text
+        raise AnswerMissing(f"{what} is not UTF-8 at byte {problem.start}") from None
 
 
 def _json(answer: AnswerPlan, text: str) -> str:
-    """The text at the path of the output, or of the last line that has one there."""
-    for value in _values(text):
-        found = _at(value, answer.path)
-        if found is not None:
-            return as_text(found)
-    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in answer.path)
-    raise AnswerMissing(f"no JSON in the output has anything at `{path}`")
-
-
-def _values(text: str) -> Iterator[Any]:
+    """The value at the path in the output, or in the last line that has one there."""
     for part in (text, *reversed(text.splitlines())):
         try:
-            yield json.loads(part)
-        except (ValueError, RecursionError):
+            value = json.loads(part)
+            for step in answer.path:
+                value = value[step]
+        except (ValueError, RecursionError, KeyError, IndexError, TypeError):
             continue
-
-
-def _at(value: Any, path: tuple[str | int, ...]) -> Any:
-    for step in path:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return value
+        if value is not None:
+            return as_text(value)
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in answer.path)
+    raise AnswerMissing(f"no JSON in the output has a value at `{path}`")
 
 
 def _after(answer: AnswerPlan, text: str) -> str:
     _, found, rest = text.rpartition(answer.text)
     if not found:
-        raise AnswerMissing(f"the output does not hold `{answer.text}`")
+        raise AnswerMissing(f"the output does not contain `{answer.text}`")
     return rest
 
 
@@ -264,28 +244,23 @@ def _match(answer: AnswerPlan, text: str) -> str:
 
 
 _READERS: Mapping[str, Callable[[AnswerPlan, str], str]] = {
-    "stdout": _stdout,
+    "stdout": lambda answer, text: text,
     "json": _json,
     "after": _after,
     "match": _match,
 }
 
 
-def _file(folder: Path, name: str) -> bytes:
-    """The file's content, if this call wrote it.
-
-    Raises:
-        AnswerMissing: it did not, or the file is outside the folder, or too large.
-    """
+def _read_file(folder: Path, name: str) -> bytes:
     path = folder / name
     try:
         if not path.resolve().is_relative_to(folder.resolve()) or not path.is_file():
             raise AnswerMissing(f"the command wrote no file `{name}` into its working folder")
-        about = path.stat()
-        if about.st_mtime_ns == 0:
-            raise AnswerMissing(f"the command did not write the file `{name}`, which an earlier one left")
-        if about.st_size > MOST_OUTPUT:
-            raise AnswerMissing(f"the file `{name}` has {about.st_size:,} bytes")
+        stat = path.stat()
+        if stat.st_mtime_ns == 0:
+            raise AnswerMissing(f"the command did not write the file `{name}`; it is from an earlier call")
+        if stat.st_size > MOST_OUTPUT:
+            raise AnswerMissing(f"the file `{name}` is too large: {stat.st_size:,} bytes")
         return path.read_bytes()
     except OSError as problem:
-        raise AnswerMissing(f"the file `{name}` can't be read: {problem.strerror}") from None
+        raise AnswerMissing(f"the file `{name}` cannot be read: {problem.strerror}") from None

@@ -1,6 +1,6 @@
-"""Functions of the user's that answer for a model.
+"""The user's functions that answer for a model.
 
-A function is found by the program, `backend = python("module:function")`, else by the provider's name: registered with
+The program names a function, `backend = python("module:function")`, or its provider does: registered with
 `@skillc.backend("name")`, or by an installed package in the entry-point group `skillc.backends`.
 """
 
@@ -51,55 +51,53 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class BackendFunction:
     """A function with a name for messages and the digest of its source."""
 
     function: Callable[..., Any]
-    shown: str
+    name: str
     source: str
 
 
-class Function:
-    """The transport of a role that a function answers for."""
+@dataclass(frozen=True, slots=True)
+class FunctionTransport:
+    """Sends the attempts of a role to a function."""
 
-    def __init__(self, model: ModelPlan, endpoint: Endpoint, found: Found) -> None:
-        self._model = model
-        self._endpoint = endpoint
-        self._backend = found
+    model: ModelPlan
+    endpoint: Endpoint
+    backend: BackendFunction
 
     async def __call__(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """One attempt; the reply in the chat format.
+        """Call the function once and return the reply in the chat format.
 
         Raises:
             PermanentFailure: the function failed in a way that no retry fixes.
-            Exception: what it raised, where a retry may help or the error is meant for the user.
+            Exception: the function's own, if a retry may help or it is meant for the user.
         """
         seconds = float(arguments["timeout"])
         sent = copy.deepcopy({name: value for name, value in arguments.items() if name not in ("model", "messages")})
         messages = copy.deepcopy(list(arguments["messages"]))
         try:
             async with asyncio.timeout(seconds):
-                given = await _called(self._backend.function, messages, self._model.bare_name, sent)
+                returned = await _call(self.backend.function, messages, self.model.bare_name, sent)
         except TimeoutError as problem:
             raise TimeoutError(str(problem) or f"no answer within {seconds:g} s") from None
-        except (SkillcError, CallFailed):
-            raise
-        except asyncio.CancelledError:
+        except (SkillcError, CallFailed, asyncio.CancelledError):
             raise
         except BaseException as problem:
-            problem = problem.problem if isinstance(problem, _Left) else problem
+            problem = problem.problem if isinstance(problem, _ThreadExit) else problem
             if isinstance(problem, GeneratorExit) or not raised_by_user_code(problem):
                 raise
             if isinstance(problem, Exception) and (
                 is_transient(problem) or is_malformed(problem) or is_refusal(problem)
             ):
                 raise
-            raise self._failure(f"raised {describe_exception(problem, function=self._backend.function)}") from None
-        return self._chat(given)
+            raise self._failure(f"raised {describe_exception(problem, function=self.backend.function)}") from None
+        return self._chat(returned)
 
-    def _chat(self, given: Any) -> dict[str, Any]:
-        """The result of a function in the chat format."""
-        reply = Reply(given) if isinstance(given, str) else given
+    def _chat(self, returned: Any) -> dict[str, Any]:
+        """Convert the result of the function into the chat format."""
+        reply = Reply(returned) if isinstance(returned, str) else returned
         dump = getattr(reply, "model_dump", None)
         if isinstance(text := getattr(reply, "text", None), str):
             message: dict[str, Any] = {"role": "assistant", "content": well_formed(text)}
@@ -113,59 +111,55 @@ class Function:
         data = dump() if callable(dump) else reply
         if isinstance(data, Mapping) and "choices" in data:
             return dict(data)
-        place = defined_at(self._backend.function)
+        place = defined_at(self.backend.function)
         raise self._failure(
-            f"gave {type(given).__name__} `{str(given)[:80]}`, where a text or a `skillc.Reply` is wanted"
+            f"returned {type(returned).__name__} `{str(returned)[:80]}` instead of a text or a `skillc.Reply`"
             + (f", from the function at `{place}`" if place else "")
         )
 
     def _failure(self, what: str) -> BackendFailed:
-        model = self._model
-        message = f"model `{model.role}` (`{model.model}`): the backend `{self._backend.shown}` {what}"
-        return BackendFailed(
-            scrub(message, self._endpoint.secrets),
-            hint=FIXES["backend"],
-        )
+        message = f"model `{self.model.role}` (`{self.model.model}`): the backend `{self.backend.name}` {what}"
+        return BackendFailed(scrub(message, self.endpoint.secrets), hint=FIXES["backend"])
 
 
-async def _called(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a coroutine function on this loop, any other on a thread."""
+async def _call(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a coroutine function on this loop, another function on a thread."""
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
         return await function(*arguments)
-    given = await _on_thread(function, *arguments)
-    return await given if inspect.isawaitable(given) else given
+    returned = await _on_thread(function, *arguments)
+    return await returned if inspect.isawaitable(returned) else returned
 
 
 async def _on_thread(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call on a new thread: one that hangs blocks neither other calls nor the end of the process."""
+    """Call on a new thread, so that a hanging function blocks neither other calls nor the end of the process."""
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
     context = contextvars.copy_context()
 
-    def settle(found: tuple[Any, BaseException | None]) -> None:
+    def settle(result: tuple[Any, BaseException | None]) -> None:
         if not outcome.done():
-            outcome.set_result(found)
+            outcome.set_result(result)
 
     def work() -> None:
         try:
-            found: tuple[Any, BaseException | None] = (context.run(function, *arguments), None)
+            result: tuple[Any, BaseException | None] = (context.run(function, *arguments), None)
         except BaseException as problem:
-            found = (None, problem)
+            result = (None, problem)
         with suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(settle, found)
+            loop.call_soon_threadsafe(settle, result)
 
     threading.Thread(target=work, name="skillc backend", daemon=True).start()
-    given, problem = await outcome
+    returned, problem = await outcome
     if problem is not None and not isinstance(problem, Exception):
-        # Raised here, it would end the event loop, or be taken for a cancelled task.
-        raise _Left(problem)
+        # Raised here, it would end the event loop, or be read as a cancelled task.
+        raise _ThreadExit(problem)
     if problem is not None:
         raise problem
-    return given
+    return returned
 
 
-class _Left(Exception):  # noqa: N818
-    """A function on a thread raised something other than an `Exception`, as `sys.exit` does."""
+class _ThreadExit(Exception):  # noqa: N818
+    """A function on a thread raised an exception that is no `Exception`, as `sys.exit` does."""
 
     def __init__(self, problem: BaseException) -> None:
         super().__init__(str(problem))
@@ -189,40 +183,38 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _PREFIX = "backend:"
-
-
 REGISTERED: dict[str, Callable[..., Any]] = {}
 
 
 def backend(name: str) -> Callable[[F], F]:
-    """Register a function that answers for the models `name/...`; the function itself stays as it is.
+    """Register a function that answers for the models `name/...`, and return it unchanged.
 
     It is called as `function(messages, model, parameters)`: the messages in the OpenAI chat format, the model's name
-    behind the slash, and what else is sent with the call, as litellm calls it (`max_tokens`, `temperature`, `tools`,
-    `timeout` in seconds, and `api_base` and `api_key` where the program declares them). It gives a text, a `Reply`, or
-    a reply in the OpenAI chat format. A coroutine function runs on the event loop, which it must not hold up; any other
-    on a thread of its own.
+    behind the slash, and the other arguments of the call under litellm's names (`max_tokens`, `temperature`, `tools`,
+    `timeout` in seconds, and `api_base` and `api_key` if the program declares them). It returns a text, a `Reply`, or a
+    reply in the OpenAI chat format. A coroutine function runs on the event loop, which it must not block; another
+    function runs on a thread.
 
-    A `TimeoutError` or a `ConnectionError`, or an error with an HTTP status of 429 or above 499, is tried again. A
-    `SkillcError` ends the run as it is, and so does any other exception, with its name and place.
+    A `TimeoutError` or a `ConnectionError`, or an error with an HTTP status of 429 or above 499, is retried. A
+    `SkillcError` ends the run unchanged, any other exception with its name and place.
 
     Args:
-        name: the provider in `provider/model`; none that litellm knows.
+        name: the provider in `provider/model`, unknown to litellm.
 
     Raises:
-        SkillcError: the name is taken, or none that a model can have.
+        SkillcError: the name is taken or invalid.
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        shown = name if isinstance(name, str) else getattr(name, "__name__", type(name).__name__)
-        raise SkillcError(f"`{shown}` is no name of a backend", hint='write `@skillc.backend("mine")`')
+        wrong = name if isinstance(name, str) else getattr(name, "__name__", type(name).__name__)
+        raise SkillcError(f"`{wrong}` is not a name for a backend", hint='write `@skillc.backend("mine")`')
     if name in (COMMANDS, RULEBOOK):
-        raise SkillcError(f"`{name}` is a provider of skillc's own", hint="choose another name")
+        raise SkillcError(f"`{name}` is a provider of skillc", hint="choose another name")
 
     def register(function: F) -> F:
         before = REGISTERED.get(name)
         if before is not None and _place(before) != _place(function):
             raise SkillcError(
-                f"a backend `{name}` is there already, `{_place(before)}`",
+                f"the backend `{name}` is already registered, by `{_place(before)}`",
                 hint=f"give `{_place(function)}` another name",
             )
         REGISTERED[name] = function
@@ -233,13 +225,13 @@ def backend(name: str) -> Callable[[F], F]:
 
 def _connect(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[Endpoint, Transport] | None:
     provider = model.provider
-    found = _found(model, provider, root)
+    found = _find(model, root)
     if found is None:
         return None
     if provider == RULEBOOK or provider in litellm_providers():
         raise SkillcError(
-            f"model `{model.role}` is `{model.model}`, and both litellm and the backend `{found.shown}` answer for "
-            f"`{provider}`",
+            f"both litellm and the backend `{found.name}` answer for `{provider}` in model `{model.role}` "
+            f"(`{model.model}`)",
             hint=f"give the backend another name, and the model the same: `mine/{model.bare_name}`",
         )
     url = declared_url(model, environ)
@@ -247,38 +239,37 @@ def _connect(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[
     endpoint = Endpoint(
         f"{_PREFIX}{provider}@{found.source[:16]}{at}", url, key_of(model, environ, model.key_env), model.key_env
     )
-    return endpoint, Function(model, endpoint, found)
+    return endpoint, FunctionTransport(model, endpoint, found)
 
 
 FUNCTION = Backend("function", _connect, users=True)
 
 
 def function_identities(endpoints: Mapping[str, Endpoint]) -> dict[str, str]:
-    """The identity of each function's source by role, for the name of a run."""
+    """Return the endpoints of functions by role, with the digest of their sources, for the identity of a run."""
     return {role: endpoint.id for role, endpoint in endpoints.items() if endpoint.id.startswith(_PREFIX)}
 
 
-# ---- finding the function -------------------------------------------------------------------------
-
-
-def _found(model: ModelPlan, provider: str, root: Path) -> Found | None:
+def _find(model: ModelPlan, root: Path) -> BackendFunction | None:
+    provider = model.provider
     if model.backend is not None:
         function = load_function(model.backend, root, "backend")
-        return Found(function, model.backend, source_digest(model.backend, function, root))
+        return BackendFunction(function, model.backend, source_digest(model.backend, function, root))
     installed = [_installed(entry) for entry in entry_points(group=GROUP, name=provider)]
     registered = REGISTERED.get(provider)
     if registered is not None and not any(each.function is registered for each in installed):
-        installed.append(Found(registered, _place(registered), source_digest(_place(registered), registered, root)))
+        place = _place(registered)
+        installed.append(BackendFunction(registered, place, source_digest(place, registered, root)))
     if len(installed) > 1:
-        names = listed([each.shown for each in installed], "and")
+        names = listed([each.name for each in installed], "and")
         raise SkillcError(
-            f"model `{model.role}` is `{model.model}`, and more than one backend is called `{provider}`: {names}",
-            hint='say which one: `backend = python("module:function")`',
+            f"more than one backend is called `{provider}` for model `{model.role}` (`{model.model}`): {names}",
+            hint='name one: `backend = python("module:function")`',
         )
     return installed[0] if installed else None
 
 
-def _installed(entry: EntryPoint) -> Found:
+def _installed(entry: EntryPoint) -> BackendFunction:
     package = entry.dist
     of = f"{package.name} {package.version}" if package is not None else "an installed package"
     try:
@@ -291,8 +282,8 @@ def _installed(entry: EntryPoint) -> Found:
             hint=f"it is `{entry.value}`",
         ) from problem
     if not callable(function):
-        raise SkillcError(f"the backend `{entry.name}` of {of} is no function: `{entry.value}`")
-    return Found(function, entry.value, source_digest(f"{of}: {entry.value}", function, Path()))
+        raise SkillcError(f"the backend `{entry.name}` of {of} is not a function: `{entry.value}`")
+    return BackendFunction(function, entry.value, source_digest(f"{of}: {entry.value}", function, Path()))
 
 
 def _place(function: Callable[..., Any]) -> str:
