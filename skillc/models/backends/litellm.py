@@ -110,8 +110,8 @@ def _connect(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[
     if url is None and provider in VLLM_PROVIDERS:
         raise SkillcError(
             f"model `{model.role}` (`{model.model}`) has no server address",
-            hint='add `base_url = "http://localhost:8000/v1"` to its block, or `serve = vllm {}` to have skillc start a '
-            f"server, or {OFFLINE}",
+            hint='add `base_url = "http://localhost:8000/v1"` to its block, or `serve = vllm {}` to have skillc '
+            f"start a server, or {OFFLINE}",
         )
     declared = model.base_url is not None or model.base_url_env is not None
     key_env = model.key_env or (None if declared else KEY_VARIABLES.get(provider))
