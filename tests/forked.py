@@ -1,7 +1,8 @@
 """`skillc` in forked processes: the libraries are imported once for a whole run of the tests, not for each command.
 
-A server imports them, listens on a socket and forks for each request. A command is a small program that hands its
-folder, environment, arguments and standard streams to that server, and ends with the status of the forked process.
+A server imports them, listens on a socket and forks for each request. A command is a small program that passes its
+folder, environment, arguments and standard streams to that server, forwards SIGINT and SIGTERM, and ends with the
+status of the forked process, which a SIGKILL of the command kills too.
 As a program: `serve SOCKET`, `skillc SOCKET [ARGUMENT ...]` and `python SOCKET SCRIPT [ARGUMENT ...]`.
 """
 
@@ -132,8 +133,11 @@ def _watch(asked):
     for stream in (*streams, 0, 1, 2):
         os.close(stream)
     ended = os.pidfd_open(child)
-    if ended not in select.select([asked, ended], [], [])[0]:
-        os.kill(child, signal.SIGKILL)
+    while ended not in select.select([asked, ended], [], [])[0]:
+        forwarded = asked.recv(1)
+        os.kill(child, forwarded[0] if forwarded else signal.SIGKILL)
+        if not forwarded:
+            break
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     try:
         asked.sendall(json.dumps(status).encode())
@@ -151,6 +155,8 @@ def _become(folder, environment, streams):
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
+    # A thread of the server held the lock of the old one when it forked.
+    sys.stdin = open(0, closefd=False)
     sys.path[:0] = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path]
     importlib.invalidate_caches()
 
@@ -162,6 +168,8 @@ def _ask(what, path, arguments):
         data = request.encode()
         sent = socket.send_fds(server, [data], [0, 1, 2])
         server.sendall(data[sent:])
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda number, _: server.send(bytes([number])))
         status = json.loads(server.recv(100))
     if status < 0:
         signal.signal(-status, signal.SIG_DFL)

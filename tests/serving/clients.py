@@ -6,8 +6,8 @@ import json
 import os
 import socket
 import subprocess
-import sys
 
+from forked import command
 from model_plans import model, plan_of
 
 from skillc.models.calls import Call, Message
@@ -61,15 +61,15 @@ def socket_on_loopback():
 
 
 HOLDS = """
-import asyncio, signal, sys
-# Whoever runs the tests in the background may have had them ignored.
+import asyncio, os, signal, sys
+# They may be ignored if the tests run in the background.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
-sys.path[:0] = [{models!r}]
 from model_plans import model, plan_of
 from skillc.models import client
 from skillc.models.serving import process
 process.GRACE = 0.3
+print(os.getpid(), flush=True)
 plan = plan_of(model(name="hosted_vllm/./models/tiny", base_url=None, serve={serve!r}), model("optimizer"))
 with client.Client(plan) as made:
     asyncio.run(made.servers.ready(made.roles["target"].endpoint.id))
@@ -77,32 +77,12 @@ with client.Client(plan) as made:
     sys.stdin.read()
 """
 
-
-@contextlib.contextmanager
-def holder(place, **serve):
-    """A process whose client has a server; it is over when its standard input closes."""
-    code = HOLDS.format(models=os.path.dirname(plan_of.__code__.co_filename), serve=serve)
-    made = subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=place.folder,
-    )
-    try:
-        yield made
-    finally:
-        made.kill()
-        made.communicate()
-
-
 USES = """
-import asyncio, sys
-sys.path[:0] = [{models!r}]
+import asyncio, os, sys
 from model_plans import model, plan_of
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
+print(os.getpid(), flush=True)
 plan = plan_of(model(name="hosted_vllm/./models/tiny", base_url=None, serve={serve!r}), model("optimizer"))
 async def ask(made, text):
     return await made.complete(Call("target", "rollout", (Message("user", text),)))
@@ -113,21 +93,34 @@ with Client(plan) as made:
 
 
 @contextlib.contextmanager
-def user(place, **serve):
-    """A process that asks its server once for each line of its standard input, and prints how it was served."""
-    code = USES.format(models=os.path.dirname(plan_of.__code__.co_filename), serve=serve)
-    with (place.folder / "user.txt").open("a") as errors:
+def forked_client(place, code, serve):
+    """A forked process that runs a script; it is killed at the end."""
+    script = place.folder / "script.py"
+    script.write_text(code.format(serve=serve))
+    with (place.folder / "script.txt").open("a") as errors:
         made = subprocess.Popen(
-            [sys.executable, "-c", code],
+            [*command("python"), str(script)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
             bufsize=1,
             cwd=place.folder,
+            env={**os.environ, "PYTHONPATH": os.path.dirname(plan_of.__code__.co_filename)},
         )
+    made.pid_of_client = int(made.stdout.readline())
     try:
         yield made
     finally:
         made.kill()
         made.communicate()
+
+
+def holder(place, **serve):
+    """A process whose client has a server; it ends when its standard input closes."""
+    return forked_client(place, HOLDS, serve)
+
+
+def user(place, **serve):
+    """A process that asks its server once for each line of its standard input, and prints how it was served."""
+    return forked_client(place, USES, serve)

@@ -5,9 +5,9 @@ import json
 import os
 import signal
 import subprocess
-import sys
 
 import pytest
+from forked import command
 from nursery import Nursery
 from places import SERVED, Place, laid_out, wait
 
@@ -107,7 +107,7 @@ def test_ctrl_c_while_the_server_starts_ends_both(nursery, place):
 def serving(place, *arguments):
     """`skillc serve` in the foreground."""
     made = subprocess.Popen(
-        [sys.executable, "-m", "skillc", "serve", "things.skill", *arguments],
+        [*command(), "serve", "things.skill", *arguments],
         cwd=place.folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -4,10 +4,10 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 
 import pytest
 from clients import ask, client, stop_all, user
+from forked import command
 from places import wait
 
 from skillc.models.serving.process import new_log
@@ -23,7 +23,7 @@ def serving(place):
     """`skillc serve`, when its server answers."""
     with (place.folder / "serve.txt").open("a") as errors:
         made = subprocess.Popen(
-            [sys.executable, "-m", "skillc", "serve", "things.skill"],
+            [*command(), "serve", "things.skill"],
             cwd=place.folder,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -77,7 +77,7 @@ def test_serve_restarts_its_server_for_all_users(place):
 
 
 def test_a_user_that_comes_while_serve_restarts_waits_for_it(place, monkeypatch):
-    monkeypatch.setenv("FAKE_SLOW_AGAIN", "3")
+    monkeypatch.setenv("FAKE_SLOW_AGAIN", "2")
     place.program()
     with serving(place), user(place, max_len=4096) as late:
         kill_server(place)
@@ -102,7 +102,7 @@ def test_one_user_restarts_a_kept_server_and_the_others_wait(place, monkeypatch)
 
 
 def test_serve_is_killed_while_it_restarts_and_one_user_takes_over(place, monkeypatch):
-    monkeypatch.setenv("FAKE_SLOW_AGAIN", "3")
+    monkeypatch.setenv("FAKE_SLOW_AGAIN", "2")
     place.program()
     with serving(place) as keeper, user(place, max_len=4096) as one, user(place, max_len=4096) as other:
         say(one, other)
@@ -120,7 +120,7 @@ def test_serve_is_killed_while_it_restarts_and_one_user_takes_over(place, monkey
 
 
 def test_a_restarter_that_is_killed_leaves_no_server_and_the_next_user_restarts(place, monkeypatch):
-    monkeypatch.setenv("FAKE_SLOW_AGAIN", "3")
+    monkeypatch.setenv("FAKE_SLOW_AGAIN", "2")
     with user(place, keep=True) as one, user(place, keep=True) as other:
         say(one, other)
         hear(one, other)
