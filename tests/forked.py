@@ -156,7 +156,7 @@ def _become(folder, environment, streams):
         os.dup2(stream, number)
         os.close(stream)
     # A thread of the server held the lock of the old one when it forked.
-    sys.stdin = open(0, closefd=False)
+    sys.stdin = os.fdopen(0, closefd=False)
     sys.path[:0] = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path]
     importlib.invalidate_caches()
 

@@ -66,7 +66,7 @@ def test_other_sentences_are_ignored(text: str) -> None:
 @pytest.mark.parametrize("text", ["Otherwise, answer a.", "By default answer a", "If no rule applies, answer a."])
 def test_defaults(text: str) -> None:
     (rule,) = read_rules(text)
-    assert rule.default
+    assert rule.is_default
     assert rule.answer == "a"
 
 
@@ -78,7 +78,7 @@ def test_a_field_is_looked_at_alone_and_it_means_any() -> None:
 
 def test_bullets_numbers_and_two_sentences_on_a_line() -> None:
     text = '# Rules\n- If it mentions "a. B", answer x. If it mentions "b", answer y.\n2. Otherwise, answer "z w".\n'
-    assert [(rule.answer, rule.line) for rule in read_rules(text)] == [("x", 1), ("y", 1), ("z w", 2)]
+    assert [rule.answer for rule in read_rules(text)] == ["x", "y", "z w"]
 
 
 @given(st.text())
@@ -112,8 +112,8 @@ def test_what_rulebook_writes_it_reads(signs: list[str], label: str) -> None:
     rule = read_sentence(rule_text("the_field", signs, label), ("the_field",))
     assert rule is not None
     assert rule.answer == label
-    assert [trigger for group in rule.groups for trigger in group.triggers] == [normal(sign) for sign in signs]
-    assert rule.groups[0].field == "the_field"
+    assert [trigger for group in rule.clauses for trigger in group.triggers] == [normal(sign) for sign in signs]
+    assert rule.clauses[0].field == "the_field"
 
 
 @pytest.mark.parametrize("label", ["tool", "italy", "asset", "within", "themed", "thistle", "assistant"])

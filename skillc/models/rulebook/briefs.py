@@ -1,4 +1,4 @@
-"""Reads an optimizer's prompt: the structure that `skillc/optimize/propose/prompts` write."""
+"""Read an optimizer's prompt as `skillc/optimize/propose/prompts` write it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from skillc.models.rulebook.sentences import Rule, read_rules, reads_majority
+from skillc.models.rulebook.sentences import DecisionRule, normal, read_rules, reads_majority
 
 _ESCAPED = re.compile(r"&((?:amp;)*)lt;")
 _RULE = re.compile(r"^\s*(?:[-*+]\s+)?\[([\w-]+)\]\s+(.*)$")
@@ -29,8 +29,8 @@ class SkillRule:
     """A rule of the skill as the optimizer sees it.
 
     Attributes:
-        read: what rulebook understands of it, None for nothing.
-        support: its evidence, where the prompt has it.
+        read: the rule as rulebook understands it; None if it does not.
+        support: its evidence, if the prompt has it.
     """
 
     id: str
@@ -38,15 +38,15 @@ class SkillRule:
     topic: str
     text: str
     why: str
-    read: Rule | None
+    read: DecisionRule | None
     support: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One trajectory or pair: inputs by name, what was answered, and the right answer where it can be known.
+    """One trajectory or pair: inputs by name, the answer, and the right answer if it is known.
 
-    `said` and `right` are both as the prompt shows them: with several outputs, or JSON, `answer` and `gold` are a part.
+    `said` and `right` are both in the prompt's form; with several outputs, or JSON, `answer` and `gold` are a part.
     """
 
     tag: str
@@ -56,6 +56,10 @@ class Case:
     gold: str | None
     said: str = ""
     right: str | None = None
+
+    def normal_inputs(self) -> dict[str, str]:
+        """Return the inputs as normal texts."""
+        return {name: normal(value) for name, value in self.inputs.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +72,18 @@ class Brief:
         labels: of the first output that has any; empty for free text.
         rules: of all trainable sections, in order.
         sections: names of the trainable sections.
-        lines: what rulebook understands of the whole skill, in reading order: a rule's id ("" elsewhere) and the rule.
-        majority: whether the skill says that the answer with the most signs wins.
+        lines: all that rulebook understands of the skill, in reading order: a rule's id, else "", and the rule.
+        majority: whether the answer with the most signs wins.
         rejected: the texts in the rejected-edit buffer.
-        cases: trajectories or pairs that the request is about.
-        beside: right cases shown beside failures.
+        cases: trajectories or pairs of the request.
         further: training examples with their right answers.
         edits: proposed edits by patch, as JSON objects.
         kinds: of the patches.
         request: attributes of the request.
         texts: of the slow sections, by name.
         limits: of the sections that have one, in tokens, by name.
-        memory: its own, of earlier epochs.
-        decisions: accepted or not, with the texts of the edits.
+        memory: the meta skill of earlier epochs.
+        decisions: whether each patch was accepted, with the texts of its edits.
     """
 
     inputs: tuple[str, ...]
@@ -88,11 +91,10 @@ class Brief:
     labels: tuple[str, ...]
     rules: tuple[SkillRule, ...]
     sections: tuple[str, ...]
-    lines: tuple[tuple[str, Rule], ...]
+    lines: tuple[tuple[str, DecisionRule], ...]
     majority: bool
     rejected: tuple[str, ...]
     cases: tuple[Case, ...]
-    beside: tuple[Case, ...]
     further: tuple[Case, ...]
     edits: tuple[tuple[Mapping[str, object], ...], ...]
     kinds: tuple[str, ...]
@@ -104,28 +106,28 @@ class Brief:
 
     @property
     def guidance(self) -> str:
-        """The present text of the slow section that the request is about."""
+        """The text of the slow section of the request."""
         return self.texts.get(self.request.get("section", ""), "")
 
     @property
     def is_structured(self) -> bool:
-        """Whether an answer has several parts, so that a sentence must name the one it is about."""
+        """Whether an answer has several parts, so that a sentence must name its part."""
         return len(self.outputs) > 1 or any(kind == "json" for _, kind in self.outputs)
 
     @property
     def budget(self) -> int:
-        """The edits that the reply may hold."""
+        """The maximum number of edits in the reply."""
         value = self.request.get("edits", "")
         return int(value) if value.isdigit() else 4
 
 
 def plain(text: str) -> str:
-    """Data as it was before it was fenced."""
+    """Undo the escaping of data in a prompt."""
     return _ESCAPED.sub(lambda m: f"&{m[1][4:]}lt;" if m[1] else "<", text)
 
 
 def read_brief(prompt: str) -> Brief:
-    """Read a prompt; what is missing is empty."""
+    """Read a prompt; missing parts are empty."""
     task = _inside(prompt, "task")
     fields = [(m[1], m[2], m[3]) for m in _FIELD.finditer(task)]
     inputs = tuple(name for kind, name, _ in fields if kind == "input")
@@ -136,92 +138,67 @@ def read_brief(prompt: str) -> Brief:
     skill = plain(_inside(prompt, "skill"))
     rules, sections, lines = _skill(skill, inputs)
     found = re.search(r"<request([^>]*)>", prompt)
-    about, beside, further = _apart(prompt)
+    further = _inside(prompt, "cases") if '<request stage="draft"' in prompt else ""
+    # Right cases beside failures, and the further cases of a draft, are not cases of the request.
+    about = re.sub(r'<trajectories kind="right">.*?</trajectories>', "", prompt, count=1, flags=re.DOTALL)
+    about = about.replace(further, "") if further else about
+    rows = [dict(_ATTRIBUTE.findall(m[1])) for m in re.finditer(r"<section ([^>]*)/>", prompt)]
+    trainable = [row["name"] for row in rows if row.get("mode", "trainable") == "trainable" and "name" in row]
+    patches = elements(_inside(prompt, "patches"), "patch") or [({}, _inside(prompt, "edits"))]
     return Brief(
         inputs=inputs,
         outputs=types,
         labels=labels,
         rules=rules,
-        sections=sections or _section_names(prompt),
+        sections=sections or tuple(trainable),
         lines=lines,
         majority=any(reads_majority(_RULE_ID.sub("", line)) for line in skill.splitlines() if not _WHY.match(line)),
         rejected=tuple(plain(line[2:]) for line in _inside(prompt, "rejected").splitlines() if line.startswith("- ")),
         cases=tuple(_cases(about, labels, outputs)),
-        beside=tuple(_cases(beside, labels, outputs)),
         further=tuple(_cases(further, labels, outputs)),
-        edits=tuple(_patches(prompt)),
-        kinds=tuple(row.get("kind", "failures") for row, _ in _each(_inside(prompt, "patches"), "patch"))
-        or ("failures",),
+        edits=tuple(tuple(_edits(body)) for _, body in patches),
+        kinds=tuple(row.get("kind", "failures") for row, _ in patches),
         request=dict(_ATTRIBUTE.findall(found[1])) if found else {},
         texts=_texts(skill),
-        limits=_limits(prompt),
+        limits={row["name"]: int(row["limit"]) for row in rows if row.get("limit", "").isdigit()},
         memory=plain(_inside(prompt, "memory")),
         decisions=tuple(_decisions(prompt)),
     )
 
 
-def _apart(prompt: str) -> tuple[str, str, str]:
-    """The prompt without the right cases beside its failures and without a draft's further cases; then these two."""
-    found = re.search(r'<trajectories kind="right">.*?</trajectories>', prompt, re.DOTALL)
-    beside = found[0] if found else ""
-    further = _inside(prompt, "cases") if '<request stage="draft"' in prompt else ""
-    about = prompt
-    for part in (beside, further):
-        about = about.replace(part, "") if part else about
-    return about, beside, further
-
-
 def _inside(text: str, tag: str) -> str:
-    """The text between the first tag of a name and its end, without the newlines next to them."""
+    """Return the text within the first tag of a name, without the newlines next to the tag."""
     found = re.search(rf"<{tag}(?: [^>]*)?>\n?(.*?)\n?</{tag}>", text, re.DOTALL)
     return found[1] if found else ""
 
 
-def _each(text: str, tag: str) -> list[tuple[dict[str, str], str]]:
+def elements(text: str, tag: str) -> list[tuple[dict[str, str], str]]:
+    """Return attributes and content of each element of a name."""
     found = re.finditer(rf"<{tag}( [^>]*)?>(.*?)</{tag}>", text, re.DOTALL)
     return [(dict(_ATTRIBUTE.findall(m[1] or "")), m[2]) for m in found]
 
 
-def attributes_of(text: str) -> dict[str, str]:
-    """The attributes of a tag."""
-    return dict(_ATTRIBUTE.findall(text))
-
-
-def _section_names(prompt: str) -> tuple[str, ...]:
-    rows = _section_rows(prompt)
-    return tuple(row["name"] for row in rows if row.get("mode", "trainable") == "trainable" and "name" in row)
-
-
-def _section_rows(prompt: str) -> list[dict[str, str]]:
-    return [dict(_ATTRIBUTE.findall(m[1])) for m in re.finditer(r"<section ([^>]*)/>", prompt)]
-
-
-def _limits(prompt: str) -> dict[str, int]:
-    return {row["name"]: int(row["limit"]) for row in _section_rows(prompt) if row.get("limit", "").isdigit()}
-
-
 def _texts(skill: str) -> dict[str, str]:
-    """The texts of the slow sections."""
     found: dict[str, list[str]] = {}
-    open_: list[str] = []
+    current: list[str] = []
     for line in skill.splitlines():
         heading = _HEADING.match(line)
         if heading:
-            open_ = found.setdefault(heading[1], []) if heading[2] == "slow" else []
+            current = found.setdefault(heading[1], []) if heading[2] == "slow" else []
         else:
-            open_.append(line)
+            current.append(line)
     texts = {name: "\n".join(lines).strip() for name, lines in found.items()}
     return {name: "" if text == "(empty)" else text for name, text in texts.items()}
 
 
 def _type(text: str) -> str:
-    """A type without what its field is about: `labels`, `text`, `number`, `list of text`."""
+    """Return a type without the field's description: `labels`, `text`, `number`, `list of text`."""
     kind = "labels" if text.startswith('"') else text.partition(" (")[0].removesuffix(" | none").strip()
     return plain(kind)
 
 
 def _labels(text: str) -> tuple[str, ...]:
-    """The labels of a type such as `"billing" | "shipping"`."""
+    """Return the labels of a type such as `"billing" | "shipping"`."""
     if not text.startswith('"'):
         return ()
     labels: list[str] = []
@@ -237,10 +214,10 @@ def _labels(text: str) -> tuple[str, ...]:
 
 def _skill(
     text: str, fields: tuple[str, ...]
-) -> tuple[tuple[SkillRule, ...], tuple[str, ...], tuple[tuple[str, Rule], ...]]:
+) -> tuple[tuple[SkillRule, ...], tuple[str, ...], tuple[tuple[str, DecisionRule], ...]]:
     rules: list[SkillRule] = []
     sections: list[str] = []
-    lines: list[tuple[str, Rule]] = []
+    lines: list[tuple[str, DecisionRule]] = []
     section, mode, topic = "", "", ""
     for line in text.splitlines():
         heading, under, rule, why = (p.match(line) for p in (_HEADING, _TOPIC, _RULE, _WHY))
@@ -265,11 +242,11 @@ def _skill(
 def _cases(prompt: str, labels: Sequence[str], outputs: Sequence[str]) -> list[Case]:
     cases = []
     for tag, answered in (("trajectory", "answer"), ("case", "after")):
-        for attributes, body in _each(prompt, tag):
-            inputs = {row["name"]: plain(value) for row, value in _each(body, "input") if "name" in row}
+        for attributes, body in elements(prompt, tag):
+            inputs = {row["name"]: plain(value) for row, value in elements(body, "input") if "name" in row}
             said = plain(_inside(body, answered))
             right = plain(_inside(body, "gold")) if "<gold>" in body else None
-            answer = value_of(said, labels, outputs) or ""
+            answer = find_answer(said, labels, outputs) or ""
             gold = _gold(body, labels, outputs)
             kind = attributes.get("kind", "")
             cases.append(Case(attributes.get("tag", ""), kind, inputs, answer, gold, said, right))
@@ -278,13 +255,13 @@ def _cases(prompt: str, labels: Sequence[str], outputs: Sequence[str]) -> list[C
 
 def _gold(body: str, labels: Sequence[str], outputs: Sequence[str]) -> str | None:
     if "<gold>" in body:
-        return value_of(plain(_inside(body, "gold")), labels, outputs)
+        return find_answer(plain(_inside(body, "gold")), labels, outputs)
     found = EXPECTED.search(plain(_inside(body, "feedback")))
-    return value_of(found[1], labels, outputs) if found else None
+    return find_answer(found[1], labels, outputs) if found else None
 
 
-def value_of(text: str, labels: Sequence[str], outputs: Sequence[str]) -> str | None:
-    """The answer in a text: the bare value, JSON, or `name: value` lines; with labels, one of them or None."""
+def find_answer(text: str, labels: Sequence[str], outputs: Sequence[str]) -> str | None:
+    """Find the answer in a text: a bare value, JSON or `name: value` lines; with labels, one of them or None."""
     candidates = [text.strip().strip("`\"'")]
     try:
         value = json.loads(text)
@@ -301,15 +278,9 @@ def value_of(text: str, labels: Sequence[str], outputs: Sequence[str]) -> str | 
     return next((candidate for candidate in candidates if candidate in labels), None)
 
 
-def _patches(prompt: str) -> list[tuple[Mapping[str, object], ...]]:
-    """Edits of `<patches>`, patch by patch, else those of `<edits>` as one patch."""
-    bodies = [body for _, body in _each(_inside(prompt, "patches"), "patch")] or [_inside(prompt, "edits")]
-    return [tuple(_edits(body)) for body in bodies]
-
-
 def _edits(body: str) -> list[Mapping[str, object]]:
     edits = []
-    for _, text in _each(body, "edit"):
+    for _, text in elements(body, "edit"):
         try:
             value = json.loads(plain(text))
         except json.JSONDecodeError:
@@ -320,6 +291,6 @@ def _edits(body: str) -> list[Mapping[str, object]]:
 
 def _decisions(prompt: str) -> list[tuple[bool, tuple[str, ...]]]:
     return [
-        (attributes.get("accepted") == "yes", tuple(plain(text) for _, text in _each(body, "edit")))
-        for attributes, body in _each(prompt, "decision")
+        (attributes.get("accepted") == "yes", tuple(plain(text) for _, text in elements(body, "edit")))
+        for attributes, body in elements(prompt, "decision")
     ]

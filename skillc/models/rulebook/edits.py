@@ -1,4 +1,4 @@
-"""Edits for failures: from evidence, as repairs of how rules decide together, and of an answer's form."""
+"""Edits for failures: from evidence, as repairs of how rules decide together, and of an answer's format."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from dataclasses import replace
 from skillc.models.rulebook.briefs import Brief, Case, SkillRule
 from skillc.models.rulebook.induce import (
     MAJORITY,
-    Book,
     Evidence,
-    Item,
     Key,
-    chosen_signs,
-    deciding,
+    Observation,
+    SignCount,
+    SignTable,
+    best_signs,
+    deciding_line,
     evidence_text,
-    gathered,
-    normals,
+    gather,
     ordered_signs,
     rule_text,
-    single_signs,
 )
 from skillc.models.rulebook.sentences import applies, fired, read_sentence
 from skillc.models.rulebook.target import Format, formatted
@@ -29,68 +28,98 @@ from skillc.models.rulebook.target import Format, formatted
 Edit = dict[str, object]
 
 MOST_SIGNS = 12
-ENOUGH_CASES = 2  # that a sentence must get right before it is proposed
-# Where the answer with the most signs wins, a rule is read whole and a weak sign does less harm.
-MOST_COUNTED_SIGNS = 20
-MOST_NEW_SIGNS = 4
-MOST_NEW_COUNTED = 8
+ENOUGH_CASES = 2  # cases that a sentence must get right before it is proposed
+_MOST_NEW_SIGNS = 4
+# If the answer with the most signs wins, a rule is read whole and a weak sign does less harm.
+_MOST_COUNTED_SIGNS, _MOST_NEW_COUNTED = 20, 8
 _TENTATIVE = 4
 _TRIED_OFTEN = 3
+_FEWEST_RULES = 3
+_MOST_EXCEPTIONS = 3
 _REMEMBERED = re.compile(r"^(\w+): (\d+) of (\d+) edits", re.MULTILINE)
+_WORDS = ("one word", "two words", "three words")
+# Sentences about the format of an answer, as `target.py` reads them.
+_FORMATS: tuple[tuple[str, Format], ...] = (
+    ("Answer in lower case.", ("lower", 0)),
+    ("Answer in upper case.", ("upper", 0)),
+    ("Answer without a full stop.", ("no_stop", 0)),
+    ("Answer without an article.", ("no_article", 0)),
+    ("Answer with the number only.", ("number", 0)),
+    *((f"Answer with at most {words}.", ("words", count)) for count, words in enumerate(_WORDS, 1)),
+)
 
 
-def edits_of(
-    brief: Brief, book: Book, items: Sequence[Item], misled: Mapping[Key, Sequence[str]], *, alone: bool
+def add_edit(brief: Brief, text: str, rationale: str, cures: list[str], after: str = "end") -> Edit:
+    """Return the edit that adds a rule to the first section."""
+    add = {"op": "add", "section": brief.sections[0], "text": text, "after": after}
+    return {**add, "rationale": rationale, "cures": cures}
+
+
+def cures_of(edit: Mapping[str, object]) -> list[str]:
+    """Return the cases that an edit cites."""
+    cures = edit.get("cures")
+    return [str(name) for name in cures] if isinstance(cures, list) else []
+
+
+def sign_edits(
+    brief: Brief,
+    table: SignTable,
+    observations: Sequence[Observation],
+    misled: Mapping[Key, Sequence[str]],
+    *,
+    alone: bool,
 ) -> list[Edit]:
-    """For each answer the edit that brings its rule up to the evidence, those that cite most cases first.
+    """Return for each answer the edit that updates its rule to the evidence, those that cite most cases first.
 
     Args:
         brief: the prompt.
-        book: the skill.
-        items: what was seen.
-        misled: cases that a rule decides wrongly, by what the rule is about.
-        alone: whether a sign of a single case may be written where there is no better one, so that a merge
-            learns of it.
+        table: the skill's lists of signs.
+        observations: new evidence.
+        misled: cases that a rule decides wrongly, by its key.
+        alone: whether a sign of a single case may be proposed if there is no better one, so that a merge sees it.
     """
-    evidence = gathered(book, items)
-    failing: dict[Key, list[Item]] = defaultdict(list)
-    for item in items:
-        if item.cures:
-            failing[item.key].append(item)
+    evidence = gather(table, observations)
+    failing: dict[Key, list[Observation]] = defaultdict(list)
+    for each in observations:
+        if each.cures:
+            failing[each.key].append(each)
     edits = []
     for key in dict.fromkeys((*failing, *misled)):
-        edit = _edit(brief, book, key, evidence.get(key, {}), failing[key], misled.get(key, ()), alone=alone)
+        edit = _sign_edit(brief, table, key, evidence.get(key, {}), failing[key], misled.get(key, ()), alone=alone)
         edits += [edit] if edit is not None else []
-    return sorted(edits, key=lambda edit: -len(names(edit["cures"])))
+    return sorted(edits, key=lambda edit: -len(cures_of(edit)))
 
 
-def _edit(
+def _sign_edit(
     brief: Brief,
-    book: Book,
+    table: SignTable,
     key: Key,
     evidence: Evidence,
-    failing: Sequence[Item],
+    failing: Sequence[Observation],
     misled: Sequence[str],
     *,
     alone: bool,
 ) -> Edit | None:
-    rule = book.rules.get(key)
-    old = book.signs[rule.id] if rule else ()
-    most, new_ones = (MOST_COUNTED_SIGNS, MOST_NEW_COUNTED) if brief.majority else (MOST_SIGNS, MOST_NEW_SIGNS)
-    signs = _gradually(chosen_signs(evidence, most), old, new_ones)
-    if alone and not set(signs) - set(old):
-        shown = [sign for item in failing for sign in item.counts]
-        signs += [s for s in single_signs(evidence, shown, _TENTATIVE) if s not in signs]
-    new = set(signs) - set(old)
-    cures = _cited(failing, new) if new else []
+    rule = table.rules.get(key)
+    old = table.signs[rule.id] if rule else ()
+    most, most_new = (_MOST_COUNTED_SIGNS, _MOST_NEW_COUNTED) if brief.majority else (MOST_SIGNS, _MOST_NEW_SIGNS)
+    signs = best_signs(evidence, most)
+    # Few new signs at a time, so that a gate can tell good ones from bad ones.
+    new = [sign for sign in signs if sign not in old][:most_new]
+    signs = [sign for sign in signs if sign in old or sign in new]
+    if alone and not new:
+        seen_once = {sign for each in failing for sign in each.counts if evidence[sign] == SignCount(1, 1)}
+        longest = sorted(seen_once, key=lambda sign: (-len(sign), sign))[:_TENTATIVE]
+        signs += [sign for sign in longest if sign not in signs]
+    added = set(signs) - set(old)
+    cures = _cite(failing, added) if added else []
     if set(old) - set(signs):
         cures += [tag for tag in misled if tag not in cures]
     if not cures:
         return None
     if not signs:
-        return (
-            {"op": "delete", "rule": rule.id, "rationale": f"misled: {len(misled)}", "cures": cures} if rule else None
-        )
+        rationale = f"misled: {len(misled)}"
+        return {"op": "delete", "rule": rule.id, "rationale": rationale, "cures": cures} if rule else None
     while signs:
         text = rule_text(key[0], ordered_signs(signs, evidence), key[1])
         where = {"op": "replace", "rule": rule.id} if rule else {"op": "add", "section": brief.sections[0]}
@@ -102,20 +131,14 @@ def _edit(
     return None
 
 
-def _gradually(signs: Sequence[str], old: Sequence[str], most: int) -> list[str]:
-    """The signs without the weakest new ones: what little evidence shows comes in step by step, past the gates."""
-    new = [sign for sign in signs if sign not in old][:most]
-    return [sign for sign in signs if sign in old or sign in new]
-
-
-def _cited(failing: Sequence[Item], new: set[str]) -> list[str]:
-    """The cases of the items that hold new signs, those that hold most of them first."""
-    holding = sorted(failing, key=lambda item: -len(new & set(item.counts)))
-    return list(dict.fromkeys(tag for item in holding if new & set(item.counts) for tag in item.cures))
+def _cite(failing: Sequence[Observation], new: set[str]) -> list[str]:
+    """Return the cases that contain new signs, those with most of them first."""
+    by_signs = sorted(failing, key=lambda each: -len(new & set(each.counts)))
+    return list(dict.fromkeys(tag for each in by_signs if new & set(each.counts) for tag in each.cures))
 
 
 def is_rejected(brief: Brief, edit: Mapping[str, object]) -> bool:
-    """Whether the rejected-edit buffer holds this edit alone; a failed patch is weak evidence on its parts."""
+    """Whether the rejected-edit buffer contains this edit alone; a failed patch is weak evidence against its parts."""
     text = str(edit.get("text") or "")
     head = {
         "add": f"add to {edit.get('section')}: {text}",
@@ -127,39 +150,25 @@ def is_rejected(brief: Brief, edit: Mapping[str, object]) -> bool:
 
 
 def first_edits(brief: Brief, edits: Sequence[Edit], budget: int) -> list[Edit]:
-    """As many as the reply may hold, each text once; the kinds that its memory speaks against come last."""
+    """Return the first unique edits up to the budget; operations without success in the memory come last."""
     unique = {(edit["op"], edit.get("rule"), edit.get("text")): edit for edit in reversed(edits)}
     once = [edit for edit in edits if unique[edit["op"], edit.get("rule"), edit.get("text")] is edit]
-    in_vain = ops_in_vain(brief.memory)
-    return sorted(once, key=lambda edit: edit["op"] in in_vain)[:budget]
+    counts = ((m[1], int(m[2]), int(m[3])) for m in _REMEMBERED.finditer(brief.memory))
+    unsuccessful = {op for op, accepted, tried in counts if accepted == 0 and tried >= _TRIED_OFTEN}
+    return sorted(once, key=lambda edit: edit["op"] in unsuccessful)[:budget]
 
 
-def ops_in_vain(memory: str) -> frozenset[str]:
-    """The operations that were tried often enough and never accepted, by the memory that `meta_skill` writes."""
-    counts = ((m[1], int(m[2]), int(m[3])) for m in _REMEMBERED.finditer(memory))
-    return frozenset(op for op, accepted, tried in counts if accepted == 0 and tried >= _TRIED_OFTEN)
+def repairs(brief: Brief, table: SignTable, cases: Sequence[Case]) -> list[Edit]:
+    """Return for each rule that hides a right one the mildest repair that cures a case, if any.
 
-
-def names(value: object) -> list[str]:
-    """The names in a list of an edit."""
-    return [str(name) for name in value] if isinstance(value, list) else []
-
-
-_FEWEST_RULES = 3
-_MOST_EXCEPTIONS = 3
-
-
-def repairs(brief: Brief, book: Book, cases: Sequence[Case]) -> list[Edit]:
-    """For each rule that hides a right one, the mildest repair that cures a case, if there is any.
-
-    Where the answer with the most signs wins, no rule hides another.
+    If the answer with the most signs wins, no rule hides another.
     """
     if brief.majority:
         return []
     wrong: dict[str, list[Case]] = defaultdict(list)
     for case in cases:
-        line = deciding(brief, case)
-        if line and line[0] in book.signs and line[1].answer != case.gold:
+        line = deciding_line(brief, case)
+        if line and line[0] in table.signs and line[1].answer != case.gold:
             wrong[line[0]].append(case)
     edits: list[Edit] = []
     for rule in brief.rules:
@@ -169,87 +178,82 @@ def repairs(brief: Brief, book: Book, cases: Sequence[Case]) -> list[Edit]:
 
 
 def with_majority(brief: Brief, cases: Sequence[Case]) -> list[Edit]:
-    """The sentence that makes the answer with the most signs win, where that cures a case."""
+    """Propose that the answer with the most signs wins, if that cures a case."""
     if brief.majority or len({rule.answer for _, rule in brief.lines}) < _FEWEST_RULES:
         return []
     cured = _cured(replace(brief, majority=True), cases)
     if not cured:
         return []
     why = f"{len(cured)} cases that several rules apply to"
-    add = {"op": "add", "section": brief.sections[0], "text": MAJORITY, "after": "start"}
-    return [{**add, "rationale": why, "cures": cured}]
+    return [add_edit(brief, MAJORITY, why, cured, after="start")]
 
 
 def _repair(brief: Brief, rule: SkillRule, cases: Sequence[Case]) -> list[Edit]:
-    for edit, after in (_excepting(brief, rule, cases), _moving(brief, rule, cases)):
-        if edit is None or after is None or is_rejected(brief, edit):
-            continue
-        cured = _cured(after, cases)
-        if cured:
-            return [{**edit, "cures": cured}]
+    for repair in (_add_exception(brief, rule, cases), _move_down(brief, rule, cases)):
+        if repair is not None and not is_rejected(brief, repair[0]):
+            edit, after = repair
+            cured = _cured(after, cases)
+            if cured:
+                return [{**edit, "cures": cured}]
     return []
 
 
 def _cured(brief: Brief, cases: Sequence[Case]) -> list[str]:
-    """The cases that a skill decides rightly."""
-    found = ((case, deciding(brief, case)) for case in cases)
+    """Return the cases that a skill decides correctly."""
+    found = ((case, deciding_line(brief, case)) for case in cases)
     return [case.tag for case, line in found if line is not None and line[1].answer == case.gold]
 
 
-def _excepting(brief: Brief, rule: SkillRule, cases: Sequence[Case]) -> tuple[Edit | None, Brief | None]:
-    """The rule with an exception for signs by which a later rule decides such cases rightly."""
+def _add_exception(brief: Brief, rule: SkillRule, cases: Sequence[Case]) -> tuple[Edit, Brief] | None:
+    """Except the signs by which another rule decides such cases correctly; return the edit and the skill after it."""
     assert rule.read is not None
     found: dict[str, int] = defaultdict(int)
     for case in cases:
-        inputs = normals(case)
+        inputs = case.normal_inputs()
         own = fired(rule.read, inputs)
         for name, later in brief.lines:
-            if name != rule.id and later.answer == case.gold and not later.default and applies(later, inputs):
+            if name != rule.id and later.answer == case.gold and not later.is_default and applies(later, inputs):
                 for trigger in fired(later, inputs):
                     if not any(trigger in mine or mine in trigger for mine in own):
                         found[trigger] += 1
     if not found:
-        return None, None
+        return None
     signs = sorted(found, key=lambda t: (-found[t], t))[:_MOST_EXCEPTIONS]
-    group = rule.read.groups[0]
-    text = rule_text(group.field or brief.inputs[0], group.triggers, rule.read.answer, unless=signs)
+    clause = rule.read.clauses[0]
+    text = rule_text(clause.field or brief.inputs[0], clause.triggers, rule.read.answer, unless=signs)
     read = read_sentence(text, brief.inputs)
     if read is None:
-        return None, None
+        return None
     why = f"{rule.why}; not where: {', '.join(t.strip() for t in signs)}".lstrip("; ")
     lines = tuple((name, read if name == rule.id else old) for name, old in brief.lines)
     return {"op": "replace", "rule": rule.id, "text": text, "rationale": why}, replace(brief, lines=lines)
 
 
-def _moving(brief: Brief, rule: SkillRule, cases: Sequence[Case]) -> tuple[Edit | None, Brief | None]:
-    """The rule moved behind one that it hides."""
-    after = [later for later in brief.rules[_at(brief, rule) + 1 :] if later.topic == rule.topic]
-    for later in after:
-        if later.read and any(later.read.answer == c.gold and applies(later.read, normals(c)) for c in cases):
+def _move_down(brief: Brief, rule: SkillRule, cases: Sequence[Case]) -> tuple[Edit, Brief] | None:
+    """Move a rule after one that it hides; return the edit and the skill after it."""
+    at = next(i for i, other in enumerate(brief.rules) if other.id == rule.id)
+    for later in (later for later in brief.rules[at + 1 :] if later.topic == rule.topic):
+        if later.read and any(later.read.answer == c.gold and applies(later.read, c.normal_inputs()) for c in cases):
             mine = [line for line in brief.lines if line[0] == rule.id]
             rest = [line for line in brief.lines if line[0] != rule.id]
-            at = max(i for i, line in enumerate(rest) if line[0] == later.id) + 1
+            end = max(i for i, line in enumerate(rest) if line[0] == later.id) + 1
             edit: Edit = {"op": "move", "rule": rule.id, "after": later.id, "rationale": f"it hides {later.id}"}
-            return edit, replace(brief, lines=(*rest[:at], *mine, *rest[at:]))
-    return None, None
-
-
-def _at(brief: Brief, rule: SkillRule) -> int:
-    return next(i for i, other in enumerate(brief.rules) if other.id == rule.id)
+            return edit, replace(brief, lines=(*rest[:end], *mine, *rest[end:]))
+    return None
 
 
 def lapses_of(brief: Brief) -> list[tuple[str, str, list[Case]]]:
-    """Cases that a rule decides rightly and that were answered otherwise, by rule: its id, its answer, the cases."""
+    """Group cases that a rule decides correctly and that were answered otherwise: rule id, answer, cases."""
     found: dict[tuple[str, str], list[Case]] = defaultdict(list)
     for case in brief.cases:
-        line = deciding(brief, case)
+        line = deciding_line(brief, case)
         if line and line[0] and case.gold is not None and line[1].answer == case.gold != case.answer:
             found[line[0], line[1].answer].append(case)
     return [(rule, answer, cases) for (rule, answer), cases in found.items()]
 
 
 def lapse_replies(found: Sequence[tuple[str, str, list[Case]]]) -> list[dict[str, object]]:
-    """The lapses as a reply holds them, each with a reminder that is no rule itself."""
+    """Write the lapses for a reply, each with a reminder, which is not a rule."""
     return [
         {
             "rule": rule,
@@ -261,11 +265,11 @@ def lapse_replies(found: Sequence[tuple[str, str, list[Case]]]) -> list[dict[str
 
 
 def marks_of(brief: Brief) -> list[dict[str, object]]:
-    """For each rule that decided a case: where its answer was the right one, and where it led to a wrong one."""
+    """Mark each rule that decided a case: the cases it helped, and those it misled."""
     helped: dict[str, list[str]] = defaultdict(list)
     misled: dict[str, list[str]] = defaultdict(list)
     for case in brief.cases:
-        line = deciding(brief, case)
+        line = deciding_line(brief, case)
         if line is None or not line[0] or case.gold is None:
             continue
         if line[1].answer == case.gold:
@@ -276,23 +280,11 @@ def marks_of(brief: Brief) -> list[dict[str, object]]:
     return [{"rule": rule, "helped": helped.get(rule, []), "misled": misled.get(rule, [])} for rule in rules]
 
 
-_WORDS = ("one word", "two words", "three words")
-# Sentences about the form of an answer, as `target.py` reads them.
-FORMS: tuple[tuple[str, Format], ...] = (
-    ("Answer in lower case.", ("lower", 0)),
-    ("Answer in upper case.", ("upper", 0)),
-    ("Answer without a full stop.", ("no_stop", 0)),
-    ("Answer without an article.", ("no_article", 0)),
-    ("Answer with the number only.", ("number", 0)),
-    *((f"Answer with at most {words}.", ("words", count)) for count, words in enumerate(_WORDS, 1)),
-)
-
-
 def format_edits(brief: Brief, cases: list[Case]) -> list[Edit]:
-    """One edit for each form that turns an answer into the right one, those that cure most first."""
+    """Propose each format that turns an answer into the right one, those that cure most first."""
     present = {rule.text for rule in brief.rules}
     edits: list[tuple[int, Edit]] = []
-    for text, form in FORMS:
+    for text, form in _FORMATS:
         cured = [case.tag for case in cases if case.answer != case.gold and formatted(case.answer, [form]) == case.gold]
         add: Edit = {"op": "add", "section": brief.sections[0], "text": text, "topic": "form", "after": "end"}
         if cured and text not in present and not is_rejected(brief, add):

@@ -8,158 +8,155 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from skillc.models.rulebook.briefs import Brief, Case, attributes_of, plain, value_of
+from skillc.models.rulebook.briefs import Brief, Case, elements, find_answer, plain
 from skillc.models.rulebook.edits import (
     Edit,
-    edits_of,
+    add_edit,
+    cures_of,
     first_edits,
     format_edits,
     is_rejected,
     lapse_replies,
     lapses_of,
     marks_of,
-    names,
     repairs,
+    sign_edits,
     with_majority,
 )
-from skillc.models.rulebook.extract import Slot, label_view, slots_of, take_edits
+from skillc.models.rulebook.extract import AnswerPart, answer_parts, copy_edits, label_view
 from skillc.models.rulebook.induce import (
     PURE,
-    Book,
-    Item,
     Key,
-    Seen,
-    book_of,
-    deciding,
+    Observation,
+    SignCount,
+    SignTable,
+    deciding_line,
     default_text,
     evidence_text,
-    items_of,
+    observe,
     ordered_signs,
     read_evidence,
+    read_sign_rule,
     rule_text,
+    sign_table,
 )
-from skillc.models.rulebook.reading import texts
-from skillc.models.rulebook.sentences import Rule, normal, read_sentence
+from skillc.models.rulebook.sentences import normal
+from skillc.models.rulebook.target import texts
 
-RIGHT = "right where "
-_SHOWN = 4
+_RIGHT = "right where "
+_SIGNS_PASSED_ON = 4
+_FOUND = re.compile(r"<found>\n(.*?)\n</found>", re.DOTALL)
+_GOLD = re.compile(r"<gold>(.*?)</gold>", re.DOTALL)
 
 
 def reflect(brief: Brief) -> dict[str, object]:
-    """Edits for one minibatch, with a summary in a sentence."""
+    """Propose edits for one minibatch, with a summary in one sentence."""
     if not brief.sections or not brief.inputs:
         return {"summary": "no section may be edited", "edits": []}
-    marked: dict[str, object] = {"marks": marks_of(brief)} if brief.request.get("marks") else {}
+    extra: dict[str, object] = {"marks": marks_of(brief)} if brief.request.get("marks") else {}
     if brief.request.get("kind") != "failures":
-        return {"summary": "what the right answers had in common", "edits": _protecting(brief), **marked}
+        edits = [edit for view in _label_views(brief) for edit in _evidence_edits(view)]
+        return {"summary": "what the right answers had in common", "edits": edits[: brief.budget], **extra}
     lapses = lapses_of(brief) if brief.request.get("lapses") else []
     lapsed = {case.tag for _, _, cases in lapses for case in cases}
     known = [case for case in brief.cases if case.gold is not None and case.tag not in lapsed]
-    edits = _for_slots(brief, known)
+    edits = _failure_edits(brief, known)
     missed = Counter(case.gold for case in known).most_common(1)
     summary = (
         f"{missed[0][0]} was missed most, {missed[0][1]} of {len(known)}" if missed else "no right answer is known"
     )
     if lapses:
-        marked["lapses"] = lapse_replies(lapses)
-    return {"summary": summary, "edits": first_edits(brief, edits, brief.budget), **marked}
+        extra["lapses"] = lapse_replies(lapses)
+    return {"summary": summary, "edits": first_edits(brief, edits, brief.budget), **extra}
 
 
-def _for_slots(brief: Brief, cases: list[Case]) -> list[Edit]:
-    """Edits for every output, or key of a JSON output, those that cite most cases first."""
+def _failure_edits(brief: Brief, cases: list[Case]) -> list[Edit]:
+    """Propose edits for every output, or key of a JSON output, those that cite most cases first."""
     if (len(brief.outputs) < 2 and brief.labels) or not brief.outputs:
-        return _for_labels(brief, cases) if brief.labels else format_edits(brief, cases)
+        return _label_edits(brief, cases) if brief.labels else format_edits(brief, cases)
     edits: list[Edit] = []
-    for slot in slots_of(brief):
-        view = label_view(brief, slot, cases) if slot.kind in ("labels", "bool", "json") else None
+    for part in answer_parts(brief):
+        view = label_view(brief, part, cases) if part.kind in ("labels", "bool", "json") else None
         if view is not None:
             wrong = [case for case in view.cases if case.answer != case.gold]
-            edits += [*_for_labels(view, wrong), *_default(view, slot, wrong)]
-        elif slot.kind not in ("labels", "bool"):
-            edits += take_edits(brief, cases, slot.name, slot.kind)
+            edits += [*_label_edits(view, wrong), *_default_edit(view, part, wrong)]
+        elif part.kind not in ("labels", "bool"):
+            edits += copy_edits(brief, cases, part.name, part.kind)
     if [kind for _, kind in brief.outputs] == ["text"]:
         edits += format_edits(brief, cases)
-    return sorted(edits, key=lambda edit: -len(names(edit["cures"])))
+    return sorted(edits, key=lambda edit: -len(cures_of(edit)))
 
 
-def _default(view: Brief, slot: Slot, cases: Sequence[Case]) -> list[Edit]:
-    """A default for a key where no rule applies: its most frequent value."""
-    if slot.kind != "json" or any(rule.default for _, rule in view.lines) or not cases:
+def _default_edit(view: Brief, part: AnswerPart, cases: Sequence[Case]) -> list[Edit]:
+    """Propose the most frequent value of a key as its default."""
+    if part.kind != "json" or any(rule.is_default for _, rule in view.lines) or not cases:
         return []
     label, _ = Counter(case.gold or "" for case in cases).most_common(1)[0]
     cures = [case.tag for case in cases if case.gold == label]
-    add = {"op": "add", "section": view.sections[0], "text": default_text(label), "after": "end"}
-    edit: Edit = {**add, "rationale": f"right in {len(cures)} of {len(cases)} cases", "cures": cures}
+    edit = add_edit(view, default_text(label), f"right in {len(cures)} of {len(cases)} cases", cures)
     return [] if is_rejected(view, edit) else [edit]
 
 
-def _for_labels(brief: Brief, cases: list[Case]) -> list[Edit]:
-    """Rules for answers, and repairs of the order in which rules decide, those that cite most cases first."""
-    book = book_of(brief)
-    edits = edits_of(brief, book, items_of(book, cases, failed=True), _misled(brief, book, cases), alone=True)
-    edits += repairs(brief, book, cases)
+def _label_edits(brief: Brief, cases: list[Case]) -> list[Edit]:
+    """Propose rules for labels, and repairs of the order in which rules decide, those that cite most cases first."""
+    table = sign_table(brief)
+    edits = sign_edits(brief, table, observe(table, cases, failed=True), _misled(brief, table, cases), alone=True)
+    edits += repairs(brief, table, cases)
     edits += [edit for edit in with_majority(brief, cases) if not is_rejected(brief, edit)]
-    return sorted(edits, key=lambda edit: -len(names(edit["cures"])))
+    return sorted(edits, key=lambda edit: -len(cures_of(edit)))
 
 
-def _misled(brief: Brief, book: Book, cases: Sequence[Case]) -> dict[Key, list[str]]:
-    """Cases by the rule that decides them wrongly."""
-    by_id = {rule.id: key for key, rule in book.rules.items()}
+def _misled(brief: Brief, table: SignTable, cases: Sequence[Case]) -> dict[Key, list[str]]:
+    """Group cases by the rule that decides them wrongly."""
+    by_id = {rule.id: key for key, rule in table.rules.items()}
     found: dict[Key, list[str]] = defaultdict(list)
     for case in cases:
-        line = deciding(brief, case)
+        line = deciding_line(brief, case)
         if line and line[0] in by_id and line[1].answer != case.gold:
             found[by_id[line[0]]].append(case.tag)
     return found
 
 
-def _protecting(brief: Brief) -> list[Edit]:
-    """The signs that right answers share: evidence for the merge, one edit for each field."""
+def _label_views(brief: Brief) -> list[Brief]:
     if len(brief.outputs) < 2 and brief.labels:
-        return _shared(brief)[: brief.budget]
-    views = (
-        label_view(brief, slot, brief.cases) for slot in slots_of(brief) if slot.kind in ("labels", "bool", "json")
-    )
-    return [edit for view in views if view is not None for edit in _shared(view)][: brief.budget]
+        return [brief]
+    parts = (part for part in answer_parts(brief) if part.kind in ("labels", "bool", "json"))
+    return [view for part in parts if (view := label_view(brief, part, brief.cases)) is not None]
 
 
-def _shared(brief: Brief) -> list[Edit]:
-    book = book_of(brief)
+def _evidence_edits(brief: Brief) -> list[Edit]:
+    """Pass on the signs that right answers share as evidence for the merge, one edit for each field."""
+    table = sign_table(brief)
     right = [case for case in brief.cases if case.gold in brief.labels]
-    edits: list[Edit] = []
-    for name in brief.inputs:
-        counts: dict[str, Counter[str]] = defaultdict(Counter)
-        for item in items_of(book, right, failed=False):
-            if item.key[0] == name:
-                counts[item.key[1]].update(item.counts)
-        common = max(counts, key=lambda label: (max(counts[label].values(), default=0), label), default=None)
-        if common is not None and counts[common]:
-            signs = [sign for sign, _ in counts[common].most_common(_SHOWN)]
-            add = {"op": "add", "section": brief.sections[0], "text": rule_text(name, signs, common), "after": "end"}
-            cures = [case.tag for case in right]
-            edits.append({**add, "rationale": right_text(counts), "cures": cures})
-    return edits
+    counts: dict[str, dict[str, Counter[str]]] = {name: defaultdict(Counter) for name in brief.inputs}
+    for each in observe(table, right, failed=False):
+        if each.key[0] in counts:
+            counts[each.key[0]][each.key[1]].update(each.counts)
+    tags = [case.tag for case in right]
+    return [_evidence_edit(brief, name, of_field, tags) for name, of_field in counts.items() if any(of_field.values())]
 
 
-def right_text(counts: Mapping[str, Mapping[str, int]]) -> str:
-    """Counts of right cases by answer and sign, as a merge reads them."""
-    told = {label: {sign.strip(): n for sign, n in found.items()} for label, found in counts.items()}
-    return RIGHT + json.dumps(told, ensure_ascii=False)
+def _evidence_edit(brief: Brief, name: str, counts: Mapping[str, Counter[str]], cures: list[str]) -> Edit:
+    """Write counts of right cases by label and sign as the rationale of an edit, which `_read` reads."""
+    label = max(counts, key=lambda label: (max(counts[label].values(), default=0), label))
+    signs = [sign for sign, _ in counts[label].most_common(_SIGNS_PASSED_ON)]
+    stripped = {label: {sign.strip(): n for sign, n in found.items()} for label, found in counts.items()}
+    return add_edit(brief, rule_text(name, signs, label), _RIGHT + json.dumps(stripped, ensure_ascii=False), cures)
 
 
 @dataclass(slots=True)
-class _Heard:
+class _Merge:
     """Evidence and edits collected from the patches.
 
     Attributes:
-        items: evidence of all patches.
+        observations: evidence of all patches.
         misled: cases that a rule decides wrongly.
-        right: of right cases, by field, label and sign.
-        tags: the right cases themselves.
-        others: edits that are about no signs.
+        right: counts of right cases, by field, label and sign.
+        tags: the right cases.
+        others: edits without signs.
     """
 
-    items: list[Item] = field(default_factory=list)
+    observations: list[Observation] = field(default_factory=list)
     misled: dict[Key, list[str]] = field(default_factory=lambda: defaultdict(list))
     right: dict[str, dict[str, Counter[str]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(Counter)))
     tags: dict[str, None] = field(default_factory=dict)
@@ -167,79 +164,66 @@ class _Heard:
 
 
 def aggregate(brief: Brief) -> dict[str, object]:
-    """One patch out of several.
+    """Merge several patches into one.
 
     A merge that sees right cases is the last one, so it writes only signs that two cases or more show.
     """
-    book = book_of(brief)
-    heard = _Heard()
+    table = sign_table(brief)
+    merge = _Merge()
     for patch in brief.edits:
         for edit in patch:
-            _read(brief, book, edit, heard)
-    last = "successes" in brief.kinds
-    edits = edits_of(brief, book, heard.items, heard.misled, alone=not last)
-    edits += _joined(heard.others)
-    edits.sort(key=lambda edit: -len(names(edit.get("cures"))))
+            _read(brief, table, edit, merge)
+    edits = sign_edits(brief, table, merge.observations, merge.misled, alone="successes" not in brief.kinds)
+    edits += _join_equal(merge.others)
+    edits.sort(key=lambda edit: -len(cures_of(edit)))
     if not edits and set(brief.kinds) == {"successes"}:
-        edits = _right_again(brief, heard)
+        tags = list(merge.tags)
+        passed_on = (_evidence_edit(brief, name, counts, tags) for name, counts in merge.right.items())
+        edits = [{**edit, "support": len(tags)} for edit in passed_on]
     return {"edits": first_edits(brief, edits, brief.budget)}
 
 
-def _read(brief: Brief, book: Book, edit: Mapping[str, object], heard: _Heard) -> None:
-    why = str(edit.get("rationale", ""))
-    read = read_sentence(str(edit.get("text", "")), brief.inputs)
-    cures = tuple(names(edit.get("cures")))
-    group = read.signs if read else None
-    if group is None or read is None or edit.get("op") not in ("add", "replace"):
-        heard.others.append(dict(edit))
+def _read(brief: Brief, table: SignTable, edit: Mapping[str, object], merge: _Merge) -> None:
+    why, cures = str(edit.get("rationale", "")), tuple(cures_of(edit))
+    found = read_sign_rule(brief, str(edit.get("text", "")))
+    if found is None or edit.get("op") not in ("add", "replace"):
+        merge.others.append(dict(edit))
         return
-    key = (group.field or brief.inputs[0], read.answer)
-    if why.startswith(RIGHT):
-        heard.tags.update(dict.fromkeys(cures))
-        for label, counts in _right(why).items():
-            heard.right[key[0]][label].update(counts)
-            heard.items.append(Item((key[0], label), counts))
-    else:
-        stated = {sign: Seen(1, 1) for sign in group.triggers} | read_evidence(why)
-        known = book.evidence.get(key, {})
-        new = {sign: seen.own - known.get(sign, Seen()).own for sign, seen in stated.items()}
-        counts = {sign: count for sign, count in new.items() if count > 0}
-        if counts:
-            heard.items.append(Item(key, counts, cures))
-        if set(known) - set(group.triggers):
-            heard.misled[key] += cures
+    key, signs = found
+    if why.startswith(_RIGHT):
+        merge.tags.update(dict.fromkeys(cures))
+        for label, counts in _read_right_counts(why).items():
+            merge.right[key[0]][label].update(counts)
+            merge.observations.append(Observation((key[0], label), counts))
+        return
+    stated = dict.fromkeys(signs, SignCount(1, 1)) | read_evidence(why)
+    known = table.evidence.get(key, {})
+    new = {sign: seen.own - known.get(sign, SignCount()).own for sign, seen in stated.items()}
+    counts = {sign: count for sign, count in new.items() if count > 0}
+    if counts:
+        merge.observations.append(Observation(key, counts, cures))
+    if set(known) - set(signs):
+        merge.misled[key] += cures
 
 
-def _right(why: str) -> dict[str, dict[str, int]]:
+def _read_right_counts(why: str) -> dict[str, dict[str, int]]:
     try:
-        told = json.loads(why.removeprefix(RIGHT))
+        found = json.loads(why.removeprefix(_RIGHT))
     except json.JSONDecodeError:
         return {}
-    return {label: {normal(sign): count for sign, count in counts.items()} for label, counts in told.items()}
+    return {label: {normal(sign): count for sign, count in counts.items()} for label, counts in found.items()}
 
 
-def _right_again(brief: Brief, heard: _Heard) -> list[Edit]:
-    """The evidence of right cases, passed on to the next merge."""
-    edits: list[Edit] = []
-    for name, counts in heard.right.items():
-        label = max(counts, key=lambda label: (max(counts[label].values(), default=0), label))
-        signs = [sign for sign, _ in counts[label].most_common(4)]
-        text = rule_text(name, signs, label)
-        add = {"op": "add", "section": brief.sections[0], "text": text, "after": "end"}
-        edits.append({**add, "rationale": right_text(counts), "cures": list(heard.tags), "support": len(heard.tags)})
-    return edits
-
-
-def _joined(edits: Iterable[Edit]) -> list[Edit]:
-    """Equal edits as one, with their cures united and their support added; of two on one rule the better supported."""
+def _join_equal(edits: Iterable[Edit]) -> list[Edit]:
+    """Join equal edits, uniting their cures and adding their support; keep the better supported of two on one rule."""
     by_text: dict[tuple[object, ...], Edit] = {}
     for edit in edits:
         key = tuple(str(edit.get(name)) for name in ("op", "rule", "text", "after"))
         known = by_text.setdefault(key, {**edit, "cures": [], "support": 0})
-        known["cures"] = list(dict.fromkeys([*names(known["cures"]), *names(edit.get("cures"))]))
+        known["cures"] = list(dict.fromkeys([*cures_of(known), *cures_of(edit)]))
         known["support"] = _support(known) + max(1, _support(edit, 1))
     best: dict[object, Edit] = {}
-    for edit in sorted(by_text.values(), key=lambda e: -len(names(e["cures"]))):
+    for edit in sorted(by_text.values(), key=lambda edit: -len(cures_of(edit))):
         best.setdefault(edit.get("rule") or edit.get("text"), edit)
     return list(best.values())
 
@@ -249,24 +233,24 @@ def _support(edit: Edit, missing: int = 0) -> int:
     return value if isinstance(value, int) else missing
 
 
-_FOUND = re.compile(r"<found>\n(.*?)\n</found>", re.DOTALL)
-_HIT = re.compile(r"<hit ([^>]*)>(.*?)</hit>", re.DOTALL)
-_GOLD = re.compile(r"<gold>(.*?)</gold>", re.DOTALL)
+def with_lookups(brief: Brief, messages: Sequence[Mapping[str, object]], reply: dict[str, object]) -> dict[str, object]:
+    """Return a lookup of the first sign not looked up yet; without one, the reply with the edits that remain."""
+    lookups = _answered_lookups(messages, brief)
+    looked_up = {normal(text) for text, _ in lookups}
+    proposed = reply.get("edits")
+    checked = [_check(brief, edit, lookups) for edit in proposed] if isinstance(proposed, list) else []
+    edits = [edit for edit in checked if edit is not None]
+    open_signs = [sign for edit in edits for sign in (_added_rule(brief, edit) or ("", ()))[1] if sign not in looked_up]
+    if open_signs and len(lookups) < int(brief.request.get("lookups", "0")):
+        return {"lookup": {"op": "search", "text": open_signs[0].strip()}}
+    return {**reply, "edits": edits}
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A search that was answered: its text, and the right answers of the cases with a full score that hold it."""
-
-    text: str
-    right: tuple[str, ...]
-
-
-def answered_lookups(messages: Sequence[Mapping[str, object]], brief: Brief) -> list[Answered]:
-    """The searches of a conversation so far, with their results."""
+def _answered_lookups(messages: Sequence[Mapping[str, object]], brief: Brief) -> list[tuple[str, list[str]]]:
+    """Return the texts searched so far, each with the right answers of the cases with a full score that contain it."""
     found = [m[1] for text in texts(messages, "user")[1:] if (m := _FOUND.search(text))]
     asked = [query for text in texts(messages, "assistant") if (query := _query(text)) is not None]
-    return [Answered(query, _right_answers(body, brief)) for query, body in zip(asked, found, strict=False)]
+    return [(query, _right_answers(body, brief)) for query, body in zip(asked, found, strict=False)]
 
 
 def _query(text: str) -> str | None:
@@ -278,54 +262,28 @@ def _query(text: str) -> str | None:
     return str(lookup.get("text", "")) if isinstance(lookup, Mapping) else None
 
 
-def _right_answers(body: str, brief: Brief) -> tuple[str, ...]:
-    answers = []
-    for attributes, text in _HIT.findall(body):
-        gold = _GOLD.search(text)
-        if attributes_of(attributes).get("score") == "1" and gold:
-            answers.append(value_of(plain(gold[1]), brief.labels, ()) or "")
-    return tuple(answers)
+def _right_answers(body: str, brief: Brief) -> list[str]:
+    golds = [_GOLD.search(text) for attributes, text in elements(body, "hit") if attributes.get("score") == "1"]
+    return [find_answer(plain(gold[1]), brief.labels, ()) or "" for gold in golds if gold]
 
 
-def with_lookups(brief: Brief, messages: Sequence[Mapping[str, object]], reply: dict[str, object]) -> dict[str, object]:
-    """The reply to a reflection: a search for the first sign not looked up yet, or the remaining edits."""
-    most = int(brief.request.get("lookups", "0"))
-    done = answered_lookups(messages, brief)
-    looked_up = {normal(each.text) for each in done}
-    given = reply.get("edits")
-    checked = [_checked(brief, edit, done) for edit in given] if isinstance(given, list) else []
-    edits = [edit for edit in checked if edit is not None]
-    open_ = [sign for edit in edits for sign in _signs(brief, edit) if sign not in looked_up]
-    if open_ and len(done) < most:
-        return {"lookup": {"op": "search", "text": open_[0].strip()}}
-    return {**reply, "edits": edits}
+def _added_rule(brief: Brief, edit: Mapping[str, object]) -> tuple[Key, tuple[str, ...]] | None:
+    return read_sign_rule(brief, str(edit.get("text", ""))) if edit.get("op") == "add" else None
 
 
-def _signs(brief: Brief, edit: Mapping[str, object]) -> tuple[str, ...]:
-    """The signs of a new rule that is a plain list of them."""
-    rule = _added(brief, edit)
-    return rule.signs.triggers if rule is not None and rule.signs else ()
-
-
-def _added(brief: Brief, edit: Mapping[str, object]) -> Rule | None:
-    """A new rule that is a plain list of signs."""
-    rule = read_sentence(str(edit.get("text", "")), brief.inputs)
-    return rule if edit.get("op") == "add" and rule is not None and rule.signs else None
-
-
-def _checked(brief: Brief, edit: Edit, done: Sequence[Answered]) -> Edit | None:
-    """The edit without the signs that right cases of other answers hold too often; None where no sign is left."""
-    rule = _added(brief, edit)
-    group = rule.signs if rule else None
-    if group is None or rule is None:
+def _check(brief: Brief, edit: Edit, lookups: Sequence[tuple[str, list[str]]]) -> Edit | None:
+    """Drop the signs that right cases of other answers contain too often; return None if no sign is left."""
+    found = _added_rule(brief, edit)
+    if found is None:
         return edit
+    (name, answer), signs = found
     seen = read_evidence(str(edit.get("rationale", "")))
-    against = {normal(each.text): sum(answer != rule.answer for answer in each.right) for each in done}
-    counts = {sign: seen.get(sign, Seen(1, 1)) + Seen(0, against.get(sign, 0)) for sign in group.triggers}
-    kept = [sign for sign in group.triggers if counts[sign].own >= PURE * counts[sign].total]
-    if len(kept) == len(group.triggers):
+    against = {normal(text): sum(other != answer for other in right) for text, right in lookups}
+    counts = {sign: seen.get(sign, SignCount(1, 1)) + SignCount(0, against.get(sign, 0)) for sign in signs}
+    kept = [sign for sign in signs if counts[sign].own >= PURE * counts[sign].total]
+    if len(kept) == len(signs):
         return edit
     if not kept:
         return None
-    text = rule_text(group.field or brief.inputs[0], ordered_signs(kept, counts), rule.answer)
+    text = rule_text(name, ordered_signs(kept, counts), answer)
     return {**edit, "text": text, "rationale": evidence_text({**seen, **counts})}

@@ -1,8 +1,8 @@
-"""The sentences that rulebook understands, and nothing else.
+"""The sentences that rulebook understands.
 
 A rule is a condition and an answer: `If the ticket mentions "chargeback" or "invoice", answer billing.` A condition is
-an AND of groups, each group an OR of triggers; a group may be negated (`and not "x"`, `but does not mention "x"`,
-`unless it mentions "x" or "y"`). A trigger is looked for as whole words, in any case. What can't be read is ignored.
+an AND of clauses, each group an OR of triggers; a group may be negated (`and not "x"`, `but does not mention "x"`,
+`unless it mentions "x" or "y"`). A trigger matches whole words, in any case. Other text is ignored.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _MAJORITY = re.compile(
     r"\b(?:rules?|answers?|labels?)\b[^.]*\bmost\s+(?:of\s+(?:its|their)\s+)?(?:signs|words|matches)\b",
     re.IGNORECASE,
 )
-# The sentences of `taking.py` name a place in an input, which is no answer.
-_TAKING = re.compile(
+# The sentences of `copying.py` name a place in an input, not an answer.
+_COPYING = re.compile(
     r"\b(?:with|from|to|as)\s+the\s+(?:\w+\s+)?(?:number|word|name|line|text\s+(?:between|that)|rest\s+of)\b",
     re.IGNORECASE,
 )
@@ -57,8 +57,8 @@ _JOIN = re.compile(r"\b(and|but|unless|or|not|nor)\b|,", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Triggers of which one must occur, or, negated, none may. `field` None means any input."""
+class Clause:
+    """Triggers of which one must occur or, negated, none may. `field` None is any input."""
 
     triggers: tuple[str, ...]
     negated: bool = False
@@ -67,51 +67,44 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """A condition and an answer. No groups: the default. `line` is its line in the text."""
+class DecisionRule:
+    """An answer and its condition; without clauses it is a default."""
 
     answer: str
-    groups: tuple[Group, ...]
-    line: int = 0
+    clauses: tuple[Clause, ...]
 
     @property
-    def default(self) -> bool:
-        """Whether it applies where no other does."""
-        return not self.groups
-
-    @property
-    def signs(self) -> Group | None:
-        """The signs of a rule that is nothing but a list of them."""
-        one = self.groups[0] if len(self.groups) == 1 else None
-        return one if one is not None and not one.negated and one.kind == "mentions" else None
+    def is_default(self) -> bool:
+        """Whether it applies only if no other rule does."""
+        return not self.clauses
 
 
 @lru_cache(maxsize=4096)
 def normal(text: str) -> str:
-    """A text as its words: lower case, one space around each word, so that `in` finds whole words only."""
+    """Return a text as lower-case words with a space around each, so that `in` finds whole words only."""
     return f" {' '.join(_WORD.findall(text.lower()))} "
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, lower case."""
+    """Return the words of a text in lower case."""
     return _WORD.findall(text.lower())
 
 
 def needs_quotes(sign: str) -> bool:
-    """Whether a sign without quotes would be read as part of the sentence around it."""
+    """Whether a sign without quotes would be read as part of its sentence."""
     return bool(_VERB.search(sign) or _JOIN.search(sign) or _GRAMMAR.search(sign))
 
 
-def applies(rule: Rule, inputs: Mapping[str, str]) -> bool:
-    """Whether a rule's condition holds on inputs, each of which is a normal text. A default's always does."""
-    return all(holds(group, inputs) for group in rule.groups)
+def applies(rule: DecisionRule, inputs: Mapping[str, str]) -> bool:
+    """Whether a rule's condition is true for inputs as normal texts. A default's always is."""
+    return all(is_true(clause, inputs) for clause in rule.clauses)
 
 
-def holds(group: Group, inputs: Mapping[str, str]) -> bool:
-    """Whether a group of a condition holds on inputs, each of which is a normal text."""
-    one = inputs.get(group.field) if group.field else None
+def is_true(clause: Clause, inputs: Mapping[str, str]) -> bool:
+    """Whether a clause is true for inputs as normal texts."""
+    one = inputs.get(clause.field) if clause.field else None
     texts = list(inputs.values()) if one is None else [one]
-    return any(_in(group.kind, trigger, text) for trigger in group.triggers for text in texts) != group.negated
+    return any(_in(clause.kind, trigger, text) for trigger in clause.triggers for text in texts) != clause.negated
 
 
 def _in(kind: Kind, trigger: str, text: str) -> bool:
@@ -120,61 +113,56 @@ def _in(kind: Kind, trigger: str, text: str) -> bool:
     return text.endswith(trigger) if kind == "ends" else trigger in text
 
 
-def fired(rule: Rule, inputs: Mapping[str, str]) -> tuple[str, ...]:
-    """The triggers of a rule's positive groups that occur in the inputs."""
+def fired(rule: DecisionRule, inputs: Mapping[str, str]) -> tuple[str, ...]:
+    """The triggers of a rule's positive clauses that occur in the inputs."""
     return tuple(
         trigger
-        for group in rule.groups
-        if not group.negated
-        for trigger in group.triggers
-        if holds(Group((trigger,), False, group.kind, group.field), inputs)
+        for clause in rule.clauses
+        if not clause.negated
+        for trigger in clause.triggers
+        if is_true(Clause((trigger,), False, clause.kind, clause.field), inputs)
     )
 
 
 def reads_majority(text: str) -> bool:
-    """Whether a text makes the answer with the most signs win where several rules apply."""
+    """Whether a text lets the answer with the most signs win if several rules apply."""
     return any(_MAJORITY.match(sentence) for line in text.splitlines() for sentence in sentences_of(line))
 
 
-def decide(rules: Sequence[Rule], inputs: Mapping[str, str], *, majority: bool = False) -> int | None:
-    """The place of the rule that decides: the first that applies, else the first default, else None.
+def decide(rules: Sequence[DecisionRule], inputs: Mapping[str, str], *, majority: bool = False) -> int | None:
+    """Return the index of the rule that decides: the first that applies, else the first default, else None.
 
     Args:
         rules: in reading order.
         inputs: normal texts by name.
-        majority: the answer whose rules have the most signs in the inputs wins, of equal ones the first.
+        majority: the answer whose rules have the most signs in the inputs wins; the first of equal ones.
     """
-    holding = [at for at, rule in enumerate(rules) if not rule.default and applies(rule, inputs)]
-    if not holding:
-        return next((at for at, rule in enumerate(rules) if rule.default), None)
+    applying = [at for at, rule in enumerate(rules) if not rule.is_default and applies(rule, inputs)]
+    if not applying:
+        return next((at for at, rule in enumerate(rules) if rule.is_default), None)
     if not majority:
-        return holding[0]
+        return applying[0]
     signs: dict[str, set[str]] = {}
-    for at in holding:
+    for at in applying:
         signs.setdefault(rules[at].answer.casefold(), set()).update(fired(rules[at], inputs))
-    return max(holding, key=lambda at: len(signs[rules[at].answer.casefold()]))
+    return max(applying, key=lambda at: len(signs[rules[at].answer.casefold()]))
 
 
-def read_rules(text: str, fields: tuple[str, ...] = ()) -> tuple[Rule, ...]:
-    """All rules in a text, in order; `fields` are the names of the inputs, for `if the <field> mentions`."""
-    rules = []
-    for number, line in enumerate(text.splitlines()):
-        for sentence in sentences_of(line):
-            rule = read_sentence(sentence, fields, number)
-            if rule is not None:
-                rules.append(rule)
-    return tuple(rules)
+def read_rules(text: str, fields: tuple[str, ...] = ()) -> tuple[DecisionRule, ...]:
+    """Return all rules in a text, in order; `fields` are the names of the inputs, for `if the <field> mentions`."""
+    found = (read_sentence(sentence, fields) for line in text.splitlines() for sentence in sentences_of(line))
+    return tuple(rule for rule in found if rule is not None)
 
 
 def sentences_of(line: str) -> list[str]:
-    """The sentences of a line without its bullet; quoted strings are not cut."""
+    """Split a line without its bullet into sentences, but not within quoted strings."""
     line = _BULLET.sub("", line, count=1)
     masked, strings = mask(line)
     return [_unmask(part, strings) for part in _SENTENCE_END.split(masked)]
 
 
 def mask(text: str) -> tuple[str, list[str]]:
-    """The text with each quoted string as a private character, and the strings without their quotes."""
+    """Replace each quoted string by a private character; return the text and the strings."""
     strings: list[str] = []
 
     def keep(found: re.Match[str]) -> str:
@@ -188,33 +176,29 @@ def _unmask(text: str, strings: list[str]) -> str:
     return re.sub("\ue000(\\d+)\ue001", lambda m: strings[int(m[1])], text)
 
 
-def read_sentence(sentence: str, fields: tuple[str, ...] = (), line: int = 0) -> Rule | None:
-    """The rule in one sentence, or None where it is none that rulebook understands."""
+def read_sentence(sentence: str, fields: tuple[str, ...] = ()) -> DecisionRule | None:
+    """Read the rule in one sentence; None if rulebook does not understand it."""
     masked, strings = mask(sentence.strip())
     default = _DEFAULT.match(masked)
     head = default or _IF.match(masked)
-    if head is None:
+    rest = masked[head.end() :] if head else ""
+    actions = list(_ACTION.finditer(rest))
+    if not actions:
         return None
-    rest = masked[head.end() :]
-    action = None
-    for action in _ACTION.finditer(rest):  # noqa: B007 - the last one is the action
-        pass
-    if action is None:
-        return None
-    tail = rest[action.end() :]
-    tail, exception = _unless(tail)
+    action = actions[-1]
+    tail, exception = _split_exception(rest[action.end() :])
     answer = _answer(tail, strings)
-    if not answer or _TAKING.search(tail):
+    if not answer or _COPYING.search(tail):
         return None
     condition = "" if default else rest[: action.start()]
-    groups = () if default else read_condition(condition + exception, strings, fields)
-    if groups is None or (not default and not any(not group.negated for group in groups)):
+    clauses = () if default else read_condition(condition + exception, strings, fields)
+    if clauses is None or (not default and not any(not clause.negated for clause in clauses)):
         return None
-    return Rule(answer, groups, line)
+    return DecisionRule(answer, clauses)
 
 
-def _unless(tail: str) -> tuple[str, str]:
-    """An exception that follows the answer: `answer billing, unless it mentions "refund".`"""
+def _split_exception(tail: str) -> tuple[str, str]:
+    """Split off an exception after the answer: `answer billing, unless it mentions "refund".`"""
     found = re.search(r",?\s*\bunless\b", tail, re.IGNORECASE)
     return (
         (tail, "") if found is None else (tail[: found.start()], " " + tail[found.start() :].lstrip(", ").rstrip(". "))
@@ -229,12 +213,12 @@ def _answer(tail: str, strings: list[str]) -> str:
     return _unmask(text, strings).strip("*_ ")
 
 
-def read_condition(condition: str, strings: list[str], fields: tuple[str, ...]) -> tuple[Group, ...] | None:
-    """The groups of a condition, or None where a part of it is not understood."""
+def read_condition(condition: str, strings: list[str], fields: tuple[str, ...]) -> tuple[Clause, ...] | None:
+    """The clauses of a condition, or None where a part of it is not understood."""
     verbs = list(_VERB.finditer(condition))
     if not verbs or condition[: verbs[0].start()].strip():
         return None
-    groups: list[Group] = []
+    clauses: list[Clause] = []
     for found, following in zip(verbs, [*verbs[1:], None], strict=True):
         objects = condition[found.end() : following.start() if following else len(condition)]
         before = condition[: found.start()].rstrip(", ").lower()
@@ -242,8 +226,8 @@ def read_condition(condition: str, strings: list[str], fields: tuple[str, ...]) 
         part = _objects(objects, strings, negated, _kind(found["verb"]), _field(found["subject"], fields))
         if part is None:
             return None
-        groups += part
-    return tuple(groups)
+        clauses += part
+    return tuple(clauses)
 
 
 def _kind(verb: str) -> Kind:
@@ -258,29 +242,29 @@ def _field(subject: str | None, fields: tuple[str, ...]) -> str | None:
     return next((name for name in fields if name.lower().replace("_", " ") == noun.replace("_", " ")), None)
 
 
-def _objects(text: str, strings: list[str], negated: bool, kind: Kind, field: str | None) -> list[Group] | None:
-    """`"a" or "b" and not "c"` as groups; bare words are taken verbatim."""
-    groups: list[tuple[list[str], bool]] = [([], negated)]
+def _objects(text: str, strings: list[str], negated: bool, kind: Kind, field: str | None) -> list[Clause] | None:
+    """`"a" or "b" and not "c"` as clauses; bare words are copied_texts verbatim."""
+    clauses: list[tuple[list[str], bool]] = [([], negated)]
     at = 0
     for found in [*_JOIN.finditer(text), None]:
         piece = text[at : found.start() if found else len(text)].strip(" .:;*_")
-        if piece and not _take(piece, strings, groups[-1][0]):
+        if piece and not _add_triggers(piece, strings, clauses[-1][0]):
             return None
         if found is None:
             break
         at = found.end()
         word = (found[1] or ",").lower()
-        if word in ("and", "but") and groups[-1][0]:
-            groups.append(([], negated))
+        if word in ("and", "but") and clauses[-1][0]:
+            clauses.append(([], negated))
         elif word == "unless":
-            groups.append(([], not negated))
+            clauses.append(([], not negated))
         elif word in ("not", "nor"):
-            groups[-1:] = [groups[-1], ([], not negated)] if groups[-1][0] else [([], not negated)]
-    return [Group(tuple(triggers), no, kind, field) for triggers, no in groups if triggers]
+            clauses[-1:] = [clauses[-1], ([], not negated)] if clauses[-1][0] else [([], not negated)]
+    return [Clause(tuple(triggers), no, kind, field) for triggers, no in clauses if triggers]
 
 
-def _take(piece: str, strings: list[str], into: list[str]) -> bool:
-    """Add the triggers of one piece; False where the piece is a phrase too long to be a trigger."""
+def _add_triggers(piece: str, strings: list[str], into: list[str]) -> bool:
+    """Add the triggers of one piece; return False if it is too long for a trigger."""
     quoted = re.findall("\ue000(\\d+)\ue001", piece)
     found = [strings[int(number)][1:-1] for number in quoted] if quoted else [piece]
     if not quoted and len(piece.split()) > 3:

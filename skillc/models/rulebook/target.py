@@ -1,9 +1,9 @@
 """rulebook as a target: it follows the rules that it can read in the skill, and guesses by a weak prior elsewhere.
 
-The prior, in full. A label: the first in declared order whose own words occur in the inputs, else one drawn by lot; the
-lot is the number of letters and digits in the inputs, so that it is always the same and knows nothing. A bool: False. A
-number: the first number in the inputs, else 0. A list: empty. A text: the capitalised phrase that occurs most often in
-the longest input and not in the others, else that input's first sentence.
+The prior. A label: the first in declared order whose own words occur in the inputs, else one by the number of letters
+and digits in the inputs, which is deterministic and uninformed. A bool: False. A number: the first one in the inputs,
+else 0. A list: empty. A text: the capitalised phrase that is most frequent in the longest input and not in the others,
+else that input's first sentence.
 """
 
 from __future__ import annotations
@@ -16,10 +16,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from skillc.models.rulebook.reading import Output, PromptFormat, read_form, read_inputs, texts, write_answer
-from skillc.models.rulebook.sentences import FUNCTION_WORDS, Rule, decide, fired, normal, read_rules, reads_majority
-from skillc.models.rulebook.taking import Take, number_of, read_takes, taken
+from skillc.models.rulebook.copying import CopyRule, copied_texts, number_of, read_copy_rules
+from skillc.models.rulebook.sentences import (
+    FUNCTION_WORDS,
+    DecisionRule,
+    decide,
+    fired,
+    normal,
+    read_rules,
+    reads_majority,
+)
 
+_INPUTS = "Your input fields are:"
+_OUTPUTS = "Your output fields are:"
+_INTERACTIONS = "All interactions will be structured"
+_OBJECTIVE = "your objective is:"
+_FIELD = re.compile(r"^\d+\.\s+`([^`]+)`\s+\((.*?)\)\s*:", re.MULTILINE)
+_ASKED = re.compile(r"\n+Respond with (?:the corresponding output fields|a JSON object)[^\n]*(?:\n.*)?\Z", re.DOTALL)
+_ONE_OF = re.compile(r"(?:exactly\s+)?one of(?: these| the following)?(?: labels| words)?:\s*([^\n]+)", re.IGNORECASE)
 _CAPITALISED = re.compile(r"\b[A-Z][\w'’-]*(?:\s+(?:(?:of|the|de|van|von)\s+)?[A-Z][\w'’-]*)*")
 _NUMBERS = ("int", "float", "optional[int]", "optional[float]")
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)*")
@@ -34,8 +48,8 @@ _FORMATS = (
         "words",
     ),
 )
-# The name of a form, and a number of words.
 Format = tuple[str, int]
+"""The name of a format, and a number of words."""
 _COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 _FORMAT_LINE = re.compile(
     r"^(?:always\s+|please\s+)?(?:answer|reply|respond|write|give|keep|use|copy)\b", re.IGNORECASE
@@ -45,18 +59,134 @@ _REASONING = ("reasoning", "rationale", "thought")
 
 
 @dataclass(frozen=True, slots=True)
-class Skill:
-    """The parts of a skill's text that rulebook understands."""
+class OutputField:
+    """An output field: its name, its type as the prompt writes it, and its labels where it has any."""
 
-    rules: tuple[Rule, ...]
-    formats: tuple[Format, ...]
-    majority: bool
-    takes: tuple[Take, ...] = ()
+    name: str
+    type: str = "str"
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFormat:
+    """The fields and the reply format of a system message.
+
+    Attributes:
+        style: `fields` is DSPy's `[[ ## name ## ]]`, `json` its JSON format, `plain` any other.
+        inputs: names of the input fields.
+        outputs: in order.
+        skill: the text to search for rules.
+    """
+
+    style: str
+    inputs: tuple[str, ...]
+    outputs: tuple[OutputField, ...]
+    skill: str
 
 
 @lru_cache(maxsize=256)
-def read_skill(text: str, fields: tuple[str, ...]) -> Skill:
-    """The rules in reading order, how they are counted, and the formats that are asked for without a condition."""
+def read_form(system: str) -> PromptFormat:
+    """Read a program's system message."""
+    if _OUTPUTS not in system or _INTERACTIONS not in system:
+        return PromptFormat("plain", (), (OutputField("answer", "str", _one_of(system)),), system)
+    head, _, rest = system.partition(_INTERACTIONS)
+    layout, _, skill = rest.partition(_OBJECTIVE)
+    before, _, after = head.partition(_OUTPUTS)
+    names = tuple(found[1] for found in _FIELD.finditer(before.partition(_INPUTS)[2]))
+    outputs = tuple(OutputField(m[1], m[2], _labels(m[1], m[2], layout)) for m in _FIELD.finditer(after))
+    style = "json" if "Outputs will be a JSON object" in layout else "fields"
+    return PromptFormat(style, names, outputs or (OutputField("answer"),), skill)
+
+
+def _one_of(text: str) -> tuple[str, ...]:
+    """Return the labels that prose lists: `one of: a, b, c`."""
+    found = _ONE_OF.search(text)
+    if found is None:
+        return ()
+    parts = re.split(r"[;,|]|\bor\b", found[1])
+    return tuple(label for part in parts if (label := part.strip(" .`\"'*")))
+
+
+def _labels(name: str, kind: str, layout: str) -> tuple[str, ...]:
+    """Return the labels of an output, from the note in the layout, else from the type."""
+    if kind == "bool":
+        return ("True", "False")
+    note = re.search(
+        rf"{{{re.escape(name)}}}[^\n]*?must exactly match \(no extra characters\) one of: ([^\n]*?)\"?,?(?:\n|\Z)",
+        layout,
+    )
+    if note:
+        return tuple(part.strip() for part in note[1].split(";") if part.strip())
+    found = re.search(r"Literal\[(.*)\]", kind)
+    return tuple(a or b for a, b in re.findall(r"'([^']*)'|\"([^\"]*)\"", found[1])) if found else ()
+
+
+def read_inputs(form: PromptFormat, user: str) -> dict[str, str]:
+    """Read the inputs from the user's message, by name; in plain style the whole message is one.
+
+    A field begins at its first header after the previous field: headers within a value that name another field, or the
+    same one again, are part of the value.
+    """
+    if form.style == "plain" or not form.inputs:
+        return {"input": user}
+    body = _ASKED.sub("", user)
+    starts: list[tuple[str, int, int]] = []
+    at = 0
+    for name in form.inputs:
+        found = re.compile(rf"^\[\[ ## {re.escape(name)} ## \]\][ \t]*$", re.MULTILINE).search(body, at)
+        if found:
+            starts.append((name, found.start(), found.end()))
+            at = found.end()
+    ends = [start for _, start, _ in starts[1:]] + [len(body)]
+    values = {name: body[begin:end].strip() for (name, _, begin), end in zip(starts, ends, strict=True)}
+    return values or {"input": body.strip()}
+
+
+def write_answer(form: PromptFormat, values: Mapping[str, str]) -> str:
+    """Write the reply in the style of the prompt."""
+    if form.style == "plain":
+        return "\n".join(values.values())
+    if form.style == "json":
+        return json.dumps({name: _json_value(form, name, value) for name, value in values.items()}, ensure_ascii=False)
+    blocks = [f"[[ ## {name} ## ]]\n{value}" for name, value in values.items()]
+    return "\n\n".join([*blocks, "[[ ## completed ## ]]"])
+
+
+def _json_value(form: PromptFormat, name: str, value: str) -> object:
+    kind = next(output.type for output in form.outputs if output.name == name)
+    if kind == "str" or kind.startswith("Literal"):
+        return value
+    try:
+        return json.loads(value.lower() if kind == "bool" else value)
+    except json.JSONDecodeError:
+        return value
+
+
+def texts(messages: Sequence[Mapping[str, object]], role: str) -> list[str]:
+    """Return the texts of all messages of a role; content may have several parts."""
+    return [_content(message) for message in messages if message.get("role") == role]
+
+
+def _content(message: Mapping[str, object]) -> str:
+    content = message.get("content")
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+    return "" if content is None else str(content)
+
+
+@dataclass(frozen=True, slots=True)
+class SkillText:
+    """The sentences of a skill that rulebook understands."""
+
+    rules: tuple[DecisionRule, ...]
+    formats: tuple[Format, ...]
+    majority: bool
+    copies: tuple[CopyRule, ...] = ()
+
+
+@lru_cache(maxsize=256)
+def read_skill(text: str, fields: tuple[str, ...]) -> SkillText:
+    """Read a skill: rules in reading order, whether signs are counted, and unconditional formats."""
     rules = read_rules(text, fields)
     lines = [_MARKER.sub("", line, count=1).strip() for line in text.splitlines()]
     formats = [
@@ -66,22 +196,22 @@ def read_skill(text: str, fields: tuple[str, ...]) -> Skill:
         for pattern, name in _FORMATS
         if (found := pattern.search(line))
     ]
-    return Skill(rules, tuple(formats), reads_majority(text), read_takes(text, fields))
+    return SkillText(rules, tuple(formats), reads_majority(text), read_copy_rules(text, fields))
 
 
 def deciding_rule(
-    skill: Skill, inputs: Mapping[str, str], labels: Sequence[str], reserved: Sequence[str] = ()
-) -> Rule | None:
-    """The rule that decides among those whose answer is one of the labels, None where there is none.
+    skill: SkillText, inputs: Mapping[str, str], labels: Sequence[str], reserved: Sequence[str] = ()
+) -> DecisionRule | None:
+    """Return the rule that decides, of those whose answer is one of the labels; None if none does.
 
     Args:
         skill: as read.
         inputs: normal texts by name.
-        labels: the output's; empty where any text will do.
-        reserved: labels of other outputs, which a free text does not take.
+        labels: of the output; empty for free text.
+        reserved: labels of other outputs, which a free text may not use.
     """
 
-    def fits(rule: Rule) -> bool:
+    def fits(rule: DecisionRule) -> bool:
         if reserved and not labels and label_of(rule.answer, reserved) is not None:
             return False
         return label_of(rule.answer, labels) is not None
@@ -92,34 +222,32 @@ def deciding_rule(
 
 
 def label_of(answer: str, labels: Sequence[str]) -> str | None:
-    """The label that an answer names, in its declared spelling; the answer itself where there are no labels."""
-    if not labels:
-        return answer
-    if answer in labels:
+    """Return the label of an answer in its declared spelling; the answer itself without labels."""
+    if not labels or answer in labels:
         return answer
     folded = answer.casefold().strip()
     return next((label for label in labels if label.casefold() == folded), None)
 
 
 def prior_label(inputs: Mapping[str, str], labels: Sequence[str]) -> str:
-    """The first label whose own words occur in the inputs, else one drawn by lot."""
+    """Return the first label whose own words occur in the inputs, else one by the length of the inputs."""
     for label in labels:
         if any(normal(label) in text for text in inputs.values()):
             return label
-    lot = sum(len(text) - text.count(" ") for text in inputs.values())
-    return labels[lot % len(labels)]
+    letters = sum(len(text) - text.count(" ") for text in inputs.values())
+    return labels[letters % len(labels)]
 
 
 def answer_target(
     messages: Sequence[Mapping[str, object]], *, noise: float = 0.0, seed: int = 0, sample: object = 0
 ) -> str:
-    """The reply to a program's prompt.
+    """Return the reply to a program's prompt.
 
     Args:
         messages: as a chat model gets them.
         noise: probability of a wrong label.
         seed: of the noise.
-        sample: which sample of this call it is.
+        sample: distinguishes samples of one call.
     """
     form = read_form("\n\n".join(texts(messages, "system")))
     users = texts(messages, "user")
@@ -133,23 +261,23 @@ def answer_target(
             continue
         reserved = [label for other in form.outputs if other is not output for label in other.labels]
         value = _value(output, skill, inputs, normals, reserved, form)
-        values[output.name] = wrong_label(value, output.labels, noise, seed, messages, sample)
+        values[output.name] = _perturb(value, output.labels, noise, seed, messages, sample)
     return write_answer(form, values)
 
 
-def _reasoning(skill: Skill, inputs: Mapping[str, str], form: PromptFormat) -> str:
+def _reasoning(skill: SkillText, inputs: Mapping[str, str], form: PromptFormat) -> str:
     labels = form.outputs[-1].labels
     rule = deciding_rule(skill, inputs, labels)
     if rule is None:
         return "No rule applies, so this is a guess."
-    if rule.default:
+    if rule.is_default:
         return f"No other rule applies, so the default holds: {rule.answer}."
     return f"The text has {', '.join(f'`{t.strip()}`' for t in fired(rule, inputs))}, so the answer is {rule.answer}."
 
 
 def _value(
-    output: Output,
-    skill: Skill,
+    output: OutputField,
+    skill: SkillText,
     inputs: Mapping[str, str],
     normals: Mapping[str, str],
     reserved: Sequence[str],
@@ -161,66 +289,63 @@ def _value(
             return label_of(rule.answer, output.labels) or output.labels[0]
         return "False" if output.type == "bool" else prior_label(normals, output.labels)
     kind = output.type.lower()
-    found = _taken(skill, output.name, inputs)
+    found = _copy(skill, output.name, inputs)
     if kind.startswith("list"):
-        return json.dumps([_item(text, kind) for text in found], ensure_ascii=False)
+        numeric = "int" in kind or "float" in kind
+        return json.dumps([_number_or_text(text) if numeric else text for text in found], ensure_ascii=False)
     if _is_json(output):
         return json.dumps(_object(skill, inputs, normals, form), ensure_ascii=False)
     rule = deciding_rule(_about(skill, output.name, form), normals, (), reserved)
-    text = rule.answer if rule and (not rule.default or not found) else (found[0] if found else None)
+    text = rule.answer if rule and (not rule.is_default or not found) else (found[0] if found else None)
     if kind in _NUMBERS:
         number = number_of(text if text is not None else " ".join(inputs.values())) or 0.0
         return str(int(number)) if number == int(number) else str(int(number) if "int" in kind else number)
     return formatted(guess_text(inputs) if text is None else text, skill.formats)
 
 
-def _is_json(output: Output) -> bool:
+def _is_json(output: OutputField) -> bool:
     return output.type.lower().removeprefix("optional[").startswith("dict")
 
 
-def _about(skill: Skill, name: str, form: PromptFormat) -> Skill:
-    """The skill with the rules for one output, `answer priority with high`, and those that name no other output."""
+def _about(skill: SkillText, name: str, form: PromptFormat) -> SkillText:
+    """Return the skill with the rules for one output, `answer priority with high`, and those for no other output."""
     rules = []
-    others, keys = {named(other.name) for other in form.outputs}, any(map(_is_json, form.outputs))
+    others, keys = {_folded(other.name) for other in form.outputs}, any(map(_is_json, form.outputs))
     for rule in skill.rules:
         head, joined, value = rule.answer.partition(" with ")
-        if joined and named(head) == named(name):
+        if joined and _folded(head) == _folded(name):
             rules.append(replace(rule, answer=value))
-        elif not joined or not (keys or named(head) in others):
+        elif not joined or not (keys or _folded(head) in others):
             rules.append(rule)
     return replace(skill, rules=tuple(rules))
 
 
 def _object(
-    skill: Skill, inputs: Mapping[str, str], normals: Mapping[str, str], form: PromptFormat
+    skill: SkillText, inputs: Mapping[str, str], normals: Mapping[str, str], form: PromptFormat
 ) -> dict[str, object]:
-    """The keys that rules and sentences name, each with its value."""
+    """Return the keys that sentences name, each with its value."""
     heads = [rule.answer.partition(" with ")[0] for rule in skill.rules if " with " in rule.answer]
-    keys = dict.fromkeys([*(take.name for take in skill.takes), *heads])
+    keys = dict.fromkeys([*(copy.name for copy in skill.copies), *heads])
     values: dict[str, object] = {}
     for key in keys:
-        if named(key) in {named(output.name) for output in form.outputs}:
+        if _folded(key) in {_folded(output.name) for output in form.outputs}:
             continue
         own = [rule for rule in skill.rules if rule.answer.startswith(f"{key} with ")]
         at = decide(own, normals, majority=skill.majority)
-        takes = [take for take in skill.takes if take.name == key]
-        take, found = next(((take, texts) for take in takes if (texts := taken(take, inputs))), (None, []))
-        if at is not None and (not own[at].default or take is None):
-            values[key] = _plain(own[at].answer.partition(" with ")[2])
-        elif take is not None:
-            one = _number_or_text(found[0]) if take.kind == "number" else found[0]
-            values[key] = found if take.ordinal == "every" else one
+        copies = [copy for copy in skill.copies if copy.name == key]
+        copy, found = next(((copy, texts) for copy in copies if (texts := copied_texts(copy, inputs))), (None, []))
+        if at is not None and (not own[at].is_default or copy is None):
+            values[key] = _parse(own[at].answer.partition(" with ")[2])
+        elif copy is not None:
+            one = _number_or_text(found[0]) if copy.kind == "number" else found[0]
+            values[key] = found if copy.ordinal == "every" else one
     return values
 
 
-def _taken(skill: Skill, name: str, inputs: Mapping[str, str]) -> list[str]:
-    """The texts copied by the first sentence for an output that finds any."""
-    takes = (take for take in skill.takes if named(take.name) == named(name))
-    return next((found for take in takes if (found := taken(take, inputs))), [])
-
-
-def _item(text: str, kind: str) -> object:
-    return _number_or_text(text) if "int" in kind or "float" in kind else text
+def _copy(skill: SkillText, name: str, inputs: Mapping[str, str]) -> list[str]:
+    """Return the texts of the first sentence for an output that copies any."""
+    copies = (copy for copy in skill.copies if _folded(copy.name) == _folded(name))
+    return next((found for copy in copies if (found := copied_texts(copy, inputs))), [])
 
 
 def _number_or_text(text: str) -> object:
@@ -228,20 +353,20 @@ def _number_or_text(text: str) -> object:
     return text if number is None else int(number) if number == int(number) else number
 
 
-def _plain(text: str) -> object:
+def _parse(text: str) -> object:
     try:
         return json.loads(text)
     except json.JSONDecodeError:
         return text
 
 
-def named(name: str) -> str:
-    """A name as names are compared: case and underscores make no difference."""
+def _folded(name: str) -> str:
+    """Return a name without differences of case and underscores."""
     return name.casefold().replace("_", " ").strip()
 
 
 def guess_text(inputs: Mapping[str, str]) -> str:
-    """The weak prior for a text."""
+    """Guess a text by the weak prior."""
     if not inputs:
         return ""
     longest = max(inputs, key=lambda name: len(inputs[name]))
@@ -255,7 +380,7 @@ def guess_text(inputs: Mapping[str, str]) -> str:
 
 
 def _without_function_words(phrase: str) -> str:
-    """A phrase without the function words that it begins with because a sentence does."""
+    """Remove leading function words, which are capitalised at the start of a sentence."""
     words = phrase.split()
     while words and words[0].lower() in FUNCTION_WORDS:
         words.pop(0)
@@ -263,7 +388,7 @@ def _without_function_words(phrase: str) -> str:
 
 
 def formatted(text: str, formats: Sequence[Format]) -> str:
-    """The text in the forms that a skill asks for."""
+    """Apply formats to a text."""
     for name, count in formats:
         if name == "number":
             found = _NUMBER.search(text)
@@ -282,19 +407,19 @@ def formatted(text: str, formats: Sequence[Format]) -> str:
 _SCALE = 1 << 64
 
 
-def draw(seed: int, messages: Sequence[Mapping[str, object]], sample: object, purpose: str) -> float:
-    """A number in [0, 1), decided by sha256 of the seed, the messages, the sample and what it is for."""
+def _draw(seed: int, messages: Sequence[Mapping[str, object]], sample: object, purpose: str) -> float:
+    """Draw a number in [0, 1) by the sha256 of the seed, the messages, the sample and the purpose."""
     text = json.dumps(
         [seed, sample, purpose, [dict(m) for m in messages]], sort_keys=True, ensure_ascii=True, default=str
     )
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) / _SCALE
 
 
-def wrong_label(
+def _perturb(
     label: str, labels: Sequence[str], share: float, seed: int, messages: Sequence[Mapping[str, object]], sample: object
 ) -> str:
-    """The label, or with probability `share` one of the others."""
+    """Return the label, or with probability `share` one of the others."""
     others = [other for other in labels if other != label]
-    if share <= 0 or not others or draw(seed, messages, sample, "whether") >= share:
+    if share <= 0 or not others or _draw(seed, messages, sample, "whether") >= share:
         return label
-    return others[int(draw(seed, messages, sample, "which") * len(others))]
+    return others[int(_draw(seed, messages, sample, "which") * len(others))]

@@ -1,4 +1,4 @@
-"""Sentences that name the place of an answer in an input: `Answer total with the number after "Total:".`"""
+"""Sentences that copy an answer from an input: `Answer total with the number after "Total:".`"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from skillc.models.rulebook.sentences import Group, holds, mask, normal, read_condition, sentences_of
+from skillc.models.rulebook.sentences import Clause, is_true, mask, normal, read_condition, sentences_of
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
 PATTERNS = {
@@ -42,19 +42,19 @@ _CONDITION = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Take:
-    """The place of an answer.
+class CopyRule:
+    """The place from which an answer is copied.
 
     Attributes:
         name: of the output, or of a key of a JSON output.
         kind: `number`, `word`, `name`, `line`, `shape`, `between` or `rest`.
         ordinal: `first` to `fifth`, `last` or `every`.
         where: `after` or `before` the anchor, or empty.
-        anchor: a text next to the answer; the start for `between` and `rest`.
-        end: where `between` ends.
+        anchor: text next to the answer; the start for `between` and `rest`.
+        end: the end of `between`.
         shape: an example for `shape`: a run of digits matches any digits, a run of letters any of their case.
-        field: the input, None for all of them.
-        groups: the condition.
+        field: the input; None for all inputs.
+        clauses: the condition.
     """
 
     name: str
@@ -65,41 +65,41 @@ class Take:
     end: str = ""
     shape: str = ""
     field: str | None = None
-    groups: tuple[Group, ...] = ()
+    clauses: tuple[Clause, ...] = ()
 
 
-def take_text(take: Take) -> str:
-    """The sentence, without a condition."""
-    name = take.name if re.fullmatch(r"[A-Za-z_]\w*", take.name) else f'"{take.name}"'
-    inside = f" in the {take.field.replace('_', ' ')}" if take.field else ""
-    if take.kind == "between":
-        return f'Take {name} from the text between "{take.anchor}" and "{take.end}"{inside}.'
-    if take.kind == "rest":
-        return f'Take {name} from the rest of the line after "{take.anchor}"{inside}.'
-    what = f'text that looks like "{take.shape}"' if take.kind == "shape" else take.kind
-    near = f' {take.where} "{take.anchor}"' if take.where else ""
-    if take.ordinal == "every":
+def copy_rule_text(rule: CopyRule) -> str:
+    """Write the sentence, without a condition."""
+    name = rule.name if re.fullmatch(r"[A-Za-z_]\w*", rule.name) else f'"{rule.name}"'
+    inside = f" in the {rule.field.replace('_', ' ')}" if rule.field else ""
+    if rule.kind == "between":
+        return f'Take {name} from the text between "{rule.anchor}" and "{rule.end}"{inside}.'
+    if rule.kind == "rest":
+        return f'Take {name} from the rest of the line after "{rule.anchor}"{inside}.'
+    what = f'text that looks like "{rule.shape}"' if rule.kind == "shape" else rule.kind
+    near = f' {rule.where} "{rule.anchor}"' if rule.where else ""
+    if rule.ordinal == "every":
         return f"Answer {name} with every {what}{near}{inside}."
-    ordinal = "" if take.where and take.ordinal == "first" else f"{take.ordinal} "
+    ordinal = "" if rule.where and rule.ordinal == "first" else f"{rule.ordinal} "
     return f"Answer {name} with the {ordinal}{what}{near}{inside}."
 
 
-def read_takes(text: str, fields: tuple[str, ...] = ()) -> tuple[Take, ...]:
-    """All such sentences in a text, in order."""
-    found = (read_take(sentence, fields) for line in text.splitlines() for sentence in sentences_of(line))
-    return tuple(take for take in found if take is not None)
+def read_copy_rules(text: str, fields: tuple[str, ...] = ()) -> tuple[CopyRule, ...]:
+    """Return all such sentences of a text, in order."""
+    found = (read_copy_rule(sentence, fields) for line in text.splitlines() for sentence in sentences_of(line))
+    return tuple(rule for rule in found if rule is not None)
 
 
-def read_take(sentence: str, fields: tuple[str, ...] = ()) -> Take | None:
-    """The place that a sentence names, or None where it is no such sentence."""
+def read_copy_rule(sentence: str, fields: tuple[str, ...] = ()) -> CopyRule | None:
+    """Read such a sentence; None for any other."""
     masked, strings = mask(sentence.strip())
-    groups: tuple[Group, ...] | None = ()
+    clauses: tuple[Clause, ...] | None = ()
     condition = _CONDITION.match(masked)
     if condition:
-        groups = read_condition(condition["condition"], strings, fields)
+        clauses = read_condition(condition["condition"], strings, fields)
         masked = masked[condition.end() :]
     found = next((m for pattern in _SENTENCES if (m := pattern.fullmatch(masked))), None)
-    if found is None or groups is None:
+    if found is None or clauses is None:
         return None
     parts = found.groupdict()
 
@@ -112,18 +112,18 @@ def read_take(sentence: str, fields: tuple[str, ...] = ()) -> Take | None:
     field = next((each for each in fields if each.lower() == noun), None)
     shape = string("shape") or (parts.get("bare") or "").rstrip(".,;")
     if parts.get("start"):
-        return Take(name, "between", anchor=string("start"), end=string("end"), field=field, groups=groups)
+        return CopyRule(name, "between", anchor=string("start"), end=string("end"), field=field, clauses=clauses)
     if parts.get("rest"):
-        return Take(name, "rest", anchor=string("rest"), field=field, groups=groups)
+        return CopyRule(name, "rest", anchor=string("rest"), field=field, clauses=clauses)
     kind = "shape" if shape else (parts["kind"] or "").lower()
     ordinal = "every" if parts["every"] else (parts["ordinal"] or "first").lower()
     where = (parts["where"] or "").lower()
-    return Take(name, kind, ordinal, where, string("anchor"), shape=shape, field=field, groups=groups)
+    return CopyRule(name, kind, ordinal, where, string("anchor"), shape=shape, field=field, clauses=clauses)
 
 
 @lru_cache(maxsize=1024)
 def pattern_of(kind: str, shape: str) -> re.Pattern[str]:
-    """The pattern of texts of a kind."""
+    """Return the pattern of texts of a kind."""
     if kind != "shape":
         return PATTERNS[kind]
     runs = _RUN.findall(shape)
@@ -145,39 +145,38 @@ def _anchor(text: str) -> re.Pattern[str]:
     return re.compile(before + re.escape(text) + after, re.IGNORECASE)
 
 
-def taken(take: Take, inputs: Mapping[str, str]) -> list[str]:
-    """The texts in the inputs that a sentence names: none, one, or with `every` any number."""
-    if take.groups and not all(
-        holds(group, {name: normal(text) for name, text in inputs.items()}) for group in take.groups
-    ):
+def copied_texts(rule: CopyRule, inputs: Mapping[str, str]) -> list[str]:
+    """Return the texts that a sentence copies from the inputs: none, one, or with `every` any number."""
+    normals = {name: normal(text) for name, text in inputs.items()} if rule.clauses else {}
+    if not all(is_true(clause, normals) for clause in rule.clauses):
         return []
-    one = inputs.get(take.field) if take.field else None
+    one = inputs.get(rule.field) if rule.field else None
     for text in [one] if one is not None else inputs.values():
-        found = _found(take, text)
+        found = _found(rule, text)
         if found:
             return found
     return []
 
 
-def _found(take: Take, text: str) -> list[str]:
-    if take.kind in ("between", "rest"):
-        return _span(take, text)
-    found = [match[0].strip() for match in _matches(take, text)]
-    if take.ordinal == "every" or not found:
+def _found(rule: CopyRule, text: str) -> list[str]:
+    if rule.kind in ("between", "rest"):
+        return _span(rule, text)
+    found = [match[0].strip() for match in _matches(rule, text)]
+    if rule.ordinal == "every" or not found:
         return found
-    if take.ordinal == "last" or (take.where == "before" and take.ordinal == "first"):
+    if rule.ordinal == "last" or (rule.where == "before" and rule.ordinal == "first"):
         return found[-1:]
-    at = ORDINALS.index(take.ordinal)
+    at = ORDINALS.index(rule.ordinal)
     return found[at : at + 1]
 
 
-def _matches(take: Take, text: str) -> list[re.Match[str]]:
-    """All texts of the kind: behind the first anchor, or before the first anchor that has some before it."""
-    pattern = pattern_of(take.kind, take.shape)
-    if not take.where:
+def _matches(rule: CopyRule, text: str) -> list[re.Match[str]]:
+    """Return all texts of the kind: after the first anchor, or before the first anchor that has some before it."""
+    pattern = pattern_of(rule.kind, rule.shape)
+    if not rule.where:
         return list(pattern.finditer(text))
-    for anchor in _anchor(take.anchor).finditer(text):
-        if take.where == "after":
+    for anchor in _anchor(rule.anchor).finditer(text):
+        if rule.where == "after":
             return list(pattern.finditer(text, anchor.end()))
         before = list(pattern.finditer(text, 0, anchor.start()))
         if before:
@@ -185,15 +184,15 @@ def _matches(take: Take, text: str) -> list[re.Match[str]]:
     return []
 
 
-def _span(take: Take, text: str) -> list[str]:
-    start = _anchor(take.anchor).search(text)
+def _span(rule: CopyRule, text: str) -> list[str]:
+    start = _anchor(rule.anchor).search(text)
     if start is None:
         return []
-    if take.kind == "rest":
+    if rule.kind == "rest":
         end: int | None = text.find("\n", start.end())
         end = None if end == -1 else end
     else:
-        stop = _anchor(take.end).search(text, start.end())
+        stop = _anchor(rule.end).search(text, start.end())
         if stop is None:
             return []
         end = stop.start()
@@ -202,7 +201,7 @@ def _span(take: Take, text: str) -> list[str]:
 
 
 def number_of(text: str) -> float | None:
-    """The number in a text such as `1,200.50` or `1.200,50`, None where there is none."""
+    """Return the first number in a text such as `1,200.50` or `1.200,50`; None without one."""
     found = PATTERNS["number"].search(text)
     if found is None:
         return None

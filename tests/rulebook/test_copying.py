@@ -13,8 +13,8 @@ from prompt_parts import prompt
 
 from skillc.document.skill import Document, Rule, Section, for_optimizer
 from skillc.models.rulebook import answer
+from skillc.models.rulebook.copying import ORDINALS, CopyRule, copied_texts, copy_rule_text, number_of, read_copy_rule
 from skillc.models.rulebook.sentences import read_rules
-from skillc.models.rulebook.taking import ORDINALS, Take, number_of, read_take, take_text, taken
 from skillc.models.rulebook.target import read_skill
 from skillc.optimize.propose.prompting import TrajectoryView, reflect_messages
 from skillc.optimize.propose.replies import ProposedEdit, read_reply
@@ -43,9 +43,9 @@ TEXT = "Dear Anna Berg,\nORDER INV-204 of 2026-05-31, shipped in Ghent, today.\n
     ],
 )
 def test_a_sentence_names_a_place(sentence: str, expected: str) -> None:
-    take = read_take(sentence, ("note",))
+    take = read_copy_rule(sentence, ("note",))
     assert take is not None
-    assert taken(take, {"note": TEXT}) == [expected]
+    assert copied_texts(take, {"note": TEXT}) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -57,15 +57,15 @@ def test_a_sentence_names_a_place(sentence: str, expected: str) -> None:
     ],
 )
 def test_a_place_that_is_not_there_is_no_answer(sentence: str) -> None:
-    take = read_take(sentence, ("note",))
+    take = read_copy_rule(sentence, ("note",))
     assert take is not None
-    assert taken(take, {"note": TEXT}) == []
+    assert copied_texts(take, {"note": TEXT}) == []
 
 
 def test_every_gives_a_list() -> None:
-    take = read_take("Answer amounts with every number.")
+    take = read_copy_rule("Answer amounts with every number.")
     assert take is not None
-    assert taken(take, {"note": "3 of 4, then 5"}) == ["3", "4", "5"]
+    assert copied_texts(take, {"note": "3 of 4, then 5"}) == ["3", "4", "5"]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_every_gives_a_list() -> None:
 )
 def test_the_text_of_the_task_is_no_rule(text: str) -> None:
     read = read_skill(text, ("receipt",))
-    assert (read.rules, read.takes, read.majority) == ((), (), False)
+    assert (read.rules, read.copies, read.majority) == ((), (), False)
 
 
 def test_a_sentence_with_a_place_is_no_rule_with_an_answer() -> None:
@@ -93,22 +93,28 @@ def test_a_sentence_with_a_place_is_no_rule_with_an_answer() -> None:
 ANCHORS = st.text("abcXYZ :,#.-/", min_size=1, max_size=9).map(str.strip).filter(bool)
 NAMES = st.sampled_from(["total", "order_id", "orderId", "due date", "Name"])
 FIELDS = st.sampled_from([None, "note", "the_mail"])
-TAKES = st.one_of(
+SHAPES = st.sampled_from(["2024-05-31", "AB-12", "a@b.org"])
+COPY_RULES = st.one_of(
     st.builds(
-        Take, NAMES, st.sampled_from(["number", "word", "name", "line"]), st.sampled_from([*ORDINALS, "last", "every"])
+        CopyRule,
+        NAMES,
+        st.sampled_from(["number", "word", "name", "line"]),
+        st.sampled_from([*ORDINALS, "last", "every"]),
     ),
     st.builds(
-        Take, NAMES, st.sampled_from(["number", "word"]), where=st.sampled_from(["after", "before"]), anchor=ANCHORS
+        CopyRule, NAMES, st.sampled_from(["number", "word"]), where=st.sampled_from(["after", "before"]), anchor=ANCHORS
     ),
-    st.builds(Take, NAMES, st.just("between"), anchor=ANCHORS, end=ANCHORS, field=FIELDS),
-    st.builds(Take, NAMES, st.just("rest"), anchor=ANCHORS, field=FIELDS),
-    st.builds(Take, NAMES, st.just("shape"), shape=st.sampled_from(["2024-05-31", "AB-12", "a@b.org"]), field=FIELDS),
+    st.builds(CopyRule, NAMES, st.just("between"), anchor=ANCHORS, end=ANCHORS, field=FIELDS),
+    st.builds(CopyRule, NAMES, st.just("rest"), anchor=ANCHORS, field=FIELDS),
+    st.builds(
+        CopyRule, NAMES, st.just("shape"), shape=st.sampled_from(["2024-05-31", "AB-12", "a@b.org"]), field=FIELDS
+    ),
 )
 
 
-@given(TAKES)
-def test_what_rulebook_writes_of_places_it_reads(take: Take) -> None:
-    assert read_take(take_text(take), ("note", "the_mail")) == take
+@given(COPY_RULES)
+def test_what_rulebook_writes_of_places_it_reads(rule: CopyRule) -> None:
+    assert read_copy_rule(copy_rule_text(rule), ("note", "the_mail")) == rule
 
 
 @pytest.mark.parametrize(
@@ -177,7 +183,7 @@ def test_a_second_place_is_put_where_the_first_finds_nothing() -> None:
     present = 'Answer total with the number after "Total:".'
     (edit,) = learned(task(("total", TypePlan(kind="number"))), cases[3:], present)
     assert (edit.op, edit.after, edit.cures) == ("add", "end", ("t1", "t2"))
-    assert read_take(edit.text) is not None
+    assert read_copy_rule(edit.text) is not None
 
 
 def test_json_is_learned_key_by_key() -> None:
@@ -193,7 +199,7 @@ def test_json_is_learned_key_by_key() -> None:
     )
     assert 'If the note mentions "hurry", answer fast with true.' in texts
     for edit in edits:
-        assert read_take(edit.text, ("note",)) or read_rules(edit.text, ("note",))
+        assert read_copy_rule(edit.text, ("note",)) or read_rules(edit.text, ("note",))
 
 
 def test_one_case_is_no_reason_for_a_place_and_a_sum_is_none() -> None:
