@@ -142,7 +142,7 @@ def run_eval(planned: Planned, job: EvalJob, options: RunOptions) -> Evaluation:
     except OSError as problem:
         raise SkillcError(f"the folder `{home}` cannot be written: {problem.strerror}") from problem
     refuse_folders(planned.checked, plan, planned.root)
-    facts = RunFacts(budget=plan.budget, expected=ExpectedCalls(job.bound.estimate.calls + job.tried))
+    facts = RunFacts(budget=plan.budget, expected=ExpectedCalls(job.bound.estimate.calls + job.preflight_calls))
     run = _open_run("eval", plan, planned.root, facts, options, on_interrupt=_KEPT, split=job.split)
     with run as (progress, client, stop):
         for note in job.notes:

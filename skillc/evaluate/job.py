@@ -1,10 +1,10 @@
-"""What an evaluation measures: its models, skills, data and bound, looked up with nothing sent."""
+"""What an evaluation measures: models, skills, data and the spend bound, resolved before anything is sent."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -20,7 +20,7 @@ from skillc.data.split import split_digest
 from skillc.diagnostics.suggest import suggest
 from skillc.document.skill import tokens
 from skillc.errors import SkillcError
-from skillc.evaluate.skills import SkillArm, SkillArms, arms_of, check_test, look_at, unknown_looks
+from skillc.evaluate.skills import SkillArm, SkillArms, arms_of, check_test, unknown_looks
 from skillc.frontend import Planned
 from skillc.models.backends.function import FUNCTION
 from skillc.models.backends.registry import connect
@@ -41,26 +41,26 @@ from skillc.tokens import count_tokens
 def chosen_models(plan: Plan, texts: Sequence[str], *, offline: bool) -> tuple[ModelPlan, ...]:
     """Return the models that the user named, each once; by default the program's target.
 
-    A role is taken with its settings, and so is a model that a role has. Any other model takes a role's place as
-    `compile --model` puts it there: that of the target, or of the role in `role=provider/name`.
+    A role, or a model of a role, comes with its settings. Any other model replaces a role's as `compile --model` does:
+    that of the target, or of the role in `role=provider/name`.
 
     Args:
         plan: the program.
         texts: `role`, `provider/name` or `role=provider/name`.
-        offline: the rulebook stands in for every model.
+        offline: the rulebook replaces every model.
 
     Raises:
-        SkillcError: there is no such role, or a model names no provider.
+        SkillcError: a role does not exist, or a model has no provider.
     """
     found: dict[str, ModelPlan] = {}
     for model in [_chosen(plan, text.strip()) for text in texts] or [plan.models[TARGET]]:
         put = put_offline(plan.model_copy(update={"models": {model.role: model}})) if offline else None
         answers = model if put is None else put.models[model.role]
-        # A model that was put in the place of another one goes by its own name, or by the rulebook's.
+        # A replacement is called by its own name, or by the rulebook's.
         role = model.role if model.role in plan.models or put is None else answers.model
         answers = answers.model_copy(update={"role": role})
         found.setdefault(answers.model_dump_json(exclude={"role", "pacing"}), answers)
-    return _apart(tuple(found.values()))
+    return _distinct_roles(found.values())
 
 
 def _chosen(plan: Plan, text: str) -> ModelPlan:
@@ -75,29 +75,29 @@ def _chosen(plan: Plan, text: str) -> ModelPlan:
         near = suggest(text, plan.models)
         roles = listed(plan.models)
         known = f"did you mean `{near}`?" if near else f"the program has {roles}"
-        raise SkillcError(f"there is no model `{text}`", hint=f"{known}; others are named with their provider: `a/b`")
+        raise SkillcError(f"no model `{text}`", hint=f"{known}; name other models with their provider: `a/b`")
     return plan.models[text]
 
 
 def _in_place(plan: Plan, role: str, name: str) -> ModelPlan:
-    """Return another model in a role's place, under its own name; the role itself if it has that model already."""
+    """Return another model in place of a role's, under its name; the role itself if it already has that model."""
     model = override_models(plan, {role: name}).models[role]
     return model if model == plan.models[role] else model.model_copy(update={"role": name})
 
 
-def _apart(models: tuple[ModelPlan, ...]) -> tuple[ModelPlan, ...]:
-    """Return the models with roles of which no two are the same."""
+def _distinct_roles(models: Iterable[ModelPlan]) -> tuple[ModelPlan, ...]:
+    """Return the models with distinct roles, numbering repeated ones."""
     taken: Counter[str] = Counter()
-    apart = []
+    distinct = []
     for model in models:
         taken[model.role] += 1
         number = taken[model.role]
-        apart.append(model if number == 1 else model.model_copy(update={"role": f"{model.role} #{number}"}))
-    return tuple(apart)
+        distinct.append(model if number == 1 else model.model_copy(update={"role": f"{model.role} #{number}"}))
+    return tuple(distinct)
 
 
 def plan_with(plan: Plan, models: Sequence[ModelPlan], *, samples: int | None = None) -> Plan:
-    """Return the plan with only these models and the judges, so that no other needs to be configured."""
+    """Return the plan with only these models and the judges, so that no other has to be configured."""
     kept = {role: plan.models[role] for role in judges(plan) if role in plan.models}
     roles = {**kept, **{model.role: model for model in models}}
     changes: dict[str, object] = {"models": roles}
@@ -107,13 +107,13 @@ def plan_with(plan: Plan, models: Sequence[ModelPlan], *, samples: int | None = 
 
 
 def as_target(plan: Plan, model: ModelPlan) -> Plan:
-    """Return the plan with a model as the target, as a compile with it would have it."""
+    """Return the plan of a compile with a model as the target."""
     models = {**plan.models, TARGET: model.model_copy(update={"role": TARGET})}
     return with_used_models(plan.model_copy(update={"models": models}))
 
 
 def check_places(plan: Plan, models: Sequence[ModelPlan], environ: Mapping[str, str], root: Path) -> None:
-    """Refuse a server's model without an address that the program does not declare.
+    """Refuse an undeclared model of a local server, which has no address.
 
     Raises:
         SkillcError: no server address is configured for it.
@@ -125,7 +125,7 @@ def check_places(plan: Plan, models: Sequence[ModelPlan], environ: Mapping[str, 
             connect(model, environ, root)
         except SkillcError as problem:
             block = f'`model other = "{model.model}" {{ base_url = "http://localhost:8000/v1" }}`'
-            hint = f"declare it in the program, {block}, with that or with `serve = vllm {{}}`, and try `--model other`"
+            hint = f"declare it in the program, {block} or with `serve = vllm {{}}`, and use `--model other`"
             raise SkillcError(problem.message, hint=hint) from None
 
 
@@ -148,15 +148,15 @@ def bound_of(
     sizes: Sizes,
     prices: dict[str, PricePlan | None],
 ) -> SpendBound:
-    """Return the bound of every arm under every model on all samples of all examples, with an empty cache.
+    """Return the bound of the spending of all arms, models, examples and samples, with an empty cache.
 
     Args:
         plan: of the evaluation, with its samples.
-        models: by whose roles `prices` are given, in dollars per million tokens.
+        models: to evaluate.
         arms: the skills.
         examples: of the split.
         sizes: of the data.
-        prices: None where it is unknown.
+        prices: in dollars per million tokens by role; None for an unknown one.
     """
     whole, count = SpendBound(), examples * plan.optimize.samples
     for model in models:
@@ -168,16 +168,16 @@ def bound_of(
 
 
 def preflight_of(plan: Plan, prices: dict[str, PricePlan | None]) -> int:
-    """Return how many models preflight asks, one call each."""
+    """Return the number of preflight calls, one per model."""
     stage = preflight_stage(plan.models, prices)
     return stage.bound.most.calls if stage is not None else 0
 
 
 def check_caps(plan: Plan, bound: SpendBound) -> None:
-    """Refuse an evaluation that the caps surely end before it is complete.
+    """Refuse an evaluation that cannot be completed under the caps.
 
     Raises:
-        SkillcError: with the setting that would do.
+        SkillcError: with a sufficient setting.
     """
     least, about, budget = bound.least, bound.estimate, plan.budget
     if budget.calls is not None and least.calls > budget.calls:
@@ -192,8 +192,8 @@ def check_caps(plan: Plan, bound: SpendBound) -> None:
 
 def _too_little(name: str, takes: str, allowed: str, enough: str) -> SkillcError:
     return SkillcError(
-        f"the budget can't pay for this evaluation: it takes {takes} {name}, and {allowed} are allowed",
-        hint=f"`--set budget.{name}={enough}` would do, and so would fewer models or skills",
+        f"the budget cannot pay for this evaluation: it takes {takes} {name}, and {allowed} are allowed",
+        hint=f"use `--set budget.{name}={enough}`, or fewer models or skills",
     )
 
 
@@ -205,11 +205,11 @@ class EvalOptions:
     """The user's options.
 
     Attributes:
-        models: `role`, `provider/name` or `role=provider/name`; none for the program's target.
-        skills: files beside the program's own skills.
-        without: names of the program's own skills to leave out.
+        models: `role`, `provider/name` or `role=provider/name`; empty for the program's target.
+        skills: files, in addition to the program's skills.
+        without: names of the program's skills to leave out.
         samples: rollouts per example; None for the program's.
-        against: what the others are compared with: `none`, `initial`, `compiled` or a file; None for the initial skill.
+        against: the reference: `none`, `initial`, `compiled` or a file; None for the initial skill.
     """
 
     split: Split = "validation"
@@ -223,17 +223,17 @@ class EvalOptions:
 
 @dataclass(frozen=True, slots=True)
 class EvalJob:
-    """What to measure, with everything looked up and nothing sent.
+    """A resolved evaluation, with nothing sent.
 
     Attributes:
-        program: the program's own plan.
+        program: the program's plan.
         plan: the evaluation's plan: its models and judges, its samples.
         models: the models to evaluate, in order.
         paths: of the compiled skill and its lock.
-        bound: the most that it may cost.
-        tried: number of models that preflight asks, one call each.
-        looks: at the test split, one for each pair that is tested; empty on another split.
-        notes: what to report before anything is sent.
+        bound: of the spending.
+        preflight_calls: one per model.
+        looks: at the test split by role and arm, one per tested pair; empty on another split.
+        notes: to report before anything is sent.
     """
 
     program: Plan
@@ -246,27 +246,27 @@ class EvalJob:
     models: tuple[ModelPlan, ...]
     arms: SkillArms
     bound: SpendBound
-    tried: int
+    preflight_calls: int
     looks: Mapping[tuple[str, str], LookLock]
     notes: tuple[str, ...]
 
 
-def prepare_eval(planned: Planned, wanted: EvalOptions) -> EvalJob:
-    """Look up models, skills and data, and bound the cost.
+def prepare_eval(planned: Planned, options: EvalOptions) -> EvalJob:
+    """Resolve models, skills and data, and bound the cost.
 
     Raises:
         SkillcError: an option, file or model cannot be used, or the caps cannot pay for the evaluation.
     """
     program, root = planned.plan, planned.root
-    models = chosen_models(program, wanted.models, offline=wanted.offline)
+    models = chosen_models(program, options.models, offline=options.offline)
     check_places(program, models, os.environ, root)
-    plan = plan_with(program, models, samples=wanted.samples)
+    plan = plan_with(program, models, samples=options.samples)
     paths = ArtifactPaths.beside(root, program.skill.artifact)
     check_owner(planned.path, paths, read_lock(paths.lock) if paths.lock.exists() else None)
-    arms = arms_of(plan, paths, wanted.skills, wanted.without, wanted.against)
+    arms = arms_of(plan, paths, options.skills, options.without, options.against)
     dataset = load_data(plan.task, plan.data, root)
-    examples = {"train": dataset.train, "validation": dataset.validation, "test": dataset.test}[wanted.split]
-    if wanted.split == "test":
+    examples = {"train": dataset.train, "validation": dataset.validation, "test": dataset.test}[options.split]
+    if options.split == "test":
         check_test(arms, dataset, paths)
     prices = price_table(plan)
     bound = bound_of(plan, models, arms.each, len(examples), sizes_of(plan, dataset), prices)
@@ -277,38 +277,40 @@ def prepare_eval(planned: Planned, wanted: EvalOptions) -> EvalJob:
         plan=plan,
         root=root,
         paths=paths,
-        split=wanted.split,
+        split=options.split,
         dataset=dataset,
         examples=examples,
         models=models,
         arms=arms,
         bound=bound,
-        tried=preflight_of(plan, prices),
-        looks=_looks(sampled, root, dataset, models, arms) if wanted.split == "test" else {},
-        notes=(*arms.notes, *dataset.warnings, *_notes(wanted, models)),
+        preflight_calls=preflight_of(plan, prices),
+        looks=_looks(sampled, root, dataset, models, arms) if options.split == "test" else {},
+        notes=(*arms.notes, *dataset.warnings, *_notes(options, models)),
     )
 
 
-def _notes(wanted: EvalOptions, models: Sequence[ModelPlan]) -> list[str]:
+def _notes(options: EvalOptions, models: Sequence[ModelPlan]) -> list[str]:
     notes = []
-    asked = len(set(wanted.models))
-    if wanted.offline and asked > len(models):
-        notes.append(f"`--offline` puts the rulebook in place of every model: of {asked} models {len(models)} is left")
+    asked = len(set(options.models))
+    if options.offline and asked > len(models):
+        notes.append(f"`--offline` replaces every model by the rulebook: of {asked} models {len(models)} is left")
     fixed = [model.model for model in models if model.parameters.get("temperature") == 0]
-    if (wanted.samples or 1) > 1 and fixed:
-        notes.append(f"`{fixed[0]}` has a temperature of 0: {wanted.samples} samples of it are much the same")
+    if (options.samples or 1) > 1 and fixed:
+        notes.append(f"`{fixed[0]}` has temperature 0: its {options.samples} samples will be nearly the same")
     return notes
 
 
 def _looks(
     program: Plan, root: Path, dataset: Dataset, models: Sequence[ModelPlan], arms: SkillArms
 ) -> dict[tuple[str, str], LookLock]:
-    """Return one look for each pair, in the order in which they are judged: skills first, then no skill."""
+    """Return one look for each pair, in the order of the verdicts: skills first, then no skill."""
     reference, test = arms.reference, split_digest(dataset.test)
     if reference is None:
         return {}
     return {
-        (model.role, arm.name): look_at(_run(as_target(program, model), root, dataset), reference, arm, test)
+        (model.role, arm.name): LookLock(
+            run=_run(as_target(program, model), root, dataset), initial=reference.digest, best=arm.digest, test=test
+        )
         for model in models
         for arm in sorted(arms.each, key=lambda arm: arm.skill is None)
         if arm.digest != reference.digest
@@ -316,12 +318,12 @@ def _looks(
 
 
 def _run(plan: Plan, root: Path, dataset: Dataset) -> str:
-    """Return the id of the run that compiles this plan, so that a pair which it tested is the same look."""
+    """Return the id of the run that compiles this plan: a pair that it tested is the same look."""
     return run_id(parts_of_run(plan, root, dataset, _own_endpoints(plan, root)))
 
 
 def _own_endpoints(plan: Plan, root: Path) -> dict[str, Endpoint]:
-    """Return the endpoints of models that Python functions answer for; a model that is not asked may lack its key."""
+    """Return the endpoints of models that are Python functions; other models may lack their key."""
     found = {}
     for role, model in plan.models.items():
         try:
@@ -334,5 +336,5 @@ def _own_endpoints(plan: Plan, root: Path) -> dict[str, Endpoint]:
 
 
 def new_looks(job: EvalJob) -> int:
-    """Return how many looks the evaluation adds to those in the lock."""
+    """Return the number of looks that the evaluation adds to the lock."""
     return unknown_looks(job.arms.lock.looks if job.arms.lock else (), list(job.looks.values()))

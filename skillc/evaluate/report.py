@@ -10,8 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from skillc.evaluate.job import EvalJob, new_looks
-from skillc.evaluate.run import Evaluation
-from skillc.evaluate.scores import Gain, ModelScores, Score
+from skillc.evaluate.run import Evaluation, Gain, ModelScores, Score
 from skillc.gates.units import format_quantity
 from skillc.outcomes import Mean
 from skillc.pipeline.report import VERDICT_STYLE, percent, points, spent_line, spent_lines
@@ -21,7 +20,7 @@ from skillc.text import counted
 
 
 def eval_json(found: Evaluation) -> dict[str, JsonValue]:
-    """Return the JSON of an evaluation: six digits in the goal's unit; money in nano-dollars, null if unknown."""
+    """Return the object that `eval --json` prints: goals to six digits, money in nano-dollars, null if unknown."""
     job, made_with = found.job, found.made_with
     reference = job.arms.reference
     return {
@@ -36,7 +35,7 @@ def eval_json(found: Evaluation) -> dict[str, JsonValue]:
         "compiled_with": None if made_with is None else made_with.model_dump(mode="json"),
         "models": [_model(model, job.split) for model in found.models],
         "baselines": {name: _number(mean) for name, mean in found.baselines.items()},
-        "at_most": {"calls": job.bound.most.calls, "tokens": job.bound.most.tokens, "preflight": job.tried},
+        "at_most": {"calls": job.bound.most.calls, "tokens": job.bound.most.tokens, "preflight": job.preflight_calls},
         "spent": found.spent,
         "served": [served.to_json() for served in found.served],
         "stopped": found.stopped,
@@ -53,26 +52,23 @@ def _model(found: ModelScores, split: str) -> JsonValue:
         "compiled_with": found.made_here,
         "skills": [_skill(score) for score in found.scores],
         "pairs": [_pair(gain) for gain in found.gains],
-        "compiled_over_none": None if found.over_none is None else _described(found.over_none, split),
+        "compiled_over_none": None if found.over_none is None else _unjudged_pair(found.over_none, split),
     }
 
 
 def _skill(score: Score) -> JsonValue:
-    low, high = score.interval or (None, None)
-    told = score.tally.as_json()
+    tally = score.tally.as_json()
     return {
         "skill": score.arm.name,
         "digest": None if score.arm.skill is None else score.arm.digest,
         "file": None if score.arm.file is None else str(score.arm.file),
         "mean": _number(score.goal.value),
         "n": score.goal.n,
-        "interval": None if low is None or high is None else [_number(low), _number(high)],
+        "interval": _interval(score.interval),
         "unmeasured": dict(score.unmeasured),
         "not_run": score.not_run,
         "metrics": {name: _mean(mean) for name, mean in score.metrics.items()},
-        "calls": told["calls"],
-        "tokens": told["tokens"],
-        "cost_nano": told["cost_nano"],
+        **{name: tally[name] for name in ("calls", "tokens", "cost_nano")},
     }
 
 
@@ -83,11 +79,10 @@ def _mean(mean: Mean) -> JsonValue:
 def _pair(gain: Gain) -> JsonValue:
     """Return the JSON of a pair; `verdict` is null unless the split is the test split."""
     verdict = gain.verdict
-    low, high = verdict.interval or (None, None)
     return {
         "skill": gain.arm.name,
         "gain": _number(verdict.gain),
-        "interval": None if low is None or high is None else [_number(low), _number(high)],
+        "interval": _interval(verdict.interval),
         "level": _number(1 - verdict.alpha),
         "p": _number(verdict.p),
         "n": verdict.n,
@@ -99,14 +94,14 @@ def _pair(gain: Gain) -> JsonValue:
     }
 
 
-def _described(gain: Gain, split: str) -> JsonValue:
-    """Return the JSON of a pair that is not judged; on the test split it has no interval and no p-value."""
-    interval = gain.verdict.interval if split != "test" else None
+def _unjudged_pair(gain: Gain, split: str) -> JsonValue:
+    """Return the JSON of a pair without a verdict; on the test split it has no interval and no p-value."""
+    verdict, is_test = gain.verdict, split == "test"
     return {
-        "gain": _number(gain.verdict.gain),
-        "interval": None if interval is None else [_number(end) for end in interval],
-        "p": _number(gain.verdict.p) if split != "test" else None,
-        "n": gain.verdict.n,
+        "gain": _number(verdict.gain),
+        "interval": None if is_test else _interval(verdict.interval),
+        "p": None if is_test else _number(verdict.p),
+        "n": verdict.n,
     }
 
 
@@ -114,16 +109,20 @@ def _number(value: Fraction | None) -> float | None:
     return None if value is None else round(float(value), 6)
 
 
+def _interval(ends: tuple[Fraction, Fraction] | None) -> JsonValue:
+    return None if ends is None else [_number(end) for end in ends]
+
+
 _HINTS = {
-    "transport": "see that the model answers",
-    "empty": "a larger `max_tokens` leaves room for an answer behind its reasoning",
+    "transport": "check that the model answers",
+    "empty": "raise `max_tokens`, so that an answer fits after the reasoning",
     "cut": "raise `max_tokens` in the model's block",
-    "judge": "see that the judge's model answers",
+    "judge": "check that the judge's model answers",
 }
 
 
 def preview_lines(job: EvalJob) -> list[str]:
-    """Return the lines to print before anything is sent: the worst case, and the cost of a look."""
+    """Return the lines to print before anything is sent: the bound, and the new looks."""
     most, about = job.bound.most, job.bound.estimate
     samples = job.plan.optimize.samples
     parts = [
@@ -132,18 +131,18 @@ def preview_lines(job: EvalJob) -> list[str]:
         counted(len(job.models), "model"),
         *([counted(samples, "sample")] if samples > 1 else []),
     ]
-    tried = f", and {counted(job.tried, 'call')} to try the models" if job.tried else ""
+    preflight = f", and {counted(job.preflight_calls, 'preflight call')}" if job.preflight_calls else ""
     lines = [
         f"{' x '.join(parts)}: at most {counted(most.calls, 'call')}, "
         f"{figures.tokens(most.tokens)} tokens, {figures.dollars(most.cost)} "
-        f"(about {figures.tokens(about.tokens)}, {figures.dollars(about.cost)}){tried}"
+        f"(about {figures.tokens(about.tokens)}, {figures.dollars(about.cost)}){preflight}"
     ]
     if job.looks:
         new = new_looks(job)
         known = len(job.arms.lock.looks) if job.arms.lock else 0
         lines.append(
-            f"this is {counted(len(job.looks), 'look')} at the test split, {new} of them new; the lock knows {known}, "
-            "and the more there are, the more is asked of the next"
+            f"this takes {counted(len(job.looks), 'look')} at the test split, {new} of them new; the lock has {known}, "
+            "and each look raises the evidence that the next one needs"
         )
     return lines
 
@@ -159,10 +158,8 @@ def eval_table(found: Evaluation) -> RenderableType:
             parts += [Text(), _metrics(found, others)]
         parts += [Text(), _below(found)]
     else:
-        line = Text("test      ")
-        line.append("not done", style="yellow")
-        line.append(f": {_why(found)} before every example was tried, so no score is shown and no look is counted")
-        parts.append(line)
+        line = Text("test      ").append("incomplete", style="yellow")
+        parts.append(line.append(f": {_why(found)} before every example was tried: no scores, and no look is counted"))
     return Group(*parts, _facts(found))
 
 
@@ -190,9 +187,9 @@ def _scores(found: Evaluation) -> Table:
             rows.add_row(Text(model.label + (" *" if model.made_here else ""), style="bold"))
         for score in model.scores:
             gain = next((gain for gain in model.gains if gain.arm.name == score.arm.name), None)
-            shown = Text(("  " if several else "") + score.arm.label)
+            label = Text(("  " if several else "") + score.arm.label)
             is_reference = reference is not None and score.arm.name == reference.name
-            rows.add_row(shown, percent(score.goal.value), _range(score), *_gain(gain, is_reference=is_reference))
+            rows.add_row(label, percent(score.goal.value), _range(score), *_gain(gain, is_reference=is_reference))
     for name, mean in found.baselines.items():
         rows.add_row(Text(name), percent(mean), "no model", style="dim")
     return rows
@@ -207,11 +204,10 @@ def _range(score: Score) -> str:
 
 def _gain(gain: Gain | None, *, is_reference: bool) -> tuple[str, str, str]:
     if gain is None:
-        return ("", "(compared with)", "") if is_reference else ("", "", "")
+        return "", "(reference)" if is_reference else "", ""
     verdict = gain.verdict
     interval = "–" if verdict.interval is None else " to ".join(points(end) for end in verdict.interval)
-    told = "–" if verdict.gain is None else points(verdict.gain)
-    return told, interval, _p(verdict.p)
+    return "–" if verdict.gain is None else points(verdict.gain), interval, _p(verdict.p)
 
 
 def _p(p: Fraction | None) -> str:
@@ -264,12 +260,12 @@ def _claims(found: Evaluation) -> list[Text]:
     if split == "validation" and compiled:
         return [
             Text(
-                "validation was selected on: the compiled skill's score here is too high, and proves nothing; "
-                "`--split test` asks held-out examples, and counts a look"
+                "the compiled skill was selected on validation, so its score here is too high and proves nothing; "
+                "`--split test` scores held-out examples, and counts a look"
             )
         ]
     if split == "train" and compiled:
-        return [Text("the compiled skill was learnt from these examples, so its score here proves nothing")]
+        return [Text("the compiled skill was trained on these examples, so its score here proves nothing")]
     if split != "test":
         return []
     return [
@@ -288,30 +284,30 @@ def _claim(found: Evaluation, model: ModelScores, gain: Gain) -> Text:
     if verdict.reason:
         line.append(f": {verdict.reason}")
     if gain.look:
-        line.append(f" (look {gain.look}, so at {float(1 - verdict.alpha) * 100:g} %, {verdict.groups} groups)")
+        line.append(f" (look {gain.look}: {float(1 - verdict.alpha) * 100:g} % level, {verdict.groups} groups)")
     return line
 
 
 def _over_none(found: Evaluation) -> list[str]:
-    """Return the gain of the compiled skill over no skill, on the same cells; it is not a claim."""
+    """Return the gain of the compiled skill over no skill, on the same cells; not a claim."""
     lines = []
     for model in found.models:
         if model.over_none is None or model.over_none.verdict.gain is None:
             continue
         verdict = model.over_none.verdict
-        shown = f"against no skill the compiled skill gains {points(verdict.gain or Fraction(0))} points"
-        shown += f" with {model.label}" if len(found.models) > 1 else ""
+        line = f"against no skill the compiled skill gains {points(verdict.gain or Fraction(0))} points"
+        line += f" with {model.label}" if len(found.models) > 1 else ""
         if found.job.split == "test":
-            shown += "; this is no look, so it is not tested: `--against none` tests it"
+            line += "; not tested, because that is no look: `--against none` tests it"
         elif verdict.interval is not None:
             low, high = verdict.interval
-            shown += f" (95 % interval {points(low)} to {points(high)}, p {_p(verdict.p)})"
-        lines.append(shown)
+            line += f" (95 % interval {points(low)} to {points(high)}, p {_p(verdict.p)})"
+        lines.append(line)
     return lines
 
 
 def _origin(found: Evaluation) -> list[str]:
-    """Return which model the compiled skill was made with, unless the head shows it."""
+    """Return the model that the compiled skill was made with, unless it is the only one."""
     if found.made_with is None:
         return []
     here = any(model.made_here for model in found.models)
@@ -320,19 +316,19 @@ def _origin(found: Evaluation) -> list[str]:
     made_with = f"the compiled skill was made with `{found.made_with.model}`"
     if here:
         return [f"* {made_with}"]
-    alike = any(model.model.model == found.made_with.model for model in found.models)
-    return [made_with + (" under other settings" if alike else ", which was not tried here")]
+    is_same = any(model.model.model == found.made_with.model for model in found.models)
+    return [made_with + (" under other settings" if is_same else ", which is not scored here")]
 
 
 def _missing(found: Evaluation) -> list[str]:
-    """Return the cells without a score: failures, what was not reached, and the fix."""
+    """Return the examples without a score: failures with their fix, and those not reached."""
     lines, several = [], len(found.models) > 1
     for model in found.models:
         for score in model.scores:
             where = score.arm.label + (f" with {model.label}" if several else "")
             for kind, count in score.unmeasured.items():
-                told = f"{counted(count, 'example')} unmeasured ({kind}), which is no score"
-                lines.append(f"{where}: {told}; {_HINTS.get(kind, _HINTS['transport'])}, then run it again")
+                hint = _HINTS.get(kind, _HINTS["transport"])
+                lines.append(f"{where}: {counted(count, 'example')} unmeasured ({kind}); {hint}, then run it again")
             if score.not_run:
                 lines.append(f"{where}: {counted(score.not_run, 'example')} not reached, {score.goal.n} measured")
     return lines
@@ -342,14 +338,14 @@ def _facts(found: Evaluation) -> Text:
     lines = spent_lines(found.spent)
     paid = spent_line(found.spent, "paid")
     if paid != spent_line(found.spent):
-        lines.append(f"paid      {paid}: what the network took; the rest was known")
+        lines.append(f"paid      {paid}: sent; the rest came from the cache")
     lines += [f"served    {served.line}" for served in found.served]
     if found.lost is not None:
         lines += [f"lost      {found.lost.message}", f"          {found.lost.hint}"]
     elif found.stopped is not None:
         cap = found.stopped not in ("interrupted", "time")
-        on = f"with a larger `{found.stopped}` the same command" if cap else "the same command"
-        lines.append(f"stopped   {_why(found)}; {on} goes on, and what was answered is kept")
+        larger = f" with a larger `{found.stopped}`" if cap else ""
+        lines.append(f"stopped   {_why(found)}; the same command{larger} resumes, with all replies so far")
     return Text("\n".join(lines))
 
 

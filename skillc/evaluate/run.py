@@ -1,16 +1,17 @@
-"""`skillc eval`, whole: skills and models → rollouts side by side → looks → figures, in the order of events."""
+"""`skillc eval`: skills and models → rollouts side by side → looks → scores and gains."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TypeAlias
 
 from pydantic import JsonValue
 
 from skillc.evaluate.job import EvalJob, is_same, labels_of
-from skillc.evaluate.scores import Gain, ModelScores, ScorePairs, gain_of, pair_of, score_of
 from skillc.evaluate.skills import NONE, SkillArm, count_looks
 from skillc.metrics.baselines import baseline_means
 from skillc.metrics.meter import Meter
@@ -18,14 +19,93 @@ from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, EndpointUnreachable
 from skillc.models.ledger import Tally
 from skillc.models.serving.records import ServerSummary
-from skillc.optimize.final import RETRIES, ComparisonArm, measure_side_by_side, unmeasured_examples
+from skillc.optimize.final import RETRIES, ComparisonArm, measure_side_by_side, paired_scores, unmeasured_examples
 from skillc.optimize.gate.decide import DOWN
 from skillc.optimize.host import Observer, stop_reason
+from skillc.optimize.rollouts import failure_kind
+from skillc.outcomes import MICRO, Example, Mean, measured_mean
 from skillc.plan.lock import ModelLock
 from skillc.plan.models import TARGET
 from skillc.plan.schema import ModelPlan
 from skillc.run.session import Session
 from skillc.run.stop import Stop
+from skillc.stats.power import mean_interval
+from skillc.stats.verdict import PairedScore, Verdict, judge, without_test
+
+# States of an example beside the kinds of failure.
+_DONE, _NOT_RUN = "measured", "not run"
+# The arms of one model, by name.
+_Columns: TypeAlias = dict[str, ComparisonArm]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The score of one skill under one model on the split.
+
+    Attributes:
+        goal: mean goal over the examples with every sample measured.
+        interval: of that mean, over groups, at 95 %; None with fewer than two groups.
+        unmeasured: number of examples whose calls failed, by kind of failure.
+        not_run: number of examples that were not reached.
+        metrics: means of the program's other metrics.
+        tally: charged calls, tokens and money.
+    """
+
+    arm: SkillArm
+    goal: Mean
+    interval: tuple[Fraction, Fraction] | None
+    unmeasured: Mapping[str, int] = field(default_factory=dict)
+    not_run: int = 0
+    metrics: Mapping[str, Mean] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """The gain of one skill over the reference under one model, paired by example.
+
+    Attributes:
+        look: number of this look at the test split; 0 without one.
+        verdict: a claim only with a look.
+    """
+
+    arm: SkillArm
+    look: int
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class ScorePairs:
+    """The scores of a skill and of the reference, before they are judged."""
+
+    arm: SkillArm
+    scores: tuple[PairedScore, ...]
+    same: bool
+
+    @property
+    def tested(self) -> bool:
+        """Whether there is a difference to judge."""
+        return not self.same and any(None not in (pair.initial, pair.best) for pair in self.scores)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelScores:
+    """The scores of all skills under one model.
+
+    Attributes:
+        label: the model's name in a table.
+        made_here: whether the compiled skill was made with this model.
+        gains: of each skill except the reference.
+        over_none: the compiled skill against no skill, without a verdict and a look. None if `gains` has that pair or
+            one of the two is not scored.
+    """
+
+    model: ModelPlan
+    label: str
+    made_here: bool
+    scores: tuple[Score, ...]
+    gains: tuple[Gain, ...]
+    over_none: Gain | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +113,13 @@ class Evaluation:
     """The result of an evaluation.
 
     Attributes:
-        job: what was measured.
-        models: scores by model; none where the test split was not measured completely.
-        baselines: the goal's mean of simple classifiers, by name.
-        stopped: what ended it early: `interrupted`, `time`, a cap's name, or `down` where a model stayed out of reach;
-            None where it is whole.
-        made_with: the model that the compiled skill was made with; None where none is scored.
-        spent: the ledger's two books.
+        models: scores by model; empty if the test split was not measured completely.
+        baselines: mean goal of simple classifiers, by name.
+        stopped: why it ended early: `interrupted`, `time`, a cap's name, or `down` for an unreachable model.
+        made_with: the model that the compiled skill was made with; None if no compiled skill is scored.
+        spent: the ledger's snapshot.
         served: reports of the servers that skillc ran.
-        lost: the error of a model that stayed out of reach; None where none did.
+        lost: the error of a model that became unreachable.
     """
 
     job: EvalJob
@@ -55,18 +133,21 @@ class Evaluation:
 
 
 def evaluate(job: EvalJob, observer: Observer, client: Client, stop: Stop | None = None) -> Evaluation:
-    """Measure under a client's budget until it is complete or `stop` is asked. On the test split it is all or nothing.
+    """Measure under a client's budget until complete or stopped; an incomplete test split has no scores.
 
     Raises:
         SkillcError: models, metrics or the lock cannot be used.
     """
     session, meter = Session(job.plan, client, observer, stop), Meter(job.plan, job.root, job.dataset.places)
-    table = {model.role: _columns(job, model, session, meter) for model in job.models}
-    columns = [each for row in table.values() for each in row]
+    table: dict[str, _Columns] = {}
+    for model in job.models:
+        rollouts = session.rollouts(meter, model.role)
+        table[model.role] = {arm.name: ComparisonArm(rollouts, arm.skill, arm.name) for arm in job.arms.each}
+    columns = [each for row in table.values() for each in row.values()]
     whole, stopped = asyncio.run(_measured(job, columns, session))
     return Evaluation(
         job=job,
-        models=_figures(job, table, client) if whole or job.split != "test" else (),
+        models=_model_scores(job, table, client) if whole or job.split != "test" else (),
         baselines=baseline_means(job.plan, job.dataset, job.examples, meter) if job.split != "train" else {},
         stopped=stopped,
         made_with=_made_with(job),
@@ -77,7 +158,7 @@ def evaluate(job: EvalJob, observer: Observer, client: Client, stop: Stop | None
 
 
 async def _measured(job: EvalJob, arms: Sequence[ComparisonArm], session: Session) -> tuple[bool, str | None]:
-    """Measure side by side; return whether every example was tried under every arm, and what ended it early."""
+    """Measure side by side; return whether every example was tried in every arm, and why it ended early."""
     stop, watch = session.stop, session.watch
     samples, todo, whole = job.plan.optimize.samples, list(job.examples), False
     async with session.client.connected():
@@ -86,7 +167,7 @@ async def _measured(job: EvalJob, arms: Sequence[ComparisonArm], session: Sessio
                 for attempt in range(1 + RETRIES):
                     if stop.reason is not None:
                         return whole, stop.reason
-                    name = job.split if attempt == 0 else "what failed, again"
+                    name = job.split if attempt == 0 else "failed examples, again"
                     watch.stage(name, len(todo) * len(arms) * samples)
                     await measure_side_by_side(arms, todo, samples=samples)
                     whole = True
@@ -106,62 +187,88 @@ def _made_with(job: EvalJob) -> ModelLock | None:
     return job.arms.lock.models.get(TARGET) if job.arms.lock and job.arms.compiled else None
 
 
-def _columns(job: EvalJob, model: ModelPlan, session: Session, meter: Meter) -> list[ComparisonArm]:
-    rollouts = session.rollouts(meter, model.role)
-    return [ComparisonArm(rollouts, arm.skill, arm.name) for arm in job.arms.each]
-
-
-def _figures(job: EvalJob, table: Mapping[str, Sequence[ComparisonArm]], client: Client) -> tuple[ModelScores, ...]:
-    """Score every model. Looks at the test split are counted in the lock before any figure is returned."""
-    pairs = {model.role: _pairs(job, table[model.role]) for model in job.models}
-    numbers = _numbers(job, {(role, pair.arm.name) for role, row in pairs.items() for pair in row if pair.tested})
-    labels, made_with = labels_of(job.models), _made_with(job)
+def _model_scores(job: EvalJob, table: Mapping[str, _Columns], client: Client) -> tuple[ModelScores, ...]:
+    """Score every model. Looks at the test split are counted in the lock before any score is returned."""
+    pairs = {role: _pairs(job, columns) for role, columns in table.items()}
+    tested = {(role, pair.arm.name) for role, row in pairs.items() for pair in row if pair.tested}
+    looks = {key: look for key, look in job.looks.items() if key in tested}
+    numbers = dict(zip(looks, count_looks(job.paths, list(looks.values())), strict=True)) if looks else {}
+    labels, made_with, lines = labels_of(job.models), _made_with(job), client.ledger.charged.lines
     return tuple(
         ModelScores(
             model=model,
             label=labels[model.role],
             made_here=made_with is not None and is_same(model, made_with),
             scores=tuple(
-                score_of(job.plan, arm, compared, job.examples, _tally(client, model, arm))
-                for arm, compared in zip(job.arms.each, table[model.role], strict=True)
+                _score(job, arm, table[model.role][arm.name], lines.get((model.role, arm.name), Tally()))
+                for arm in job.arms.each
             ),
-            gains=tuple(
-                gain_of(job.plan, pair, numbers.get((model.role, pair.arm.name), 0)) for pair in pairs[model.role]
-            ),
+            gains=tuple(_gain(job, pair, numbers.get((model.role, pair.arm.name), 0)) for pair in pairs[model.role]),
             over_none=_over_none(job, table[model.role]),
         )
         for model in job.models
     )
 
 
-def _numbers(job: EvalJob, tested: set[tuple[str, str]]) -> dict[tuple[str, str], int]:
-    """Count the looks at the test split; return the number of each, by role and arm."""
-    looks = {place: look for place, look in job.looks.items() if place in tested}
-    return dict(zip(looks, count_looks(job.paths, list(looks.values())), strict=True)) if looks else {}
-
-
-def _pairs(job: EvalJob, row: Sequence[ComparisonArm]) -> list[ScorePairs]:
+def _pairs(job: EvalJob, columns: _Columns) -> list[ScorePairs]:
     """Pair each skill with the reference, in the order of the table."""
     reference = job.arms.reference
     if reference is None:
         return []
-    columns = dict(zip((arm.name for arm in job.arms.each), row, strict=True))
-    return [
-        pair_of(job.plan, reference, columns[reference.name], arm, columns[arm.name], job.examples)
-        for arm in job.arms.each
-        if arm.name != reference.name
-    ]
+    return [_pair(job, columns, reference, arm) for arm in job.arms.each if arm.name != reference.name]
 
 
-def _over_none(job: EvalJob, row: Sequence[ComparisonArm]) -> Gain | None:
+def _pair(job: EvalJob, columns: _Columns, reference: SkillArm, arm: SkillArm) -> ScorePairs:
+    goal, samples = job.plan.goal.name, job.plan.optimize.samples
+    scores = paired_scores(columns[reference.name], columns[arm.name], job.examples, goal, samples=samples)
+    return ScorePairs(arm, tuple(scores), arm.digest == reference.digest)
+
+
+def _over_none(job: EvalJob, columns: _Columns) -> Gain | None:
     """Compare the compiled skill with no skill, on the same cells."""
     bare, compiled, reference = job.arms.named(NONE), job.arms.compiled, job.arms.reference
     if bare is None or compiled is None or reference in (bare, compiled):
         return None
-    columns = dict(zip((arm.name for arm in job.arms.each), row, strict=True))
-    pair = pair_of(job.plan, bare, columns[bare.name], compiled, columns[compiled.name], job.examples)
-    return gain_of(job.plan, pair, 0)
+    return _gain(job, _pair(job, columns, bare, compiled), 0)
 
 
-def _tally(client: Client, model: ModelPlan, arm: SkillArm) -> Tally:
-    return client.ledger.charged.lines.get((model.role, arm.name), Tally())
+def _gain(job: EvalJob, pair: ScorePairs, look: int) -> Gain:
+    """Judge a pair; `look` is 0 if it is no look at the test split."""
+    if pair.same:
+        return Gain(pair.arm, 0, without_test("the two skills are the same", same=True))
+    goal, seed, samples = job.plan.goal, job.plan.data.seed, job.plan.optimize.samples
+    verdict = judge(pair.scores, low=goal.low, high=goal.high, look=max(1, look), seed=seed, samples=samples)
+    return Gain(pair.arm, look, verdict)
+
+
+def _score(job: EvalJob, arm: SkillArm, column: ComparisonArm, tally: Tally) -> Score:
+    goal, samples = job.plan.goal, job.plan.optimize.samples
+    totals = {
+        metric.name: [column.rollouts.total(column.skill, e, metric.name, samples=samples) for e in job.examples]
+        for metric in job.plan.metrics
+        if metric.declared or metric.goal
+    }
+    means = {name: measured_mean(values, samples=samples) for name, values in totals.items()}
+    scored = [
+        (example.group, Fraction(total, samples * MICRO))
+        for example, total in zip(job.examples, totals[goal.name], strict=True)
+        if total is not None
+    ]
+    states = Counter(_state(column, example, goal.name, samples) for example in job.examples)
+    return Score(
+        arm=arm,
+        goal=means.pop(goal.name),
+        interval=mean_interval(scored, low=goal.low, high=goal.high),
+        unmeasured={kind: states[kind] for kind in sorted(states) if kind not in (_DONE, _NOT_RUN)},
+        not_run=states[_NOT_RUN],
+        metrics=means,
+        tally=tally,
+    )
+
+
+def _state(column: ComparisonArm, example: Example, metric: str, samples: int) -> str:
+    if column.rollouts.total(column.skill, example, metric, samples=samples) is not None:
+        return _DONE
+    outcomes = [column.rollouts.known(column.skill, example, sample) for sample in range(samples)]
+    kinds = [kind for outcome in outcomes if outcome is not None and (kind := failure_kind(outcome)) is not None]
+    return kinds[0] if kinds else _NOT_RUN

@@ -1,4 +1,4 @@
-"""The skills that are compared, and their looks at the test split."""
+"""The compared skills, and their looks at the test split."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from skillc.syntax.files import read_source
 NONE, INITIAL, COMPILED = "none", "initial", "compiled"
 ARMS = (NONE, INITIAL, COMPILED)
 _LABELS = {NONE: "no skill", INITIAL: "initial skill", COMPILED: "compiled skill"}
-# What no skill is called in the lock, where a digest has to stand.
+# Digest of no skill in the lock.
 _NO_SKILL = hashlib.sha256(b"").hexdigest()
 
 
@@ -33,7 +33,7 @@ class SkillArm:
     Attributes:
         name: `none`, `initial`, `compiled`, or the file as the user named it.
         skill: None for no skill.
-        file: where it was read.
+        file: its source.
     """
 
     name: str
@@ -42,7 +42,7 @@ class SkillArm:
 
     @property
     def label(self) -> str:
-        """The name in a table; of a file name the printable characters."""
+        """The name in a table, without unprintable characters."""
         return _LABELS.get(self.name) or "".join(c if c.isprintable() else "?" for c in self.name)
 
     @property
@@ -56,9 +56,9 @@ class SkillArms:
     """The skills in the order of the table.
 
     Attributes:
-        lock: of the compiled skill, None where the program was never compiled.
-        notes: what the user should know of them.
-        reference: the skill that the others are compared with; None where no skill is alone.
+        lock: of the compiled skill, None if the program was never compiled.
+        notes: for the user.
+        reference: the skill that the others are compared with; None if only `none` is left.
     """
 
     each: tuple[SkillArm, ...]
@@ -84,10 +84,10 @@ def arms_of(
     Args:
         plan: the program.
         paths: of its compiled skill, whether it exists or not.
-        files: further ones: a SKILL.md, any markdown, or a folder with a SKILL.md.
+        files: further skills: a SKILL.md, any markdown, or a folder with a SKILL.md.
         without: names of arms to leave out.
-        against: what the others are compared with: `none`, `initial`, `compiled` or a file, which is scored too. The
-            initial skill if it is None, and where that is left out, the first skill.
+        against: the reference: `none`, `initial`, `compiled` or a file, which is scored too; None for the initial
+            skill or, if that is left out, the first one.
 
     Raises:
         SkillcError: a file is no skill, the lock is damaged, or nothing is left.
@@ -103,7 +103,7 @@ def arms_of(
     found += [_from_file(file) for file in dict.fromkeys([*files, *more])]
     if not found:
         raise SkillcError(
-            "no skill is left to evaluate", hint="leave out fewer with `--without`, or add `--skill FILE`"
+            "no skill is left to evaluate", hint="remove a `--without`, or add a skill with `--skill FILE`"
         )
     return SkillArms(tuple(found), lock, tuple(notes), _reference(found, against, notes))
 
@@ -112,7 +112,7 @@ def _reference(arms: Sequence[SkillArm], against: str | None, notes: Sequence[st
     """Return the arm that the others are compared with.
 
     Raises:
-        SkillcError: the one that was asked for is not among them.
+        SkillcError: the requested one is not among them.
     """
     if against is None:
         skills = [arm for arm in arms if arm.skill is not None]
@@ -121,7 +121,7 @@ def _reference(arms: Sequence[SkillArm], against: str | None, notes: Sequence[st
     found = next((arm for arm in arms if arm.name == name), None)
     if found is None:
         missing = against == COMPILED and notes
-        hint = "compile the program first" if missing else f"leave `--without {against}` out"
+        hint = "compile the program first" if missing else f"remove `--without {against}`"
         raise SkillcError(f"`--against {against}`: the {_LABELS[against]} is not scored", hint=hint)
     return found
 
@@ -129,26 +129,21 @@ def _reference(arms: Sequence[SkillArm], against: str | None, notes: Sequence[st
 def _compiled(paths: ArtifactPaths, lock: Lock | None, initial: Document, notes: list[str]) -> SkillArm | None:
     path = paths.skill
     if lock is None:
-        notes.append(
-            f"`{path}` was not written by skillc, so it is left out: `--skill {path}` takes it in"
-            if path.exists()
-            else "the program is not compiled yet, so there is no compiled skill to score"
-        )
-        if not path.exists() and paths.candidate.skill.exists():
-            notes[-1] = (
-                "the compiled skill was not delivered, so it is left out: "
-                f"`--skill {paths.candidate.skill}` takes it in"
-            )
+        if path.exists():
+            notes.append(f"`{path}` was not written by skillc, and is left out; add it with `--skill {path}`")
+        elif paths.candidate.skill.exists():
+            candidate = paths.candidate.skill
+            notes.append(f"the compiled skill was not delivered, and is left out; add it with `--skill {candidate}`")
+        else:
+            notes.append("the program is not compiled yet, so no compiled skill is scored")
         return None
     if not path.exists():
-        notes.append(f"`{path}` is gone, so there is no compiled skill to score: compile again, or take it from git")
+        notes.append(f"`{path}` is missing, so no compiled skill is scored: compile again, or restore it from git")
         return None
     if not has_digest(path.read_bytes(), lock.files.get(paths.key(path))):
-        notes.append(f"`{path}` was changed since it was compiled; it is scored as it stands")
+        notes.append(f"`{path}` was edited since the compile; the edited skill is scored")
     if digest(initial) != lock.skill.initial:
-        notes.append(
-            "the program's own skill was changed since the compile, so the compiled skill began as another one"
-        )
+        notes.append("the program's initial skill changed since the compile; the compiled skill began with another one")
     return SkillArm(COMPILED, _read(path), path)
 
 
@@ -158,7 +153,7 @@ def _from_file(file: Path) -> SkillArm:
 
 
 def _file_name(file: Path) -> str:
-    """Return the name of a file's arm, which no other arm has."""
+    """Return the name of a file's arm, distinct from those of `ARMS`."""
     return str(file) if str(file) not in ARMS else f"./{file}"
 
 
@@ -168,26 +163,24 @@ def _read(path: Path) -> Document:
     try:
         skill = from_skill_md(text)
     except SkillcError as problem:
-        raise SkillcError(f"`{path}` is no skill: {problem.message}", hint=problem.hint) from problem
+        raise SkillcError(f"`{path}` is not a skill: {problem.message}", hint=problem.hint) from problem
     if not for_target(skill).strip():
-        raise SkillcError(
-            f"`{path}` holds no skill: there is no text in it", hint="`no skill` is scored without a file"
-        )
+        raise SkillcError(f"`{path}` is not a skill: it has no text", hint="the arm `none` needs no file")
     return skill
 
 
 def check_test(arms: SkillArms, dataset: Dataset, paths: ArtifactPaths) -> None:
-    """Refuse the test split if no lock counts looks at it, or if a skill was made from it.
+    """Refuse the test split if there is no lock to count looks, or if a skill was trained on it.
 
     Raises:
-        SkillcError: as it says.
+        SkillcError: the test split is missing, uncounted, or was trained on.
     """
     if not dataset.test:
         raise SkillcError("the program has no test split", hint="give it one: `split = 2 : 1 : 2`")
     if arms.lock is None:
         raise SkillcError(
-            f"a look at the test split is counted in `{paths.lock}`, and there is none",
-            hint="compile the program first, or leave `--split test` out",
+            f"cannot count looks at the test split: `{paths.lock}` is missing",
+            hint="compile the program first, or remove `--split test`",
         )
     for arm in arms.each:
         beside = ArtifactPaths.of_skill_file(arm.file) if arm.file is not None else None
@@ -195,25 +188,13 @@ def check_test(arms: SkillArms, dataset: Dataset, paths: ArtifactPaths) -> None:
             check_unused(read_lock(beside.lock).data.used, dataset.test, skill=str(arm.file))
 
 
-def look_at(run: str, reference: SkillArm, arm: SkillArm, test: str) -> LookLock:
-    """Return the look of one pair at the test split.
-
-    Args:
-        run: names what else the scores depend on: the run that a compile with this model is.
-        reference: the skill that the other one is compared with.
-        arm: the other one.
-        test: digest of the split.
-    """
-    return LookLock(run=run, initial=reference.digest, best=arm.digest, test=test)
-
-
 def unknown_looks(known: tuple[LookLock, ...], looks: Sequence[LookLock]) -> int:
-    """Return how many of the looks are not in the lock yet."""
+    """Return the number of looks that are not in the lock yet."""
     return len(_numbered(known, looks)[0]) - len(known)
 
 
 def _numbered(known: tuple[LookLock, ...], looks: Sequence[LookLock]) -> tuple[tuple[LookLock, ...], list[int]]:
-    """Add looks to those known; return all, and the number of each added one."""
+    """Add looks to the known ones; return all, and the number of each added one."""
     numbers = []
     for look in looks:
         known, number = add_look(known, look)

@@ -72,7 +72,7 @@ def test_a_look_is_announced_and_counted(compiled: Compiled, tmp_path: Path) -> 
     shutil.copytree(compiled[0], folder)
     done = skillc("eval", "things.skill", "--split", "test", folder=folder)
     assert done.returncode == 0, done.stderr
-    assert "2 looks at the test split, 1 of them new; the lock knows 1" in done.stderr
+    assert "2 looks at the test split, 1 of them new; the lock has 1" in done.stderr
     assert len(json.loads((folder / "skills/sort-things.lock").read_text())["looks"]) == 2
     assert "verdict   improved   compiled skill against initial skill (look 1" in done.stdout
     # What a compile says afterwards stands on the looks that there were.

@@ -13,8 +13,7 @@ from rich.console import Console
 
 from skillc.evaluate.job import EvalJob, EvalOptions, prepare_eval
 from skillc.evaluate.report import eval_table
-from skillc.evaluate.run import Evaluation, evaluate
-from skillc.evaluate.scores import ModelScores, Score
+from skillc.evaluate.run import Evaluation, ModelScores, Score, evaluate
 from skillc.frontend import plan_file
 from skillc.models.calls import Call, Completion
 from skillc.models.client import Client

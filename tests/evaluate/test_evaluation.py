@@ -87,7 +87,7 @@ def test_a_file_to_compare_with_is_scored_too(folder: Path) -> None:
 def test_what_is_left_out_cannot_be_compared_with(folder: Path, shop: Path) -> None:
     with pytest.raises(SkillcError, match="the initial skill is not scored") as error:
         job_of(folder, against="initial", without=("initial",))
-    assert error.value.hint == "leave `--without initial` out"
+    assert error.value.hint == "remove `--without initial`"
     with pytest.raises(SkillcError, match="the compiled skill is not scored") as error:
         job_of(shop, against="compiled")
     assert error.value.hint == "compile the program first"
@@ -288,7 +288,7 @@ def test_another_model_is_another_look(compiled: Compiled, tmp_path: Path) -> No
 
 
 def test_without_a_lock_nobody_looks_at_the_test_split(shop: Path) -> None:
-    with pytest.raises(SkillcError, match=r"counted in `.*sort-things\.lock`, and there is none") as error:
+    with pytest.raises(SkillcError, match=r"looks at the test split: `.*sort-things\.lock` is missing") as error:
         job_of(shop, split="test")
     assert error.value.hint is not None
     assert "compile" in error.value.hint
@@ -339,7 +339,7 @@ def test_a_test_that_is_cut_short_shows_no_score_and_counts_no_look(folder: Path
         found = evaluated(folder, split="test", client=OneByOne, observer=Impatient(stop, 7), stop=stop)
     assert found.stopped == how
     assert found.models == ()
-    assert "no score is shown and no look is counted" in " ".join(shown(found).split())
+    assert "no scores, and no look is counted" in " ".join(shown(found).split())
     assert (folder / LOCK).read_bytes() == before
 
 
@@ -372,7 +372,7 @@ def test_what_fails_is_tried_again_and_stays_open_never_wrong(folder: Path) -> N
     gain = next(gain for gain in found.models[0].gains if gain.arm.name == "compiled")
     assert gain.verdict.n == one.goal.n
     page = " ".join(shown(found).split())
-    assert "compiled skill: 4 examples unmeasured (cut), which is no score; raise `max_tokens`" in page
+    assert "compiled skill: 4 examples unmeasured (cut); raise `max_tokens`" in page
 
 
 def test_a_failure_that_passes_leaves_nothing_open(folder: Path) -> None:
@@ -394,7 +394,7 @@ def test_interrupted_it_shows_what_it_has_and_later_asks_for_the_rest_alone(shop
     assert initial.goal.n + initial.not_run == len(found.job.examples)
     assert initial.not_run > 0
     assert "not reached" in shown(found)
-    assert "interrupted; the same command goes on" in shown(found)
+    assert "interrupted; the same command resumes" in shown(found)
     known = paid(found)
     assert known >= 7
     again = evaluated(shop, without=("none",))
@@ -410,12 +410,12 @@ def test_a_cap_ends_it_and_is_never_passed(shop: Path) -> None:
     assert found.stopped == "tokens"
     assert total["total"]["tokens"] <= cap
     assert all(each.goal.n + each.not_run == len(found.job.examples) for each in found.models[0].scores)
-    assert "with a larger `tokens` the same command goes on" in " ".join(shown(found).split())
+    assert "the same command with a larger `tokens` resumes" in " ".join(shown(found).split())
 
 
 @pytest.mark.parametrize("setting", ["budget.calls=10", "budget.tokens=900"])
 def test_caps_that_cannot_pay_are_said_before_anything_is_sent(shop: Path, setting: str) -> None:
-    with pytest.raises(SkillcError, match="can't pay for this evaluation") as error:
+    with pytest.raises(SkillcError, match="cannot pay for this evaluation") as error:
         job_of(shop, setting)
     assert f"--set {setting.partition('=')[0]}=" in str(error.value.hint)
     assert not (shop / ".skillc").exists()
@@ -442,7 +442,7 @@ def test_before_a_compile_there_is_a_note(shop: Path) -> None:
 
 def test_a_skill_that_was_changed_by_hand_is_scored_as_it_stands_with_a_note(folder: Path) -> None:
     (folder / SKILL).write_text((folder / SKILL).read_text() + "\nAnswer tool.\n")
-    assert "was changed since it was compiled" in job_of(folder).notes[0]
+    assert "was edited since the compile" in job_of(folder).notes[0]
 
 
 def test_a_skill_of_someone_elses_is_not_taken_for_the_compiled_one(shop: Path) -> None:
@@ -455,7 +455,7 @@ def test_a_skill_of_someone_elses_is_not_taken_for_the_compiled_one(shop: Path) 
 
 def test_a_changed_program_is_said(folder: Path) -> None:
     (folder / "things.skill").write_text(PROGRAM.replace("You sort texts.", "You sort all texts."))
-    assert any("was changed since the compile" in note for note in job_of(folder).notes)
+    assert any("changed since the compile" in note for note in job_of(folder).notes)
 
 
 def test_a_damaged_lock_is_an_error(folder: Path) -> None:

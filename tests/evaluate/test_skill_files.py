@@ -15,9 +15,9 @@ from skillc.errors import SkillcError
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "holds no skill"),
-        (b"  \n\n", "holds no skill"),
-        (b"---\nname: x\ndescription: y\n---\n", "holds no skill"),
+        (b"", "it has no text"),
+        (b"  \n\n", "it has no text"),
+        (b"---\nname: x\ndescription: y\n---\n", "it has no text"),
         (b"---\nname: x\n", "frontmatter is not closed"),
         (b"\xff\xfea\x00", "UTF-16"),
         (b"PK\x03\x04....", "x.md"),
