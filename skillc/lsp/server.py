@@ -1,7 +1,7 @@
-"""The server: dispatches the editor's requests to the modules that answer them.
+"""The language server: dispatches the editor's requests to the modules that answer them.
 
-Documents come whole with every change, for the lines of Python's `splitlines` are not the editor's. The
-analysis of a document is kept until something that it was made from changes, so a request costs at most one check.
+The editor sends whole documents with every change. The analysis of a document is cached until one of its files changes,
+so a request costs at most one check.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import functools
 import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
@@ -30,18 +31,16 @@ QUIET = 0.15
 """Seconds without a change before a document is checked."""
 
 PATIENCE = 0.4
-"""Seconds that a hover waits for the costs; afterwards it goes without, and the next one has them."""
+"""Seconds that a hover waits for the costs; a later hover shows them."""
 
 _REQUEST_FAILED = -32803
 _TRIGGERS = [".", '"', "/", "=", "(", ",", ":", " "]
 
 log = logging.getLogger("skillc.lsp")
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
-def told_shortly(record: logging.LogRecord) -> bool:
-    """Log a refused request, such as a rename, as its reason alone: it is no failure of the server."""
+def log_refusal(record: logging.LogRecord) -> bool:
+    """Log a refused request, such as a rename, as one line: it is not a failure of the server."""
     problem = record.exc_info[1] if record.exc_info else None
     if isinstance(problem, JsonRpcException) and problem.code == _REQUEST_FAILED:
         record.msg, record.args = "refused: %s", (problem.message,)
@@ -51,22 +50,22 @@ def told_shortly(record: logging.LogRecord) -> bool:
 
 
 class SkillServer(LanguageServer):
-    """The server with what it knows of the workspace."""
+    """The server and the state of the workspace."""
 
     def __init__(self) -> None:
         super().__init__("skillc", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
-        logging.getLogger("pygls.protocol.json_rpc").addFilter(told_shortly)
+        logging.getLogger("pygls.protocol.json_rpc").addFilter(log_refusal)
         self.project = Project()
         self.findings = findings.Findings(self.project)
         self.estimates = Estimates()
-        self.reckoning = ThreadPoolExecutor(max_workers=1, thread_name_prefix="costs")
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="costs")
         self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._reckoned: dict[str, Future[Costs | None]] = {}
+        self._computing: dict[str, Future[Costs | None]] = {}
         self._shown: set[str] = set()
 
     # ---- the workspace ----
 
-    def begin(self, params: types.InitializeParams) -> None:
+    def initialize_project(self, params: types.InitializeParams) -> None:
         """Read the editor's capabilities and folders."""
         encoding = self.workspace.position_encoding or UTF_16
         self.project = Project(Encoding(encoding))
@@ -76,8 +75,8 @@ class SkillServer(LanguageServer):
             folders = [params.root_uri]
         self.project.folders = tuple(Path(name_of(uri)) for uri in folders if uri.startswith("file:"))
 
-    def changed_folders(self, event: types.WorkspaceFoldersChangeEvent) -> None:
-        """Folders were added or taken away."""
+    def change_folders(self, event: types.WorkspaceFoldersChangeEvent) -> None:
+        """Add and remove folders of the workspace."""
         gone = {name_of(folder.uri) for folder in event.removed}
         kept = [folder for folder in self.project.folders if str(folder) not in gone]
         self.project.folders = tuple(kept + [Path(name_of(each.uri)) for each in event.added])
@@ -93,10 +92,14 @@ class SkillServer(LanguageServer):
 
     def check_soon(self, name: str, wait: float = QUIET) -> None:
         """Check a file, and the open programs that use it, once nothing has changed for a while."""
+        self._cancel(name)
+        check = guarded("check", self._check)
+        self._timers[name] = asyncio.get_running_loop().call_later(wait, check, name)
+
+    def _cancel(self, name: str) -> None:
         waiting = self._timers.pop(name, None)
         if waiting is not None:
             waiting.cancel()
-        self._timers[name] = asyncio.get_running_loop().call_later(wait, guarded(self._check), name)
 
     def _check(self, name: str) -> None:
         self._timers.pop(name, None)
@@ -109,15 +112,14 @@ class SkillServer(LanguageServer):
         self._publish(touched)
 
     def check_all(self) -> None:
-        """Check every open program again: something on the disk has changed."""
+        """Check every open program again, after a change on disk."""
         for name in self.project.opened:
             self.check_soon(name)
 
-    def closed(self, name: str) -> None:
+    def close(self, uri: str) -> None:
         """Drop the findings of a closed document, and check the programs that use its file."""
-        waiting = self._timers.pop(name, None)
-        if waiting is not None:
-            waiting.cancel()
+        name = self.project.close(uri)
+        self._cancel(name)
         self._publish(self.findings.drop(name), gone=name)
         for user in self.findings.users(name):
             self.check_soon(user)
@@ -136,69 +138,62 @@ class SkillServer(LanguageServer):
     # ---- costs ----
 
     async def costs(self, analysis: Analysis) -> Costs | None:
-        """What a program may spend, where that is known soon enough."""
+        """Return what a program may spend; None if that is not known soon enough."""
         name = analysis.source.name
-        running = self._reckoned.get(name)
+        running = self._computing.get(name)
         if running is None or running.done():
-            # One at a time for each program: a hover that goes without leaves the answer to the next.
-            running = self.reckoning.submit(self.estimates.of, analysis)
-            self._reckoned[name] = running
+            # One at a time for each program: after a timeout the next hover finds the result.
+            running = self._executor.submit(self.estimates.of, analysis)
+            self._computing[name] = running
         try:
             return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(running)), PATIENCE)
         except TimeoutError:
             return None
 
 
-def guarded(handler: F) -> F:
+Handler = Callable[[SkillServer, Any], Any]
+
+
+def guarded(name: str, handler: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a handler so that it logs exceptions and returns None instead of stopping the server."""
 
-    @functools.wraps(handler)
-    def quiet(*arguments: Any) -> Any:
+    @contextmanager
+    def logging_failures() -> Iterator[None]:
         try:
+            yield
+        except names.RefusedError as refused:
+            raise JsonRpcException(refused.message, _REQUEST_FAILED) from None
+        except (JsonRpcException, KeyboardInterrupt):
+            raise
+        except Exception:
+            log.exception("`%s` failed; this is a bug in skillc", name)
+
+    @functools.wraps(handler)
+    def call(*arguments: Any) -> Any:
+        with logging_failures():
             return handler(*arguments)
-        except (JsonRpcException, KeyboardInterrupt):
-            raise
-        except Exception:
-            log.exception("`%s` failed; this is a bug in skillc", getattr(handler, "__name__", handler))
-            return None
 
     @functools.wraps(handler)
-    async def quiet_later(*arguments: Any) -> Any:
-        try:
+    async def call_async(*arguments: Any) -> Any:
+        with logging_failures():
             return await handler(*arguments)
-        except (JsonRpcException, KeyboardInterrupt):
-            raise
-        except Exception:
-            log.exception("`%s` failed; this is a bug in skillc", getattr(handler, "__name__", handler))
-            return None
 
-    return quiet_later if asyncio.iscoroutinefunction(handler) else quiet  # type: ignore[return-value]
-
-
-Position = types.TextDocumentPositionParams
-Asked = Callable[[SkillServer, Analysis, int], Any]
+    return call_async if asyncio.iscoroutinefunction(handler) else call
 
 
 def build() -> SkillServer:
     """Build a server with every feature, not yet started."""
     server = SkillServer()
-    for name, handler, options in (*_documents(), *_at_a_place(), *_of_a_document(), *_of_a_workspace()):
-        server.feature(name, options)(guarded(handler))
+    for name, handler, options in (*_notifications(), *_position_requests(), *_document_requests()):
+        server.feature(name, options)(guarded(name, handler))
     return server
 
 
-Feature = tuple[str, Callable[..., Any], Any]
+Feature = tuple[str, Handler, Any]
 
 
-def _documents() -> Iterable[Feature]:
-    """Notifications of the editor."""
-
-    def initialize(ls: SkillServer, params: types.InitializeParams) -> None:
-        ls.begin(params)
-
-    def initialized(ls: SkillServer, params: types.InitializedParams) -> Awaitable[None] | None:
-        _watch_files(ls)
-        return None
+def _notifications() -> Iterable[Feature]:
+    """Return the handlers of the editor's notifications."""
 
     def opened(ls: SkillServer, params: types.DidOpenTextDocumentParams) -> None:
         document = params.text_document
@@ -209,27 +204,15 @@ def _documents() -> Iterable[Feature]:
             document = params.text_document
             ls.check_soon(ls.project.open(document.uri, params.content_changes[-1].text, document.version))
 
-    def closed(ls: SkillServer, params: types.DidCloseTextDocumentParams) -> None:
-        ls.closed(ls.project.close(params.text_document.uri))
-
-    def on_disk(ls: SkillServer, params: types.DidChangeWatchedFilesParams) -> None:
-        ls.check_all()
-
-    def saved(ls: SkillServer, params: types.DidSaveTextDocumentParams) -> None:
-        ls.check_all()
-
-    def folders(ls: SkillServer, params: types.DidChangeWorkspaceFoldersParams) -> None:
-        ls.changed_folders(params.event)
-
     return (
-        (types.INITIALIZE, initialize, None),
-        (types.INITIALIZED, initialized, None),
+        (types.INITIALIZE, lambda ls, params: ls.initialize_project(params), None),
+        (types.INITIALIZED, lambda ls, params: _watch_files(ls), None),
         (types.TEXT_DOCUMENT_DID_OPEN, opened, None),
         (types.TEXT_DOCUMENT_DID_CHANGE, changed, None),
-        (types.TEXT_DOCUMENT_DID_CLOSE, closed, None),
-        (types.TEXT_DOCUMENT_DID_SAVE, saved, None),
-        (types.WORKSPACE_DID_CHANGE_WATCHED_FILES, on_disk, None),
-        (types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, folders, None),
+        (types.TEXT_DOCUMENT_DID_CLOSE, lambda ls, params: ls.close(params.text_document.uri), None),
+        (types.TEXT_DOCUMENT_DID_SAVE, lambda ls, params: ls.check_all(), None),
+        (types.WORKSPACE_DID_CHANGE_WATCHED_FILES, lambda ls, params: ls.check_all(), None),
+        (types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, lambda ls, params: ls.change_folders(params.event), None),
     )
 
 
@@ -244,141 +227,108 @@ def _watch_files(ls: SkillServer) -> None:
     ls.client_register_capability(types.RegistrationParams([registration]))
 
 
-def _asked(answer: Asked) -> Callable[[SkillServer, Any], Any]:
-    """A handler for a request about a place."""
+def _on_analysis(answer: Callable[[SkillServer, Analysis, Any], Any], unreadable: Any = None) -> Handler:
+    """Answer a request about a document from its analysis; with `unreadable` if the document can't be read."""
 
     def handler(ls: SkillServer, params: Any) -> Any:
         analysis = ls.analysis(params.text_document)
-        if analysis is None:
-            return None
-        return answer(ls, analysis, ls.project.positions(analysis.source).offset(params.position))
+        return unreadable if analysis is None else answer(ls, analysis, params)
 
     return handler
 
 
-def _at_a_place() -> Iterable[Feature]:
-    """Requests about a place in a document."""
+def _at(ls: SkillServer, analysis: Analysis, params: Any) -> int:
+    """Return the offset of a request's position."""
+    return ls.project.positions(analysis.source).offset(params.position)
 
-    async def hovered(ls: SkillServer, params: types.HoverParams) -> types.Hover | None:
+
+def _position_requests() -> Iterable[Feature]:
+    """Return the handlers of requests about a position in a document."""
+
+    async def describe(ls: SkillServer, params: types.HoverParams) -> types.Hover | None:
         analysis = ls.analysis(params.text_document)
-        if analysis is None:
+        link = None if analysis is None else names.link_at(analysis, _at(ls, analysis, params))
+        if analysis is None or link is None:
             return None
-        positions = ls.project.positions(analysis.source)
-        link = names.link_at(analysis, positions.offset(params.position))
-        if link is None:
+        text = hover.hover(analysis, link.symbol, await ls.costs(analysis))
+        if text is None:
             return None
-        told = hover.hover(analysis, link.symbol, await ls.costs(analysis))
-        if told is None:
-            return None
-        return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, told), positions.range(link.span))
+        place = ls.project.positions(analysis.source).range(link.span)
+        return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), place)
 
-    def completed(ls: SkillServer, params: types.CompletionParams) -> types.CompletionList | None:
+    def complete(ls: SkillServer, params: types.CompletionParams) -> types.CompletionList | None:
         try:
             source = ls.project.source(name_of(params.text_document.uri))
             analysis = ls.project.names(source.name)
         except SkillcError:
             return None
         offset = ls.project.positions(source).offset(params.position)
-        return completion.completion(ls.project, analysis, source, offset, snippets=_knows_snippets(ls))
+        return completion.completion(ls.project, analysis, source, offset, snippets=_supports_snippets(ls))
 
-    def signature(ls: SkillServer, analysis: Analysis, offset: int) -> types.SignatureHelp | None:
-        return hover.signature_help(analysis.work.module, analysis.source.text, offset)
+    def sign(ls: SkillServer, analysis: Analysis, params: Any) -> types.SignatureHelp | None:
+        return hover.signature_help(analysis.work.module, analysis.source.text, _at(ls, analysis, params))
 
-    def defined(ls: SkillServer, analysis: Analysis, offset: int) -> types.Location | None:
-        return names.definition(ls.project, analysis, offset)
+    def define(ls: SkillServer, analysis: Analysis, params: Any) -> types.Location | None:
+        return names.definition(ls.project, analysis, _at(ls, analysis, params))
 
-    def highlighted(ls: SkillServer, analysis: Analysis, offset: int) -> list[types.DocumentHighlight]:
-        return names.highlights(ls.project, analysis, offset)
+    def highlight(ls: SkillServer, analysis: Analysis, params: Any) -> list[types.DocumentHighlight]:
+        return names.highlights(ls.project, analysis, _at(ls, analysis, params))
 
-    def referred(ls: SkillServer, params: types.ReferenceParams) -> list[types.Location]:
-        analysis = ls.analysis(params.text_document)
-        if analysis is None:
-            return []
-        offset = ls.project.positions(analysis.source).offset(params.position)
+    def refer(ls: SkillServer, analysis: Analysis, params: types.ReferenceParams) -> list[types.Location]:
         declaration = params.context.include_declaration
-        return names.references(ls.project, analysis, offset, declaration=declaration)
+        return names.references(ls.project, analysis, _at(ls, analysis, params), declaration=declaration)
 
-    def prepared(ls: SkillServer, analysis: Analysis, offset: int) -> types.PrepareRenamePlaceholder:
-        try:
-            link = names.renamable(ls.project, analysis, offset)
-        except names.RefusedError as refused:
-            raise JsonRpcException(refused.message, _REQUEST_FAILED) from None
+    def prepare(ls: SkillServer, analysis: Analysis, params: Any) -> types.PrepareRenamePlaceholder:
+        link = names.renamable(ls.project, analysis, _at(ls, analysis, params))
         return types.PrepareRenamePlaceholder(ls.project.positions(analysis.source).range(link.span), link.symbol.name)
 
-    def renamed(ls: SkillServer, params: types.RenameParams) -> types.WorkspaceEdit | None:
-        analysis = ls.analysis(params.text_document)
-        if analysis is None:
-            return None
-        offset = ls.project.positions(analysis.source).offset(params.position)
-        try:
-            return names.rename(ls.project, analysis, offset, params.new_name)
-        except names.RefusedError as refused:
-            raise JsonRpcException(refused.message, _REQUEST_FAILED) from None
+    def rename(ls: SkillServer, analysis: Analysis, params: types.RenameParams) -> types.WorkspaceEdit:
+        return names.rename(ls.project, analysis, _at(ls, analysis, params), params.new_name)
 
     return (
-        (types.TEXT_DOCUMENT_HOVER, hovered, None),
-        (types.TEXT_DOCUMENT_COMPLETION, completed, types.CompletionOptions(trigger_characters=_TRIGGERS)),
-        (types.TEXT_DOCUMENT_SIGNATURE_HELP, _asked(signature), types.SignatureHelpOptions(["(", ","])),
-        (types.TEXT_DOCUMENT_DEFINITION, _asked(defined), None),
-        (types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT, _asked(highlighted), None),
-        (types.TEXT_DOCUMENT_REFERENCES, referred, None),
-        (types.TEXT_DOCUMENT_PREPARE_RENAME, _asked(prepared), None),
-        (types.TEXT_DOCUMENT_RENAME, renamed, types.RenameOptions(prepare_provider=True)),
+        (types.TEXT_DOCUMENT_HOVER, describe, None),
+        (types.TEXT_DOCUMENT_COMPLETION, complete, types.CompletionOptions(trigger_characters=_TRIGGERS)),
+        (types.TEXT_DOCUMENT_SIGNATURE_HELP, _on_analysis(sign), types.SignatureHelpOptions(["(", ","])),
+        (types.TEXT_DOCUMENT_DEFINITION, _on_analysis(define), None),
+        (types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT, _on_analysis(highlight), None),
+        (types.TEXT_DOCUMENT_REFERENCES, _on_analysis(refer, []), None),
+        (types.TEXT_DOCUMENT_PREPARE_RENAME, _on_analysis(prepare), None),
+        (types.TEXT_DOCUMENT_RENAME, _on_analysis(rename), types.RenameOptions(prepare_provider=True)),
     )
 
 
-def _knows_snippets(ls: SkillServer) -> bool:
+def _supports_snippets(ls: SkillServer) -> bool:
     document = ls.client_capabilities.text_document
     item = document.completion.completion_item if document is not None and document.completion is not None else None
     return bool(item is not None and item.snippet_support)
 
 
-def _of_a_document() -> Iterable[Feature]:
-    """Requests about a document as a whole, or a range of it."""
+def _document_requests() -> Iterable[Feature]:
+    """Return the handlers of requests about a whole document, a range of it, or all programs."""
 
-    def listed(answer: Callable[[Project, Analysis], Any]) -> Callable[[SkillServer, Any], Any]:
-        def handler(ls: SkillServer, params: Any) -> Any:
-            analysis = ls.analysis(params.text_document)
-            return [] if analysis is None else answer(ls.project, analysis)
+    def listing(answer: Callable[[Project, Analysis], Any]) -> Handler:
+        return _on_analysis(lambda ls, analysis, params: answer(ls.project, analysis), [])
 
-        return handler
-
-    def acted(ls: SkillServer, params: types.CodeActionParams) -> list[types.CodeAction]:
-        analysis = ls.analysis(params.text_document)
-        if analysis is None:
-            return []
+    def act(ls: SkillServer, analysis: Analysis, params: types.CodeActionParams) -> list[types.CodeAction]:
         span = ls.project.positions(analysis.source).span(params.range)
         return findings.code_actions(ls.project, analysis, span, params.context.only)
 
-    def coloured(ls: SkillServer, params: types.SemanticTokensParams) -> types.SemanticTokens:
-        analysis = ls.analysis(params.text_document)
-        return types.SemanticTokens([]) if analysis is None else document.semantic_tokens(ls.project, analysis)
-
-    def coloured_range(ls: SkillServer, params: types.SemanticTokensRangeParams) -> types.SemanticTokens:
-        analysis = ls.analysis(params.text_document)
-        if analysis is None:
-            return types.SemanticTokens([])
-        span = ls.project.positions(analysis.source).span(params.range)
+    def tokens(ls: SkillServer, analysis: Analysis, params: Any) -> types.SemanticTokens:
+        range_ = getattr(params, "range", None)
+        span = ls.project.positions(analysis.source).span(range_) if range_ is not None else None
         return document.semantic_tokens(ls.project, analysis, span)
 
+    no_tokens = types.SemanticTokens([])
     return (
-        (types.TEXT_DOCUMENT_FORMATTING, listed(findings.formatting), None),
-        (types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, listed(document.document_symbols), None),
-        (types.TEXT_DOCUMENT_FOLDING_RANGE, listed(document.folding_ranges), None),
-        (types.TEXT_DOCUMENT_DOCUMENT_LINK, listed(document.document_links), None),
-        (types.TEXT_DOCUMENT_CODE_ACTION, acted, types.CodeActionOptions(list(findings.KINDS))),
-        (types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, coloured, document.LEGEND),
-        (types.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE, coloured_range, document.LEGEND),
+        (types.TEXT_DOCUMENT_FORMATTING, listing(findings.formatting), None),
+        (types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, listing(document.document_symbols), None),
+        (types.TEXT_DOCUMENT_FOLDING_RANGE, listing(document.folding_ranges), None),
+        (types.TEXT_DOCUMENT_DOCUMENT_LINK, listing(document.document_links), None),
+        (types.TEXT_DOCUMENT_CODE_ACTION, _on_analysis(act, []), types.CodeActionOptions(list(findings.KINDS))),
+        (types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, _on_analysis(tokens, no_tokens), document.LEGEND),
+        (types.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE, _on_analysis(tokens, no_tokens), document.LEGEND),
+        (types.WORKSPACE_SYMBOL, lambda ls, params: document.workspace_symbols(ls.project, params.query), None),
     )
-
-
-def _of_a_workspace() -> Iterable[Feature]:
-    """Requests about all programs."""
-
-    def found(ls: SkillServer, params: types.WorkspaceSymbolParams) -> list[types.WorkspaceSymbol]:
-        return document.workspace_symbols(ls.project, params.query)
-
-    return ((types.WORKSPACE_SYMBOL, found, None),)
 
 
 # ---- standard input and output --------------------------------------------------------------------
@@ -387,8 +337,7 @@ def _of_a_workspace() -> Iterable[Feature]:
 def serve() -> None:
     """Serve an editor until it exits or closes the connection.
 
-    Everything else that Python or a library prints goes to standard error: one stray byte on standard output would end
-    the session.
+    Other output of Python or a library goes to standard error: one stray byte on standard output would end the session.
     """
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
     output = _claimed_output()

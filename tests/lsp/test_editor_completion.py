@@ -13,7 +13,7 @@ from skillc.lsp.completion import completion
 from skillc.lsp.cursor import cursor_at
 from skillc.lsp.hover import signature_help
 from skillc.lsp.workspace import Project
-from skillc.syntax.reader import Derivation, read_prefix
+from skillc.syntax.reader import Derivation, parse_prefix
 
 PROGRAM = """language 1
 
@@ -248,7 +248,7 @@ def test_offers_agree_with_what_the_parser_takes(project, offset):
         cursor = cursor_at(PROGRAM, offset)
         if cursor.section == "string":
             continue
-        found = read_prefix(PROGRAM[: cursor.start] + item.label + " ")
+        found = parse_prefix(PROGRAM[: cursor.start] + item.label + " ")
         assert isinstance(found, Derivation), item.label
 
 
