@@ -4,9 +4,10 @@ from collections import Counter
 
 import pytest
 from hypothesis import settings
+from thorough import example_count
 
 # Machines are shared: how long one example takes says nothing about the code.
-settings.register_profile("skillc", deadline=None)
+settings.register_profile("skillc", deadline=None, max_examples=example_count(100))
 settings.load_profile("skillc")
 
 

@@ -6,5 +6,5 @@ THOROUGH = bool(os.environ.get("SKILLC_THOROUGH"))
 
 
 def example_count(count: int) -> int:
-    """Return the number of examples of a property test: a fifth of the full `count` in `make test`, at least 10."""
-    return count if THOROUGH else min(count, max(10, count // 5))
+    """Return the number of examples of a property test: a fifth of the full `count` in `make test`, at least 5."""
+    return count if THOROUGH else min(count, max(5, count // 5))

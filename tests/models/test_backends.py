@@ -32,8 +32,10 @@ HELLO = (Message("system", "skill"), Message("user", "hello"))
 
 
 @pytest.fixture(autouse=True)
-def nothing_registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def nothing_registered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setattr(function, "REGISTERED", {})
+    # A function's identity includes the files that it imports below the working folder: here, the whole repository.
+    monkeypatch.chdir(tmp_path)
     yield
 
 
@@ -217,7 +219,7 @@ def test_what_is_no_reply_at_all_is_said(given: Any) -> None:
 
 def test_a_function_that_hangs_holds_up_neither_others_nor_the_end() -> None:
     code = (
-        "import asyncio, sys, threading\nsys.path.insert(0, 'tests/models')\n"
+        f"import asyncio, sys, threading\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n"
         "import skillc\nfrom test_backends import *\n"
         "@skillc.backend('mine')\n"
         "def answer(messages, name, parameters):\n"
@@ -375,7 +377,7 @@ def test_a_price_is_not_known_unless_it_is_declared() -> None:
 
 def test_litellm_is_not_loaded_for_a_run_without_it() -> None:
     code = (
-        "import sys\nsys.path.insert(0, 'tests/models')\n"
+        f"import sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n"
         "import skillc\nfrom model_plans import plan_of\nfrom skillc.models.client import Client\n"
         "from skillc.plan.schema import ModelPlan\n"
         "skillc.backend('mine')(lambda *_: 'x')\n"

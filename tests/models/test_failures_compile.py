@@ -130,6 +130,7 @@ def test_nobody_there_is_said_with_the_way_out(nursery: Nursery, tmp_path: Path)
     assert "connection refused" in (folder / "stderr.txt").read_text()
 
 
+@pytest.mark.thorough
 def test_a_compile_leaves_no_connection_no_task_and_no_warning(nursery: Nursery, tmp_path: Path) -> None:
     """In a process of its own, as a developer runs Python: every unclosed thing is said on standard error."""
     import os
