@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -13,22 +14,16 @@ if TYPE_CHECKING:
     from skillc.teleprompter import SkillOptimizer
 
 
+_MODULES = {
+    "load": "skillc.artifacts.loading",
+    "SkillOptimizer": "skillc.teleprompter",
+    "backend": "skillc.models.backends.function",
+    "Reply": "skillc.models.backends.function",
+}
+
+
 def __getattr__(name: str) -> Any:
-    """What brings DSPy along is imported when it is asked for."""
-    if name == "load":
-        from skillc.artifacts.loading import load
-
-        return load
-    if name == "SkillOptimizer":
-        from skillc.teleprompter import SkillOptimizer
-
-        return SkillOptimizer
-    if name == "backend":
-        from skillc.models.backends.function import backend
-
-        return backend
-    if name == "Reply":
-        from skillc.models.backends.function import Reply
-
-        return Reply
-    raise AttributeError(f"module `skillc` has no attribute `{name}`")
+    """Import names that need DSPy when they are used."""
+    if name not in _MODULES:
+        raise AttributeError(f"module `skillc` has no attribute `{name}`")
+    return getattr(importlib.import_module(_MODULES[name]), name)

@@ -1,12 +1,12 @@
 """Paths of a compiled skill: the folder that agents load, and the files beside it.
 
-- `skills/route-tickets/SKILL.md`: all that an agent reads
+- `skills/route-tickets/SKILL.md`: the only file that an agent reads
 - `skills/route_tickets.py`: the importable module
-- `skills/route-tickets.lock`: what the skill was compiled from
-- `skills/route-tickets.history.jsonl`: every decision
+- `skills/route-tickets.lock`: the inputs and results of the compile; written last
+- `skills/route-tickets.history.jsonl`: every decision of every compile
 - `skills/.gitattributes`: how git merges them, shared by all skills of the folder
 
-A skill that misses the required verdict goes to `skills.candidate`, which has the same files.
+A skill without the required verdict goes to `skills.candidate`, which has the same files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ATTRIBUTES_FILE = ".gitattributes"
 LOCK_SUFFIX = ".lock"
 CANDIDATE_SUFFIX = ".candidate"
 _HISTORY_SUFFIX = ".history.jsonl"
-# Modules that the emitted module needs, besides those of Python itself.
+# Modules outside the standard library that the emitted module imports.
 _IMPORTED = frozenset({"dspy", "litellm", "skillc"})
 
 
@@ -33,7 +33,7 @@ class ArtifactPaths:
     """Paths of one compiled skill.
 
     Attributes:
-        base: the folder that holds compiled skills: `skills` beside the program, or the one of `--output`.
+        base: the folder of compiled skills: `skills` beside the program, or that of `--output`.
         name: the skill's name by Agent Skills rules, `route-tickets`.
     """
 
@@ -47,7 +47,7 @@ class ArtifactPaths:
 
     @classmethod
     def of_folder(cls, folder: Path) -> ArtifactPaths:
-        """Return the paths of the skill in a folder, which is named like the skill."""
+        """Return the paths of the skill in a folder, whose name is the skill's."""
         whole = folder if folder.name not in ("", "..") else folder.resolve()
         return cls(whole.parent, whole.name)
 
@@ -58,12 +58,12 @@ class ArtifactPaths:
 
     @classmethod
     def of_skill_file(cls, file: Path) -> ArtifactPaths | None:
-        """Return the paths of a SKILL.md; None for a file of another name, which no lock speaks of."""
+        """Return the paths of a SKILL.md; None for a file of another name, which has no lock."""
         return cls.of_folder(file.parent) if file.name == SKILL_FILE else None
 
     @property
     def candidate(self) -> ArtifactPaths:
-        """Paths of a skill that was not delivered: beside `base`, so that an agent that loads `base` skips it."""
+        """Paths of a skill that was not delivered, outside `base`, which agents load."""
         whole = self.base.resolve() if self.base.name in ("", "..") else self.base
         return ArtifactPaths(whole.with_name(f"{whole.name}{CANDIDATE_SUFFIX}"), self.name)
 
@@ -99,21 +99,21 @@ class ArtifactPaths:
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """The files whose digests the lock holds, by their names in it."""
+        """The files whose digests are in the lock, by their names there."""
         return {self.key(path): path for path in (self.skill, self.module)}
 
     @property
     def tracked(self) -> tuple[Path, ...]:
-        """All files of this skill alone that git is to keep."""
+        """The files of this skill that belong into git."""
         return (self.skill, self.module, self.lock, self.history)
 
     def key(self, path: Path) -> str:
-        """Return a path from the base folder, with `/`."""
+        """Return a path relative to the base folder, with `/`."""
         return path.relative_to(self.base).as_posix()
 
 
 def module_name(skill: str) -> str:
-    """Return the name of a skill's module: importable, whatever the skill is called."""
+    """Return the name of a skill's module, which is importable for every skill's name."""
     name = re.sub(r"[^0-9a-z_]+", "_", skill.lower()).strip("_") or "skill"
     if not name.isidentifier() or keyword.iskeyword(name) or name in sys.stdlib_module_names | _IMPORTED:
         name = f"skill_{name}"

@@ -1,4 +1,4 @@
-"""Errors that a user is meant to read. The command line prints them as a message, never as a traceback."""
+"""Errors for users. The command line prints them as a message, never as a traceback."""
 
 from __future__ import annotations
 

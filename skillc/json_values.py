@@ -1,4 +1,4 @@
-"""JSON values: their type, one canonical text for one value, and its hash."""
+"""JSON values: type, canonical text and digest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pydantic import BaseModel, JsonValue
 JsonObject: TypeAlias = Mapping[str, JsonValue]
 
 _TIGHT = (",", ":")
-# Made once: `json.dumps` makes an encoder for each call that has options.
+# `json.dumps` with options makes an encoder for each call.
 _ASCII = json.JSONEncoder(sort_keys=True, separators=_TIGHT).encode
 
 
@@ -36,17 +36,17 @@ def digest(value: object) -> str:
 
 
 def canonical_ascii(value: object, default: Callable[[Any], Any] | None = None) -> str:
-    """Return JSON with sorted keys, without white space and in ASCII, which any text survives, lone surrogates too.
+    """Return JSON with sorted keys, without white space and in ASCII, which can encode lone surrogates.
 
     Args:
         value: the value.
-        default: converts what is not JSON; by default that raises a TypeError.
+        default: converts other types; by default they raise a TypeError.
     """
     if default is not None:
         return json.dumps(value, sort_keys=True, separators=_TIGHT, default=default)
     if type(value) is not dict:
         return _ASCII(value)
-    # Most rows are objects of texts: the same bytes, three times as fast.
+    # Most rows are objects of texts, which this encodes three times as fast.
     parts = []
     for key in sorted(value):
         text = value[key]
@@ -57,7 +57,7 @@ def canonical_ascii(value: object, default: Callable[[Any], Any] | None = None) 
 
 
 def as_text(value: JsonValue) -> str:
-    """Return a text as it is and any other value as JSON."""
+    """Return a text unchanged, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -1,6 +1,6 @@
-"""Examples, and the cells that rollouts on them fill: a score, or the fact that it could not be measured.
+"""Examples and the outcomes of rollouts on them: a score, or an infrastructure failure.
 
-Scores are integers of a millionth, so that sums do not depend on the order of arrival (docs/design/gates.md).
+Scores are integers in millionths, so that sums do not depend on the order of arrival (docs/design/gates.md).
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ MICRO = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One data item, with values as JSON has them.
+    """One data item, with JSON values.
 
     Attributes:
-        id: stable name: the row's own `id`, else a hash of its content. Unique over all splits.
+        id: stable name: the row's `id`, else a hash of its content. Unique over all splits.
         inputs: by name of the task's inputs.
-        gold: by name of the task's outputs; a gold value that is a list means: any of them is right, unless the
-            output itself is a list.
-        fields: by name of the data fields that the program declares.
-        group: the split group, the example's own id where the program names none.
+        gold: by name of the task's outputs. Of a list any value is right, unless the output is a list.
+        fields: by name of the program's data fields.
+        group: the split group, the example's id if the program declares none.
     """
 
     id: str
@@ -47,7 +46,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Unmeasured:
-    """An infrastructure failure: never a score, and never the worst score."""
+    """An infrastructure failure, which is never a score."""
 
     kind: UnmeasuredKind
 
@@ -57,17 +56,17 @@ Cell = Scored | Unmeasured
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """The mean of a metric over the `n` examples that were measured; None where none was."""
+    """The mean of a metric over the `n` measured examples, None without any."""
 
     value: Fraction | None
     n: int
 
 
 def measured_mean(scores: Iterable[int | None], *, samples: int = 1) -> Mean:
-    """Return the mean over what was measured: displayed, and never the side of a gate, whose denominator is fixed.
+    """Return the mean over measured examples, for display. Gates divide by the number of all examples.
 
     Args:
-        scores: of each example the sum over its samples, in millionths; None where one of them was not measured.
+        scores: the sum over the samples of each example, in millionths; None if one of them was not measured.
         samples: rollouts per example.
     """
     measured = [score for score in scores if score is not None]

@@ -1,4 +1,4 @@
-"""Wording of counts, lists and long values in messages, and free names."""
+"""Counts, lists and long values in messages; unique names."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def shown(text: str, most: int = 60) -> str:
 
 
 def in_bytes(count: int) -> str:
-    """Return bytes as people read them: `123 bytes`, `4.5 MB`: thousands, as the language's units are."""
+    """Return bytes in decimal units: `123 bytes`, `4.5 MB`."""
     size, step = float(count), 0
     while size >= 999.95 and step + 1 < len(_STEPS):
         size, step = size / 1000, step + 1
@@ -51,7 +51,7 @@ def in_bytes(count: int) -> str:
 
 
 def free_name(name: str, taken: Collection[object], sign: str = "_") -> str:
-    """Return a name that is not taken: the name itself, else `name_2`, `name_3` and so on."""
+    """Return a name that is not taken: the name, else `name_2`, `name_3` and so on."""
     number, free = 2, name
     while free in taken:
         free, number = f"{name}{sign}{number}", number + 1

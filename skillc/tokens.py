@@ -1,10 +1,10 @@
-"""The token counter of `language 1`: one fixed rule for limits, gates and hashes, never a model's own tokenizer."""
+"""The token counter of `language 1`: a fixed rule for limits, gates and hashes, independent of any tokenizer."""
 
 from __future__ import annotations
 
 import re
 
-# Tokens around the content of a section and of a prompt, as measured on the compiled modules and on skillc's prompts.
+# Tokens around the content of a section and of a prompt, measured on compiled modules and skillc's prompts.
 A_HEADING = 8
 LEAST_AROUND_ROLLOUT = 150
 LEAST_AROUND_QUESTION = 1_000
@@ -12,16 +12,16 @@ LEAST_AROUND_QUESTION = 1_000
 _PIECE = re.compile(r"[^\W\d_]+|\d+|[^\w\s]|_")
 _LETTERS_A_TOKEN = 7
 _DIGITS_A_TOKEN = 3
-# The tokens of a text that is ASCII alone, which most are. By ASCII rules four separators are no white space.
+# Tokens of an ASCII text. `re.ASCII` does not count four separators as white space.
 _TOKEN = re.compile(rf"[a-zA-Z]{{1,{_LETTERS_A_TOKEN}}}|[0-9]{{1,{_DIGITS_A_TOKEN}}}|[^\w\s\x1c-\x1f]|_", re.ASCII)
 
 
 def count_tokens(text: str) -> int:
     """Count the tokens of a text by the rule of `language 1`.
 
-    A run of letters counts one token for each seven letters begun, a run of digits one for each three begun, any other
-    visible character one; a letter outside the alphabetic scripts of Europe counts one by itself. White space is free.
-    The rule stays within some 15 % of the common byte-pair tokenizers on English prose and needs no vocabulary.
+    A run of letters counts one token per seven letters or part of them, a run of digits one per three, any other
+    visible character one, and so does a letter outside the alphabetic scripts of Europe. White space is free. On
+    English prose the rule is within 15 % of common byte-pair tokenizers, and needs no vocabulary.
     """
     if text.isascii():
         return len(_TOKEN.findall(text))
@@ -37,7 +37,7 @@ def count_tokens(text: str) -> int:
 
 
 def split_tokens(text: str) -> list[str]:
-    """Return the tokens themselves, in order; as many as `count_tokens` counts."""
+    """Return the tokens that `count_tokens` counts, in order."""
     found: list[str] = []
     for piece in _PIECE.findall(text):
         letters = _LETTERS_A_TOKEN if ord(max(piece)) < 0x2000 else 1

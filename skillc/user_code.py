@@ -1,4 +1,4 @@
-"""The Python code of a user behind `python("module:function")`: load it, and name it by a digest, run or not."""
+"""The user's Python code behind `python("module:function")`: load it, describe its errors, and compute its digest."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from skillc.text import cut
 
 
 def load_function(name: str, root: Path, what: str) -> Callable[..., Any]:
-    """Return the function behind `module:function`; the program's folder is looked in first, and only while importing.
+    """Import the function `module:function`. The program's folder is first in `sys.path` while importing.
 
     Args:
         name: as written in the program.
         root: the program's folder.
-        what: what the function is to the user, for messages: `metric`, `backend`.
+        what: its kind for messages: `metric`, `backend`.
 
     Raises:
-        SkillcError: the name is not of that form, or there is no such module or function.
+        SkillcError: the name has another form, or the module or function does not exist.
     """
     module_name, colon, function_name = name.partition(":")
     if not (colon and module_name and function_name):
-        raise SkillcError(f"`{name}` names no function", hint='write `python("module:function")`')
+        raise SkillcError(f"`{name}` is not a function's name", hint='write `python("module:function")`')
     with _importable(root):
         try:
             module = importlib.import_module(module_name)
@@ -57,9 +57,9 @@ _OWN_PACKAGE = str(Path(__file__).parent)
 
 
 def raised_by_user_code(problem: BaseException) -> bool:
-    """Return whether the user's code raised an exception; a Ctrl-C that arrives while it runs is not one.
+    """Return whether the user's code raised an exception, rather than Ctrl-C while it ran.
 
-    Where Python's own handler is in place, the two cannot be told apart, and a `KeyboardInterrupt` counts as Ctrl-C.
+    With Python's default handler the two look alike, and a `KeyboardInterrupt` counts as Ctrl-C.
     """
     if not isinstance(problem, KeyboardInterrupt):
         return True
@@ -74,9 +74,9 @@ def describe_exception(
     """Describe an exception of the user's code on one line: name, message and place.
 
     Args:
-        problem: as it was raised.
+        problem: the exception.
         root: the program's folder; None for the folder of the function.
-        function: what was called; None while a module is imported.
+        function: the called function; None while a module is imported.
     """
     try:
         words = cut(str(problem), _LONGEST)
@@ -87,23 +87,23 @@ def describe_exception(
 
 
 def defined_at(function: Callable[..., Any], root: Path | None = None) -> str | None:
-    """Return file and line of a function's definition, None if it has none."""
+    """Return file and line of a function's definition, None for built-in functions."""
     code = getattr(inspect.unwrap(function), "__code__", None)
-    return _shown(code.co_filename, code.co_firstlineno, root) if code is not None else None
+    return _location(code.co_filename, code.co_firstlineno, root) if code is not None else None
 
 
 def _raised_at(problem: BaseException, root: Path | None, function: Callable[..., Any] | None) -> str | None:
-    """Return file and line of the innermost frame in the user's code; of the innermost of all if there is none."""
+    """Return file and line of the innermost frame in the user's code, else of the innermost frame outside skillc."""
     code = getattr(inspect.unwrap(function), "__code__", None) if function is not None else None
     file = code.co_filename if code is not None else None
     folder = root.resolve() if root is not None else Path(file).resolve().parent if file is not None else None
     if isinstance(problem, SyntaxError) and problem.filename and problem.lineno:
-        return _shown(problem.filename, problem.lineno, folder)
+        return _location(problem.filename, problem.lineno, folder)
     frames = [each for each in traceback.extract_tb(problem.__traceback__) if not each.filename.startswith("<frozen")]
     own = [each for each in frames if each.filename == file or _is_own(each.filename, folder)]
     outside = [each for each in frames if not each.filename.startswith(_OWN_PACKAGE)]
     frame = next(reversed(own or outside), None)
-    return _shown(frame.filename, frame.lineno or 0, folder) if frame is not None else None
+    return _location(frame.filename, frame.lineno or 0, folder) if frame is not None else None
 
 
 def _is_own(file: str, folder: Path | None) -> bool:
@@ -113,7 +113,7 @@ def _is_own(file: str, folder: Path | None) -> bool:
     return path.is_relative_to(folder) and "site-packages" not in path.relative_to(folder).parts
 
 
-def _shown(file: str, line: int, root: Path | None) -> str:
+def _location(file: str, line: int, root: Path | None) -> str:
     path = Path(file).resolve()
     folder = root.resolve() if root is not None else None
     name = path.relative_to(folder).as_posix() if folder is not None and path.is_relative_to(folder) else path.name
@@ -123,9 +123,8 @@ def _shown(file: str, line: int, root: Path | None) -> str:
 def source_digest(name: str, function: Callable[..., Any], root: Path) -> str:
     """Return the sha256 of a function's source file and of the files in the program's folder that it imports.
 
-    For a function of a package that carries `.skill` files, also of the files of that package that it imports.
-
-    A function that was written into no file counts by its compiled code.
+    For a function of a package with `.skill` files, these are the files of that package. A function without a source
+    file counts by its compiled code.
     """
     digest = hashlib.sha256(name.encode())
     files = _files(name, function, root.resolve())
@@ -158,20 +157,20 @@ def _files(name: str, function: Callable[..., Any], root: Path) -> list[Path]:
 
 
 def _home(module: str, root: Path, files: list[Path]) -> Path | None:
-    """Return the folder of a function's package, if it carries `.skill` files and is elsewhere."""
+    """Return the folder of a function's package, if it has `.skill` files and is outside the program's folder."""
     if not files or any(file.is_relative_to(root) for file in files):
         return None
     from skillc.language.skill_packages import package_of
 
     package = package_of(module)
     folder = package.folder.resolve() if package is not None else None
-    # Its name is that of the module, or imports within it would not be found by their names.
+    # Imports within the package are found only if the folder has the module's name.
     named = folder is not None and package is not None and folder.name == package.module
     return folder if named and folder is not None and files[0].is_relative_to(folder) else None
 
 
 def _imported(file: Path, root: Path, within: str | None = None) -> Iterator[Path]:
-    """Yield the files below a folder that a file imports, wherever in its text; `within` keeps to one package of it."""
+    """Yield the files below a folder that a file imports, anywhere in its text; only those of the package `within`."""
     if not file.is_relative_to(root):
         return
     package = file.parent.relative_to(root).parts
@@ -179,20 +178,11 @@ def _imported(file: Path, root: Path, within: str | None = None) -> Iterator[Pat
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):
         return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            modules = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            above = package[: len(package) - node.level + 1] if node.level else ()
-            base = ".".join([*above, *([node.module] if node.module else [])])
-            modules = [base, *(f"{base}.{alias.name}".lstrip(".") for alias in node.names)]
-        else:
-            continue
-        for module in modules:
-            if module and (within is None or module.partition(".")[0] == within):
-                found = _file_of(root, module)
-                if found is not None:
-                    yield found
+    for module in _imported_modules(tree, list(package)):
+        if within is None or module.partition(".")[0] == within:
+            found = _file_of(root, module)
+            if found is not None:
+                yield found
 
 
 def _file_of(root: Path, module: str) -> Path | None:
@@ -204,16 +194,16 @@ def _file_of(root: Path, module: str) -> Path | None:
 
 @contextmanager
 def _importable(root: Path) -> Iterator[None]:
-    """The program's folder as the first place of imports; modules of other programs with the same names step aside."""
+    """Import from the program's folder first; hide loaded modules of other programs with the same names."""
     folder = root.resolve()
-    own = {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
-    own -= sys.stdlib_module_names | {"skillc"}
-    aside = {
+    names = {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
+    names -= sys.stdlib_module_names | {"skillc"}
+    hidden = {
         name: module
         for name, module in sys.modules.items()
-        if name.partition(".")[0] in own and not _lies_in(module, folder)
+        if name.partition(".")[0] in names and not _is_below(module, folder)
     }
-    for name in aside:
+    for name in hidden:
         del sys.modules[name]
     importlib.invalidate_caches()
     sys.path.insert(0, str(folder))
@@ -222,25 +212,24 @@ def _importable(root: Path) -> Iterator[None]:
     finally:
         if str(folder) in sys.path:
             sys.path.remove(str(folder))
-        sys.modules.update(aside)
+        sys.modules.update(hidden)
 
 
-def _lies_in(module: ModuleType, folder: Path) -> bool:
+def _is_below(module: ModuleType, folder: Path) -> bool:
     file = getattr(module, "__file__", None)
     return isinstance(file, str) and Path(file).resolve().is_relative_to(folder)
 
 
-Read = Callable[[str], bytes | None]
+ReadFile = Callable[[str], bytes | None]
 
 
-def code_digest(read: Read, name: str) -> str:
-    """Name the code of `module:function`: its module and all that this imports from the program's folder.
+def code_digest(read: ReadFile, name: str) -> str:
+    """Return the sha256 of the code of `module:function`: its module and its imports from the program's folder.
 
-    Comments, layout and docstrings are not in it. A module that is not there, as an installed one is not, counts by its
-    name alone.
+    Comments, layout and docstrings do not count. Other modules count by name.
 
     Args:
-        read: the files of the program's folder.
+        read: reads a file of the program's folder.
         name: as written in the program.
     """
     total = hashlib.sha256(name.encode(errors="surrogatepass"))
@@ -250,17 +239,19 @@ def code_digest(read: Read, name: str) -> str:
         if module in seen:
             continue
         seen.add(module)
-        content, package = _found(read, module)
+        content, is_package = _read_module(read, module)
         if content is None:
             continue
-        tree = _tree(content)
+        tree = _parse_without_docstrings(content)
         total.update(f"\0{module}\0".encode() + (content if tree is None else ast.dump(tree).encode()))
-        waiting += sorted(_imported_names(tree, module, package=package), reverse=True) if tree is not None else []
+        if tree is not None:
+            package = module.split(".") if is_package else module.split(".")[:-1]
+            waiting += sorted(_imported_modules(tree, package), reverse=True)
     return total.hexdigest()
 
 
-def _found(read: Read, module: str) -> tuple[bytes | None, bool]:
-    """Return a module's text, and whether it is a package."""
+def _read_module(read: ReadFile, module: str) -> tuple[bytes | None, bool]:
+    """Return a module's text and whether it is a package."""
     path = module.replace(".", "/")
     if not all(part.isidentifier() for part in module.split(".")):
         return None, False
@@ -268,7 +259,7 @@ def _found(read: Read, module: str) -> tuple[bytes | None, bool]:
     return (content, False) if content is not None else (read(f"{path}/__init__.py"), True)
 
 
-def _tree(content: bytes) -> ast.Module | None:
+def _parse_without_docstrings(content: bytes) -> ast.Module | None:
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -285,13 +276,12 @@ def _tree(content: bytes) -> ast.Module | None:
     return tree
 
 
-def _imported_names(tree: ast.Module, module: str, *, package: bool) -> Iterator[str]:
-    """Yield the modules that the imports of a module may mean, wherever in its text."""
-    above = module.split(".") if package else module.split(".")[:-1]
+def _imported_modules(tree: ast.Module, package: list[str]) -> Iterator[str]:
+    """Yield the modules that the imports of a module in a package may mean, anywhere in its text."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            base = above[: len(above) - node.level + 1] if node.level else []
-            whole = ".".join([*base, *([node.module] if node.module else [])])
-            yield from (name for name in (whole, *(f"{whole}.{a.name}".lstrip(".") for a in node.names)) if name)
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield from (name for name in (module, *(f"{module}.{a.name}".lstrip(".") for a in node.names)) if name)

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def check_folder(paths: ArtifactPaths) -> None:
-    """Refuse places that no skill can be written to, or that a merge left open.
+    """Refuse folders that no skill can be written to, or that have an unresolved merge.
 
     Raises:
-        SkillcError: a file is in the place of a folder, the layout is an older one, or a file holds conflict marks.
+        SkillcError: a file is where a folder must be, the layout is an older one, or a file has conflict markers.
     """
     check_merged(paths)
     for folder in (paths.base, paths.folder):
@@ -33,7 +33,7 @@ def check_folder(paths: ArtifactPaths) -> None:
             raise SkillcError(f"`{folder}` is a file; the skill needs a folder", hint="choose another with `--output`")
     if (paths.folder / "skill.lock").exists():
         raise SkillcError(
-            f"`{paths.folder}` has the layout of an earlier skillc, with lock and history inside",
+            f"`{paths.folder}` has the layout of an earlier version, with lock and history inside",
             hint=f"move `skill.lock` to `{paths.lock}` and `history.jsonl` to `{paths.history}`, remove the other "
             "files of the folder, and compile again",
         )
@@ -42,8 +42,8 @@ def check_folder(paths: ArtifactPaths) -> None:
 def attributes_of(paths: ArtifactPaths) -> Mapping[str, str]:
     """Return git's attributes of each file, by its pattern.
 
-    `-merge` keeps git from mixing two skills line by line, which no gate has seen. A lock with conflict marks says that
-    a merge is open. Line ends stay as written, so that digests hold on every system.
+    `-merge` prevents git from merging two skills line by line into one that no gate has tested. The lock gets conflict
+    markers while a merge is unresolved. Line ends are fixed, so that digests match on every system.
     """
     return {
         f"/{paths.key(paths.skill)}": "text eol=lf -merge",
@@ -54,9 +54,9 @@ def attributes_of(paths: ArtifactPaths) -> Mapping[str, str]:
 
 
 def write_attributes(paths: ArtifactPaths) -> None:
-    """Add the attributes of a skill to `.gitattributes`; a pattern that is there already keeps its line.
+    """Add the attributes of a skill to `.gitattributes`; a pattern that the file already has is not changed.
 
-    A new file merges as a union itself: two branches that each compile another skill both add lines at its end.
+    A new file merges as a union, because two branches that compile different skills both add lines at its end.
 
     Raises:
         SkillcError: the file cannot be read or written.
@@ -76,12 +76,12 @@ def write_attributes(paths: ArtifactPaths) -> None:
 
 
 def artifact_texts(paths: ArtifactPaths, plan: Plan, document: Document) -> dict[Path, str]:
-    """Return SKILL.md and the module, by their places."""
+    """Return the texts of SKILL.md and the module by path."""
     return {paths.skill: to_skill_md(document), paths.module: module_source(plan, document)}
 
 
 def write_artifact(paths: ArtifactPaths, texts: Mapping[Path, str]) -> None:
-    """Write SKILL.md and the module over what is there; each file is written atomically.
+    """Write SKILL.md and the module, each atomically.
 
     Raises:
         SkillcError: a file cannot be written.
@@ -95,17 +95,11 @@ def write_artifact(paths: ArtifactPaths, texts: Mapping[Path, str]) -> None:
 
 
 _TYPES = {"text": "str", "bool": "bool", "number": "float", "integer": "int", "file": "str", "image": "dspy.Image"}
-_STEP = "    "
-_STEP = "    "
+_INDENT = "    "
 
 
 def module_source(plan: Plan, document: Document) -> str:
-    """Return the module's text: importable, formatted, and with every name and text of the program as a literal.
-
-    Args:
-        plan: the task, and how the skill is to be taken.
-        document: the skill, for its name.
-    """
+    """Return the module's formatted text, with every name and text of the program as a literal."""
     task = plan.task
     fields, names = (*task.inputs, *task.outputs), field_names(task)
     first = task.inputs[0].name if task.inputs else ""
@@ -139,7 +133,7 @@ def _template() -> Template:
 
 
 def literal(text: str) -> str:
-    """Return a string literal as formatters write it: double quotes unless they need more escapes."""
+    """Return a string literal in double quotes, or in single quotes if that needs fewer escapes."""
     quote = "'" if text.count('"') > text.count("'") else '"'
     return quote + "".join(_escaped(character, quote) for character in text) + quote
 
@@ -149,12 +143,7 @@ def _escaped(character: str, quote: str) -> str:
         return "\\" + character
     if character == " " or (character.isprintable() and not character.isspace()):
         return character
-    if character in "\n\t\r":
-        return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}[character]
-    code = ord(character)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return ascii(character)[1:-1]
 
 
 def _type(type_: TypePlan, *, trailing: str = "") -> list[str]:
@@ -163,12 +152,12 @@ def _type(type_: TypePlan, *, trailing: str = "") -> list[str]:
     if type_.kind == "labels":
         if len(type_.labels) == 1:
             return [f"Literal[{literal(type_.labels[0])}]{end}"]
-        return ["Literal[", *(f"{_STEP}{literal(label)}," for label in type_.labels), f"]{end}"]
+        return ["Literal[", *(f"{_INDENT}{literal(label)}," for label in type_.labels), f"]{end}"]
     if type_.kind == "list":
         inner = _type(type_.item) if type_.item is not None else ["str"]
         if len(inner) == 1:
             return [f"list[{inner[0]}]{end}"]
-        return ["list[", *(_STEP + line for line in inner), f"]{end}"]
+        return ["list[", *(_INDENT + line for line in inner), f"]{end}"]
     return [f"{'dict[str, Any]' if type_.kind == 'json' else _TYPES[type_.kind]}{end}"]
 
 

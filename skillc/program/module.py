@@ -1,4 +1,4 @@
-"""The DSPy module of a task: its signature, and the target of the user."""
+"""The DSPy module of a task: its signature and its target."""
 
 from __future__ import annotations
 
@@ -32,16 +32,15 @@ def signature_of(task: TaskPlan, name: str, instructions: str) -> type[dspy.Sign
     """Return the signature of a task.
 
     Args:
-        task: its inputs and outputs. Their `about` is part of the instructions and is not repeated as a description.
-        name: the skill's name, from which the signature's unique name is made.
-        instructions: what the model receives; see `present.instructions`.
+        task: its inputs and outputs. Their `about` is in the instructions, so fields have no descriptions.
+        name: the skill's name, from which the signature's name is made.
+        instructions: the text that the model receives.
     """
     names = field_names(task)
-    fields: dict[str, tuple[Any, Any]] = {}
-    for plan in task.inputs:
-        fields[names[plan.name]] = (annotation(plan.type), dspy.InputField())
-    for plan in task.outputs:
-        fields[names[plan.name]] = (annotation(plan.type), dspy.OutputField())
+    fields: dict[str, tuple[Any, Any]] = {
+        **{names[field.name]: (annotation(field.type), dspy.InputField()) for field in task.inputs},
+        **{names[field.name]: (annotation(field.type), dspy.OutputField()) for field in task.outputs},
+    }
     signature: type[dspy.Signature] = make_signature(fields, instructions, signature_name=class_name(name))
     return signature
 
@@ -58,10 +57,9 @@ def annotation(type_: TypePlan) -> Any:
 
 
 class FallbackTarget:
-    """Gives the settings under which a loaded program answers: DSPy's own where an LM is configured, else the plan's.
+    """The plan's target for a loaded program that has no LM configured.
 
-    The budget is for compiling and does not bind here. The client is made at the first call; `root` is the program's
-    folder.
+    The budget is for compiles and does not apply. The client is made at the first call; `root` is the program's folder.
     """
 
     def __init__(self, plan: Plan, root: Path | None = None) -> None:
@@ -71,7 +69,7 @@ class FallbackTarget:
         self._settings: dict[str, Any] | None = None
 
     def settings(self, own_lm: Any) -> dict[str, Any]:
-        """Overrides for `dspy.context`; none where the predictor or DSPy has an LM.
+        """Return overrides for `dspy.context`; none if the predictor or DSPy has an LM.
 
         Raises:
             SkillcError: the target's key or address is missing.
@@ -116,7 +114,7 @@ class SkillModule(dspy.Module):  # type: ignore[misc]  # dspy has no types
             return self._outputs(self.answer(**self._inputs(inputs)))
 
     async def aforward(self, **inputs: Any) -> dspy.Prediction:
-        """Answer one example, awaited."""
+        """Answer one example asynchronously."""
         with self._context():
             return self._outputs(await self.answer.acall(**self._inputs(inputs)))
 
@@ -139,20 +137,20 @@ class SkillModule(dspy.Module):  # type: ignore[misc]  # dspy has no types
 def build_module(
     task: TaskPlan, name: str, instructions: str, *, fallback: FallbackTarget | None = None
 ) -> SkillModule:
-    """Return the module of a task; `names.instructions` makes the instructions from a skill's text.
+    """Return the module of a task.
 
     Args:
-        task: inputs, outputs, and how a rollout runs.
+        task: inputs, outputs, and the kind of rollout.
         name: the skill's name.
-        instructions: what the model is told.
-        fallback: answers where DSPy has no LM configured.
+        instructions: the text that the model receives, from `names.instructions`.
+        fallback: answers if DSPy has no LM configured.
 
     Raises:
-        SkillcError: the task's rollout is of a kind that this version does not compile.
+        SkillcError: this version does not compile the task's kind of rollout.
     """
     return SkillModule(task, name, instructions, fallback)
 
 
-def _image(place: str) -> dspy.Image:
-    """Return an address or a data URI as it is, and the image at a path, which `dspy.Image` never reads by itself."""
-    return dspy.Image(place) if place.startswith(_REMOTE) else dspy.Image.from_path(place)
+def _image(location: str) -> dspy.Image:
+    """Return the image of an address, a data URI or a path."""
+    return dspy.Image(location) if location.startswith(_REMOTE) else dspy.Image.from_path(location)

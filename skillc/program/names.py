@@ -1,4 +1,4 @@
-"""How a program names its task to a model: identifiers, class names and instructions."""
+"""Identifiers, class names and instructions of the compiled module."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from skillc.plan.schema import TaskPlan
 from skillc.text import listed
 
 _LONGEST = 40
-# Names that the emitted module has for other things.
+# Other names of the emitted module.
 _IN_MODULE = frozenset({"Any", "INSTRUCTIONS", "Literal", "Path", "Program"})
-# Keyword arguments that `dspy.Predict` takes for itself, and the marker that ends a reply.
+# Keyword arguments of `dspy.Predict`, and the marker that ends a reply.
 _TAKEN = frozenset({"signature", "new_signature", "demos", "config", "lm", "prediction", "completed", "self"})
 
 
 def field_names(task: TaskPlan) -> dict[str, str]:
-    """Return the name of the signature field of each input and output; mostly the same."""
+    """Return the signature field of each input and output: its name, changed only if it is reserved."""
     reserved = _reserved() | ({"reasoning"} if task.rollout.kind == "chain_of_thought" else frozenset())
     names: dict[str, str] = {}
     used = {field.name for field in (*task.inputs, *task.outputs)}
@@ -45,7 +45,7 @@ def class_name(skill: str) -> str:
 
 @cache
 def _reserved() -> frozenset[str]:
-    """Return the attributes of a signature class, which a field of that name would hide."""
+    """Return the names that a field would shadow."""
     import dspy
 
     return _TAKEN | frozenset(dir(dspy.Signature)) | frozenset(dir(type(dspy.Signature)))
@@ -62,14 +62,10 @@ def kind_of(task: TaskPlan) -> str:
     """
     kind = task.rollout.kind
     if kind not in KINDS:
-        known = listed(KINDS, "and")
-        raise SkillcError(f"`rollout = {kind}` comes with a later version", hint=f"this one compiles {known}")
+        raise SkillcError(f"`rollout = {kind}` is not supported yet", hint=f"use {listed(KINDS, 'or')}")
     return kind
 
 
 def instructions(task: TaskPlan, text: str | None) -> str:
-    """Return the instructions of the target: the body of SKILL.md as it is, or the task text alone without a skill.
-
-    What all examples share comes first, so that a server's prefix cache hits.
-    """
+    """Return the instructions of the target: the body of SKILL.md, or the task text without a skill."""
     return task_text(task) if text is None else text.strip()

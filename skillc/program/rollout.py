@@ -1,4 +1,4 @@
-"""One rollout: an example through the compiled module, and what came of it."""
+"""Run an example through the compiled module."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ _JSON: TypeAdapter[Any] = TypeAdapter(Any)
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """The result of one rollout: a prediction, a problem with a whole reply, or a failure to get one.
+    """The result of one rollout: a prediction, an unreadable reply, or a failed call.
 
     Attributes:
-        prediction: value by output; None where there is none.
-        reply: the last reply as the model wrote it.
-        failure: why it is unmeasured; None where it was measured.
-        detail: what was said of the failure, for people: the provider's status and words.
-        problem: why a whole reply could not be read; it scores as the worst value.
+        prediction: value by output; None without a readable reply.
+        reply: the text of the last reply.
+        failure: why the rollout is unmeasured, else None.
+        detail: the provider's status and message of a failure.
+        problem: why a complete reply could not be read; it gets the worst score.
         tokens: of all calls.
-        cost: nano-dollars at list price; None where a price is not known.
+        cost: nano-dollars at list price; None if a price is unknown.
     """
 
     prediction: JsonObject | None
@@ -57,7 +57,7 @@ class Rollout:
 
 
 class RolloutRunner:
-    """Runs rollouts of a plan's task with the target; one module per skill text, shared by concurrent rollouts."""
+    """Runs rollouts of a plan's task. Concurrent rollouts of one skill text share a module."""
 
     def __init__(self, plan: Plan, client: Client, *, role: str = "target") -> None:
         self._plan = plan
@@ -67,10 +67,10 @@ class RolloutRunner:
         self._modules: OrderedDict[str | None, SkillModule] = OrderedDict()
 
     async def __call__(self, text: str | None, example: Example, sample: int, stage: str) -> Rollout:
-        """Run a skill's text, None for no skill, on an example.
+        """Run an example with a skill's text, None for no skill.
 
         Raises:
-            PermanentFailure, BudgetReached: from the models, as they are.
+            PermanentFailure, BudgetReached: from the models.
         """
         with self._client.ticket():
             return await rollout(
@@ -80,8 +80,9 @@ class RolloutRunner:
     def _module(self, text: str | None) -> SkillModule:
         module = self._modules.get(text)
         if module is None:
-            told = instructions(self._plan.task, text)
-            module = self._modules[text] = build_module(self._plan.task, self._plan.skill.name, told)
+            task = self._plan.task
+            module = build_module(task, self._plan.skill.name, instructions(task, text))
+            self._modules[text] = module
             if len(self._modules) > _MODULES_KEPT:
                 self._modules.popitem(last=False)
         self._modules.move_to_end(text)
@@ -91,10 +92,10 @@ class RolloutRunner:
 async def rollout(
     module: dspy.Module, lm: RoleLM, adapter: dspy.Adapter, plan: Plan, example: Example, *, sample: int, stage: str
 ) -> Rollout:
-    """Run one example through a module; `RolloutRunner` keeps what can be kept between rollouts.
+    """Run one example through a module.
 
     Raises:
-        PermanentFailure, BudgetReached: from the models, as they are.
+        PermanentFailure, BudgetReached: from the models.
     """
     with scope(stage, sample) as inside:
         try:
@@ -128,7 +129,7 @@ def rollout_of(
     problem: str | None = None,
     detail: str = "",
 ) -> Rollout:
-    """Return a rollout with the tokens and the cost of its calls; its reply is the last call's where none is given."""
+    """Return a rollout with the tokens and cost of its calls; its reply is by default the last call's."""
     if reply is None:
         reply = completions[-1].text if completions else ""
     costs = [completion.cost for completion in completions]
@@ -145,7 +146,7 @@ def rollout_of(
 
 
 def _values(prediction: dspy.Prediction, plan: Plan) -> tuple[dict[str, JsonValue] | None, str | None]:
-    """Return the outputs as JSON has them."""
+    """Return the outputs as JSON values, or the problem with one of them."""
     values: dict[str, JsonValue] = {}
     for field in plan.task.outputs:
         value = prediction[field.name]
@@ -158,7 +159,7 @@ def _values(prediction: dspy.Prediction, plan: Plan) -> tuple[dict[str, JsonValu
 
 
 def _finite(value: Any) -> bool:
-    """Return whether all numbers in a value are such as JSON can hold."""
+    """Return whether all numbers in a value are finite."""
     if isinstance(value, float):
         return math.isfinite(value)
     if isinstance(value, dict):
@@ -167,7 +168,7 @@ def _finite(value: Any) -> bool:
 
 
 def _unreadable(raised: AdapterParseError) -> str:
-    """Describe on one line which output is missing or wrong."""
+    """Describe on one line the missing or wrong output."""
     outputs = list(raised.signature.output_fields)
     parsed = raised.parsed_result
     if isinstance(parsed, dict):

@@ -125,8 +125,8 @@ def test_two_programs_may_name_their_modules_alike(tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("own", "`own` names no function"),
-        ("own:", "`own:` names no function"),
+        ("own", "`own` is not a function's name"),
+        ("own:", "`own:` is not a function's name"),
         ("own:zzz", "the module `own` has no function `zzz`"),
         ("own:x", "the module `own` has no function `x`"),
         ("zzz_missing:m", "the module `zzz_missing` of the metric `zzz_missing:m` cannot be imported"),

@@ -151,7 +151,7 @@ def test_a_skill_in_the_layout_of_before_says_what_to_move(tmp_path: Path) -> No
     paths = ArtifactPaths(tmp_path, "route-tickets")
     paths.folder.mkdir()
     (paths.folder / "skill.lock").write_text("{}")
-    with pytest.raises(SkillcError, match="layout of an earlier skillc") as refused:
+    with pytest.raises(SkillcError, match="layout of an earlier version") as refused:
         check_folder(paths)
     assert str(paths.lock) in str(refused.value.hint)
 

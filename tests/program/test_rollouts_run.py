@@ -149,7 +149,7 @@ def test_chain_of_thought_asks_for_reasoning_first() -> None:
 
 def test_other_kinds_of_rollout_say_that_they_come_later() -> None:
     task = TASK.model_copy(update={"rollout": RolloutPlan(kind="react")})
-    with pytest.raises(SkillcError, match="`rollout = react` comes with a later version"):
+    with pytest.raises(SkillcError, match="`rollout = react` is not supported yet"):
         one(Scripted(), plan=plan_of(task=task))
 
 
