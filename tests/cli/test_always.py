@@ -28,4 +28,4 @@ def test_what_has_no_effect_is_said(shop):
     (shop / "things.skill").write_text(PROGRAM.replace("batch = 12;", "batch = 12; rollback = 5%;"))
     done = skillc("plan", "things.skill", folder=shop)
     assert done.returncode == 0
-    assert "`rollback` takes nothing back" in done.stdout + done.stderr
+    assert "`rollback` has no effect" in done.stdout + done.stderr

@@ -19,15 +19,15 @@ def told(tmp_path, gate, size=40, more=""):
 @pytest.mark.parametrize(
     ("gate", "says"),
     [
-        ("regressed(correct) <= 1%", "holds only where nothing gets worse"),
-        ("regressed(correct) <= 2.49%", "holds only where nothing gets worse"),
-        ("regressed(correct) < 2.5%", "holds only where nothing gets worse"),
-        ("1% >= regressed(correct)", "holds only where nothing gets worse"),
-        ("candidate.correct >= 99%", "holds only where all are right"),
-        ("candidate.correct > 97.5%", "holds only where all are right"),
-        ("candidate.correct > incumbent.correct + 1%", "asks for no more than any gain"),
+        ("regressed(correct) <= 1%", "holds only if nothing gets worse"),
+        ("regressed(correct) <= 2.49%", "holds only if nothing gets worse"),
+        ("regressed(correct) < 2.5%", "holds only if nothing gets worse"),
+        ("1% >= regressed(correct)", "holds only if nothing gets worse"),
+        ("candidate.correct >= 99%", "holds only if all are right"),
+        ("candidate.correct > 97.5%", "holds only if all are right"),
+        ("candidate.correct > incumbent.correct + 1%", "accepts any gain"),
         ("candidate.correct >= initial.correct - 2%", "allows no loss at all"),
-        ("regressed(correct) <= 1% and cost(candidate) <= $1", "holds only where nothing gets worse"),
+        ("regressed(correct) <= 1% and cost(candidate) <= $1", "holds only if nothing gets worse"),
     ],
 )
 def test_a_threshold_below_the_step(tmp_path, gate, says):
@@ -77,7 +77,7 @@ def test_the_smallest_group_counts(tmp_path):
     gate = "gate g = regressed(correct, by = who) <= 5%\n"
     program = write(tmp_path, gate, data=data, **{**sides, "validation": rows})
     assert [message for code, message in found(program) if code == "SK520"] == [
-        "`regressed(correct, by = who) <= 5%` holds only where nothing gets worse: the group `other` of `who` has 15 "
+        "`regressed(correct, by = who) <= 5%` holds only if nothing gets worse: the group `other` of `who` has 15 "
         "examples, and one is 6.667%"
     ]
 
@@ -100,7 +100,7 @@ def test_a_confidence_that_is_said_to_be_out_of_reach_is(tmp_path, size, least):
     assert never == (surest(size, size) < Fraction(least.rstrip("%")) / 100)
     for message in messages:
         if "improve" in message:
-            needed = int(message.split(" asks that ")[1].split(" of ")[0])
+            needed = int(message.split(" requires that ")[1].split(" of ")[0])
             wanted = Fraction(least.rstrip("%")) / 100
             assert surest(size, needed) >= wanted > surest(size, needed - 1)
 
@@ -109,7 +109,7 @@ def test_over_a_whole_run_the_error_is_shared(tmp_path):
     gate = "confidence(candidate.correct > incumbent.correct, over = run) >= 95%"
     ((code, message),) = told(tmp_path, gate, size=6)
     assert code == "SK521"
-    assert "for 4 decisions share the error" in message
+    assert "as 4 decisions share the error" in message
     assert told(tmp_path, gate, size=40) == []
 
 
@@ -125,7 +125,7 @@ def test_an_e_value_that_is_said_to_be_out_of_reach_is(tmp_path, size, least):
         assert e_value({1: size}, 1) * 99 / 100 < figure < least
     for message in messages:
         if "improve" in message:
-            needed = int(message.split(" asks that ")[1].split(" of ")[0])
+            needed = int(message.split(" requires that ")[1].split(" of ")[0])
             assert e_value({1: needed}, 1) >= least > e_value({1: needed - 1}, 1)
 
 
@@ -133,5 +133,5 @@ def test_over_a_whole_run_an_e_value_is_shared(tmp_path):
     gate = "e_value(candidate.correct > incumbent.correct, over = run) >= 20"
     ((code, message),) = told(tmp_path, gate, size=8)
     assert code == "SK521"
-    assert "at most 12, for 4 decisions share the error" in message
+    assert "at most 12, as 4 decisions share the error" in message
     assert told(tmp_path, gate, size=80) == []
