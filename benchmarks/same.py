@@ -33,7 +33,9 @@ COMPILED = ("examples/tickets/tickets.skill", "examples/unicode/unicode.skill")
 # Damaged copies of each program: lines dropped, doubled and exchanged, characters lost.
 DAMAGED = 12
 # What only people read, and what names a run.
-WORDING = frozenset(("hint", "label", "message", "page", "rationale", "reason", "related", "report", "run", "why"))
+WORDING = frozenset(
+    ("hint", "label", "message", "notes", "page", "rationale", "reason", "related", "report", "run", "why")
+)
 
 Found = dict[str, Any]
 
@@ -167,7 +169,7 @@ def main() -> int:
         options.file.write_text(json.dumps(found, indent=1, sort_keys=True), encoding="utf-8")
         print(f"recorded {len(found):,} results")
         return 0
-    before = json.loads(options.file.read_text(encoding="utf-8"))
+    before = without_wording(json.loads(options.file.read_text(encoding="utf-8")))
     after = json.loads(json.dumps(found))
     if options.quick:
         before = {name: each for name, each in before.items() if not name.startswith("compile ")}
